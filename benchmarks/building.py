@@ -28,8 +28,8 @@ from counterfoil.build.run import run_step
 from counterfoil.build.step import Step, StepContext
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.engine.session import Session
-from counterfoil.scorers.base import Options
-from counterfoil.scorers.baselines import load_blind
+from counterfoil.models.base import Options
+from counterfoil.models.baselines import load_blind
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

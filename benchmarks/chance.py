@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Scores
+from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image, Scores
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import measured_run
+from counterfoil.jobs.audit import AuditOptions, audit
 from counterfoil.report.notes import below_chance
-from counterfoil.tasks.audit import AuditOptions, audit
 from counterfoil.world.sample import quads
 
 Pairs = list[tuple[str, str, str]]

@@ -29,10 +29,10 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import ndtri
 
-from counterfoil.data.answers import Outcomes, Scores
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Choice, Rated
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.answers import Outcomes, Scores
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Choice, Rated
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.evaluation.forms import rated
 from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.evaluation.result import Result, Run

@@ -37,11 +37,11 @@ import numpy as np
 import PIL.Image
 from numpy import ndarray
 
-from counterfoil.data import Benchmark, Caption, Card, Choice, FileSource, Image
+from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, FileSource, Image
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
-from counterfoil.scorers.base import Options
-from counterfoil.scorers.images import prepared
+from counterfoil.models.base import Options
+from counterfoil.models.images import prepared
 from processor import multiplies_bf16, precisions
 
 ARCHITECTURE = "ViT-B-32-quickgelu"
@@ -274,7 +274,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
     """All competitors in turns; rates are questions per second."""
     import torch
 
-    from counterfoil.scorers.open_clip import load
+    from counterfoil.models.open_clip import load
 
     logging.disable(logging.WARNING)  # open_clip warns that random weights are random
     if options.threads:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import PIL.Image
 
-from counterfoil.data import BytesSource, Caption, Image
+from counterfoil.benchmarks import BytesSource, Caption, Image
 from counterfoil.engine.cache import Cache, Vectors
 from counterfoil.engine.executor import Executor, executor_named
 from counterfoil.engine.plan import shards
@@ -39,7 +39,7 @@ from counterfoil.engine.shard_work import (
     image_vectors,
     image_words,
 )
-from counterfoil.scorers.base import Identity
+from counterfoil.models.base import Identity
 from counterfoil.store import digest
 
 BATCH, WIDTH, SIDE = 32, 512, 64

@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.folder import load
 from counterfoil.build.recipe import read_recipe
 from counterfoil.build.run import run_recipe
 from counterfoil.build.step import StepContext
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.folder import load
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.result import Estimate
-from counterfoil.scorers import checkpoint
-from counterfoil.scorers.base import Options
+from counterfoil.models import checkpoint
+from counterfoil.models.base import Options
 from counterfoil.studies.plan import SHORT, Plan
 from counterfoil.studies.runs import TUNED, TrainingRuns
 from counterfoil.world.sample import painted, quads

@@ -31,15 +31,15 @@ import numpy as np
 import torch
 
 import pairs
-from counterfoil.data.records import Caption, FileSource, Image, PixelSource
-from counterfoil.data.training_rows import TrainingSet
+from counterfoil.benchmarks.records import Caption, FileSource, Image, PixelSource
+from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.errors import CounterfoilError
-from counterfoil.scorers import clip_fast, registry
-from counterfoil.scorers.base import Options
-from counterfoil.scorers.device_pixels import TOLERANCE, CompiledTower
-from counterfoil.scorers.image_route import ImageRoute
-from counterfoil.scorers.images import prepared
-from counterfoil.scorers.networks import network_scorer
+from counterfoil.models import clip_fast, registry
+from counterfoil.models.base import Options
+from counterfoil.models.device_pixels import TOLERANCE, CompiledTower
+from counterfoil.models.image_route import ImageRoute
+from counterfoil.models.images import prepared
+from counterfoil.models.networks import network_scorer
 from counterfoil.train.loop import fit
 from counterfoil.train.recipes.published import NegativePairs
 from counterfoil.train.saving import Saving

@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.data.readers.released_captions import read_tokens
+from counterfoil.benchmarks.readers.released_captions import read_tokens
 from counterfoil.metrics.captions import ptb
-from counterfoil.scorers.captions.java import meteor
+from counterfoil.models.captions.java import meteor
 
 Load = tuple[list[str], list[list[str]]]
 

@@ -27,14 +27,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.build.calibration import Quality, Roc, Verified, quality, roc
-from counterfoil.data.answers import Scores
-from counterfoil.data.training_rows import TrainingSet
 from counterfoil.engine.run import run, score_items
 from counterfoil.engine.session import Session
 from counterfoil.metrics import contrast
-from counterfoil.scorers import checkpoint
-from counterfoil.scorers.base import Options
+from counterfoil.models import checkpoint
+from counterfoil.models.base import Options
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.studies.plan import SHORT, Plan
 from counterfoil.studies.runs import TrainingRuns

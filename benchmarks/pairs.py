@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from counterfoil.data.records import Caption, Image, PixelSource
-from counterfoil.scorers.base import Options
+from counterfoil.benchmarks.records import Caption, Image, PixelSource
+from counterfoil.models.base import Options
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -207,8 +207,8 @@ def measure(options: argparse.Namespace, size: str, folder: Path) -> None:
 
     import tiny_generative
     import tiny_matchers
-    from counterfoil.scorers import itm
-    from counterfoil.scorers.generative import answers, likelihood
+    from counterfoil.models import itm
+    from counterfoil.models.generative import answers, likelihood
 
     device = torch.device("cuda" if options.device == "auto" and torch.cuda.is_available() else "cpu")
     precision = "bf16" if size == "large" else "fp32"

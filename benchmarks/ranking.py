@@ -31,9 +31,9 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from counterfoil.benchmarks.answers import Rankings
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.catalog import benchmark
-from counterfoil.data.answers import Rankings
-from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Products, unit
 from counterfoil.evaluation.gallery_values import ranks

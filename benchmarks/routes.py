@@ -25,9 +25,9 @@ import numpy as np
 from numpy import ndarray
 
 from counterfoil import catalog
-from counterfoil.data import Benchmark
+from counterfoil.benchmarks import Benchmark
 from counterfoil.errors import CounterfoilError
-from counterfoil.scorers.base import Options
+from counterfoil.models.base import Options
 from engine import ARCHITECTURE, BATCH, Row, benchmark_of, checkpoint, data_folder, photographs, questions
 
 

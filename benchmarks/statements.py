@@ -11,10 +11,10 @@ import argparse
 import numpy as np
 from scipy.special import ndtr
 
-from counterfoil.data.answers import Scores
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Statement
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Statement
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.evaluation.evaluate import evaluate
 
 #: Pictures, statements of each, how much higher true ones score, and the picture's share of the deviation.

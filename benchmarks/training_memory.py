@@ -14,8 +14,8 @@ import argparse
 
 import torch
 
-from counterfoil.scorers import registry
-from counterfoil.scorers.networks import Network
+from counterfoil.models import registry
+from counterfoil.models.networks import Network
 from counterfoil.train.gradients import blocks, recomputed
 from counterfoil.train.optim import count
 

@@ -73,7 +73,7 @@ def made(folder: Path, rows: int) -> Path:
 
 def read(path: Path, shelf: Path, lists: bool) -> None:
     """Read the rows, ask for one in a thousand, and print what that took."""
-    from counterfoil.data import training_files, training_parquet
+    from counterfoil.benchmarks import training_files, training_parquet
 
     if lists:
         training_parquet.Columns.suits = lambda self, columns: False  # type: ignore[method-assign]

@@ -25,9 +25,9 @@ import numpy as np
 import open_clip
 import torch
 
-from counterfoil.data.records import Caption, Image, PixelSource
-from counterfoil.data.training_rows import TrainingSet
-from counterfoil.scorers import registry
+from counterfoil.benchmarks.records import Caption, Image, PixelSource
+from counterfoil.benchmarks.training_rows import TrainingSet
+from counterfoil.models import registry
 from counterfoil.train.loop import Fitted, fit
 from counterfoil.train.recipes import Coco
 from counterfoil.train.saving import Saving

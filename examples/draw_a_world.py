@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
-from counterfoil.data.folder import save
+from counterfoil.benchmarks.folder import save
 from counterfoil.world import SUBSETS, Contrast, contrasts, draw, matches, quads, text
 
 SIDE, GAP, LINE = 192, 12, 17

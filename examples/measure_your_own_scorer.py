@@ -17,11 +17,11 @@ import numpy as np
 from scipy import ndimage
 
 from counterfoil import catalog
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.run import run
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.ties import Ties
-from counterfoil.scorers import Identity
+from counterfoil.models import Identity
 from counterfoil.world import quads
 
 

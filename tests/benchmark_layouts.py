@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import PIL.Image
 
-from counterfoil.data.readers.caption_choices import VALSE
+from counterfoil.benchmarks.readers.caption_choices import VALSE
 
 
 @dataclass

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from counterfoil.places import buckets
+from counterfoil.storage import buckets
 
 #: What of the surroundings decides where a request goes and with which credentials.
 _NAMES = ("AWS_", "FSSPEC_", "GOOGLE_", "STORAGE_", "CLOUDSDK_")

@@ -1,6 +1,6 @@
 """What the rows of a training set hold in a role, row by row."""
 
-from counterfoil.data.training_rows import TrainingSet
+from counterfoil.benchmarks.training_rows import TrainingSet
 
 
 def texts(data: TrainingSet, role: str) -> list[str | None]:

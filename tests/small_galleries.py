@@ -3,10 +3,10 @@
 import numpy as np
 from numpy import ndarray
 
-from counterfoil.data.answers import DirectionRanks, Rankings
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Gallery, Search
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from counterfoil import catalog
-from counterfoil.data import Caption
+from counterfoil.benchmarks import Caption
 from counterfoil.errors import InputError, MissingExtraError, UnknownNameError
-from counterfoil.scorers.base import Options
-from counterfoil.scorers.captions.base import EmbeddingMetric, LocalMetric, TextMetric
-from counterfoil.scorers.captions.registry import METRICS
+from counterfoil.models.base import Options
+from counterfoil.models.captions.base import EmbeddingMetric, LocalMetric, TextMetric
+from counterfoil.models.captions.registry import METRICS
 
 READING = [name for name, entry in METRICS.items() if not entry.has_model and "java" not in entry.needs]
 
@@ -36,7 +36,7 @@ def test_names_that_nobody_knows() -> None:
 
 @pytest.mark.parametrize("spec", ["hf:some/model", "open-clip:ViT-B-32/openai"])
 def test_a_missing_library_is_named(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = f"counterfoil.scorers.{spec.partition(':')[0].replace('-', '_')}"
+    module = f"counterfoil.models.{spec.partition(':')[0].replace('-', '_')}"
     monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(
@@ -57,7 +57,7 @@ class TestTheModelBehind:
     @pytest.fixture
     def loads(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """What the loader of open_clip was asked for."""
-        from counterfoil.scorers import open_clip
+        from counterfoil.models import open_clip
 
         seen: list[str] = []
         load = open_clip.load

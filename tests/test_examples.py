@@ -10,7 +10,7 @@ from pathlib import Path
 import PIL.Image
 import pytest
 
-from counterfoil.data.folder import load
+from counterfoil.benchmarks.folder import load
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
 EXAMPLES = sorted(path.name for path in FOLDER.glob("*.py"))

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from counterfoil import catalog
-from counterfoil.data.benchmark import BENCHMARKS, Card
-from counterfoil.data.forms import FormEntry
+from counterfoil.benchmarks.benchmark import BENCHMARKS, Card
+from counterfoil.benchmarks.forms import FormEntry
 from counterfoil.errors import InputError
+from counterfoil.models.registry import ScorerEntry
 from counterfoil.registry import Registry, resolve
-from counterfoil.scorers.registry import ScorerEntry
 from plugin_site import PLUGIN, install
 from warm_shell import Ended, WarmShell
 
@@ -166,9 +166,7 @@ def test_contributing_shows_each_module_in_full(module: str) -> None:
 def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(command: Installed) -> None:
     points = command.site / "counterfoil_example-1.0.dist-info" / "entry_points.txt"
     points.write_text(
-        "[counterfoil.scorers]\n"
-        "broken = counterfoil_missing:ENTRY\n"
-        "other = counterfoil_example.vowels:ENTRY\n"
+        "[counterfoil.models]\nbroken = counterfoil_missing:ENTRY\nother = counterfoil_example.vowels:ENTRY\n"
     )
     (command.folder / "t.csv").write_text("image,caption,negative_caption\na.jpg,a cat,a dog\n")
     broken = command("evaluate", "broken:x", "pairs", "--data", "t.csv", code=2)

@@ -10,9 +10,9 @@ import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
-from counterfoil.data.records import Caption, Image, PixelSource
-from counterfoil.data.training_rows import TrainingSet
-from counterfoil.scorers.networks import Backbone, Encoded, Network
+from counterfoil.benchmarks.records import Caption, Image, PixelSource
+from counterfoil.benchmarks.training_rows import TrainingSet
+from counterfoil.models.networks import Backbone, Encoded, Network
 
 WORDS = ("red", "green", "blue", "light", "dark", "wide", "tall", "small")
 SIZE = 8

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.studies.plan import Plan
 
 TINY = Plan(

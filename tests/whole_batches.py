@@ -18,7 +18,7 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 import thumbnails
-from counterfoil.scorers.networks import Answer, Backbone, Encoded
+from counterfoil.models.networks import Answer, Backbone, Encoded
 from counterfoil.train.dataloaders import Batch
 from counterfoil.train.gradients import WrappedNetwork, chunks, gather, gradients, recomputed
 from counterfoil.train.objectives import Objective, objective, with_heads

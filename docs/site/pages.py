@@ -6,7 +6,7 @@ from pathlib import Path
 
 import mkdocs_gen_files
 
-from counterfoil.data.benchmark import BENCHMARKS, Card
+from counterfoil.benchmarks.benchmark import BENCHMARKS, Card
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "counterfoil"

@@ -6,26 +6,26 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterfoil.data.benchmark import BENCHMARKS, Benchmark, Card, cards_of
-from counterfoil.data.data_paths import fetched_data
-from counterfoil.data.forms import FORMS
-from counterfoil.data.forms.registry import ENTRIES
-from counterfoil.data.image_files import is_image_folder
-from counterfoil.data.readers.own import OWN_TABLES, kind_of
-from counterfoil.data.readers.rows import open_rows
-from counterfoil.data.tables import EXTENSIONS, DataTable, memory_table
+from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, Card, cards_of
+from counterfoil.benchmarks.data_paths import fetched_data
+from counterfoil.benchmarks.forms import FORMS
+from counterfoil.benchmarks.forms.registry import ENTRIES
+from counterfoil.benchmarks.image_files import is_image_folder
+from counterfoil.benchmarks.readers.own import OWN_TABLES, kind_of
+from counterfoil.benchmarks.readers.rows import open_rows
+from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, memory_table
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
-from counterfoil.places import as_path, is_distant, local_folder
+from counterfoil.models.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of, remember_source
+from counterfoil.models.registry import SCORERS, TEXT_MODELS, ScorerEntry
+from counterfoil.models.runtime import CANNOT_BE_HAD
 from counterfoil.registry import resolve
-from counterfoil.scorers.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of, remember_source
-from counterfoil.scorers.registry import SCORERS, TEXT_MODELS, ScorerEntry
-from counterfoil.scorers.runtime import CANNOT_BE_HAD
+from counterfoil.storage import as_path, is_distant, local_folder
 
 if TYPE_CHECKING:
-    from counterfoil.scorers.captions.base import CaptionMetric
-    from counterfoil.scorers.captions.registry import MetricEntry
+    from counterfoil.models.captions.base import CaptionMetric
+    from counterfoil.models.captions.registry import MetricEntry
     from counterfoil.train.recipes import Recipe
 
 #: Reads the scenes behind the world's pictures, which no layer of scorers knows.
@@ -83,7 +83,7 @@ def measures() -> tuple[Measure, ...]:
 
 def metrics() -> "Mapping[str, MetricEntry]":
     """All caption metrics, by name."""
-    from counterfoil.scorers.captions.registry import METRICS
+    from counterfoil.models.captions.registry import METRICS
 
     return METRICS
 
@@ -199,7 +199,7 @@ def _stored(place: Path) -> Benchmark | None:
     """The benchmark in a folder of counterfoil's own format, None where it is none."""
     if not place.is_dir():
         return None
-    from counterfoil.data.folder import is_benchmark_folder, load
+    from counterfoil.benchmarks.folder import is_benchmark_folder, load
 
     return load(place) if is_benchmark_folder(place) else None
 
@@ -230,7 +230,7 @@ def benchmark_card(name: str) -> Card:
 
 def benchmark_from_answers(name: str, table: DataTable) -> Benchmark | None:
     """The questions that a table of released answers carries along, or None where it carries none."""
-    from counterfoil.data.readers.outcomes import from_table
+    from counterfoil.benchmarks.readers.outcomes import from_table
 
     return from_table(benchmark_card(name), table)
 
@@ -278,7 +278,7 @@ def _found_scorer(spec: str, options: Options, memory: Path | None, like: Any) -
     if like is not None:
         load = partial(_with_prompt, like, load)
     if memory is not None and known[prefix].extra == "models":
-        from counterfoil.scorers.lazy import lazy
+        from counterfoil.models.lazy import lazy
 
         return lazy(
             prefix, argument, options, load, local_folder(memory), named_models=known[prefix].named_models
@@ -290,7 +290,7 @@ def _found_scorer(spec: str, options: Options, memory: Path | None, like: Any) -
 
 def _blinded(options: Options, memory: Path | None) -> Any:
     """The model that `options` names behind `blind:constant-image`, which shows it the mean image alone."""
-    from counterfoil.scorers.baselines import constant_image
+    from counterfoil.models.baselines import constant_image
 
     model = _scorer(options.backbone, replace(options, backbone="", settings={}), memory)
     return constant_image(model, options)
@@ -325,7 +325,7 @@ def scorer_name(spec: str) -> tuple[str, str]:
     prefix, colon, argument = spec.partition(":")
     prefix = SCORERS.spelt(prefix)
     if spec and not (colon and prefix in SCORERS) and Path(spec).is_dir():
-        from counterfoil.scorers.checkpoint import is_checkpoint
+        from counterfoil.models.checkpoint import is_checkpoint
 
         if is_checkpoint(Path(spec)):
             prefix, colon, argument = "ckpt", ":", spec
@@ -335,7 +335,7 @@ def scorer_name(spec: str) -> tuple[str, str]:
     if not argument:
         raise InputError("the scorer lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
     if prefix == "metric":
-        from counterfoil.scorers.captions.registry import entry as metric_entry
+        from counterfoil.models.captions.registry import entry as metric_entry
 
         metric_entry(argument)
     return prefix, argument
@@ -348,7 +348,7 @@ def full_name(spec: str) -> str:
 
 def _bare(spec: str) -> tuple[str, str]:
     """What a name without a kind means; raises `InputError` where that is nothing, or several things."""
-    from counterfoil.scorers.bare_names import scorers_called
+    from counterfoil.models.bare_names import scorers_called
 
     specs = scorers_called(spec) if spec else ()
     if len(specs) > 1:
@@ -372,7 +372,7 @@ def check_metric(spec: str, backbone: str) -> None:
     """
     prefix, name = scorer_name(spec)
     if prefix == "metric":
-        from counterfoil.scorers.captions.registry import check
+        from counterfoil.models.captions.registry import check
 
         check(name, backbone)
         if not _may_embed(backbone):
@@ -411,9 +411,9 @@ def caption_metrics(
     Raises `UnknownNameError` for an unknown metric, and `InputError` where a model is missing, or
     what is named as one embeds nothing.
     """
-    from counterfoil.scorers.captions.base import LocalEmbedder
-    from counterfoil.scorers.captions.registry import METRICS, load
-    from counterfoil.scorers.given_galleries import GivenEmbeddings
+    from counterfoil.models.captions.base import LocalEmbedder
+    from counterfoil.models.captions.registry import METRICS, load
+    from counterfoil.models.given_galleries import GivenEmbeddings
 
     models: dict[str, Any] = {}
 
@@ -450,8 +450,8 @@ def _no_model(backbone: str) -> InputError:
 
 def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, options: Options) -> Any:
     """A model that is there, with the prompt of `options` and no second copy in memory; else a new one."""
-    from counterfoil.scorers.dual import DualEncoder
-    from counterfoil.scorers.lazy import LazyEmbedder
+    from counterfoil.models.dual import DualEncoder
+    from counterfoil.models.lazy import LazyEmbedder
 
     model = like.model() if isinstance(like, LazyEmbedder) else like
     if not isinstance(model, DualEncoder):
@@ -474,8 +474,8 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
     where = f"{entry.prefix}:{argument}"
     distant = entry.extra == "models" and entry.prefix != "ckpt" and not Path(argument).exists()
     if distant and entry.prefix != "open-clip":
-        from counterfoil.data.hub_reach import in_cache, unreachable
-        from counterfoil.scorers.bare_names import HUB_NAME
+        from counterfoil.benchmarks.hub_reach import in_cache, unreachable
+        from counterfoil.models.bare_names import HUB_NAME
 
         # Before libraries are imported, which takes longer than the answer.
         if HUB_NAME.fullmatch(argument) and not in_cache(argument) and (network_error := unreachable()):
@@ -488,7 +488,7 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
         raise MissingExtraError(error.name or "torch", entry.extra) from None
     if not distant:
         return load(argument, options)
-    from counterfoil.data.hub_reach import cache_alone_where_unreachable
+    from counterfoil.benchmarks.hub_reach import cache_alone_where_unreachable
 
     with cache_alone_where_unreachable() as network_error:
         try:

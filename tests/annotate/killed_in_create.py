@@ -11,7 +11,7 @@ from pathlib import Path
 
 from counterfoil import store
 from counterfoil.cli import main, tables  # noqa: F401
-from counterfoil.tasks import annotate_create  # noqa: F401
+from counterfoil.jobs import annotate_create  # noqa: F401
 
 
 def _kill_at(number: int) -> None:

@@ -12,9 +12,9 @@ from counterfoil.annotate.agreement import campaign_agreement, counted, fields_o
 from counterfoil.annotate.campaign import CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import FormField, Option, WorkItem
 from counterfoil.errors import InputError
+from counterfoil.jobs.annotate_agreement import annotate_agreement
 from counterfoil.metrics.agreement import ReliabilityData, Scale, cohen_kappa, krippendorff_alpha
 from counterfoil.store import write_csv
-from counterfoil.tasks.annotate_agreement import annotate_agreement
 
 
 def judged(answers: dict[tuple[str, str], str], question: str = "best", **columns: list[object]) -> pa.Table:

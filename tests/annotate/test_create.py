@@ -25,10 +25,10 @@ from counterfoil.annotate.entry import make_links
 from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.simulated_people import crowd
 from counterfoil.annotate.simulation import simulate
+from counterfoil.benchmarks.folder import save
 from counterfoil.cli import app
-from counterfoil.data.folder import save
 from counterfoil.errors import DataError, InputError
-from counterfoil.tasks.annotate_create import CreateOptions, create_campaign
+from counterfoil.jobs.annotate_create import CreateOptions, create_campaign
 
 
 @pytest.fixture

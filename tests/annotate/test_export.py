@@ -24,15 +24,15 @@ from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.forms.base import FormField, Option, WorkItem, WorkPage
 from counterfoil.annotate.labels import MODELS, item_labels, merged_gains
+from counterfoil.benchmarks.judgements import gain_of, read_judgements, read_votes
+from counterfoil.benchmarks.tables import read_table
 from counterfoil.build.verification import read_answers, read_choices
 from counterfoil.cli import app
-from counterfoil.data.judgements import gain_of, read_judgements, read_votes
-from counterfoil.data.tables import read_table
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.run import load_run
-from counterfoil.scorers.base import Options
-from counterfoil.tasks.annotate_create import CreateOptions, create_campaign
-from counterfoil.tasks.annotate_exchange import annotate_export
+from counterfoil.jobs.annotate_create import CreateOptions, create_campaign
+from counterfoil.jobs.annotate_exchange import annotate_export
+from counterfoil.models.base import Options
 
 #: What a person, by number, answers to an item: values by question.
 Answers = Callable[[WorkItem, int], Mapping[str, Any]]

@@ -9,7 +9,7 @@ import pytest
 from counterfoil.annotate.campaign import images_of, items_table
 from counterfoil.annotate.forms.base import WorkForm, WorkItem, WorkPage, check_answer, is_right
 from counterfoil.annotate.forms.registry import WORK_FORMS
-from counterfoil.data.judgements import gain_of
+from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.errors import InputError
 
 PAIR = {"image": "a.png", "caption": "a red cat"}

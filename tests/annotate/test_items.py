@@ -19,9 +19,9 @@ from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
 from counterfoil.annotate.pictures import Pictures
-from counterfoil.data.judgements import gain_of
-from counterfoil.data.records import BytesSource, FileSource, Image, PixelSource
-from counterfoil.data.tables import read_table
+from counterfoil.benchmarks.judgements import gain_of
+from counterfoil.benchmarks.records import BytesSource, FileSource, Image, PixelSource
+from counterfoil.benchmarks.tables import read_table
 from counterfoil.errors import DataError, InputError
 
 COLOURS = ("red", "green", "blue", "white")

@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import people_agreement
-from counterfoil.tasks.annotate_plan import PlanOptions, annotate_plan
+from counterfoil.jobs.annotate_plan import PlanOptions, annotate_plan
 from faults.command import run
 
 

@@ -14,7 +14,7 @@ from counterfoil.annotate.simulated_labels import label_outcomes
 from counterfoil.annotate.simulated_people import KINDS, SimulatedPerson, crowd
 from counterfoil.annotate.simulation import Simulation, simulate
 from counterfoil.annotate.simulation_clients import direct_client, http_client
-from counterfoil.tasks.annotate_simulate import annotate_simulate
+from counterfoil.jobs.annotate_simulate import annotate_simulate
 
 ABLE = SimulatedPerson("able", accuracy=0.9, seconds=4.0)
 

@@ -19,7 +19,7 @@ from counterfoil.annotate.status import (
     facts_of,
 )
 from counterfoil.annotate.submissions import Submissions
-from counterfoil.tasks.annotate_plan import PlanOptions, annotate_plan
+from counterfoil.jobs.annotate_plan import PlanOptions, annotate_plan
 
 HOUR = 3600.0
 NOW = 1_000 * HOUR

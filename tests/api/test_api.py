@@ -195,7 +195,7 @@ def test_a_run_is_a_table_in_every_form(bench: cf.Benchmark, monkeypatch: pytest
     assert repr(run).startswith("<EvaluationRun brightness on pairs: group ")
     assert "<table" in run._repr_html_()
     assert "<script" not in run._repr_html_()
-    monkeypatch.setattr("counterfoil.tasks.results.find_spec", lambda name: None)
+    monkeypatch.setattr("counterfoil.jobs.results.find_spec", lambda name: None)
     assert isinstance(run.to_frame(), pa.Table)
 
 
@@ -335,8 +335,8 @@ def test_a_script_needs_no_guard_for_worker_processes(table: Path) -> None:
     """Worker processes import the main module of Python; a script that has no guard would run again."""
     script = table.parent / "script.py"
     script.write_text(
-        "from counterfoil.data.records import FileSource, Image\n"
-        "from counterfoil.scorers.images import Untouched, prepared\n"
+        "from counterfoil.benchmarks.records import FileSource, Image\n"
+        "from counterfoil.models.images import Untouched, prepared\n"
         "from pathlib import Path\n"
         "print('once')\n"
         "images = [Image(p.name, FileSource(p)) for p in sorted(Path('photos').iterdir())]\n"

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 
 import counterfoil as cf
+from counterfoil.benchmarks.folder import is_benchmark_folder, load, save
+from counterfoil.benchmarks.training_files import read as read_training
 from counterfoil.build.recipe import BuildRecipe
 from counterfoil.build.rows import of_benchmark
 from counterfoil.build.run import run_recipe
@@ -16,8 +18,6 @@ from counterfoil.build.step import StepContext
 from counterfoil.build.steps.assemble import Assemble
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.catalog import benchmark
-from counterfoil.data.folder import is_benchmark_folder, load, save
-from counterfoil.data.training_files import read as read_training
 from counterfoil.errors import DataError
 from counterfoil.world.sample import quads
 

@@ -19,7 +19,7 @@ from counterfoil.build.steps.caption import EMPTY, NO_IMAGE, NOTHING_ELSE, REFUS
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError, ModelError
-from counterfoil.scorers.base import Options
+from counterfoil.models.base import Options
 from counterfoil.world.captions import matches
 from counterfoil.world.scenes import Scene, Thing
 from counterfoil.world.truth import read
@@ -90,7 +90,7 @@ def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work: StepConte
 def test_a_model_writes_one_caption_for_each_image(
     name: str, captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
 ) -> None:
-    from counterfoil.scorers.generative.writing import load_writer
+    from counterfoil.models.generative.writing import load_writer
 
     rows, work = pictures
     folder = captioner(name)
@@ -122,7 +122,7 @@ def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(
     import torch
     import transformers
 
-    from counterfoil.scorers.generative.writing import load_writer
+    from counterfoil.models.generative.writing import load_writer
 
     folder, (_, work) = captioner("blip"), pictures
     model = transformers.BlipForConditionalGeneration.from_pretrained(folder).eval()
@@ -156,7 +156,7 @@ def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(
 def test_images_together_get_the_captions_that_they_get_alone(
     name: str, captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
 ) -> None:
-    from counterfoil.scorers.generative.writing import load_writer
+    from counterfoil.models.generative.writing import load_writer
 
     writer, (_, work) = load_writer(str(captioner(name)), prompt="a dog?"), pictures
     # Of different sizes, so that prompts with their pictures differ in length.
@@ -171,7 +171,7 @@ def test_images_together_get_the_captions_that_they_get_alone(
 def test_words_are_drawn_with_the_seed_that_is_written_down(
     captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
 ) -> None:
-    from counterfoil.scorers.generative.writing import load_writer
+    from counterfoil.models.generative.writing import load_writer
 
     rows, work = pictures
     by = f"captioner:{captioner('blip')}"
@@ -196,7 +196,7 @@ def test_a_step_that_is_stopped_after_any_batch_goes_on_to_identical_bytes(
     digests: Callable[[Path], dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from counterfoil.scorers.generative.writing import CaptionWriter
+    from counterfoil.models.generative.writing import CaptionWriter
 
     settings = {"read.n": 10, "read.size": 32, "imagine.size": 32, "caption.max_tokens": 5}
     settings |= {"caption.by": f"captioner:{captioner('blip')}", "caption.batch": 2}
@@ -297,7 +297,7 @@ def test_a_model_that_sees_nothing_and_an_image_that_is_missing_are_named(
 
 
 def test_a_training_set_of_the_recipe_is_what_pac_learns_from(work: StepContext) -> None:
-    from counterfoil.data.training_files import read as read_training
+    from counterfoil.benchmarks.training_files import read as read_training
 
     recipe = read_recipe("pac", settings={"read.n": "20", "read.size": "32", "imagine.size": "32"})
     built = run_recipe(recipe, work)

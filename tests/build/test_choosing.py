@@ -20,7 +20,7 @@ from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError
-from counterfoil.scorers.base import Options
+from counterfoil.models.base import Options
 
 
 def work(folder: Path, step: str = "4-choose", seed: int = 0, notes: list[str] | None = None) -> StepContext:

@@ -18,13 +18,13 @@ import pytest
 import image_server
 from chat_server import KEY
 from counterfoil import catalog
+from counterfoil.benchmarks.records import PixelSource
 from counterfoil.build.run import run_step
 from counterfoil.build.step import Output, StepContext
 from counterfoil.build.steps.imagine import Imagine
-from counterfoil.data.records import PixelSource
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ModelError
-from counterfoil.scorers.base import Options
+from counterfoil.models.base import Options
 from image_server import asked, colour, edited, fetched
 
 pytest.importorskip("httpx2")

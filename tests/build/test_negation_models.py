@@ -22,8 +22,8 @@ from counterfoil.build.run import run_recipe
 from counterfoil.build.steps.negate import Negate
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError
-from counterfoil.scorers import Options
-from counterfoil.scorers.text_models import load_generator
+from counterfoil.models import Options
+from counterfoil.models.text_models import load_generator
 from made_once import made_once
 
 pytestmark = pytest.mark.models
@@ -133,7 +133,7 @@ def test_a_local_model_writes_negatives_that_are_read_and_checked(writer: Path, 
 def test_an_answer_that_cannot_be_used_gives_way_to_what_the_model_finds_likeliest(
     writer: Path, tmp_path: Path
 ) -> None:
-    from counterfoil.scorers.text_models import load_lm
+    from counterfoil.models.text_models import load_lm
 
     found = local(writer, otherwise="rules").run(rows(), StepContext(tmp_path, step="negate"))
     made = {row["id"]: row for row in found.kept.to_pylist()}

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from counterfoil.benchmarks.folder import load
 from counterfoil.build.recipe import BuildRecipe, read_recipe
 from counterfoil.build.run import run_recipe, run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.positives import MissingPositives
 from counterfoil.build.steps.read import ReadRows
-from counterfoil.data.folder import load
 from counterfoil.errors import CounterfoilError
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches

@@ -13,7 +13,7 @@ from counterfoil.build import StepContext
 from counterfoil.build.negation.rules import SUGAR_CREPE
 from counterfoil.build.step import Output
 from counterfoil.build.steps.negate import Negate
-from counterfoil.scorers import Options
+from counterfoil.models import Options
 from made_once import made_once
 
 pytestmark = pytest.mark.models

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from counterfoil import catalog
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.build.rating import blind_accuracy
 from counterfoil.build.rows import of_benchmark
 from counterfoil.build.run import run_step
@@ -17,12 +18,11 @@ from counterfoil.build.step import Output, StepContext
 from counterfoil.build.steps.rate import Rate
 from counterfoil.build.steps.refine import NO_SCORE, PREDICTABLE, SURPLUS, Refine
 from counterfoil.build.steps.registry import STEPS
-from counterfoil.data.records import Caption, Image
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.base import Options
+from counterfoil.jobs.audit import AuditOptions, audit
+from counterfoil.models.base import Options
 from counterfoil.stats.estimates import cluster_interval
-from counterfoil.tasks.audit import AuditOptions, audit
 from counterfoil.world.sample import quads
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from counterfoil.benchmarks.caption_files import read_texts
 from counterfoil.build.run import run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.duplicates import (
@@ -22,7 +23,6 @@ from counterfoil.build.steps.duplicates import (
 )
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.build.steps.select import Select
-from counterfoil.data.caption_files import read_texts
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.duplicates import near_pairs, normal, shingles
 

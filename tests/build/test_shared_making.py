@@ -16,7 +16,7 @@ import pytest
 from counterfoil.engine.executor import RankExecutor
 from counterfoil.engine.made import batch_keys
 from counterfoil.engine.session import Session
-from counterfoil.scorers.base import Identity
+from counterfoil.models.base import Identity
 
 Digests = Callable[[Path], dict[str, str]]
 
@@ -27,7 +27,7 @@ from pathlib import Path
 from counterfoil.engine.session import Session
 from counterfoil.engine.executor import executor_named
 from counterfoil.engine.made import batch_keys
-from counterfoil.scorers.base import Identity
+from counterfoil.models.base import Identity
 
 rank, folder = sys.argv[1], Path(sys.argv[2])
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from counterfoil.data import Benchmark, Caption, Card, Image
-from counterfoil.data.forms import Gallery, Search
-from counterfoil.data.tables import read_table
+from counterfoil.benchmarks import Benchmark, Caption, Card, Image
+from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.tables import read_table
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Matrix
 from counterfoil.evaluation.evaluate import evaluate

@@ -37,7 +37,7 @@ def features(folder: Path, names: list[str], rng: np.random.Generator, width: in
 @pytest.fixture
 def width(spec: str) -> int:
     from counterfoil import catalog
-    from counterfoil.data import Caption
+    from counterfoil.benchmarks import Caption
 
     return catalog.scorer(spec).local.embed_tokens([[Caption("a", "a dog")]]).__next__()[0].vectors.shape[1]
 
@@ -138,9 +138,9 @@ def test_the_corpus_beside_the_questions_is_counted(
 
 
 def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex: Path, tmp_path: Path) -> None:
-    from counterfoil.data.benchmark import card
-    from counterfoil.data.folder import load, save
-    from counterfoil.data.readers.videos import read_vatex
+    from counterfoil.benchmarks.benchmark import card
+    from counterfoil.benchmarks.folder import load, save
+    from counterfoil.benchmarks.readers.videos import read_vatex
 
     facts = card("vatex-eval").model_copy(update={"size": None})
     benchmark = read_vatex(facts, vatex, None)

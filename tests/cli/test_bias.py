@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.data.folder import save
+from counterfoil.benchmarks.folder import save
 
 from .annotator_world import IMAGES, NAMES, PER, World, first, judged
 

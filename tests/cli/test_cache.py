@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from counterfoil.engine.cache import Cache
-from counterfoil.scorers.base import Identity
+from counterfoil.models.base import Identity
 from counterfoil.store import digest
 from unchanged import unchanged
 

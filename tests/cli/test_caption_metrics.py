@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from counterfoil.data import Benchmark, Caption, Card, Image
-from counterfoil.data.folder import load as load_folder
-from counterfoil.data.folder import save
-from counterfoil.data.forms import Preference, Rated
-from counterfoil.data.references import References
+from counterfoil.benchmarks import Benchmark, Caption, Card, Image
+from counterfoil.benchmarks.folder import load as load_folder
+from counterfoil.benchmarks.folder import save
+from counterfoil.benchmarks.forms import Preference, Rated
+from counterfoil.benchmarks.references import References
 
 
 @pytest.fixture

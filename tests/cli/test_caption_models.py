@@ -24,7 +24,7 @@ def spec(tmp_path: Path) -> str:
 
 @pytest.fixture
 def never_loads(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    from counterfoil.scorers import open_clip
+    from counterfoil.models import open_clip
 
     def refuse(argument: str, options: object) -> None:
         raise AssertionError("the model was loaded again")

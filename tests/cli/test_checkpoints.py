@@ -10,10 +10,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("open_clip")
 
 from contracts import forms  # noqa: E402
-from counterfoil.data import Caption, Image  # noqa: E402
-from counterfoil.data.folder import save  # noqa: E402
-from counterfoil.data.records import PixelSource  # noqa: E402
-from counterfoil.scorers import checkpoint, networks, registry  # noqa: E402
+from counterfoil.benchmarks import Caption, Image  # noqa: E402
+from counterfoil.benchmarks.folder import save  # noqa: E402
+from counterfoil.benchmarks.records import PixelSource  # noqa: E402
+from counterfoil.models import checkpoint, networks, registry  # noqa: E402
 from tiny_families import write_random_checkpoint  # noqa: E402
 
 pytestmark = pytest.mark.models

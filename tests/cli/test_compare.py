@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.data import Scores
-from counterfoil.data.folder import save
+from counterfoil.benchmarks import Scores
+from counterfoil.benchmarks.folder import save
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
 from counterfoil.world import benchmarks

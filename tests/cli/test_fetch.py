@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from counterfoil.data.fetching import release
+from counterfoil.benchmarks.fetching import release
 from released_files import Host, serving
 
 
@@ -153,7 +153,7 @@ def test_a_quick_look_at_given_answers(counterfoil, shared_data):
 
 
 def test_all_facts_of_every_benchmark_can_be_shown(counterfoil):
-    from counterfoil.data.benchmark import BENCHMARKS
+    from counterfoil.benchmarks.benchmark import BENCHMARKS
 
     for name in BENCHMARKS:
         assert counterfoil("list", "benchmarks", name).code == 0

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 @pytest.fixture(scope="module")
 def ends(tmp_path_factory) -> tuple[Path, Path]:
     """Two networks of one architecture with different weights."""
-    from counterfoil.scorers import checkpoint, small
+    from counterfoil.models import checkpoint, small
 
     folder = tmp_path_factory.mktemp("ends")
     sizes = small.Sizes(picture=32, channels=(4, 8), words=8, hidden=16, width=8)
@@ -24,7 +24,7 @@ def ends(tmp_path_factory) -> tuple[Path, Path]:
 
 
 def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path: Path) -> None:
-    from counterfoil.scorers import checkpoint
+    from counterfoil.models import checkpoint
 
     said = counterfoil("mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
     assert said.code == 0, said.err
@@ -81,7 +81,7 @@ def test_tasks_lie_where_they_are_named(counterfoil, ends, tmp_path: Path) -> No
     """One saved in a folder, and one in a table of which some pictures are at hand."""
     built = counterfoil("world", "build", "choices", "--n", 8, "--size", 32, "--out", tmp_path / "choices")
     assert built.code == 0, built.err
-    from counterfoil.data.folder import load
+    from counterfoil.benchmarks.folder import load
 
     made = load(tmp_path / "choices")
     (tmp_path / "photos").mkdir()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from counterfoil import catalog
-from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError, UnknownNameError
 
 

@@ -245,7 +245,7 @@ def test_reports_of_runs(counterfoil, world, monkeypatch) -> None:
 @pytest.mark.models
 def test_checkpoints_of_others_stay(counterfoil, place: Path) -> None:
     pytest.importorskip("lightning_fabric")
-    from counterfoil.scorers import checkpoint, small
+    from counterfoil.models import checkpoint, small
 
     sizes = small.Sizes(picture=32, channels=(4, 8), words=8, hidden=16, width=8)
     for seed, name in enumerate(("start", "tuned")):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from counterfoil.data.readers.own import kind_of
+from counterfoil.benchmarks.readers.own import kind_of
 from counterfoil.studies.example_files import write_example_files
 
 Run = Callable[..., Any]

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from counterfoil import catalog
-from counterfoil.data.folder import save
+from counterfoil.benchmarks.folder import save
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError
-from counterfoil.scorers.base import Options
+from counterfoil.models.base import Options
 
 MINE = [
     ("a dog bites a man", "a man is bitten by a dog", "a man bites a dog"),

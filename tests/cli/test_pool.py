@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.data.tables import read_table
+from counterfoil.benchmarks.tables import read_table
 
 from .annotator_world import IMAGES, NAMES, PER, World, first, image_id
 

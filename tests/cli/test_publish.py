@@ -12,7 +12,7 @@ import pytest
 
 import hub_server
 from counterfoil import catalog
-from counterfoil.data.folder import load, save
+from counterfoil.benchmarks.folder import load, save
 
 _DRIVER = """
 import contextlib, io, json, os, sys, urllib.request

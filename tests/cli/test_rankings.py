@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.data import Scores
-from counterfoil.data.answers import DirectionRanks, Rankings
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Gallery, Search
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks import Scores
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.correlation import kendall_tau_b

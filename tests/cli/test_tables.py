@@ -9,15 +9,15 @@ import pytest
 from rich.console import Console
 
 from contracts.forms import ratings_of
+from counterfoil.benchmarks import Benchmark, Caption, Card, Image
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings, Scores
+from counterfoil.benchmarks.forms import Gallery, Search
 from counterfoil.cli.tables import (
     comparison_table,
     differences_table,
     groups_table,
     measures_table,
 )
-from counterfoil.data import Benchmark, Caption, Card, Image
-from counterfoil.data.answers import DirectionRanks, Rankings, Scores
-from counterfoil.data.forms import Gallery, Search
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run

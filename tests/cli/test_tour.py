@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.tasks import tour as job
-from counterfoil.tasks.feedback import Feedback
-from counterfoil.tasks.tour import SCORERS, TourSizes, tour
+from counterfoil.jobs import tour as job
+from counterfoil.jobs.feedback import Feedback
+from counterfoil.jobs.tour import SCORERS, TourSizes, tour
 
 pytestmark = pytest.mark.models
 

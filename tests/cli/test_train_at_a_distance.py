@@ -12,8 +12,8 @@ from unittest.mock import patch
 import pytest
 
 from bucket_servers import new_bucket, s3_at, s3_server
-from counterfoil.places import open_place
-from counterfoil.places.files import open_file
+from counterfoil.storage import open_place
+from counterfoil.storage.files import open_file
 from tar_shards import pair, write_tar
 
 pytest.importorskip("torch")
@@ -55,7 +55,7 @@ def test_weights_are_those_of_a_disk_and_shards_are_streamed_once(
 ) -> None:
     asked = ("--steps", 4, "--workers", 0, "--quiet")
     assert counterfoil(*_asked(shards / "{00000..00002}.tar", tmp_path / "near", *asked)).code == 0
-    with patch("counterfoil.data.training_shards.open_file", side_effect=open_file) as streams:
+    with patch("counterfoil.benchmarks.training_shards.open_file", side_effect=open_file) as streams:
         for name, data in (("far", f"{bucket}/{{00000..00002}}.tar"), ("again", bucket)):
             said = counterfoil(*_asked(data, tmp_path / name, *asked))
             assert (said.code, said.err) == (0, "")

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from counterfoil import catalog
+from counterfoil.benchmarks import hub_reach
+from counterfoil.benchmarks.benchmark import card
+from counterfoil.benchmarks.readers.rows import hub_rows
 from counterfoil.cli.usage import as_meant
-from counterfoil.data import hub_reach
-from counterfoil.data.benchmark import card
-from counterfoil.data.readers.rows import hub_rows
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError, UnknownNameError
-from counterfoil.scorers.bare_names import kinds_of, scorers_called
-from counterfoil.scorers.base import Options
-from counterfoil.scorers.runtime import device_of
+from counterfoil.models.bare_names import kinds_of, scorers_called
+from counterfoil.models.base import Options
+from counterfoil.models.runtime import device_of
 
 Run = Callable[..., Any]
 #: What the network says in these tests.

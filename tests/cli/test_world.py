@@ -6,8 +6,8 @@ from pathlib import Path
 import PIL.Image
 import pytest
 
-from counterfoil.data.folder import load
-from counterfoil.data.training_files import read
+from counterfoil.benchmarks.folder import load
+from counterfoil.benchmarks.training_files import read
 from counterfoil.world.benchmarks import clips, gallery
 from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.sample import choices, quads

@@ -14,15 +14,15 @@ import counterfoil
 from counterfoil import catalog
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.platforms.registry import PLATFORMS
+from counterfoil.benchmarks.forms import FORMS
+from counterfoil.benchmarks.tables import EXTENSIONS
 from counterfoil.build.recipe import shipped
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.cli import app
-from counterfoil.data.forms import FORMS
-from counterfoil.data.tables import EXTENSIONS
 from counterfoil.inputs.pictures import FORMATS
 from counterfoil.metrics.measures import every
-from counterfoil.scorers.captions.registry import METRICS
-from counterfoil.scorers.registry import SCORERS
+from counterfoil.models.captions.registry import METRICS
+from counterfoil.models.registry import SCORERS
 from counterfoil.train.recipes import RECIPES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "capabilities.md"

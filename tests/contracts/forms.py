@@ -14,11 +14,20 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
-from counterfoil.data.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Choice, Gallery, Paraphrase, Preference, Quad, Rated, Search, Statement
-from counterfoil.data.records import BytesSource, Caption, Image
-from counterfoil.data.references import References
+from counterfoil.benchmarks.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import (
+    Choice,
+    Gallery,
+    Paraphrase,
+    Preference,
+    Quad,
+    Rated,
+    Search,
+    Statement,
+)
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.benchmarks.references import References
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives
 

@@ -1,6 +1,7 @@
 """Contracts of the architecture and figures of the source, held to tables that may only fall."""
 
 import ast
+import importlib
 import json
 from pathlib import Path
 
@@ -35,6 +36,11 @@ def test_no_figure_is_above_its_limit(figure: str) -> None:
 def test_the_page_of_capabilities_is_what_the_code_offers() -> None:
     written = capabilities.PAGE.read_text(encoding="utf-8")
     assert written == capabilities.page(), "'python -m contracts.capabilities' in tests writes it again"
+
+
+def test_the_former_name_of_a_package_gives_the_present_one() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"'counterfoil\.scorers' is now 'counterfoil\.models'"):
+        importlib.import_module("counterfoil.scorers.base")
 
 
 def test_registry_strings_name_what_is_there() -> None:

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from contracts import forms
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.folder import load, save
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.folder import load, save
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, measure_names, per_item
 from counterfoil.evaluation.rank_correlation import sheets_of

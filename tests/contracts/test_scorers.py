@@ -19,15 +19,15 @@ import spice_program
 import tiny_generative
 from contracts import forms
 from counterfoil import catalog
-from counterfoil.data.answers import Answers, Outcomes, Rankings, Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Choice
+from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Choice
 from counterfoil.engine.plan import ANSWERS
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
-from counterfoil.scorers.base import Embedder, Options, Scorer
-from counterfoil.scorers.captions import java
-from counterfoil.scorers.given_galleries import GivenEmbeddings
+from counterfoil.models.base import Embedder, Options, Scorer
+from counterfoil.models.captions import java
+from counterfoil.models.given_galleries import GivenEmbeddings
 
 #: How far scores of a model may lie apart in batches of other sizes, whose float32 sums have another order.
 NEAR = 2e-6
@@ -280,8 +280,8 @@ def _models(folder: Path, texts: list[str]) -> None:
     except ModuleNotFoundError:
         return
     import tiny_matchers
-    from counterfoil.scorers import checkpoint, networks, pcme, recurrent, small
-    from counterfoil.scorers.region_files import read_regions
+    from counterfoil.models import checkpoint, networks, pcme, recurrent, small
+    from counterfoil.models.region_files import read_regions
     from tiny_families import family, save_clip, save_text_models, save_words, write_random_checkpoint
 
     write_random_checkpoint(folder / "open-clip")
@@ -475,7 +475,7 @@ def test_only_models_import_torch(files: Path) -> None:
         "import json, sys\n"
         "from pathlib import Path\n"
         "from counterfoil import catalog\n"
-        "from counterfoil.scorers.base import Options\n"
+        "from counterfoil.models.base import Options\n"
         "for name, spec, options in json.loads(sys.argv[1]):\n"
         "    options |= {'ids': Path(options['ids'])} if 'ids' in options else {}\n"
         "    catalog.scorer(spec, Options(**options))\n"

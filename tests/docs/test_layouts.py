@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.data.tables import DataTable
-from counterfoil.scorers.score_table_layouts import recognise
+from counterfoil.benchmarks.tables import DataTable
+from counterfoil.models.score_table_layouts import recognise
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "inputs.md"
 #: What a table of scores, of right and wrong, and of a row per pair is recognised as, by form.

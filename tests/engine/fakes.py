@@ -18,8 +18,8 @@ import numpy as np
 import PIL.Image
 
 from contracts import forms
-from counterfoil.data import Benchmark, BytesSource, Caption, Image
-from counterfoil.scorers.base import Identity
+from counterfoil.benchmarks import Benchmark, BytesSource, Caption, Image
+from counterfoil.models.base import Identity
 
 WIDTH = 8
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from contracts.forms import paragraphs_of, ratings_of
-from counterfoil.data import Benchmark, BytesSource, Caption, Image
-from counterfoil.data.references import References
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.captions.base import CaptionTokens
+from counterfoil.benchmarks import Benchmark, BytesSource, Caption, Image
+from counterfoil.benchmarks.references import References
+from counterfoil.models.base import Identity
+from counterfoil.models.captions.base import CaptionTokens
 
 
 @dataclass

@@ -6,12 +6,12 @@ import pytest
 
 from contracts import forms
 from contracts.forms import paragraphs_of, ratings_of
-from counterfoil.data import Caption, Image, Outcomes, Scores
+from counterfoil.benchmarks import Caption, Image, Outcomes, Scores
 from counterfoil.engine.align import align, answered, matched
 from counterfoil.engine.run import run
 from counterfoil.errors import CounterfoilError, ScoreError
-from counterfoil.scorers import given, given_galleries
-from counterfoil.scorers.base import Identity, Options
+from counterfoil.models import given, given_galleries
+from counterfoil.models.base import Identity, Options
 
 
 def quads(ids, texts=None):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.engine.cache import SCHEMA, Cache, pair_key
-from counterfoil.scorers.base import Identity
+from counterfoil.models.base import Identity
 from counterfoil.store import digest
 
 

@@ -10,8 +10,8 @@ import pytest
 from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.cache_folder import beyond, contents, remove
-from counterfoil.places import open_place
-from counterfoil.scorers.base import Identity
+from counterfoil.models.base import Identity
+from counterfoil.storage import open_place
 from counterfoil.store import digest
 
 MODEL, OTHER = Identity("open-clip:clip", revision="1"), Identity("open-clip:vit", revision="1")

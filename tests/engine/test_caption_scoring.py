@@ -3,15 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.data import Caption, Image
-from counterfoil.data.references import References
+from counterfoil.benchmarks import Caption, Image
+from counterfoil.benchmarks.references import References
 from counterfoil.engine import caption_scoring
 from counterfoil.engine.caption_scoring import CaptionInputs, score_benchmark, score_captions
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ScoreError
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.given_galleries import GivenEmbeddings
+from counterfoil.models.base import Identity
+from counterfoil.models.given_galleries import GivenEmbeddings
 
 from .metric_fakes import Best, Cosine, Overlap, Words, frames, preferred, rated
 

@@ -7,13 +7,13 @@ import pytest
 from numpy import ndarray
 
 import small_galleries
-from counterfoil.data import Benchmark, BytesSource, Caption, Card, Image
+from counterfoil.benchmarks import Benchmark, BytesSource, Caption, Card, Image
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.engine.similarity import Blocks, CustomSimilarity, Products, unit
-from counterfoil.scorers.base import Embedder, Identity
-from counterfoil.scorers.matching_probability import MostSimilarHeads, RowSimilarity, Sampled
+from counterfoil.models.base import Embedder, Identity
+from counterfoil.models.matching_probability import MostSimilarHeads, RowSimilarity, Sampled
 
 COMPARISONS = [MostSimilarHeads(2), Sampled(4.0, 3.0, samples=3)]
 

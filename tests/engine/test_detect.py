@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from counterfoil.data import Benchmark, Caption, Card, Choice, Image
+from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.metrics import contrast
-from counterfoil.scorers.base import Classifier, Identity
+from counterfoil.models.base import Classifier, Identity
 from small_galleries import several
 
 

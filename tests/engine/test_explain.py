@@ -8,14 +8,14 @@ import PIL.Image
 import pytest
 
 import counterfoil as cf
-from counterfoil.data import Caption, Image, PixelSource
-from counterfoil.data.records import decode
+from counterfoil.benchmarks import Caption, Image, PixelSource
+from counterfoil.benchmarks.records import decode
 from counterfoil.engine.explain import ExplainedPair, PairToExplain, check_methods, explain
 from counterfoil.engine.perturbations import Occlusion, Span, words_of
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.baselines import load_blind, load_pixels
+from counterfoil.models.base import Identity
+from counterfoil.models.baselines import load_blind, load_pixels
 
 
 def pictures(n: int = 2, height: int = 20, width: int = 30) -> list[Image]:

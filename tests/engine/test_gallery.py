@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy import ndarray
 
-from counterfoil.data.forms import Search
+from counterfoil.benchmarks.forms import Search
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Blocks, Matrix, Products, unit
 from counterfoil.errors import InputError, ScoreError

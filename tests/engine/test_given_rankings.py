@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from numpy import ndarray
 
 import eccv_rankings
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.catalog import benchmark as named
-from counterfoil.data.answers import DirectionRanks, Rankings
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Gallery, Search
-from counterfoil.data.records import Caption, Image
 from counterfoil.engine.given_rankings import rank_given
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranking
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives, Ranks, from_places, positive_ranks
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.given_galleries import GivenRankings, to_lists
+from counterfoil.models.base import Identity
+from counterfoil.models.given_galleries import GivenRankings, to_lists
 
 IMAGES, CAPTIONS = 4, 7
 

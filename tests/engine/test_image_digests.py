@@ -4,8 +4,8 @@ import time
 import numpy as np
 import pytest
 
-from counterfoil.data import BytesSource, Caption, FileSource, Image
-from counterfoil.data.records import PixelSource
+from counterfoil.benchmarks import BytesSource, Caption, FileSource, Image
+from counterfoil.benchmarks.records import PixelSource
 from counterfoil.engine.image_digests import image_keys
 from counterfoil.engine.plan import check_at_hand, id_key, silent
 from counterfoil.errors import DataError

@@ -12,15 +12,15 @@ import pytest
 
 from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil import catalog
-from counterfoil.data import Benchmark, Caption, Image
-from counterfoil.data.readers.rows import Photos
+from counterfoil.benchmarks import Benchmark, Caption, Image
+from counterfoil.benchmarks.readers.rows import Photos
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError
-from counterfoil.places import open_place
-from counterfoil.places.files import read_file
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.images import prepared
+from counterfoil.models.base import Identity
+from counterfoil.models.images import prepared
+from counterfoil.storage import open_place
+from counterfoil.storage.files import read_file
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,11 @@ def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(
     assert [entry.name for entry in there.entries()] == shards
     assert all(there.read(name).data == here.read(name).data for name in shards)
     # Nothing is read a second time where the store has tags.
-    with patch("counterfoil.places.files.read_file", side_effect=read_file) as read:
+    with patch("counterfoil.storage.files.read_file", side_effect=read_file) as read:
         assert answers(far, Path(f"{root}/cache")) == expected
         assert read.call_count == 0
     open_place(far).write("0.png", world.images[1].read())
-    with patch("counterfoil.places.files.read_file", side_effect=read_file) as read:
+    with patch("counterfoil.storage.files.read_file", side_effect=read_file) as read:
         assert answers(far, Path(f"{root}/cache")) != expected
         # For its digest alone: what is in it was embedded before, as another image.
         assert read.call_count == 1
@@ -129,8 +129,8 @@ def test_what_is_not_there_is_one_line(root: str) -> None:
 
 
 def test_images_of_captions_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
-    from counterfoil.data.caption_files import Written
-    from counterfoil.tasks.caption_inputs import MediaFolder
+    from counterfoil.benchmarks.caption_files import Written
+    from counterfoil.jobs.caption_inputs import MediaFolder
 
     world, far, near = catalog.benchmark("world-quads").limited(4), Path(f"{root}/shown"), tmp_path / "shown"
     near.mkdir()
@@ -152,7 +152,7 @@ def test_images_of_captions_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
 
 
 def test_photographs_of_coco_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
-    from counterfoil.data.readers.coco_files import photographs
+    from counterfoil.benchmarks.readers.coco_files import photographs
 
     picture = catalog.benchmark("world-quads").limited(1).images[0].read()
     for name in ("val2014/COCO_val2014_1.jpg", "images/2.jpg"):

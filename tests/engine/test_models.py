@@ -14,7 +14,7 @@ def encoder(tmp_path_factory):
     pytest.importorskip("torch")
     pytest.importorskip("open_clip")
     from counterfoil import catalog
-    from counterfoil.scorers.base import Options
+    from counterfoil.models.base import Options
     from tiny_families import write_random_checkpoint
 
     spec = write_random_checkpoint(tmp_path_factory.mktemp("tiny"))

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from counterfoil.data import Caption, Image
+from counterfoil.benchmarks import Caption, Image
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import ScoreError
-from counterfoil.scorers import baselines
-from counterfoil.scorers.base import Ability, Options
-from counterfoil.scorers.lazy import LazyPairScorer, lazy
+from counterfoil.models import baselines
+from counterfoil.models.base import Ability, Options
+from counterfoil.models.lazy import LazyPairScorer, lazy
 from small_galleries import several
 
 

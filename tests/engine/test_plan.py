@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.data import Benchmark, Caption, Card, Choice, Image, Quad
+from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image, Quad
 from counterfoil.engine.plan import plan, shards, used_captions, used_images
 
 

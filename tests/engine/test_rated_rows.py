@@ -11,11 +11,11 @@ from scipy.stats import kendalltau
 
 from contracts.forms import ratings_of
 from counterfoil import catalog
-from counterfoil.data import Caption, Image
+from counterfoil.benchmarks import Caption, Image
 from counterfoil.engine.align import align
 from counterfoil.errors import ScoreError
-from counterfoil.scorers import given
-from counterfoil.scorers.base import Options
+from counterfoil.models import given
+from counterfoil.models.base import Options
 
 #: Two pictures; the text "a dog" is rated for both, and the second question of x.jpg has a text of y.jpg.
 ASKED = ratings_of(

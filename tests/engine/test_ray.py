@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from counterfoil import catalog
-from counterfoil.data import Caption, Image
+from counterfoil.benchmarks import Caption, Image
 from counterfoil.engine import ray_cluster
 from counterfoil.engine.executor import RankExecutor, executor_named
 from counterfoil.engine.plan import shards
@@ -31,8 +31,8 @@ from counterfoil.engine.ray_worker import Handshake, ShardWorker, WorkerFailure,
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
-from counterfoil.places import open_place
-from counterfoil.scorers.base import Identity, Options, source_of
+from counterfoil.models.base import Identity, Options, source_of
+from counterfoil.storage import open_place
 from three_nodes import LONG, finish, of_ray, start, three_nodes
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")

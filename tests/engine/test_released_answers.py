@@ -6,16 +6,16 @@ import re
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Card, card
-from counterfoil.data.readers import paired_rows, sugarcrepe, winoground
-from counterfoil.data.readers.outcomes import from_table
-from counterfoil.data.tables import read_table
+from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.readers import paired_rows, sugarcrepe, winoground
+from counterfoil.benchmarks.readers.outcomes import from_table
+from counterfoil.benchmarks.tables import read_table
 from counterfoil.engine.align import align, answered, matched
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics import contrast
-from counterfoil.scorers import given, given_galleries
-from counterfoil.scorers.base import Options
+from counterfoil.models import given, given_galleries
+from counterfoil.models.base import Options
 
 EMBEDDINGS = "winoground/clip_vit_b32_laion2b_embeddings.npz"
 

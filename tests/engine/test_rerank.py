@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy import ndarray
 
-from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.engine.retrieve import name, rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.errors import DataError, InputError, ScoreError
-from counterfoil.scorers import baselines
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.given import GivenTable
-from counterfoil.scorers.given_galleries import GivenEmbeddings, GivenSimilarity
+from counterfoil.models import baselines
+from counterfoil.models.base import Identity
+from counterfoil.models.given import GivenTable
+from counterfoil.models.given_galleries import GivenEmbeddings, GivenSimilarity
 from small_galleries import benchmark, same, several, twin
 
 #: Above every score of a first stage here.

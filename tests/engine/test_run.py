@@ -6,13 +6,13 @@ import resource
 import numpy as np
 import pytest
 
-from counterfoil.data import Caption, Image
+from counterfoil.benchmarks import Caption, Image
 from counterfoil.engine.cache import SCHEMA
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ScoreError, StorageError
-from counterfoil.scorers import baselines
-from counterfoil.scorers.base import Identity
+from counterfoil.models import baselines
+from counterfoil.models.base import Identity
 
 
 def expected(fakes, benchmark):

@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from counterfoil.data import BytesSource, Image
-from counterfoil.data.videos import FrameFeatures, Video
+from counterfoil.benchmarks import BytesSource, Image
+from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.plan import items
 from counterfoil.engine.session import Session
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.captions.base import CaptionTokens
+from counterfoil.models.captions.base import CaptionTokens
 from counterfoil.store import digest
 
 from .metric_fakes import Best, Words, frames, rated

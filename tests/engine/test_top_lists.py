@@ -16,8 +16,8 @@ from counterfoil.engine.topk import (
     top_lists,
 )
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.given_galleries import GivenEmbeddings
+from counterfoil.models.base import Identity
+from counterfoil.models.given_galleries import GivenEmbeddings
 from small_galleries import benchmark
 
 IMAGES, CAPTIONS = 6, 11

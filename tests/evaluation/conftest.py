@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from contracts import forms
-from counterfoil.data import Benchmark, Caption, Card, Image
-from counterfoil.data.answers import Rankings
-from counterfoil.data.forms import Gallery, Search
+from counterfoil.benchmarks import Benchmark, Caption, Card, Image
+from counterfoil.benchmarks.answers import Rankings
+from counterfoil.benchmarks.forms import Gallery, Search
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives

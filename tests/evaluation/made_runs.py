@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.answers import DirectionRanks, Outcomes, Rankings
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.answers import DirectionRanks, Outcomes, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate, Result, Run
 
 

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from counterfoil.data import Benchmark, Caption, Card, Choice, Image
-from counterfoil.data.contrasts import Contrasts
+from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
+from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.engine.run import run
 from counterfoil.evaluation import audit as auditing
 from counterfoil.evaluation.audit import LONGER, artefacts
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.intervals import one_sided
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.scorers.base import Options
-from counterfoil.scorers.baselines import load_blind
+from counterfoil.jobs.audit import AuditOptions, audit
+from counterfoil.models.base import Options
+from counterfoil.models.baselines import load_blind
 from counterfoil.stats.estimates import wilson
 from counterfoil.stats.tests import holm, tarone_holm
-from counterfoil.tasks.audit import AuditOptions, audit
 from counterfoil.world.sample import quads
 
 

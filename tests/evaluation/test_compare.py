@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.data import Outcomes, Scores
+from counterfoil.benchmarks import Outcomes, Scores
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import (
     Difference,

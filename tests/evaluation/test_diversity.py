@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from contracts import forms
-from counterfoil.data.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.errors import InputError
 from counterfoil.evaluation.list_overlap import common_share, diversity, list_tau, place_of_first
 from counterfoil.evaluation.result import Run

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.data import Benchmark, Caption, Card, Choice, Image, PixelSource
+from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image, PixelSource
 from counterfoil.evaluation import duplicates
 from counterfoil.evaluation.duplicates import NEAR, near_pairs, shingles
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from counterfoil.data import Outcomes, Scores
+from counterfoil.benchmarks import Outcomes, Scores
 from counterfoil.errors import ScoreError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
 from counterfoil.metrics.ties import Ties

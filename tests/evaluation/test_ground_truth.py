@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.data import Benchmark, Caption, Card, Image
-from counterfoil.data.forms import Gallery, Search
+from counterfoil.benchmarks import Benchmark, Caption, Card, Image
+from counterfoil.benchmarks.forms import Gallery, Search
 from counterfoil.errors import DataError
 from counterfoil.evaluation.judged_pairs import are_right, asked_about, how_many, right_pairs
 from counterfoil.metrics.class_rules import Plausible

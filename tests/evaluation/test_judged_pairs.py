@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from numpy import ndarray
 
-from counterfoil.data.judgements import Judgements
+from counterfoil.benchmarks.judgements import Judgements
 from counterfoil.errors import DataError
 from counterfoil.evaluation.judged_pairs import count, coverage, places, proposals
 from counterfoil.stats.dependence import Sharing

@@ -8,7 +8,7 @@ import pytest
 
 from contracts import forms
 from counterfoil import catalog
-from counterfoil.data import Benchmark, Scores
+from counterfoil.benchmarks import Benchmark, Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, leading, main_measures
 from counterfoil.evaluation.result import Run

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from counterfoil.data.benchmark import card
-from counterfoil.data.forms import Rated
-from counterfoil.data.readers import winoground
+from counterfoil.benchmarks.benchmark import card
+from counterfoil.benchmarks.forms import Rated
+from counterfoil.benchmarks.readers import winoground
 from counterfoil.engine.align import align
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.lengths import correlation, length_correlations, mean_words
 from counterfoil.evaluation.run import load_run, save_run
-from counterfoil.scorers import given
+from counterfoil.models import given
 from counterfoil.stats.dependence import Sharing
 from counterfoil.world import ratings
 from counterfoil.world.sample import quads

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Matrix
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.pooling import Tasks, found_by, missing_pairs, summary, unjudged, without
 from counterfoil.evaluation.run import save_run
+from counterfoil.jobs.bias import bias
+from counterfoil.jobs.pool_rounds import RoundOptions, pool_rounds
 from counterfoil.metrics.annotators import Pool, pool
-from counterfoil.tasks.bias import bias
-from counterfoil.tasks.pool_rounds import RoundOptions, pool_rounds
 from counterfoil.world.benchmarks import gallery
 
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from counterfoil import catalog
-from counterfoil.data import Benchmark, Scores
-from counterfoil.data.answers import versions
-from counterfoil.data.folder import load, save
-from counterfoil.data.tables import read_table
-from counterfoil.data.training_files import read
+from counterfoil.benchmarks import Benchmark, Scores
+from counterfoil.benchmarks.answers import versions
+from counterfoil.benchmarks.folder import load, save
+from counterfoil.benchmarks.tables import read_table
+from counterfoil.benchmarks.training_files import read
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import find_runs, load_run, save_run
-from counterfoil.scorers.base import Identity, Options, identity_of
-from counterfoil.scorers.baselines import load_blind as blind
+from counterfoil.models.base import Identity, Options, identity_of
+from counterfoil.models.baselines import load_blind as blind
 from counterfoil.world import gallery, quads, rated
 
 
@@ -88,8 +88,8 @@ def test_answers_of_ones_own_say_nothing_of_a_scorer(tmp_path: Path) -> None:
 
 
 def test_pac_s_through_another_model_says_so(tmp_path: Path) -> None:
-    from counterfoil.scorers.captions import embedding
-    from counterfoil.scorers.given_galleries import GivenEmbeddings
+    from counterfoil.models.captions import embedding
+    from counterfoil.models.given_galleries import GivenEmbeddings
 
     given = GivenEmbeddings(Identity("embeddings:a.npz", weights="a"), np.eye(4), np.eye(4))
 

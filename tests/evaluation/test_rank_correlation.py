@@ -10,9 +10,9 @@ from scipy.stats import kendalltau, spearmanr
 
 from contracts import forms
 from contracts.forms import grades, preferred, rated
-from counterfoil.data.answers import Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Gallery
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.rank_correlation import RankColumn, RankCorrelation, perfect, rank_correlation

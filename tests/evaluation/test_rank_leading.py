@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from contracts import forms
-from counterfoil.data import Benchmark, Scores
+from counterfoil.benchmarks import Benchmark, Scores
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.forms import of

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterfoil import catalog
-from counterfoil.data import Image, Scores
-from counterfoil.data.answers import DirectionRanks, Rankings
-from counterfoil.data.folder import save
+from counterfoil.benchmarks import Image, Scores
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.folder import save
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import find_runs, load_run, save_run

@@ -7,7 +7,7 @@ import pytest
 
 from contracts import forms
 from counterfoil import __version__
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report.comparison_tables import signature_of

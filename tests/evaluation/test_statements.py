@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from contracts import forms
-from counterfoil.data.answers import Outcomes, Scores
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.answers import Outcomes, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.align import align
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.compare import compare
@@ -17,9 +17,9 @@ from counterfoil.evaluation.forms.statement import MEASURES, weighted
 from counterfoil.evaluation.run import measured_run
 from counterfoil.metrics.statements import placements
 from counterfoil.metrics.ties import Ties
+from counterfoil.models.given import load
 from counterfoil.report.forms import report_of
 from counterfoil.report.page import page
-from counterfoil.scorers.given import load
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.studies import oracle
 from counterfoil.world import statements

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from contracts.forms import grades, rated
-from counterfoil.data import Scores
-from counterfoil.data.folder import load, save
+from counterfoil.benchmarks import Scores
+from counterfoil.benchmarks.folder import load, save
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import load_run, save_run

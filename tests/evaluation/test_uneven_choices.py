@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from contracts import forms
+from counterfoil.benchmarks import Choice, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.folder import load, save
 from counterfoil.catalog import scorer as load_scorer
-from counterfoil.data import Choice, Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.folder import load, save
 from counterfoil.engine.align import align
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
@@ -25,10 +25,10 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import chance, evaluate, per_item
 from counterfoil.evaluation.lengths import mean_words
 from counterfoil.evaluation.run import measured_run
+from counterfoil.jobs.audit import AuditOptions, audit
 from counterfoil.metrics.ties import Ties
+from counterfoil.models import given
 from counterfoil.report.page import page
-from counterfoil.scorers import given
-from counterfoil.tasks.audit import AuditOptions, audit
 
 COUNTS = (2, 5, 3, 4, 2, 6, 3)
 

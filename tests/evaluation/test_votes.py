@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from counterfoil.data.judgements import Votes
+from counterfoil.benchmarks.judgements import Votes
 from counterfoil.errors import InputError
 from counterfoil.evaluation.preferences import preferences
 from printed_votes import PRINTED

@@ -346,8 +346,8 @@ def _import_everything() -> None:
     import counterfoil.cli.tables
     import counterfoil.evaluation.compare
     import counterfoil.evaluation.evaluate
+    import counterfoil.models.small
     import counterfoil.report.page
-    import counterfoil.scorers.small
     import counterfoil.train.loop  # noqa: F401
 
     torch.set_num_threads(1)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bucket_servers import new_bucket, s3_at, s3_server, surroundings
-from counterfoil.places import open_place
+from counterfoil.storage import open_place
 from faults import sound
 from faults.command import run, run_apart, states
 from faults.corpus import Case, cases, of_urls
@@ -128,7 +128,7 @@ def test_a_bad_url_is_one_line(
     server, bucket = s3
     around, case = list(of_urls(bucket))[number]
     # Requests are tried once, which saves seconds of waiting in between.
-    monkeypatch.setattr("counterfoil.places.buckets.TRIES", 1)
+    monkeypatch.setattr("counterfoil.storage.buckets.TRIES", 1)
     if around == "server":
         context = s3_at(server)
     elif around == "no-credentials":
@@ -139,7 +139,7 @@ def test_a_bad_url_is_one_line(
         context = s3_at(closed, STORAGE_EMULATOR_HOST=closed, FSSPEC_GCS_TOKEN="anon")
     if around == "no-package":
         monkeypatch.setattr(
-            "counterfoil.places.buckets.importlib.util.find_spec",
+            "counterfoil.storage.buckets.importlib.util.find_spec",
             lambda name: None if name in ("s3fs", "gcsfs") else find_spec(name),
         )
     with context:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from counterfoil.data.records import MAX_PIXELS
-from counterfoil.data.tables import LARGEST
+from counterfoil.benchmarks.records import MAX_PIXELS
+from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.inputs.files import MAX_DEPTH
 from counterfoil.inputs.limits import RANGES
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.data.tables import integers, read_table
+from counterfoil.benchmarks.tables import integers, read_table
 from counterfoil.errors import CounterfoilError, DataError, InputError
 from counterfoil.inputs import limits
 from counterfoil.inputs.arrays import read_npy, read_npz
@@ -255,7 +255,7 @@ def test_amounts_end_where_they_say() -> None:
 
 def test_networks_of_a_million_layers_are_not_built(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from counterfoil.scorers.hf import check_place
+    from counterfoil.models.hf import check_place
 
     for key, value in (("num_hidden_layers", 10**6), ("hidden_size", 10**9), ("image_size", 10**6)):
         (tmp_path / "config.json").write_text(json.dumps({"model_type": "clip", "text_config": {key: value}}))
@@ -268,7 +268,7 @@ def test_networks_of_a_million_layers_are_not_built(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("crop", [(0, 0, 10**6, 10**6), (5, 5, 5, 9), (9, 0, 3, 4), (100, 100, 120, 120)])
 def test_crops_that_are_no_part_of_a_picture(crop: tuple[int, int, int, int]) -> None:
-    from counterfoil.data.records import Image, PixelSource
+    from counterfoil.benchmarks.records import Image, PixelSource
 
     picture = Image("a", PixelSource(np.zeros((8, 16, 3), np.uint8)), crop)
     with pytest.raises(DataError, match=r"the crop is no part of the picture; given: .*within 16 x 8 pixels"):
@@ -276,7 +276,7 @@ def test_crops_that_are_no_part_of_a_picture(crop: tuple[int, int, int, int]) ->
 
 
 def test_damaged_pictures_are_a_line_or_a_picture(jpeg_bytes: bytes) -> None:
-    from counterfoil.data.records import decode
+    from counterfoil.benchmarks.records import decode
 
     rng = np.random.default_rng(0)
     refused = 0

@@ -105,7 +105,7 @@ def test_a_torch_file_with_a_pointer_is_a_line(tmp_path: Path) -> None:
 import io, pickle, zipfile
 from pathlib import Path
 from counterfoil.errors import ModelError
-from counterfoil.scorers.checkpoint_files import read_tensor
+from counterfoil.models.checkpoint_files import read_tensor
 path = Path({str(tmp_path / "x.pt")!r})
 import torch
 torch.save({{"a": 1}}, path)

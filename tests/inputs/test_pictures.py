@@ -8,7 +8,7 @@ import PIL.features
 import PIL.Image
 import pytest
 
-from counterfoil.data.records import FileSource, Image, decode
+from counterfoil.benchmarks.records import FileSource, Image, decode
 from counterfoil.errors import DataError
 from counterfoil.inputs.pictures import FORMATS, open_picture
 

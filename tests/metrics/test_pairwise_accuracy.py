@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from contracts import forms
-from counterfoil.data.answers import Scores
+from counterfoil.benchmarks.answers import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.evaluate import evaluate, main_measures, measure_names
 from counterfoil.evaluation.run import measured_run

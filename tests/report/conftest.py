@@ -13,10 +13,10 @@ import PIL.Image
 import pytest
 
 from contracts import forms
-from counterfoil.data.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Choice, Gallery, Quad, Search
-from counterfoil.data.records import BytesSource, Caption, Image
+from counterfoil.benchmarks.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Choice, Gallery, Quad, Search
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from contracts.forms import pairs_of, ratings_of
-from counterfoil.data.answers import Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Preference, Rated
-from counterfoil.data.records import BytesSource, Caption, Image
-from counterfoil.data.references import References
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Preference, Rated
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.benchmarks.references import References
 
 from .conftest import NASTY, picture
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.judgements import Votes
+from counterfoil.benchmarks.judgements import Votes
 from counterfoil.evaluation.annotators import AnnotatorBias, study
 from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, JudgedPairs, Multiplicity, count, coverage
 from counterfoil.evaluation.preferences import preferences

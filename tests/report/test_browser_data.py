@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.data.answers import Scores
+from counterfoil.benchmarks.answers import Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS

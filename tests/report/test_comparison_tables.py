@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from counterfoil.data.forms import Quad
+from counterfoil.benchmarks.forms import Quad
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.comparison_tables import (

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from counterfoil.data.answers import Scores
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Choice
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Choice
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.result import Result
 from counterfoil.report.notes import resting, rests_on, warnings

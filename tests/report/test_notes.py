@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from counterfoil.data.answers import Scores
+from counterfoil.benchmarks.answers import Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ties import Ties

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from counterfoil.data.answers import Scores
+from counterfoil.benchmarks.answers import Scores
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.report.forms import report_of

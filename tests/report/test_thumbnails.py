@@ -5,7 +5,7 @@ import re
 
 import PIL.Image
 
-from counterfoil.data.records import BytesSource, Image
+from counterfoil.benchmarks.records import BytesSource, Image
 from counterfoil.report.thumbnails import BROKEN, Thumbnails, data_uri, thumbnail
 
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.evaluation.run import find_runs
+from counterfoil.models.base import Identity, Options
+from counterfoil.models.captions import registry as metric_names
 from counterfoil.report.study_page import caption_part, page
-from counterfoil.scorers.base import Identity, Options
-from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.studies import captions
 from counterfoil.studies.captions import MATCHING, READING, CaptionStudy, WholeCaptions
 from tiny_study import TINY, facts

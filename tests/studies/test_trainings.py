@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.data.forms import Quad
+from counterfoil.benchmarks.forms import Quad
 from counterfoil.evaluation.run import load_run
 from counterfoil.report.study_page import TrainingSummary
 from counterfoil.studies import plan
@@ -46,7 +46,7 @@ def test_what_is_watched_is_never_asked(tmp_path: Path) -> None:
 
 
 def test_pac_moves_projections_alone(place: Path, made: Study) -> None:
-    from counterfoil.scorers import checkpoint
+    from counterfoil.models import checkpoint
 
     one, other = (
         checkpoint.read(place / plan.NETWORKS / f"{name}-0").network.state_dict()
@@ -71,7 +71,7 @@ def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch:
         asked.append(place.name)
 
     asked: list[str] = []
-    monkeypatch.setattr("counterfoil.scorers.checkpoint.read", read)
+    monkeypatch.setattr("counterfoil.models.checkpoint.read", read)
     monkeypatch.setattr(TrainingRuns, "_fit", fit)
     workshop = TrainingRuns(TINY, tmp_path)
     workshop.tuned("coco", 0)
@@ -87,7 +87,7 @@ def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch:
 
 def test_the_trainings_begin_at_the_same_weights_and_part(place: Path, made: Study) -> None:
     torch = pytest.importorskip("torch")
-    from counterfoil.scorers import checkpoint
+    from counterfoil.models import checkpoint
 
     start, again = (TrainingRuns(TINY, place).untrained(seed=4).network.state_dict() for _ in range(2))
     assert all(one.equal(again[name]) for name, one in start.items())

@@ -6,5 +6,5 @@ import pytest
 @pytest.fixture
 def thumbs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkpoints of `thumbnails.thumb` can be read back."""
-    trained = pytest.importorskip("counterfoil.scorers.checkpoint")
+    trained = pytest.importorskip("counterfoil.models.checkpoint")
     monkeypatch.setitem(trained._BUILDERS, "thumb", "thumbnails:from_card")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from counterfoil.data.records import Image, PixelSource
+from counterfoil.benchmarks.records import Image, PixelSource
 from counterfoil.train.images import ERASED, Variation, crop, erased, varied, without_words
 
 

@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import thumbnails  # noqa: E402
-from counterfoil.data.records import FileSource, Image  # noqa: E402
-from counterfoil.data.training_rows import TrainingSet  # noqa: E402
+from counterfoil.benchmarks.records import FileSource, Image  # noqa: E402
+from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.train.dataloaders import (  # noqa: E402  # noqa: E402
     Course,

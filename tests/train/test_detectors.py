@@ -10,15 +10,15 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from counterfoil import catalog  # noqa: E402
-from counterfoil.data import Benchmark, BytesSource, Card, Choice, Image, Quad  # noqa: E402
-from counterfoil.data.records import Caption, PixelSource  # noqa: E402
-from counterfoil.data.training_rows import TrainingSet  # noqa: E402
+from counterfoil.benchmarks import Benchmark, BytesSource, Card, Choice, Image, Quad  # noqa: E402
+from counterfoil.benchmarks.records import Caption, PixelSource  # noqa: E402
+from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.engine.run import run  # noqa: E402
 from counterfoil.engine.session import Session  # noqa: E402
 from counterfoil.errors import DataError, InputError, ModelError, StorageError  # noqa: E402
 from counterfoil.metrics import detection  # noqa: E402
-from counterfoil.scorers import checkpoint, networks  # noqa: E402
-from counterfoil.scorers.base import Classifier, Options  # noqa: E402
+from counterfoil.models import checkpoint, networks  # noqa: E402
+from counterfoil.models.base import Classifier, Options  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.recipes import Detection  # noqa: E402
 from thumbnails import WORDS, rows, thumb  # noqa: E402

@@ -10,9 +10,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import thumbnails  # noqa: E402
-from counterfoil.data.records import BytesSource, FileSource, Image  # noqa: E402
+from counterfoil.benchmarks.records import BytesSource, FileSource, Image  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
-from counterfoil.scorers.images import Untouched  # noqa: E402
+from counterfoil.models.images import Untouched  # noqa: E402
 from counterfoil.train.images import BatchImages, ImageStore, say_unreadable  # noqa: E402
 
 pytestmark = pytest.mark.models

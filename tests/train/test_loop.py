@@ -16,10 +16,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("lightning_fabric")
 
 import thumbnails  # noqa: E402
-from counterfoil.data.records import FileSource, Image  # noqa: E402
-from counterfoil.data.training_rows import TrainingSet  # noqa: E402
+from counterfoil.benchmarks.records import FileSource, Image  # noqa: E402
+from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
-from counterfoil.scorers import checkpoint  # noqa: E402
+from counterfoil.models import checkpoint  # noqa: E402
 from counterfoil.train import loop  # noqa: E402
 from counterfoil.train.dataloaders import order  # noqa: E402
 from counterfoil.train.gradients import Computing  # noqa: E402
@@ -342,7 +342,7 @@ def test_two_processes_give_the_weights_of_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("small", "threads"), [(10**9, 1), (0, 3)])
 def test_a_small_network_is_trained_by_one_thread(monkeypatch, small: int, threads: int) -> None:
     # Several threads of a small network wait for each other longer than they compute.
-    monkeypatch.setattr("counterfoil.scorers.runtime.SMALL", small)
+    monkeypatch.setattr("counterfoil.models.runtime.SMALL", small)
     before = torch.get_num_threads()
     found = set()
 

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from counterfoil.errors import InputError, ModelError  # noqa: E402
-from counterfoil.scorers.networks import Answer, Encoded  # noqa: E402
+from counterfoil.models.networks import Answer, Encoded  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
 from counterfoil.train.recipes import RECIPES, Recipe, read  # noqa: E402
 

@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from counterfoil.errors import InputError  # noqa: E402
-from counterfoil.scorers.networks import Network  # noqa: E402
+from counterfoil.models.networks import Network  # noqa: E402
 from counterfoil.train.optim import decays, optimiser, parameter_groups, trained_parameters  # noqa: E402
 from counterfoil.train.recipes import RECIPES, Recipe  # noqa: E402
 

@@ -11,13 +11,13 @@ torch = pytest.importorskip("torch")
 open_clip = pytest.importorskip("open_clip")
 transformers = pytest.importorskip("transformers")
 
-from counterfoil.data.training_files import read as read_data  # noqa: E402
-from counterfoil.data.training_rows import TrainingSet  # noqa: E402
-from counterfoil.scorers import (  # noqa: E402
+from counterfoil.benchmarks.training_files import read as read_data  # noqa: E402
+from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
+from counterfoil.models import (  # noqa: E402
     checkpoint,
     registry,
 )
-from counterfoil.scorers.networks import Backbone  # noqa: E402
+from counterfoil.models.networks import Backbone  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import with_heads  # noqa: E402

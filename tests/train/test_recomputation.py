@@ -10,8 +10,8 @@ pytest.importorskip("lightning_fabric")
 import numpy as np  # noqa: E402
 import PIL.Image  # noqa: E402
 
-from counterfoil.scorers import recurrent, registry, small  # noqa: E402
-from counterfoil.scorers.networks import Backbone  # noqa: E402
+from counterfoil.models import recurrent, registry, small  # noqa: E402
+from counterfoil.models.networks import Backbone  # noqa: E402
 from counterfoil.train.gradients import blocks, recomputed  # noqa: E402
 from counterfoil.train.losses import info_nce  # noqa: E402
 from tiny_families import save_clip, write_random_checkpoint  # noqa: E402

@@ -17,7 +17,7 @@ pytest.importorskip("lightning_fabric")
 
 import thumbnails  # noqa: E402
 from counterfoil.errors import InputError, StorageError  # noqa: E402
-from counterfoil.scorers import checkpoint  # noqa: E402
+from counterfoil.models import checkpoint  # noqa: E402
 from counterfoil.train import state as training_state  # noqa: E402
 from counterfoil.train.journal import read  # noqa: E402
 from counterfoil.train.loop import JOURNAL, Fitted, fit  # noqa: E402

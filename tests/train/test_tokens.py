@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from counterfoil.data.records import Caption  # noqa: E402
+from counterfoil.benchmarks.records import Caption  # noqa: E402
 from counterfoil.errors import DataError  # noqa: E402
 from counterfoil.train.dataloaders import TokenTable  # noqa: E402
 

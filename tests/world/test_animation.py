@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from counterfoil.data.decoding import Sampling
-from counterfoil.data.videos import FrameStack, Video
+from counterfoil.benchmarks.decoding import Sampling
+from counterfoil.benchmarks.videos import FrameStack, Video
 from counterfoil.engine.image_digests import image_keys
 from counterfoil.engine.plan import silent
 from counterfoil.errors import UnknownNameError

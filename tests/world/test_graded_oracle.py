@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.benchmarks.videos import Video
 from counterfoil.catalog import benchmark
-from counterfoil.data.records import BytesSource, Caption, Image
-from counterfoil.data.videos import Video
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from counterfoil.data.records import decode
+from counterfoil.benchmarks.records import decode
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.benchmarks import as_collected, clips, gallery
 from counterfoil.world.drawings import sized

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from counterfoil.data.answers import Answers, Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery
+from counterfoil.benchmarks.answers import Answers, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Gallery
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Matrix
 from counterfoil.evaluation.evaluate import evaluate

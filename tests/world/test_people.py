@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from counterfoil.data.judgements import pool_table, read_judgements
+from counterfoil.benchmarks.judgements import pool_table, read_judgements
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.annotators import pool
 from counterfoil.store import write_parquet

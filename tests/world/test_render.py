@@ -5,7 +5,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.data.records import decode
+from counterfoil.benchmarks.records import decode
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.drawings import contact_sheet
 from counterfoil.world.painting import (

@@ -4,7 +4,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.contrast import QUAD
 from counterfoil.metrics.ties import Ties

@@ -5,8 +5,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.data.training_files import read
-from counterfoil.data.training_rows import TrainingSet
+from counterfoil.benchmarks.training_files import read
+from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.errors import InputError, StorageError, UnknownNameError
 from counterfoil.world.captions import OPENINGS, describe, matches, text
 from counterfoil.world.edits import SUBSETS

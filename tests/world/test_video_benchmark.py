@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from counterfoil.data.videos import Video
+from counterfoil.benchmarks.videos import Video
 from counterfoil.world.benchmarks import REFERENCES, clips
 from counterfoil.world.captions import matches
 from counterfoil.world.drawings import MOTIONS

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterfoil.data import Caption, Image
+from counterfoil.benchmarks import Caption, Image
 from counterfoil.errors import UnknownNameError
-from counterfoil.scorers import Identity, Options, ScorerEntry
+from counterfoil.models import Identity, Options, ScorerEntry
 
 ENTRY = ScorerEntry(
     prefix="example-hue",

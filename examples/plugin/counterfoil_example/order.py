@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.data import Benchmark, Caption, Card, Image, PixelSource
-from counterfoil.data.forms import FormEntry, Ids, Listed
-from counterfoil.data.forms.tables import POSITION, QUESTIONS, cells, positions, questions_schema
+from counterfoil.benchmarks import Benchmark, Caption, Card, Image, PixelSource
+from counterfoil.benchmarks.forms import FormEntry, Ids, Listed
+from counterfoil.benchmarks.forms.tables import POSITION, QUESTIONS, cells, positions, questions_schema
 
 FORM = FormEntry(
     name="order",

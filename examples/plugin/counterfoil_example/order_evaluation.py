@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from counterfoil.data import Benchmark
+from counterfoil.benchmarks import Benchmark
 from counterfoil.evaluation.forms.contrast import ContrastEvaluation
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.ties import Ties

@@ -1,6 +1,6 @@
 """The report on ordered captions: its own words in the page that all contrasts have."""
 
-from counterfoil.data import Benchmark
+from counterfoil.benchmarks import Benchmark
 from counterfoil.report.forms.contrast import ContrastReport
 
 

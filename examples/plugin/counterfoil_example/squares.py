@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from counterfoil.data import Benchmark, Card, Image, PixelSource
-from counterfoil.data.readers.questions import quads
+from counterfoil.benchmarks import Benchmark, Card, Image, PixelSource
+from counterfoil.benchmarks.readers.questions import quads
 
 CARD = Card(
     name="example-squares",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from counterfoil.scorers import Identity, Options
-from counterfoil.scorers.captions.registry import MetricEntry
+from counterfoil.models import Identity, Options
+from counterfoil.models.captions.registry import MetricEntry
 
 ENTRY = MetricEntry(
     name="vowels",

@@ -19,8 +19,8 @@ from counterfoil.annotate.forms.base import WorkForm, WorkItem
 from counterfoil.annotate.forms.match import FULLY, NEGATIVE, NOT, POSITIVE
 from counterfoil.annotate.items import CampaignItems, KnownItems
 from counterfoil.annotate.pictures import Pictures
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.judgements import DIRECTIONS
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.judgements import DIRECTIONS
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 

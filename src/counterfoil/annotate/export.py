@@ -36,7 +36,7 @@ from counterfoil.annotate.forms.preference import FIRST, SAME, SECOND
 from counterfoil.annotate.forms.which_image import OWN
 from counterfoil.annotate.judgement_table import answer_value
 from counterfoil.annotate.labels import ItemLabels, Partly, item_labels, merged_gains
-from counterfoil.data.judgements import gain_of
+from counterfoil.benchmarks.judgements import gain_of
 
 #: What says that a folder is an export, and of which campaign; what says who the people were.
 ABOUT, DATA_SHEET = "export.json", "data_sheet.md"

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from counterfoil.annotate.pictures import as_png, upright
-from counterfoil.data.records import FileSource, Image
+from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, MissingExtraError
 
 #: The folder of the images in a campaign's folder.

@@ -25,10 +25,10 @@ from counterfoil.annotate.assignment import plan_blocks
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import ROLES, FormField, Role, WorkForm, WorkItem
 from counterfoil.annotate.pictures import Pictures
-from counterfoil.data.readers.own import named
-from counterfoil.data.readers.rows import Photos
-from counterfoil.data.records import BytesSource, Image, Source
-from counterfoil.data.tables import DataTable, labels, shown
+from counterfoil.benchmarks.readers.own import named
+from counterfoil.benchmarks.readers.rows import Photos
+from counterfoil.benchmarks.records import BytesSource, Image, Source
+from counterfoil.benchmarks.tables import DataTable, labels, shown
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import parse_json
 

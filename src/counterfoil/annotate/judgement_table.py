@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from counterfoil.data.tables import DataTable, booleans, floats, labels, read_table
+from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.inputs.files import parse_json

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from counterfoil.annotate.agreement import codes, counted
 from counterfoil.annotate.forms.base import FormField
-from counterfoil.data.judgements import gain_of
+from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.stats.dawid_skene import dawid_skene
 from counterfoil.stats.label_models import LabelModel, Labels, majority_vote

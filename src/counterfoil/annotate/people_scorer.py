@@ -20,11 +20,11 @@ from typing import Any
 from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
 from counterfoil.annotate.export import ABOUT, WORTH, JudgedCampaign, mean_scores, question_outcomes
 from counterfoil.annotate.judgement_table import read_judgement_table
-from counterfoil.data.tables import DataTable, read_table
+from counterfoil.benchmarks.tables import DataTable, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import Stored, read_model
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, reject_unused_options
-from counterfoil.scorers.given import GivenTable, from_table
+from counterfoil.models.base import DEFAULT, Options, ScorerSettings, reject_unused_options
+from counterfoil.models.given import GivenTable, from_table
 from counterfoil.store import digest_value
 
 #: Rows that are one pair of a quad or one candidate of a choice carry the question's id in front of these.

@@ -13,7 +13,7 @@ from pathlib import Path
 import PIL.Image
 import PIL.ImageOps
 
-from counterfoil.data.records import FileSource, Image
+from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError
 from counterfoil.store import digest
 
@@ -29,7 +29,7 @@ class Pictures(Mapping[str, bytes]):
     that a campaign of any size needs the memory of one image.
 
     >>> import numpy as np
-    >>> from counterfoil.data.records import PixelSource
+    >>> from counterfoil.benchmarks.records import PixelSource
     >>> found = Pictures()
     >>> square = Image("red", PixelSource(np.zeros((8, 8, 3), np.uint8)))
     >>> name = found.add(square)

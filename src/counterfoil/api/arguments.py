@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from counterfoil import catalog
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.data_paths import Places
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.data_paths import Places
 from counterfoil.engine.plan import Progress
 from counterfoil.engine.retrieve import Given
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.scorers.base import Classifier, Embedder, Scorer, identity_of
-from counterfoil.scorers.callables import FunctionScorer
-from counterfoil.scorers.captions.base import CaptionMetric
-from counterfoil.scorers.learned import LearnedScorer
-from counterfoil.tasks.feedback import Feedback, ignore
+from counterfoil.jobs.feedback import Feedback, ignore
+from counterfoil.models.base import Classifier, Embedder, Scorer, identity_of
+from counterfoil.models.callables import FunctionScorer
+from counterfoil.models.captions.base import CaptionMetric
+from counterfoil.models.learned import LearnedScorer
 
 #: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers, and
 #: blind scorers that learn.
@@ -29,7 +29,7 @@ _Name = TypeVar("_Name", bound=StrEnum)
 Cache = str | Path | None
 #: A path, or a path per benchmark.
 Data = str | Path | Mapping[str, str | Path] | None
-#: Data of one benchmark: a path, or a table in memory (`counterfoil.data.tables.memory_table`).
+#: Data of one benchmark: a path, or a table in memory (`counterfoil.benchmarks.tables.memory_table`).
 TableData = Any
 
 

@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from counterfoil.api.arguments import Cache, cache_of, feedback_of, path_of, typed
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.pooling import Tasks
 from counterfoil.evaluation.result import Run
-from counterfoil.tasks.build import BuildOptions, BuildResult, StepResult
-from counterfoil.tasks.build import apply_step as step_task
-from counterfoil.tasks.build import build as build_task
-from counterfoil.tasks.pool import CandidatePool
-from counterfoil.tasks.pool import pool as pool_task
-from counterfoil.tasks.publish import Published, PublishOptions
-from counterfoil.tasks.publish import publish as publish_task
-from counterfoil.tasks.training import TrainedModel
-from counterfoil.tasks.training import train as train_task
+from counterfoil.jobs.build import BuildOptions, BuildResult, StepResult
+from counterfoil.jobs.build import apply_step as step_task
+from counterfoil.jobs.build import build as build_task
+from counterfoil.jobs.pool import CandidatePool
+from counterfoil.jobs.pool import pool as pool_task
+from counterfoil.jobs.publish import Published, PublishOptions
+from counterfoil.jobs.publish import publish as publish_task
+from counterfoil.jobs.training import TrainedModel
+from counterfoil.jobs.training import train as train_task
 from counterfoil.train.recipes.base import Recipe
 
 
@@ -176,10 +176,10 @@ def publish(
     The folder holds Parquet that `datasets.load_dataset` reads with its images, a dataset card, a Croissant
     file, checksums, and counterfoil's own format; `evaluate` measures it like the benchmark. The hub gets it
     only with `execute`. `licence` is an SPDX identifier, by default what the card states. `provenance` says
-    how the questions came to be (`counterfoil.data.publishing.facts.Provenance.of`), or is a JSON file that
-    does. `facts` are further fields of `counterfoil.tasks.publish.PublishOptions`: creators, date, release,
-    language, url, private, available, counts, overwrite. Raises `InputError` where a licence forbids it,
-    unless `anyway`.
+    how the questions came to be (`counterfoil.benchmarks.publishing.facts.Provenance.of`), or is a JSON file
+    that does. `facts` are further fields of `counterfoil.jobs.publish.PublishOptions`: creators, date,
+    release, language, url, private, available, counts, overwrite. Raises `InputError` where a licence forbids
+    it, unless `anyway`.
 
     >>> found = publish("world-choices", "hub:ann/shapes", quiet=True)
     >>> found.licence.spdx, found.executed, "data/test-00000-of-00001.parquet" in found.folder.sizes

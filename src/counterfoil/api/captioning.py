@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Literal
 
 from counterfoil.api.arguments import Cache, cache_of, feedback_of, path_of
-from counterfoil.data.decoding import Sampling
-from counterfoil.data.judgements import Votes
+from counterfoil.benchmarks.decoding import Sampling
+from counterfoil.benchmarks.judgements import Votes
 from counterfoil.engine.plan import Note, Progress
-from counterfoil.tasks.caption_inputs import MediaFolder, Policy
-from counterfoil.tasks.caption_systems import SystemComparison
-from counterfoil.tasks.caption_systems import compare_systems as systems_task
-from counterfoil.tasks.captions import CaptionScores, MetricRequest
-from counterfoil.tasks.captions import score_captions as captions_task
-from counterfoil.tasks.preferences import VoteStrengths
-from counterfoil.tasks.preferences import preferences as preferences_task
+from counterfoil.jobs.caption_inputs import MediaFolder, Policy
+from counterfoil.jobs.caption_systems import SystemComparison
+from counterfoil.jobs.caption_systems import compare_systems as systems_task
+from counterfoil.jobs.captions import CaptionScores, MetricRequest
+from counterfoil.jobs.captions import score_captions as captions_task
+from counterfoil.jobs.preferences import VoteStrengths
+from counterfoil.jobs.preferences import preferences as preferences_task
 
 
 def score_captions(

@@ -19,26 +19,26 @@ from counterfoil.api.arguments import (
     places_of,
     with_table,
 )
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.perturbations import Occlusion
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.evaluation.evaluate import IntervalMethod
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import load_run as load_plain_run
+from counterfoil.jobs import compare as compare_task
+from counterfoil.jobs import evaluate as evaluate_task
+from counterfoil.jobs.compare import RunComparison
+from counterfoil.jobs.evaluate import EvaluateOptions
+from counterfoil.jobs.explain import ExplainOptions, Explanation
+from counterfoil.jobs.explain import explain as explain_task
+from counterfoil.jobs.feedback import Feedback
+from counterfoil.jobs.heat_grades import HeatGrades
+from counterfoil.jobs.heat_grades import grade_heatmaps as grade_task
+from counterfoil.jobs.rankings import ModelRankings
+from counterfoil.jobs.rankings import rank as rank_task
+from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
-from counterfoil.scorers.base import Options
-from counterfoil.tasks import compare as compare_task
-from counterfoil.tasks import evaluate as evaluate_task
-from counterfoil.tasks.compare import RunComparison
-from counterfoil.tasks.evaluate import EvaluateOptions
-from counterfoil.tasks.explain import ExplainOptions, Explanation
-from counterfoil.tasks.explain import explain as explain_task
-from counterfoil.tasks.feedback import Feedback
-from counterfoil.tasks.heat_grades import HeatGrades
-from counterfoil.tasks.heat_grades import grade_heatmaps as grade_task
-from counterfoil.tasks.rankings import ModelRankings
-from counterfoil.tasks.rankings import rank as rank_task
-from counterfoil.tasks.results import EvaluationRun
+from counterfoil.models.base import Options
 
 
 def list_benchmarks() -> list[str]:
@@ -238,7 +238,7 @@ def compare(
 
     `runs` are runs, run folders, and folders of them; `baseline` is a run or its name. With `shared` runs
     that answer other questions are compared over those that all answer. See
-    `counterfoil.tasks.compare.compare` for the statistics. Images for `to_html` are looked for where the runs
+    `counterfoil.jobs.compare.compare` for the statistics. Images for `to_html` are looked for where the runs
     found them; `RunComparison.with_images` names another place.
 
     >>> runs = [evaluate(f"blind:{name}", "world-quads", limit=50, draws=100, cache=None, quiet=True)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from counterfoil.api.arguments import feedback_of
 from counterfoil.engine.plan import Note, Progress
-from counterfoil.tasks.annotate_agreement import PeopleAgreements
-from counterfoil.tasks.annotate_agreement import annotate_agreement as agreement_task
-from counterfoil.tasks.annotate_create import CreatedCampaign, CreateOptions
-from counterfoil.tasks.annotate_create import create_campaign as create_task
-from counterfoil.tasks.annotate_exchange import CampaignExport
-from counterfoil.tasks.annotate_exchange import annotate_export as export_task
-from counterfoil.tasks.annotate_simulate import SimulatedCampaign
-from counterfoil.tasks.annotate_simulate import annotate_simulate as simulate_task
+from counterfoil.jobs.annotate_agreement import PeopleAgreements
+from counterfoil.jobs.annotate_agreement import annotate_agreement as agreement_task
+from counterfoil.jobs.annotate_create import CreatedCampaign, CreateOptions
+from counterfoil.jobs.annotate_create import create_campaign as create_task
+from counterfoil.jobs.annotate_exchange import CampaignExport
+from counterfoil.jobs.annotate_exchange import annotate_export as export_task
+from counterfoil.jobs.annotate_simulate import SimulatedCampaign
+from counterfoil.jobs.annotate_simulate import annotate_simulate as simulate_task
 
 
 def create_campaign(

@@ -16,18 +16,18 @@ from counterfoil.api.arguments import (
     places_of,
     with_table,
 )
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.evaluation.result import Run
-from counterfoil.scorers.base import Options
-from counterfoil.tasks.audit import Audit, AuditOptions
-from counterfoil.tasks.audit import audit as audit_task
-from counterfoil.tasks.bias import AnnotatorStudy, gallery
-from counterfoil.tasks.bias import bias as bias_task
-from counterfoil.tasks.reproduce import Ledger
-from counterfoil.tasks.reproduce import reproduce as reproduce_task
-from counterfoil.tasks.study import StudyReport
-from counterfoil.tasks.study import study as study_task
+from counterfoil.jobs.audit import Audit, AuditOptions
+from counterfoil.jobs.audit import audit as audit_task
+from counterfoil.jobs.bias import AnnotatorStudy, gallery
+from counterfoil.jobs.bias import bias as bias_task
+from counterfoil.jobs.reproduce import Ledger
+from counterfoil.jobs.reproduce import reproduce as reproduce_task
+from counterfoil.jobs.study import StudyReport
+from counterfoil.jobs.study import study as study_task
+from counterfoil.models.base import Options
 
 
 def audit(

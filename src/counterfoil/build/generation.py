@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from counterfoil.benchmarks.records import Image
 from counterfoil.build.step import StepContext
-from counterfoil.data.records import Image
 from counterfoil.engine.made import Maker, batch_keys
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError
 from counterfoil.inputs.files import read_json
-from counterfoil.scorers.base import Identity, Options, remember_source, source_of
+from counterfoil.models.base import Identity, Options, remember_source, source_of
 from counterfoil.store import digest, digest_value, write_json
 
 
@@ -97,7 +97,7 @@ def captioner(
     name: str, device: str, prompt: str | None, most: int, beams: int, temperature: float
 ) -> CachedTextGenerator:
     """The writer of captions of a folder or a name of the hub; raises what loading it raises."""
-    from counterfoil.scorers.generative.writing import load_writer
+    from counterfoil.models.generative.writing import load_writer
 
     writer = load_writer(name, Options(device=device), prompt=prompt)
 
@@ -115,7 +115,7 @@ def continuer(name: str, device: str, most: int, temperature: float, head: str =
 
     Raises what loading it raises.
     """
-    from counterfoil.scorers.text_models import load_generator
+    from counterfoil.models.text_models import load_generator
 
     generator = load_generator(name, Options(device=device))
 

@@ -16,15 +16,15 @@ from urllib.parse import urlsplit
 import httpx2
 import PIL.Image
 
+from counterfoil.benchmarks.records import decode
 from counterfoil.build.imaging import GeneratedImage, ImageRequest, facts_of, png
 from counterfoil.build.step import StepContext
-from counterfoil.data.records import decode
 from counterfoil.engine.made import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.inputs.files import read_json
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.chat.client import Body, Client, ClientSettings, FormData
-from counterfoil.scorers.chat.endpoint import encoded
+from counterfoil.models.base import Identity
+from counterfoil.models.chat.client import Body, Client, ClientSettings, FormData
+from counterfoil.models.chat.endpoint import encoded
 from counterfoil.store import digest, digest_value, write_bytes, write_json
 
 REFUSED = "refused by the endpoint"

@@ -26,9 +26,9 @@ from counterfoil.build.step import StepContext
 from counterfoil.engine.made import batch_keys
 from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.pictures import open_picture
-from counterfoil.scorers.base import Identity, Options, digest_tensors, remember_source
-from counterfoil.scorers.hf_loading import quiet
-from counterfoil.scorers.runtime import NO_NETWORK, causes, device_of, precision_of
+from counterfoil.models.base import Identity, Options, digest_tensors, remember_source
+from counterfoil.models.hf_loading import quiet
+from counterfoil.models.runtime import NO_NETWORK, causes, device_of, precision_of
 from counterfoil.store import digest, digest_value, write_bytes
 
 #: Reasons for which a row goes: each says why there is no image.

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.data.judgements import Direction, pool_table, read_judgements
+from counterfoil.benchmarks.judgements import Direction, pool_table, read_judgements
 from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import InputError
 from counterfoil.evaluation.pooling import PoolRound, found_by, missing_pairs, unjudged

@@ -16,15 +16,15 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.contrasts import Contrasts
+from counterfoil.benchmarks.records import Caption, Image, caption_key, image_key
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.refinement import accuracies
 from counterfoil.build.step import StepContext, codes_of
-from counterfoil.data.contrasts import Contrasts
-from counterfoil.data.records import Caption, Image, caption_key, image_key
-from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.engine.run import score_items
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.result import Estimate
-from counterfoil.scorers.base import abilities
+from counterfoil.models.base import abilities
 from counterfoil.stats.estimates import spread
 
 NEGATIVE = "negative_"

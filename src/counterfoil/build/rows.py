@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.caption_files import read_candidates
+from counterfoil.benchmarks.readers.own import ALIASES, named
+from counterfoil.benchmarks.records import FileSource, Image, decode
+from counterfoil.benchmarks.tables import DataTable, read_table
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.step import StepContext
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.caption_files import read_candidates
-from counterfoil.data.readers.own import ALIASES, named
-from counterfoil.data.records import FileSource, Image, decode
-from counterfoil.data.tables import DataTable, read_table
-from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import regular
 from counterfoil.store import digest, write_bytes

@@ -18,12 +18,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from counterfoil.benchmarks.folder import BUILT
+from counterfoil.benchmarks.training_rows import IMAGE_ROLES
 from counterfoil.build.recipe import BuildRecipe
 from counterfoil.build.step import Output, Step, StepContext, check_columns
 from counterfoil.build.step_folder import DROPPED, StepFolder, StepRecord
 from counterfoil.build.steps.registry import STEPS
-from counterfoil.data.folder import BUILT
-from counterfoil.data.training_rows import IMAGE_ROLES
 from counterfoil.errors import DataError, StorageError
 from counterfoil.store import digest_value
 
@@ -219,8 +219,9 @@ def build_folder(folder: Path) -> Path | None:
 def build_provenance(folder: Path) -> dict[str, Any]:
     """Steps with their counts, and who made what of every row, of the build in a folder.
 
-    It is the plain mapping that a publication takes (`counterfoil.data.publishing.facts.Provenance.of`).
-    Raises `DataError` where a manifest is damaged, or a table.
+    It is the plain mapping that a publication takes
+    (`counterfoil.benchmarks.publishing.facts.Provenance.of`). Raises `DataError` where a manifest is
+    damaged, or a table.
     """
     numbers = {path: path.name.partition("-")[0] for path in (folder / STEPS_FOLDER).iterdir()}
     numbered = {path: int(number) for path, number in numbers.items() if number.isdigit()}

@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.image_files import image_path
-from counterfoil.data.records import FileSource, Image
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.image_files import image_path
+from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.stats.resampling import seed_of

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field
 
+from counterfoil.benchmarks.tables import EXTENSIONS
 from counterfoil.build.step import Output, Step, settings_of
-from counterfoil.data.tables import EXTENSIONS
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import Stored, read_model
 from counterfoil.outputs import existing_paths

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.judgements import gain_of
+from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, names, read_table
 from counterfoil.build.calibration import Share
 from counterfoil.build.step import SCENE_OF
-from counterfoil.data.judgements import gain_of
-from counterfoil.data.tables import DataTable, booleans, floats, labels, names, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.stats.latent_classes import FEWEST, drawn_so, patterns
 from counterfoil.world.scenes import Scene

@@ -54,7 +54,7 @@ def serve(
     --verbose, without the tokens in them.
     """
     from counterfoil.cli import faults, terminal
-    from counterfoil.tasks.annotate_serve import Addresses, serve_campaign
+    from counterfoil.jobs.annotate_serve import Addresses, serve_campaign
 
     def ready(addresses: Addresses) -> None:
         print(f"people      {addresses.people}")
@@ -94,8 +94,8 @@ def links(
 ) -> None:
     """Personal links that cannot be guessed, one for each person."""
     from counterfoil.cli import paths, terminal
+    from counterfoil.jobs.annotate_serve import campaign_links
     from counterfoil.store import write_csv
-    from counterfoil.tasks.annotate_serve import campaign_links
 
     paths.check(csv=out)
     table = campaign_links(campaign, n, site=public_url)
@@ -147,7 +147,7 @@ def simulate(
     from counterfoil.annotate.judgement_table import write_judgement_table
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show_result
-    from counterfoil.tasks.annotate_simulate import annotate_simulate
+    from counterfoil.jobs.annotate_simulate import annotate_simulate
 
     paths.check(table=out, json=json)
     simulated = annotate_simulate(
@@ -242,7 +242,7 @@ def plan(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show
-    from counterfoil.tasks.annotate_plan import PlanOptions, annotate_plan
+    from counterfoil.jobs.annotate_plan import PlanOptions, annotate_plan
 
     paths.check(json=json)
     planned = annotate_plan(
@@ -341,7 +341,7 @@ def _create() -> Callable[..., None]:
         """
         from counterfoil.cli import paths, terminal
         from counterfoil.cli.tables import show_result
-        from counterfoil.tasks.annotate_create import CreateOptions, create_campaign
+        from counterfoil.jobs.annotate_create import CreateOptions, create_campaign
 
         json = given["json"]
         paths.check(json=json)

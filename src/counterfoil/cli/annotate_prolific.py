@@ -81,7 +81,7 @@ def create(
     from counterfoil.annotate.platforms.prolific_campaign import StudyChoices
     from counterfoil.annotate.platforms.prolific_study import DEVICES
     from counterfoil.cli import paths, terminal
-    from counterfoil.tasks.annotate_prolific import create_study, plan_study
+    from counterfoil.jobs.annotate_prolific import create_study, plan_study
 
     paths.check(json=json)
     choices = StudyChoices(
@@ -163,7 +163,7 @@ def places(
 ) -> None:
     """Add places to the campaign's study: their number can only grow."""
     from counterfoil.cli import paths
-    from counterfoil.tasks.annotate_prolific import add_places
+    from counterfoil.jobs.annotate_prolific import add_places
 
     paths.check(json=json)
     with _client(token_env, api) as client:
@@ -192,7 +192,7 @@ def status(
 ) -> None:
     """The study and its submissions beside the people of the campaign."""
     from counterfoil.cli import paths
-    from counterfoil.tasks.annotate_prolific import study_state
+    from counterfoil.jobs.annotate_prolific import study_state
 
     paths.check(json=json)
     with _client(token_env, api) as client:
@@ -239,7 +239,7 @@ def approve_(
 ) -> None:
     """Approve all submissions that wait for review and whose people have done their work here."""
     from counterfoil.cli import paths
-    from counterfoil.tasks.annotate_prolific import approve
+    from counterfoil.jobs.annotate_prolific import approve
 
     paths.check(json=json)
     with _client(token_env, api) as client:
@@ -267,7 +267,7 @@ def reject_(
 ) -> None:
     """Reject submissions, each with a message and a category."""
     from counterfoil.cli import paths
-    from counterfoil.tasks.annotate_prolific import read_rejections, reject
+    from counterfoil.jobs.annotate_prolific import read_rejections, reject
 
     paths.check(json=json)
     rejections = read_rejections(source)
@@ -299,7 +299,7 @@ def bonus(
     """Pay bonuses to people of the campaign's study, after showing what they cost."""
     from counterfoil.annotate.platforms.prolific_bonuses import read_bonuses
     from counterfoil.cli import paths, terminal
-    from counterfoil.tasks.annotate_prolific import pay_bonuses
+    from counterfoil.jobs.annotate_prolific import pay_bonuses
 
     paths.check(json=json)
     bonuses = read_bonuses(source)
@@ -322,7 +322,7 @@ def bonus(
 
 def _move(campaign: Path, action: str, token_env: str, api: str | None, json: str | None) -> None:
     from counterfoil.cli import paths
-    from counterfoil.tasks.annotate_prolific import move_study
+    from counterfoil.jobs.annotate_prolific import move_study
 
     paths.check(json=json)
     with _client(token_env, api) as client:
@@ -333,7 +333,7 @@ def _move(campaign: Path, action: str, token_env: str, api: str | None, json: st
 @contextmanager
 def _client(token_env: str, api: str | None) -> "Iterator[ProlificClient]":
     from counterfoil.cli import terminal
-    from counterfoil.tasks.annotate_prolific import prolific
+    from counterfoil.jobs.annotate_prolific import prolific
 
     with prolific(os.environ.get(token_env, ""), api) as client, terminal.busy("asking Prolific"):
         yield client

@@ -53,7 +53,7 @@ def agreement(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show_result
-    from counterfoil.tasks.annotate_agreement import annotate_agreement
+    from counterfoil.jobs.annotate_agreement import annotate_agreement
 
     paths.check(json=json, html=html)
     agreements = annotate_agreement(
@@ -95,7 +95,7 @@ def status(
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.list import print_facts
     from counterfoil.cli.tables import show
-    from counterfoil.tasks.annotate_serve import annotate_status
+    from counterfoil.jobs.annotate_serve import annotate_status
 
     paths.check(json=json)
     progress = annotate_status(campaign, database=database)
@@ -146,7 +146,7 @@ def export(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show_result
-    from counterfoil.tasks.annotate_exchange import annotate_export
+    from counterfoil.jobs.annotate_exchange import annotate_export
 
     paths.check(json=json)
     exported = annotate_export(
@@ -217,7 +217,7 @@ def import_(
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.list import print_facts
     from counterfoil.errors import InputError
-    from counterfoil.tasks.annotate_exchange import import_judgements
+    from counterfoil.jobs.annotate_exchange import import_judgements
 
     paths.check(table=out, json=json)
     questions: dict[str, str] = {}

@@ -39,7 +39,7 @@ def review(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show
-    from counterfoil.tasks.annotate_review import annotate_person, annotate_review
+    from counterfoil.jobs.annotate_review import annotate_person, annotate_review
 
     if out is not None and out.suffix.lower() != ".csv":
         raise InputError("unknown kind of table", where="--out", given=out, allowed=".csv")
@@ -78,7 +78,7 @@ def approve(
 ) -> None:
     """Approve people's work, so that they are paid."""
     from counterfoil.cli import terminal
-    from counterfoil.tasks.annotate_review import annotate_approve
+    from counterfoil.jobs.annotate_review import annotate_approve
 
     if not people and not suggested:
         raise InputError("no one to approve", hint="name people, or use --suggested")
@@ -104,7 +104,7 @@ def reject(
 ) -> None:
     """Reject a person's work: their answers leave the labels, and their items are open to others again."""
     from counterfoil.cli import terminal
-    from counterfoil.tasks.annotate_review import annotate_reject
+    from counterfoil.jobs.annotate_review import annotate_reject
 
     aside = annotate_reject(campaign, person, reason=reason, category=category, by=by, database=database)
     terminal.out().print(
@@ -136,7 +136,7 @@ def adjudicate(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show
-    from counterfoil.tasks.annotate_review import annotate_adjudicate, annotate_disputes
+    from counterfoil.jobs.annotate_review import annotate_adjudicate, annotate_disputes
 
     paths.check(json=json)
     if item is not None:
@@ -179,7 +179,7 @@ def withdraw(
 ) -> None:
     """Delete all answers of a person who asks for it; others get the items. It cannot be undone."""
     from counterfoil.cli import terminal
-    from counterfoil.tasks.annotate_review import annotate_withdraw
+    from counterfoil.jobs.annotate_review import annotate_withdraw
 
     if bool(worker) == bool(person):
         raise InputError(
@@ -206,7 +206,7 @@ def readmit(
     browser that comes with the id is taken for it: see first that it is the person who asks.
     """
     from counterfoil.cli import terminal
-    from counterfoil.tasks.annotate_review import annotate_readmit
+    from counterfoil.jobs.annotate_review import annotate_readmit
 
     if bool(worker) == bool(person):
         raise InputError(
@@ -240,7 +240,7 @@ def delete_after(
     people or more answered.
     """
     from counterfoil.cli import terminal
-    from counterfoil.tasks.annotate_review import annotate_delete
+    from counterfoil.jobs.annotate_review import annotate_delete
 
     if not yes and not terminal.confirmed(f"all answers and people of {campaign}"):
         return

@@ -58,10 +58,10 @@ def pool(
 
     Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
     """
+    from counterfoil.benchmarks.judgements import pool_kind
     from counterfoil.cli import paths, terminal
-    from counterfoil.data.judgements import pool_kind
     from counterfoil.evaluation.pooling import Tasks
-    from counterfoil.tasks.pool import pool
+    from counterfoil.jobs.pool import pool
 
     paths.check(table=out, json=json, plot=plot)
     if out is not None:
@@ -191,7 +191,7 @@ def bias(
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.paths import data_folder
     from counterfoil.cli.tables import show_result
-    from counterfoil.tasks.bias import bias, gallery
+    from counterfoil.jobs.bias import bias, gallery
 
     paths.check(html=html, json=json, plot=plot)
     terminal.check_drawing(html)
@@ -248,8 +248,8 @@ def preferences(
     the votes of each pair. The same seed gives the same numbers.
     """
     from counterfoil.cli import paths, terminal
+    from counterfoil.jobs.preferences import preferences
     from counterfoil.report.labels import amount
-    from counterfoil.tasks.preferences import preferences
 
     paths.check(json=json, plot=plot)
     result = preferences(votes, self_votes=own, draws=draws, seed=seed)

@@ -85,12 +85,12 @@ def command(
     Every number has its interval and chance; ties count one half. What is learned about a question comes from
     questions that share no image or caption with it.
     """
+    from counterfoil.benchmarks.data_paths import Places
     from counterfoil.catalog import benchmarks as known_benchmarks
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show_result
-    from counterfoil.data.data_paths import Places
-    from counterfoil.scorers.base import Options
-    from counterfoil.tasks.audit import AuditOptions, audit
+    from counterfoil.jobs.audit import AuditOptions, audit
+    from counterfoil.models.base import Options
 
     paths.not_read(*(name for name in (*benchmarks, *(against or ())) if name in known_benchmarks()))
     paths.check(html=html, json=json)

@@ -43,10 +43,10 @@ def fetch(
     """
     import os
 
+    from counterfoil.benchmarks.data_paths import data_folder
+    from counterfoil.benchmarks.fetching import fetch, release
     from counterfoil.catalog import benchmark_name
     from counterfoil.cli import terminal
-    from counterfoil.data.data_paths import data_folder
-    from counterfoil.data.fetching import fetch, release
 
     if not names:
         _list_releases()
@@ -79,10 +79,10 @@ def fetch(
 
 
 def _list_releases() -> None:
+    from counterfoil.benchmarks.data_paths import data_folder
+    from counterfoil.benchmarks.fetching import fetched, releases
     from counterfoil.cli import terminal
     from counterfoil.cli.tables import word_table
-    from counterfoil.data.data_paths import data_folder
-    from counterfoil.data.fetching import fetched, releases
 
     rows = []
     for release in releases().values():
@@ -123,8 +123,8 @@ def save(
     changed since is noticed. Mind the licence before it is passed on: 'counterfoil list benchmarks NAME'.
     """
     from counterfoil import catalog
+    from counterfoil.benchmarks import folder
     from counterfoil.cli import paths, terminal
-    from counterfoil.data import folder
     from counterfoil.outputs import Folder
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark

@@ -173,7 +173,7 @@ def _recipe_function(name: str) -> Any:
         from counterfoil.cli import paths, terminal
         from counterfoil.cli.tables import show_result
         from counterfoil.errors import InputError
-        from counterfoil.tasks import build as task
+        from counterfoil.jobs import build as task
 
         given = {
             "source": source,
@@ -238,7 +238,7 @@ def _step_function(name: str) -> Any:
     def run(**given: Any) -> None:
         from counterfoil.cli import paths, terminal
         from counterfoil.cli.tables import show
-        from counterfoil.tasks import build as task
+        from counterfoil.jobs import build as task
 
         out, json = given["out"], given["json"]
         folder = None if out.suffix else out

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from counterfoil.tasks.captions import Value
+    from counterfoil.jobs.captions import Value
 
 app = typer.Typer(
     help="How good captions are, for images or videos, with or without references.",
@@ -90,8 +90,8 @@ def score(
     kept in the cache, so a run that was stopped goes on where it was.
     """
     from counterfoil.cli import paths, terminal
+    from counterfoil.jobs.captions import MetricRequest, check_kind, n_images, score_captions
     from counterfoil.report.labels import amount
-    from counterfoil.tasks.captions import MetricRequest, check_kind, n_images, score_captions
 
     paths.check(table=out, json=json)
     check_kind(out)
@@ -192,9 +192,9 @@ def systems(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show
+    from counterfoil.jobs.caption_systems import compare_systems
+    from counterfoil.jobs.captions import MetricRequest, check_kind
     from counterfoil.report.labels import amount
-    from counterfoil.tasks.caption_systems import compare_systems
-    from counterfoil.tasks.captions import MetricRequest, check_kind
 
     paths.check(table=out, json=json, html=html, **vars(tables))
     check_kind(out)

@@ -86,7 +86,7 @@ def command(
 def _tour(out: Path, seed: int, overwrite: bool) -> None:
     from counterfoil.cli import terminal
     from counterfoil.cli.tables import show as show_tables
-    from counterfoil.tasks.tour import tour
+    from counterfoil.jobs.tour import tour
 
     finished = tour(out, seed=seed, overwrite=overwrite, feedback=terminal.feedback())
     show_tables(terminal.out(), finished.comparison.tables)
@@ -98,7 +98,7 @@ def _study(out: Path, dials: bool, seed: int) -> None:
     from time import process_time
 
     from counterfoil.cli import terminal
-    from counterfoil.tasks.study import study
+    from counterfoil.jobs.study import study
 
     worked = process_time()
     report = study(out, full=dials, seed=seed, feedback=terminal.feedback())

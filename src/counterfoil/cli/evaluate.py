@@ -21,7 +21,7 @@ from counterfoil.cli.options import (
 from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
-    from counterfoil.data.benchmark import Benchmark
+    from counterfoil.benchmarks.benchmark import Benchmark
 
 EPILOG = """Examples:
   counterfoil evaluate open-clip:ViT-B-32-quickgelu/openai bivlc winoground sugarcrepe --out runs/clip
@@ -168,14 +168,14 @@ def command(
     Work that is done is kept in the cache, so a run that was stopped goes on where it was. Galleries of the
     same items (coco-5k, coco-1k, cxc, eccv) are ranked together, from one pass over the scores.
     """
+    from counterfoil.benchmarks.data_paths import Places
     from counterfoil.catalog import benchmark_name
     from counterfoil.catalog import benchmarks as known_benchmarks
     from counterfoil.cli import paths, terminal
-    from counterfoil.data.data_paths import Places
     from counterfoil.evaluation.evaluate import IntervalMethod
+    from counterfoil.jobs.evaluate import EvaluateOptions, prepare
     from counterfoil.metrics.ties import Ties
-    from counterfoil.scorers.base import Options
-    from counterfoil.tasks.evaluate import EvaluateOptions, prepare
+    from counterfoil.models.base import Options
 
     benchmarks = [benchmark_name(name) for name in benchmarks]
     paths.not_read(*(name for name in benchmarks if name in known_benchmarks()))

@@ -119,14 +119,14 @@ def command(
     picture with one cell after the other covered: this works for any scorer. Methods that look inside of a
     model are used where the model has what they need.
     """
+    from counterfoil.benchmarks.data_paths import Places
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show_result
-    from counterfoil.data.data_paths import Places
     from counterfoil.engine.perturbations import Occlusion
     from counterfoil.errors import InputError
-    from counterfoil.scorers.base import Options
-    from counterfoil.tasks.explain import FEW, ExplainOptions, Explanation, explain
-    from counterfoil.tasks.heat_grades import GRADED, grade_heatmaps
+    from counterfoil.jobs.explain import FEW, ExplainOptions, Explanation, explain
+    from counterfoil.jobs.heat_grades import GRADED, grade_heatmaps
+    from counterfoil.models.base import Options
 
     paths.check(html=html, json=json)
     if grade and html is not None:

@@ -78,7 +78,7 @@ def check_names(arguments: Sequence[str]) -> None:
             ) from None
         # An option that is a path forgets the second slash: file://etc would be /etc.
         if re.match(r"(--?[\w-]+=)?([\w-]+=)?(file|local)://(?!/|localhost/)", word, re.IGNORECASE):
-            from counterfoil.places.location import location
+            from counterfoil.storage.location import location
 
             location(word.rpartition("=")[2])
 
@@ -91,7 +91,7 @@ def is_first() -> bool:
     if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return True
     try:
-        from counterfoil.scorers.runtime import import_torch
+        from counterfoil.models.runtime import import_torch
 
         place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
         store = import_torch().distributed.TCPStore(*place, is_master=False, timeout=timedelta(seconds=10))
@@ -160,7 +160,7 @@ def doing_what(error: BaseException) -> str:
 
 
 def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:
-    from counterfoil.data.answers import versions
+    from counterfoil.benchmarks.answers import versions
     from counterfoil.store import write_text
 
     now = datetime.now(UTC)

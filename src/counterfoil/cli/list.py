@@ -28,7 +28,7 @@ def benchmarks(
     Example: counterfoil list benchmarks winoground
     """
     from counterfoil import catalog
-    from counterfoil.data.fetching import serving
+    from counterfoil.benchmarks.fetching import serving
 
     if name is not None:
         card = catalog.benchmark_card(name)

@@ -12,10 +12,10 @@ from counterfoil.cli.options import Available, Json, Overwrite
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from counterfoil.data.benchmark import Benchmark
+    from counterfoil.benchmarks.benchmark import Benchmark
     from counterfoil.evaluation.result import Estimate
+    from counterfoil.models.networks import Backbone
     from counterfoil.report.tables import Table
-    from counterfoil.scorers.networks import Backbone
     from counterfoil.train.validation import Mixture
 
 EPILOG = """Examples:
@@ -70,9 +70,9 @@ def command(
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show
     from counterfoil.errors import InputError
+    from counterfoil.jobs.training_inputs import network
+    from counterfoil.models import checkpoint
     from counterfoil.outputs import Folder
-    from counterfoil.scorers import checkpoint
-    from counterfoil.tasks.training_inputs import network
 
     if (task is None) != (held_out is None) or (alpha is None) != (out is None):
         raise InputError("options come in pairs", allowed="--task with --held-out, --alpha with --out")
@@ -119,8 +119,8 @@ def _benchmarks(
 ) -> "list[Benchmark]":
     """The benchmarks, read before any network is loaded."""
     from counterfoil import catalog
+    from counterfoil.benchmarks.data_paths import Places
     from counterfoil.cli import paths, terminal
-    from counterfoil.data.data_paths import Places
     from counterfoil.engine.plan import check_at_hand
 
     places, pictures = Places.read(data, names), Places.read(images, names, option="--images")
@@ -164,7 +164,7 @@ def _measured(
 
 
 def _keep(ends: "tuple[Backbone, Backbone]", start: str, tuned: Path, alpha: float, out: Path) -> None:
-    from counterfoil.scorers import checkpoint
+    from counterfoil.models import checkpoint
     from counterfoil.train.validation import interpolate
 
     before, after = (end.network.state_dict() for end in ends)

@@ -19,11 +19,11 @@ from counterfoil.inputs.fields import field_types
 from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
-    from counterfoil.tasks.caption_inputs import MediaFolder
+    from counterfoil.jobs.caption_inputs import MediaFolder
 
 
 #: Those with a `catalog.toml` of benchmarks.
-_PACKAGES = ("counterfoil.data", "counterfoil.world")
+_PACKAGES = ("counterfoil.benchmarks", "counterfoil.world")
 
 
 # A shell waits for completions at every press of the tab key, so only lists of names are read, and no library
@@ -58,7 +58,7 @@ def complete_metrics(incomplete: str) -> list[str]:
     >>> complete_metrics("cider,rou")
     ['cider,rouge-l']
     """
-    from counterfoil.scorers.captions.registry import METRICS, SEVERAL
+    from counterfoil.models.captions.registry import METRICS, SEVERAL
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in _beginning([*SEVERAL, *METRICS], last)]
@@ -277,8 +277,8 @@ class Media:
 
     def folder(self) -> "MediaFolder":
         """The same for a task."""
-        from counterfoil.data.decoding import Sampling
-        from counterfoil.tasks.caption_inputs import MediaFolder
+        from counterfoil.benchmarks.decoding import Sampling
+        from counterfoil.jobs.caption_inputs import MediaFolder
 
         return MediaFolder(self.images, self.videos, Sampling(self.frames, self.rate))
 

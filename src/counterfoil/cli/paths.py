@@ -80,7 +80,7 @@ def _texts(value: Any) -> Iterable[object]:
 
 def cache_folder(named: Path | None) -> Path:
     """The folder of finished work: the one named, else COUNTERFOIL_CACHE, else the user's cache folder."""
-    from counterfoil.places.location import user_cache
+    from counterfoil.storage.location import user_cache
 
     if named is not None:
         return named

@@ -70,8 +70,8 @@ def pool(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show_result
+    from counterfoil.jobs.pool_rounds import FILES, RoundOptions, pool_rounds
     from counterfoil.outputs import Folder
-    from counterfoil.tasks.pool_rounds import FILES, RoundOptions, pool_rounds
 
     paths.check(json=json, folders=[Folder(out, FILES)])
     options = RoundOptions(

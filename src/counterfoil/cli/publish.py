@@ -115,7 +115,7 @@ def command(
     from counterfoil.catalog import benchmarks as known_benchmarks
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show_result
-    from counterfoil.tasks.publish import PublishOptions, publish
+    from counterfoil.jobs.publish import PublishOptions, publish
 
     if benchmark in known_benchmarks():
         paths.not_read(benchmark)

@@ -61,7 +61,7 @@ def command(
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.paths import data_folder
     from counterfoil.errors import DataError
-    from counterfoil.tasks.reproduce import reproduce
+    from counterfoil.jobs.reproduce import reproduce
 
     folder = data_folder(data)
     if folder is not None and not folder.is_dir():
@@ -103,8 +103,8 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
     from rich.text import Text
 
     from counterfoil.cli import terminal
+    from counterfoil.jobs.reproduce import BASES
     from counterfoil.report.reproduction import Basis, Verdict, by_basis
-    from counterfoil.tasks.reproduce import BASES
 
     console = terminal.out()
     for (_, title), of_paper in groupby(shown, key=lambda e: (e.paper, e.title)):

@@ -77,8 +77,8 @@ def compare(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import comparison_table, differences_table, resting_lines, signature_lines
+    from counterfoil.jobs.compare import compare
     from counterfoil.report.comparison_tables import signature_of
-    from counterfoil.tasks.compare import compare
 
     paths.check(html=html, **vars(tables), json=json)
     terminal.check_drawing(html)
@@ -153,8 +153,8 @@ def rankings(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import correlation_tables, diversity_tables, rank_tables
+    from counterfoil.jobs.rankings import rank
     from counterfoil.store import write_text
-    from counterfoil.tasks.rankings import rank
 
     paths.check(html=html, json=json, csv=csv)
     terminal.check_drawing(html)

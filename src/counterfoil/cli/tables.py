@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table as Rich
 from rich.text import Text
 
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.cli import terminal, usage
-from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.measure import DIRECTIONS
@@ -25,7 +25,7 @@ from counterfoil.report.tables import Cell, Column, Table, number, text_table, w
 if TYPE_CHECKING:
     from counterfoil.evaluation.list_overlap import Diversity
     from counterfoil.evaluation.rank_correlation import RankCorrelation
-    from counterfoil.tasks.results import Tabular
+    from counterfoil.jobs.results import Tabular
 
 #: The terminal's width from which the finer measures have room.
 _WIDE = 150

@@ -22,7 +22,7 @@ from counterfoil.store import write_json
 
 if TYPE_CHECKING:
     from counterfoil.engine.plan import Progress as Report
-    from counterfoil.tasks.feedback import Feedback
+    from counterfoil.jobs.feedback import Feedback
 
 #: Progress appears only on work that takes longer than this many seconds.
 PATIENCE = 2.0
@@ -98,7 +98,7 @@ def confirmed(what: str) -> bool:
 
 def feedback(*, quiet: bool = False) -> "Feedback":
     """The feedback of tasks on stderr; where `quiet`, or of a quiet command, warnings alone."""
-    from counterfoil.tasks.feedback import Feedback, ignore
+    from counterfoil.jobs.feedback import Feedback, ignore
 
     quiet = quiet or usage.quiet
     return Feedback(

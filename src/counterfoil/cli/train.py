@@ -140,8 +140,8 @@ def command(
     from counterfoil.cli.faults import main_process
     from counterfoil.cli.paths import cache_folder
     from counterfoil.cli.train_tables import plan_table, recipe_text, result_table
-    from counterfoil.tasks.training import prepare
-    from counterfoil.tasks.training_inputs import SCRATCH, folder, recipe_with, train_options
+    from counterfoil.jobs.training import prepare
+    from counterfoil.jobs.training_inputs import SCRATCH, folder, recipe_with, train_options
     from counterfoil.train.recipes import read_file
 
     read = read_file(recipe)

@@ -9,13 +9,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from counterfoil.jobs.training import Outcome
+from counterfoil.jobs.training_inputs import Data, Stage
 from counterfoil.report.labels import amount
-from counterfoil.tasks.training import Outcome
-from counterfoil.tasks.training_inputs import Data, Stage
 from counterfoil.train.recipes import Detection, Recipe
 
 if TYPE_CHECKING:
-    from counterfoil.scorers.networks import Backbone
+    from counterfoil.models.networks import Backbone
 
 #: Fields that are not shown by themselves.
 _SILENT = ("name", "stages")

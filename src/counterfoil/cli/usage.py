@@ -282,8 +282,8 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def levelled(ctx: Any, **arguments: Any) -> Any:
+        from counterfoil.benchmarks.data_paths import data_folder
         from counterfoil.cli.paths import guarded
-        from counterfoil.data.data_paths import data_folder
 
         global quiet, verbose
         before = quiet, verbose
@@ -294,7 +294,7 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
         name = ctx.command_path.partition(" ")[2]
         with guarded(name, ctx.params, data_folder()), ExitStack() as ending:
             if arguments.get("allow_outside"):
-                from counterfoil.data.image_files import outside_allowed
+                from counterfoil.benchmarks.image_files import outside_allowed
 
                 ending.enter_context(outside_allowed())
             token = ENDING.set(ending)

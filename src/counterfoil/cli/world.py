@@ -9,7 +9,7 @@ import typer
 from counterfoil.cli.options import Overwrite, Quiet
 
 if TYPE_CHECKING:
-    from counterfoil.data.benchmark import Benchmark
+    from counterfoil.benchmarks.benchmark import Benchmark
     from counterfoil.engine.plan import Progress
     from counterfoil.outputs import Folder
     from counterfoil.world.training import Filter
@@ -174,7 +174,7 @@ _MIXED = "mixed"
 
 def _folder(out: Path, what: str) -> "Folder":
     """The folder of a benchmark or a training set, to be declared."""
-    from counterfoil.data import folder as benchmarks
+    from counterfoil.benchmarks import folder as benchmarks
     from counterfoil.outputs import Folder
     from counterfoil.world import training as training_files
 
@@ -194,7 +194,7 @@ def _benchmark(
     report: "Progress",
 ) -> list[str]:
     """Draw a benchmark and save it; returns a summary in lines."""
-    from counterfoil.data.folder import save
+    from counterfoil.benchmarks.folder import save
     from counterfoil.report.forms.recall_curves import right_answers
     from counterfoil.report.labels import amount
 

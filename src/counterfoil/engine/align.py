@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
-from counterfoil.data.answers import Answers, Outcomes, Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms.base import NO_CANDIDATE
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms.base import NO_CANDIDATE
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.plan import Note, warn
 from counterfoil.engine.row_matching import (
     can_match,
@@ -26,9 +26,9 @@ from counterfoil.engine.row_matching import (
     rows_in_order,
 )
 from counterfoil.errors import DataError, ScoreError
-from counterfoil.scorers.given import GivenTable, with_answers
-from counterfoil.scorers.given_galleries import GivenEmbeddings
-from counterfoil.scorers.score_table_layouts import OUTCOMES, TableLayout, item_columns
+from counterfoil.models.given import GivenTable, with_answers
+from counterfoil.models.given_galleries import GivenEmbeddings
+from counterfoil.models.score_table_layouts import OUTCOMES, TableLayout, item_columns
 
 #: Numbers in one block of embeddings while pairs are compared.
 _BLOCK = 1 << 23

@@ -12,7 +12,7 @@ models drew and wrote for builds that several processes share.
 A key is the digest of content (an image's encoded bytes and crop, a caption's text), so neither batch size
 nor number of workers nor the benchmark that asked is part of it, and two benchmarks that share photographs
 share their embeddings. Several processes may use one folder at once: each adds whole files of its own. The
-folder may be a prefix in a bucket (`counterfoil.places`): the names and the bytes are the same there.
+folder may be a prefix in a bucket (`counterfoil.storage`): the names and the bytes are the same there.
 """
 
 import io
@@ -34,8 +34,8 @@ from numpy import ndarray
 from counterfoil.engine.leases import LEASES
 from counterfoil.errors import DataError, ScoreError, StorageError
 from counterfoil.inputs.arrays import member
-from counterfoil.places import Place, PlaceEntry, location, open_place
-from counterfoil.scorers.base import Identity, check_kept, identity_of
+from counterfoil.models.base import Identity, check_kept, identity_of
+from counterfoil.storage import Place, PlaceEntry, location, open_place
 from counterfoil.store import digest, json_bytes
 
 #: Raised when the meaning of a shard changes: older shards are then never looked at.
@@ -82,7 +82,7 @@ class Found:
 class Cache:
     """The shards of one scorer, in `folder`; with `folder` None nothing is known and nothing is kept.
 
-    `folder` is a path, or a URL of a place (as a path too: `counterfoil.places.location`).
+    `folder` is a path, or a URL of a place (as a path too: `counterfoil.storage.location`).
 
     >>> import tempfile
     >>> cache = Cache(Path(tempfile.mkdtemp()), Identity("a model"))

@@ -16,7 +16,7 @@ from counterfoil.engine.cache import KEY_BYTES
 from counterfoil.engine.image_digests import MEMO
 from counterfoil.errors import CounterfoilError, StorageError, UnknownNameError
 from counterfoil.inputs.files import decoded, parse_json
-from counterfoil.places import Place, location, open_place
+from counterfoil.storage import Place, location, open_place
 
 #: What stands in for the name of a scorer whose note is gone or cannot be read.
 UNKNOWN = "(unknown)"

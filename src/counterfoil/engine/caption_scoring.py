@@ -16,18 +16,18 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
-from counterfoil.data.answers import Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms.base import first_use
-from counterfoil.data.records import Caption, Image
-from counterfoil.data.references import References, check_references
-from counterfoil.data.videos import Video
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms.base import first_use
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.references import References, check_references
+from counterfoil.benchmarks.videos import Video
 from counterfoil.engine.align import used_rows
 from counterfoil.engine.plan import Note, ScoringPlan, ability_for, at_hand, items
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import DataError, InputError, ScoreError
-from counterfoil.scorers.captions.base import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
-from counterfoil.scorers.given_galleries import GivenEmbeddings
+from counterfoil.models.captions.base import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
+from counterfoil.models.given_galleries import GivenEmbeddings
 
 
 @dataclass(frozen=True, eq=False)

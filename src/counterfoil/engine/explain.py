@@ -10,9 +10,9 @@ For any scorer of pairs, by its scores alone:
 Everything is scored at once through the session: each distinct picture is embedded once by a dual encoder,
 each distinct pair scored once by any other, and what the cache knows is not computed again.
 
-Dual encoders with features of patches in their joint space (`counterfoil.scorers.patches`) also give the
+Dual encoders with features of patches in their joint space (`counterfoil.models.patches`) also give the
 cosine of every patch with each word by itself, and with the caption. Cross-encoders have attention and states
-over words and patches (`counterfoil.scorers.saliency`).
+over words and patches (`counterfoil.models.saliency`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,14 +24,14 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.perturbations import Occlusion, Span, shortened
 from counterfoil.engine.plan import id_key
 from counterfoil.engine.run import score_items
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.heatmaps import WHOLE, Box
-from counterfoil.scorers.base import abilities
+from counterfoil.models.base import abilities
 
 #: Differences below this part of the largest score are rounding, and 0.
 _ROUNDING = 1e-12

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy import ndarray
 
-from counterfoil.data.answers import DirectionRanks, Rankings
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery, Ids, Search
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Gallery, Ids, Search
 from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.similarity import Blocks
 from counterfoil.engine.topk import better, map_ordered

@@ -12,14 +12,14 @@ import numpy as np
 from jaxtyping import Float64, Int32, Int64
 from numpy import ndarray
 
-from counterfoil.data.answers import DirectionRanks, Rankings
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Ids, Search
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Ids, Search
 from counterfoil.engine.plan import Note, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
-from counterfoil.scorers.given_galleries import GivenRankings, RankedLists
+from counterfoil.models.given_galleries import GivenRankings, RankedLists
 
 _HINT = "give full rankings, or scores"
 # Pairs of a query and an item that a rule is asked about at once.

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.data.records import FileSource, Image, Pictured, Source
-from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
+from counterfoil.benchmarks.records import FileSource, Image, Pictured, Source
+from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.plan import Progress, id_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
-from counterfoil.places import Location, is_distant, local_folder, location
-from counterfoil.places.files import open_file, stamp_of
+from counterfoil.storage import Location, is_distant, local_folder, location
+from counterfoil.storage.files import open_file, stamp_of
 from counterfoil.store import digest, digest_file, digest_stream, write_parquet
 
 #: Threads that read files; more than cores, since they wait for the disk.

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from counterfoil.errors import StorageError
-from counterfoil.places import Place, Tagged
+from counterfoil.storage import Place, Tagged
 from counterfoil.store import digest_value
 
 #: The folder of leases in a cache.
@@ -32,7 +32,7 @@ class Leases:
     """The leases of this process on shards of one kind, renewed by a thread until the block ends.
 
     >>> import tempfile
-    >>> from counterfoil.places import open_place
+    >>> from counterfoil.storage import open_place
     >>> cache = open_place(tempfile.mkdtemp())
     >>> with Leases(cache, "a model's images") as ours, Leases(cache, "a model's images") as theirs:
     ...     print(ours.take("a shard"), theirs.take("a shard"))

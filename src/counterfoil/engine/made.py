@@ -13,7 +13,7 @@ import numpy as np
 
 from counterfoil.engine.cache import Cache, Kind, Parts, Where
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.base import Identity
+from counterfoil.models.base import Identity
 from counterfoil.store import digest_value
 
 #: Called with the row of an item and what was made for it.

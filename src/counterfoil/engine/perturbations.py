@@ -14,7 +14,7 @@ import numpy as np
 import PIL.Image
 from PIL import ImageFilter
 
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.heatmaps import Box
 from counterfoil.store import digest

@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import FORMS
-from counterfoil.data.records import Caption, FileSource, Image
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import FORMS
+from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.base import Ability, abilities
+from counterfoil.models.base import Ability, abilities
 from counterfoil.store import digest
 
 #: Called with (stage, done, total) when a stage starts and after every batch. `done` does not start at zero
@@ -159,7 +159,7 @@ def plan(
     `image_keys` names the content of each image of `used_images(benchmark)`, in that order. A caption
     without text is only equal to itself.
 
-    >>> from counterfoil.data import Caption, Card, Choice, Image
+    >>> from counterfoil.benchmarks import Caption, Card, Choice, Image
     >>> questions = Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1], [2, 3]]))
     >>> captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "dog", "cow"]))
     >>> images = (Image("x"), Image("y"))
@@ -274,7 +274,7 @@ def at_hand(source: Any) -> bool:
     """Whether there is something to read of an image or a video."""
     if source is None or isinstance(source, FileSource):
         return source is not None and source.exists()
-    from counterfoil.data.videos import FrameFeatures, FrameFolder
+    from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder
 
     if isinstance(source, FrameFolder | FrameFeatures):
         return FileSource(source.path).exists()

@@ -21,7 +21,7 @@ from typing import Any
 from counterfoil.engine.leases import LEASES, alive
 from counterfoil.engine.ray_worker import Handshake, ShardWorker, versions
 from counterfoil.errors import InputError, MissingExtraError, StorageError
-from counterfoil.places import Place, open_place
+from counterfoil.storage import Place, open_place
 
 #: Seconds that a cluster's machine has to answer.
 _ANSWERS_WITHIN = 5.0

@@ -18,8 +18,8 @@ from counterfoil.engine.ray_cluster import Worker, WorkerPool
 from counterfoil.engine.ray_worker import ChunkOutcome
 from counterfoil.engine.shard_work import AT_ONCE, Advance, ShardPace, ShardWork
 from counterfoil.errors import InputError, StorageError
-from counterfoil.places import location
-from counterfoil.scorers.base import source_of
+from counterfoil.models.base import source_of
+from counterfoil.storage import location
 
 #: Chunks that a worker has at a time: the one that it computes, and the next one.
 _IN_FLIGHT = 2

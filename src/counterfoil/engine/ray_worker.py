@@ -18,8 +18,8 @@ from typing import Any
 
 from counterfoil.engine.shard_work import ShardWork
 from counterfoil.errors import CounterfoilError, InputError
-from counterfoil.places import open_place
-from counterfoil.scorers.base import Identity, identity_of
+from counterfoil.models.base import Identity, identity_of
+from counterfoil.storage import open_place
 
 #: Libraries whose versions must agree, since numbers depend on them.
 _LIBRARIES = ("counterfoil", "torch", "numpy")

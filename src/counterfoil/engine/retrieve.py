@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Float, Float64, Int, Int64
 from numpy import ndarray
 
-from counterfoil.data.answers import DirectionRanks, Rankings
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery, Ids, Search
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Gallery, Ids, Search
 from counterfoil.engine.align import item_rows
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.given_rankings import rank_given
@@ -26,11 +26,11 @@ from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Prod
 from counterfoil.engine.topk import top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
-from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities
-from counterfoil.scorers.captions.base import CaptionMetric
-from counterfoil.scorers.given import GivenTable
-from counterfoil.scorers.given_galleries import GivenEmbeddings, GivenRankings, GivenSimilarity
-from counterfoil.scorers.learned import LearnedScorer
+from counterfoil.models.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities
+from counterfoil.models.captions.base import CaptionMetric
+from counterfoil.models.given import GivenTable
+from counterfoil.models.given_galleries import GivenEmbeddings, GivenRankings, GivenSimilarity
+from counterfoil.models.learned import LearnedScorer
 
 Given = GivenTable | GivenEmbeddings | GivenSimilarity | GivenRankings
 

@@ -21,12 +21,12 @@ import numpy as np
 from jaxtyping import Int64
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.tables import shown
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.tables import shown
 from counterfoil.engine.plan import Note
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.given import GivenTable
-from counterfoil.scorers.score_table_layouts import item_columns
+from counterfoil.models.given import GivenTable
+from counterfoil.models.score_table_layouts import item_columns
 
 #: Names of the columns with the captions of a question, by slot: of quads and of choices between two.
 _TWO = (

@@ -7,14 +7,13 @@ import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 
-from counterfoil.data.answers import Answers, Outcomes, Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.plan import ability_for, check_at_hand, items, with_pairs
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.registry import resolve
-from counterfoil.scorers.base import (
+from counterfoil.models.base import (
     Ability,
     Classifier,
     Embedder,
@@ -27,6 +26,7 @@ from counterfoil.scorers.base import (
     abilities,
     stream_pairs,
 )
+from counterfoil.registry import resolve
 
 _TIES = "equal probabilities are wrong, and one half is natural"
 
@@ -301,7 +301,7 @@ def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Sessi
 def _learned(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
     """The answer to every question by what was learned from others; no image is opened."""
     check_at_hand(benchmark, images=False)
-    from counterfoil.data.contrasts import Contrasts
+    from counterfoil.benchmarks.contrasts import Contrasts
 
     contrasts = Contrasts.of(benchmark)
     candidates = benchmark.questions.caption_candidates()

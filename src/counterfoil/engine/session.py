@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Float, Float32, Float64, Int64
 from numpy import ndarray
 
-from counterfoil.data.answers import Outcomes, Rankings, Scores, versions
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores, versions
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
 from counterfoil.engine.executor import LOCAL, Executor
 from counterfoil.engine.image_digests import image_keys
@@ -45,8 +45,7 @@ from counterfoil.engine.shard_work import (
     token_parts,
 )
 from counterfoil.errors import InputError, ScoreError, StorageError
-from counterfoil.places import located
-from counterfoil.scorers.base import (
+from counterfoil.models.base import (
     Classifier,
     Embedder,
     PairScorer,
@@ -55,7 +54,8 @@ from counterfoil.scorers.base import (
     abilities,
     identity_of,
 )
-from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
+from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
+from counterfoil.storage import located
 
 #: Captions whose lengths are compared with the model's limit together, and kept in one shard.
 _COUNTED = 4096
@@ -225,7 +225,7 @@ class Session:
         Frames that a model embedded already are read again and not kept twice.
         """
         items = work.images
-        from counterfoil.data.videos import FrameFeatures, Video
+        from counterfoil.benchmarks.videos import FrameFeatures, Video
 
         given = [row for row, item in enumerate(items) if isinstance(item.source, FrameFeatures)]
         moving = [row for row, item in enumerate(items) if isinstance(item, Video) and row not in set(given)]
@@ -417,7 +417,7 @@ def with_provenance(answers: _Answers, scorer: Any, *, first: Any = None, sessio
     """The answers with what made them written on them, as a run's manifest has it.
 
     The identity of a scorer without `weights` gets the digest of those that it holds
-    (`counterfoil.scorers.base`). `first` is the scorer whose first items `scorer` ranked again, if any.
+    (`counterfoil.models.base`). `first` is the scorer whose first items `scorer` ranked again, if any.
     """
     identity = identity_of(scorer)
     made_with = dict(getattr(scorer, "provenance", None) or {})

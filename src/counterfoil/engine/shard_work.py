@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from counterfoil.data.records import Caption, Image
-from counterfoil.data.videos import Video
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.videos import Video
 from counterfoil.engine.cache import Cache, NamedRows, Parts, Vectors, shard_name
 from counterfoil.engine.leases import Leases
 from counterfoil.engine.made import MadeBytes
 from counterfoil.errors import ScoreError
-from counterfoil.places import open_place
-from counterfoil.scorers.base import Classifier, Embedder, PairScorer, Scorer, TextEmbedder, stream_pairs
-from counterfoil.scorers.captions.base import LocalEmbedder
+from counterfoil.models.base import Classifier, Embedder, PairScorer, Scorer, TextEmbedder, stream_pairs
+from counterfoil.models.captions.base import LocalEmbedder
+from counterfoil.storage import open_place
 
 #: Called with a number of items whose values are there now.
 Advance = Callable[[int], None]

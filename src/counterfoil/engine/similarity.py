@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float, Int, Real
 from numpy import ndarray
 
-from counterfoil.data.tables import LARGEST
+from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.matching_probability import RowSimilarity
+from counterfoil.models.matching_probability import RowSimilarity
 
 Positions = Int[ndarray, "_"] | slice
 

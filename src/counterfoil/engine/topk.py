@@ -20,13 +20,13 @@ from numpy import ndarray
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from counterfoil.data.answers import DirectionRanks, Rankings
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.judgements import ROLES, Direction
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.judgements import ROLES, Direction
 from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.similarity import Matrix, unit
 from counterfoil.errors import DataError, InputError, ScoreError
-from counterfoil.scorers.given_galleries import GivenEmbeddings
+from counterfoil.models.given_galleries import GivenEmbeddings
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.contrasts import Contrasts
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.evaluation.duplicates import Leakage, Repeated
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.intervals import LEVEL, OF_FOLDS, one_sided

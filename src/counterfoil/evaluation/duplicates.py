@@ -12,8 +12,8 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.records import Image, words
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.records import Image, words
 from counterfoil.store import digest
 
 #: Captions are near-duplicates from this similarity on.
@@ -284,6 +284,6 @@ def image_stem(name: str) -> str:
     >>> image_stem("val2014/COCO_val2014_000000000042.jpg"), image_stem("a/cat.png")
     ('42', 'cat')
     """
-    from counterfoil.data.caption_files import spellings
+    from counterfoil.benchmarks.caption_files import spellings
 
     return spellings(name)[-1]

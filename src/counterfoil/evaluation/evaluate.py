@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.answers import Answers, Outcomes, Scores, provenance_of
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, provenance_of
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.base import EvaluationSettings
@@ -111,7 +111,7 @@ def evaluate(
     unknown measure, policy of ties or interval.
 
     >>> import numpy as np
-    >>> from counterfoil.data.answers import Scores
+    >>> from counterfoil.benchmarks.answers import Scores
     >>> from counterfoil.world.sample import quads
     >>> world = quads(40, seed=0)
     >>> scores = Scores(np.random.default_rng(0).normal(size=(len(world), 2, 2)))

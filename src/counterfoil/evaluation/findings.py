@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from counterfoil.data.forms import Choice, Gallery, Quad
+from counterfoil.benchmarks.forms import Choice, Gallery, Quad
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.replicates import (

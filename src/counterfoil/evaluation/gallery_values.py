@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from counterfoil.data.answers import Answers, DirectionRanks, Rankings
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery, Search
+from counterfoil.benchmarks.answers import Answers, DirectionRanks, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Gallery, Search
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible

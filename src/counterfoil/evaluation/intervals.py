@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtridf
 
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import of_form

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Search
-from counterfoil.data.judgements import Judgements
-from counterfoil.data.records import caption_key
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Search
+from counterfoil.benchmarks.judgements import Judgements
+from counterfoil.benchmarks.records import caption_key
 from counterfoil.errors import DataError
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import multiplicity, precision_recall

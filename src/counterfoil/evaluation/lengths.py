@@ -14,8 +14,8 @@ from jaxtyping import Float
 from numpy import ndarray
 from scipy.special import stdtr, stdtrit
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.readers.winoground import caption_words
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.readers.winoground import caption_words
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.forms import of

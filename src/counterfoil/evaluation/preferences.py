@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.judgements import Votes
+from counterfoil.benchmarks.judgements import Votes
 from counterfoil.errors import InputError
 from counterfoil.metrics.bradley_terry import bradley_terry, bradley_terry_draws, connected, one_sided
 from counterfoil.stats.resampling import cluster_draws, share_draws

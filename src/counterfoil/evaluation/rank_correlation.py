@@ -41,7 +41,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import aligned
 from counterfoil.evaluation.evaluate import leading, main_measures
@@ -270,7 +270,7 @@ def rank_correlation(
     where runs of one benchmark cannot be put side by side (see `compare`); `UnknownNameError` for a measure
     that no run has.
 
-    >>> from counterfoil.data.answers import Scores
+    >>> from counterfoil.benchmarks.answers import Scores
     >>> from counterfoil.evaluation.evaluate import evaluate, per_item
     >>> from counterfoil.world.sample import quads
     >>> world = quads(40, seed=0)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.data.answers import Answers
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.answers import Answers
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import UnknownNameError
 from counterfoil.metrics.measures import find
 

@@ -21,10 +21,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
-from counterfoil.data.answers import Answers, command, provenance_of
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.folder import TABLES, files_of, is_benchmark_folder, read_tables, tables_of
-from counterfoil.data.forms.tables import Facts
+from counterfoil.benchmarks.answers import Answers, command, provenance_of
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.folder import TABLES, files_of, is_benchmark_folder, read_tables, tables_of
+from counterfoil.benchmarks.forms.tables import Facts
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import per_item
 from counterfoil.evaluation.forms import FORMS

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.data.records import Image
+from counterfoil.benchmarks.records import Image
 from counterfoil.evaluation.audit import BenchmarkAudit
 from counterfoil.report import audit_page, html
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, plain, style, svg

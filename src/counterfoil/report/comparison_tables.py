@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Form
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Form
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import leading as leading_of
@@ -288,7 +288,7 @@ def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
     """The groups of each grouping, by the key under which a result holds them.
 
     >>> import numpy as np
-    >>> from counterfoil.data.forms import Quad
+    >>> from counterfoil.benchmarks.forms import Quad
     >>> pairs = np.array([[0, 1], [2, 3]])
     >>> groupings(Quad(("a", "b"), captions=pairs, images=pairs, groupings={"type": ("swap", "add")}))
     {'type': ('swap', 'add')}

@@ -14,7 +14,7 @@ import PIL.Image
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.explain import METHODS, ExplainedPair, ExplainedQuestion, Heat
 from counterfoil.errors import UnknownNameError
 from counterfoil.report import html

@@ -15,11 +15,11 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from PIL import features
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.decoding import Sampling
-from counterfoil.data.forms.base import NO_CANDIDATE
-from counterfoil.data.records import Image
-from counterfoil.data.videos import FrameFeatures, Video
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.decoding import Sampling
+from counterfoil.benchmarks.forms.base import NO_CANDIDATE
+from counterfoil.benchmarks.records import Image
+from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run

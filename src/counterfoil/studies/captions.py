@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.answers import Answers
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.records import Caption, Image, PixelSource
-from counterfoil.data.videos import Video
+from counterfoil.benchmarks.answers import Answers
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.records import Caption, Image, PixelSource
+from counterfoil.benchmarks.videos import Video
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.run import run
@@ -27,9 +27,9 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.findings import CLAIMS, MOVING, Finding, caption_findings
 from counterfoil.evaluation.run import Run, save_run
-from counterfoil.scorers.base import Identity, Options
-from counterfoil.scorers.captions import registry as metric_names
-from counterfoil.scorers.captions.base import CaptionMetric, CaptionTokens
+from counterfoil.models.base import Identity, Options
+from counterfoil.models.captions import registry as metric_names
+from counterfoil.models.captions.base import CaptionMetric, CaptionTokens
 from counterfoil.studies import oracle
 from counterfoil.studies.plan import Plan
 from counterfoil.world.benchmarks import clips
@@ -186,7 +186,7 @@ def _metrics(checkpoints: Mapping[str, Path]) -> dict[str, CaptionMetric]:
         name: metric_names.load(name, Options(), _no_backbone) for name in READING
     }
     for network in (name for name in NETWORKS if name in checkpoints):
-        from counterfoil.scorers import checkpoint
+        from counterfoil.models import checkpoint
 
         model = checkpoint.load(str(checkpoints[network]), Options(device="cpu"))
         whole = WholeCaptions(model)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.data.answers import Scores
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.evaluation.ablations import Sweep
 from counterfoil.evaluation.compare import Comparison, compare

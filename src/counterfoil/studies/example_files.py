@@ -11,8 +11,8 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Quad
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Quad
 from counterfoil.errors import InputError
 from counterfoil.metrics.ranks import Positives
 from counterfoil.outputs import overwriting

@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, UnknownNameError
-from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
-from counterfoil.scorers.baselines import Random
+from counterfoil.models.base import DEFAULT, Ability, Identity, Options, reject_unused_options, text_of
+from counterfoil.models.baselines import Random
 from counterfoil.world.drawings import Animation, LazyDrawing
 from counterfoil.world.ratings import GradedDrawing, grade, level
 from counterfoil.world.truth import matches, read

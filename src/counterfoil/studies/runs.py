@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from counterfoil.data.answers import Answers
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.training_rows import TrainingSet
+from counterfoil.benchmarks.answers import Answers
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.plan import Progress, silent
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run
@@ -20,8 +20,8 @@ from counterfoil.evaluation import ablations
 from counterfoil.evaluation.ablations import Sweep, Trial
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
+from counterfoil.models.base import Options, abilities
 from counterfoil.report.study_page import TrainingSummary
-from counterfoil.scorers.base import Options, abilities
 from counterfoil.studies.plan import Plan
 from counterfoil.world.benchmarks import as_collected, gallery
 from counterfoil.world.painting import STYLES
@@ -30,7 +30,7 @@ from counterfoil.world.sample import choices, contrasts, quads
 from counterfoil.world.training import training
 
 if TYPE_CHECKING:
-    from counterfoil.scorers.networks import Backbone
+    from counterfoil.models.networks import Backbone
 
 #: The benchmarks of questions, by name.
 QUADS, CHOICES = "world-quads", "world-choices"
@@ -56,7 +56,7 @@ class EvaluationRuns:
 
         A detector of styles is not asked the control, in which there is nothing to detect.
         """
-        from counterfoil.scorers import checkpoint as checkpoint_folder
+        from counterfoil.models import checkpoint as checkpoint_folder
 
         scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
         runs = []
@@ -71,7 +71,7 @@ class EvaluationRuns:
 
     def measure_gallery(self, name: str, checkpoint: Path) -> tuple[Run, Run]:
         """The runs of one checkpoint on the gallery, ranked once: all true pairs right, and the own ones."""
-        from counterfoil.scorers import checkpoint as checkpoint_folder
+        from counterfoil.models import checkpoint as checkpoint_folder
 
         scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
         whole = next(answers for answers in self.benchmarks if answers.questions.directed)
@@ -164,7 +164,7 @@ class TrainingRuns:
 
     def untrained(self, seed: int) -> "Backbone":
         """The random weights at which all trainings of that seed begin."""
-        from counterfoil.scorers import small
+        from counterfoil.models import small
 
         return small.backbone(self.captions, sizes=small.Sizes(picture=self.plan.size), seed=seed)
 
@@ -187,7 +187,7 @@ class TrainingRuns:
         First on the rows of relations and swaps, then on all: among all edits those are learned last, and
         hardly at all in few steps. A way of mining has no such part, and goes on from `pretrained`.
         """
-        from counterfoil.scorers import checkpoint
+        from counterfoil.models import checkpoint
 
         recipe, data = recipe or name, self.contrasts if data is None else data
         if recipe not in TUNED:
@@ -206,13 +206,13 @@ class TrainingRuns:
 
     def augmented(self, name: str, seed: int, *, on: str) -> TrainingSummary:
         """The network `on` of that seed with its projections trained on generated positives (PAC-S)."""
-        from counterfoil.scorers import checkpoint
+        from counterfoil.models import checkpoint
 
         return self._fit(checkpoint.read(self.place(on, seed)), name, "pac", self.generated, seed)
 
     def detectors(self, name: str, seed: int, *, on: str) -> Path:
         """Detectors of what is synthetic on the frozen network `on`, from the same rows."""
-        from counterfoil.scorers import checkpoint
+        from counterfoil.models import checkpoint
         from counterfoil.train import detectors
         from counterfoil.train.recipes import Detection
 

@@ -17,12 +17,12 @@ from jaxtyping import Int
 from numpy import ndarray
 from torch import Tensor
 
-from counterfoil.data.records import Caption
-from counterfoil.data.training_rows import TrainingSet
+from counterfoil.benchmarks.records import Caption
+from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import InputError
-from counterfoil.scorers.base import text_of
-from counterfoil.scorers.networks import Backbone
+from counterfoil.models.base import text_of
+from counterfoil.models.networks import Backbone
 from counterfoil.train.images import (
     UNVARIED,
     BatchImages,

@@ -17,12 +17,12 @@ from numpy import ndarray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from counterfoil.data.training_rows import TrainingSet
+from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import InputError, ModelError
-from counterfoil.scorers import checkpoint
-from counterfoil.scorers.base import Options, text_of
-from counterfoil.scorers.networks import (
+from counterfoil.models import checkpoint
+from counterfoil.models.base import Options, text_of
+from counterfoil.models.networks import (
     Backbone,
     Detector,
     DetectorNetwork,
@@ -30,7 +30,7 @@ from counterfoil.scorers.networks import (
     network_scorer,
     unit_input,
 )
-from counterfoil.scorers.runtime import device_of, fewest_threads
+from counterfoil.models.runtime import device_of, fewest_threads
 from counterfoil.store import check_writable
 from counterfoil.train.dataloaders import order
 from counterfoil.train.images import BatchImages, ImageStore, say_unreadable

@@ -18,7 +18,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
 from counterfoil.errors import InputError
-from counterfoil.scorers.networks import Answer, Encoded, Network
+from counterfoil.models.networks import Answer, Encoded, Network
 from counterfoil.train.dataloaders import Batch
 from counterfoil.train.objectives import Objective
 from counterfoil.train.state import random_state, set_random_state

@@ -11,10 +11,10 @@ import PIL.Image
 from jaxtyping import Int
 from numpy import ndarray
 
-from counterfoil.data.records import FileSource, Image
+from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.images import ImageReader, Preparation, Untouched, inputs_of, prepared
+from counterfoil.models.images import ImageReader, Preparation, Untouched, inputs_of, prepared
 from counterfoil.train.recipes.base import Recipe
 
 #: Share of the picture's area that a crop covers, and its proportions, as torchvision's defaults have them.

@@ -14,10 +14,10 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor, nn, optim
 
-from counterfoil.data.training_rows import TrainingSet
+from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.plan import Note, Progress, silent, warn
-from counterfoil.scorers.networks import Backbone, Network
-from counterfoil.scorers.runtime import fewest_threads
+from counterfoil.models.networks import Backbone, Network
+from counterfoil.models.runtime import fewest_threads
 from counterfoil.store import begin, end
 from counterfoil.train import state as training_state
 from counterfoil.train.dataloaders import course_of, dataloaders, length

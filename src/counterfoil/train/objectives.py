@@ -8,9 +8,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from counterfoil.errors import InputError, ModelError
+from counterfoil.models import pcme
+from counterfoil.models.networks import Answer, Backbone, Encoded
 from counterfoil.registry import resolve
-from counterfoil.scorers import pcme
-from counterfoil.scorers.networks import Answer, Backbone, Encoded
 from counterfoil.train import losses
 from counterfoil.train.losses import soft_contrastive
 from counterfoil.train.recipes.base import Recipe

@@ -13,7 +13,7 @@ from lightning_fabric import Fabric
 from torch import nn, optim
 
 from counterfoil.errors import InputError
-from counterfoil.scorers.networks import Network
+from counterfoil.models.networks import Network
 from counterfoil.train.recipes import Recipe
 
 

@@ -11,12 +11,12 @@ from typing import Any
 from lightning_fabric import Fabric
 from torch import Tensor, optim
 
-from counterfoil.data.training_rows import TrainingSet
+from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import or_none
-from counterfoil.scorers import checkpoint as checkpoint_folder
-from counterfoil.scorers.networks import Backbone
+from counterfoil.models import checkpoint as checkpoint_folder
+from counterfoil.models.networks import Backbone
 from counterfoil.train import state
 from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.optim import largest, of_all, on_first

@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from lightning_fabric import Fabric
 
-from counterfoil.data.training_rows import TrainingSet
+from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.plan import Note
 from counterfoil.errors import CounterfoilError, InputError, StorageError
 from counterfoil.inputs.files import regular
-from counterfoil.scorers import checkpoint
-from counterfoil.scorers.base import digest_tensors
-from counterfoil.scorers.checkpoint_files import check_archive
-from counterfoil.scorers.networks import Backbone
+from counterfoil.models import checkpoint
+from counterfoil.models.base import digest_tensors
+from counterfoil.models.checkpoint_files import check_archive
+from counterfoil.models.networks import Backbone
 from counterfoil.store import canonical_json, check_writable, digest, digest_value, writing
 from counterfoil.train.recipes import Recipe
 

@@ -13,7 +13,7 @@ from lightning_fabric import Fabric
 from numpy import ndarray
 from torch import Tensor
 
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
@@ -26,9 +26,9 @@ from counterfoil.metrics.measures import averaged
 from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Positives, join, positive_ranks
 from counterfoil.metrics.ties import Ties
-from counterfoil.scorers.base import Identity
-from counterfoil.scorers.dual import DualEncoder
-from counterfoil.scorers.networks import Answer, Backbone, Encoded
+from counterfoil.models.base import Identity
+from counterfoil.models.dual import DualEncoder
+from counterfoil.models.networks import Answer, Backbone, Encoded
 from counterfoil.train.dataloaders import BatchPart, Feed, in_order
 from counterfoil.train.gradients import answer_of, joined
 from counterfoil.train.images import BatchImages
@@ -53,7 +53,7 @@ def embedder(backbone: Backbone) -> Any:
     """The network as an `Embedder`, with the weights of the moment of each call.
 
     The network stays as it is, unlike that of a finished checkpoint
-    (`counterfoil.scorers.networks`), which is frozen and may be rounded.
+    (`counterfoil.models.networks`), which is frozen and may be rounded.
     """
     towers = backbone.network.plain_towers(backbone, backbone.device(), torch.float32)
     return DualEncoder(

@@ -13,13 +13,13 @@ import numpy as np
 from jaxtyping import Bool, Int64
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Rated
-from counterfoil.data.readers.questions import gallery as from_searches
-from counterfoil.data.readers.questions import own, search
-from counterfoil.data.records import Caption
-from counterfoil.data.references import References
-from counterfoil.data.videos import Video
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Rated
+from counterfoil.benchmarks.readers.questions import gallery as from_searches
+from counterfoil.benchmarks.readers.questions import own, search
+from counterfoil.benchmarks.records import Caption
+from counterfoil.benchmarks.references import References
+from counterfoil.benchmarks.videos import Video
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.inputs.limits import check_amount, check_room
 from counterfoil.world import ratings, sample

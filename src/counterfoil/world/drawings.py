@@ -15,7 +15,7 @@ import numpy as np
 import PIL.Image
 from PIL import Image, ImageDraw, ImageFont
 
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.captions import text
 from counterfoil.world.edits import SUBSETS, Contrast, edit, with_things

@@ -12,7 +12,7 @@ import pyarrow as pa
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from counterfoil.data.judgements import ROLES
+from counterfoil.benchmarks.judgements import ROLES
 from counterfoil.errors import DataError, InputError
 
 #: Answer times spread as a gamma of this shape: the standard deviation is half the mean.

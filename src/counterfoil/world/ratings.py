@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Preference, Rated
-from counterfoil.data.references import References
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Preference, Rated
+from counterfoil.benchmarks.references import References
 from counterfoil.world import truth
 from counterfoil.world.captions import OPENINGS, Meaning, Phrase, describe, matches, text
 from counterfoil.world.drawings import LazyDrawing

@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import PIL.Image
 
-from counterfoil.data.benchmark import Benchmark, Card, cards_of
-from counterfoil.data.forms import Choice, Preference, Quad, Rated, Statement
-from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, Source
+from counterfoil.benchmarks.benchmark import Benchmark, Card, cards_of
+from counterfoil.benchmarks.forms import Choice, Preference, Quad, Rated, Statement
+from counterfoil.benchmarks.records import BytesSource, Caption, Image, PixelSource, Source
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.limits import check_amount, most
 from counterfoil.world.captions import OPENINGS, Meaning, text

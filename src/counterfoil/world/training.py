@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from jaxtyping import Bool
 from numpy import ndarray
 
-from counterfoil.data.forms import Ids
-from counterfoil.data.training_rows import IMAGE_ROLES, TrainingSet
+from counterfoil.benchmarks.forms import Ids
+from counterfoil.benchmarks.training_rows import IMAGE_ROLES, TrainingSet
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.stats.dependence import numbered
 from counterfoil.store import writing

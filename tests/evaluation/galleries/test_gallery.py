@@ -6,7 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from counterfoil.data.answers import Rankings
+from counterfoil.benchmarks.answers import Rankings
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation import gallery_values
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures

@@ -6,7 +6,7 @@ from math import isnan, log2
 import numpy as np
 import pytest
 
-from counterfoil.data.answers import Rankings, Scores
+from counterfoil.benchmarks.answers import Rankings, Scores
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation import gallery_values
 from counterfoil.evaluation.evaluate import check, evaluate

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from counterfoil.data.answers import Scores
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.forms import Rated
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Rated
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.forms import rated

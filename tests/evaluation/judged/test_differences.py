@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from contracts.forms import grades, preferred, rated
-from counterfoil.data.answers import Scores
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate, per_item

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contracts.forms import preferred
-from counterfoil.data.answers import Outcomes, Scores
+from counterfoil.benchmarks.answers import Outcomes, Scores
 from counterfoil.errors import ScoreError
 from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, measure_names, per_item
 from counterfoil.metrics.ties import Ties

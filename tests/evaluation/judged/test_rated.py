@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from contracts.forms import grades, rated
-from counterfoil.data.answers import Outcomes, Scores
-from counterfoil.data.forms import Rated
+from counterfoil.benchmarks.answers import Outcomes, Scores
+from counterfoil.benchmarks.forms import Rated
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.evaluate import (
     chance,

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from contracts.forms import grades, preferred, rated
-from counterfoil.data.answers import Answers, Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Preference
+from counterfoil.benchmarks.answers import Answers, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Preference
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, load_run, save_run

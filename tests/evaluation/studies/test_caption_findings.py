@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.data.answers import Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Preference, Rated
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.findings import CLAIMS, Claim, caption_findings, measure_of, verdict

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contracts import forms
-from counterfoil.data import Benchmark, Scores
+from counterfoil.benchmarks import Benchmark, Scores
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.ablations import Trial, mining, noise
 from counterfoil.evaluation.compare import compare

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.data.answers import DirectionRanks, Rankings, Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery, Search
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Gallery, Search
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.class_rules import Plausible, precision_at_r

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from counterfoil.data.answers import Rankings
+from counterfoil.benchmarks.answers import Rankings
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.data.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, Search
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Positives

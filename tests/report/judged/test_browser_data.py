@@ -7,9 +7,9 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.records import Image
-from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.records import Image
+from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.forms import FORMS
 from counterfoil.report.forms import rated as judged

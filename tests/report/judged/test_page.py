@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from counterfoil.data.answers import Scores
+from counterfoil.benchmarks.answers import Scores
 from counterfoil.evaluation.compare import Comparison, Difference, compare
 from counterfoil.report.comparison_tables import by_group, differences, leading, overview, ranking
 from counterfoil.report.forms import FORMS

@@ -13,8 +13,8 @@ import pytest
 from matplotlib.text import Text
 
 from contracts import forms
-from counterfoil.data.answers import Outcomes, Scores
-from counterfoil.data.records import Caption, Image
+from counterfoil.benchmarks.answers import Outcomes, Scores
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.evaluation.ablations import Trial, mining, noise
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from counterfoil.annotate.forms.base import Cell, FormField, Option, Shown, WorkItem, WorkPage
-from counterfoil.data.records import same_words
+from counterfoil.benchmarks.records import same_words
 from counterfoil.errors import DataError, InputError
 
 #: The longest caption that an author may write, in characters.

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil.annotate.judgement_table import answer_cell, judgement_rows
-from counterfoil.data.tables import DataTable, read_table
+from counterfoil.benchmarks.tables import DataTable, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import parse_json
 

@@ -19,7 +19,7 @@ import httpx2
 from counterfoil.annotate.platforms.prolific_study import ProlificStudy, StudyPlan
 from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Rejection
 from counterfoil.errors import InputError
-from counterfoil.scorers.chat.client import PASSING, retry_after
+from counterfoil.models.chat.client import PASSING, retry_after
 
 ADDRESS = "https://api.prolific.com/api/v1"
 #: No wait between tries is longer, in seconds; where Prolific asks for more, the command ends.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from counterfoil.data.tables import labels, read_table
+from counterfoil.benchmarks.tables import labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import Stored, read_model
 from counterfoil.store import csv_text, digest_value, write_json

@@ -8,13 +8,13 @@ from typing import ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 
+from counterfoil.benchmarks import folder as benchmarks
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.folder import BUILT
+from counterfoil.benchmarks.readers.questions import choices, gallery, quads, search
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
 from counterfoil.build.step import BuiltStep, Output, StepContext, setting
-from counterfoil.data import folder as benchmarks
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.folder import BUILT
-from counterfoil.data.readers.questions import choices, gallery, quads, search
-from counterfoil.data.records import Caption, Image
-from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
 from counterfoil.errors import DataError, InputError
 from counterfoil.world.training import TRAIN, VALIDATION, save_training
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from counterfoil.benchmarks.records import same_words
 from counterfoil.build.rows import read_rows
 from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
-from counterfoil.data.records import same_words
 from counterfoil.store import write_csv
 
 #: The file of the sheet in the build's folder, and its columns, of which people fill in the last ones.

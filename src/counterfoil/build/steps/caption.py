@@ -153,7 +153,7 @@ class WriteCaptions(BuiltStep):
 
     def _asked(self, first: Mapping[str, str], context: StepContext) -> Iterator["_Written"]:
         """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""
-        from counterfoil.scorers.chat.endpoint import ChatRequest
+        from counterfoil.models.chat.endpoint import ChatRequest
 
         settings = {
             "temperature": f"{self.temperature:g}",

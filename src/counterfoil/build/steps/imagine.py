@@ -31,7 +31,7 @@ from counterfoil.build.step import (
 )
 from counterfoil.engine.made import batch_keys
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.base import Identity
+from counterfoil.models.base import Identity
 from counterfoil.world.captions import Meaning
 from counterfoil.world.compositions import imagine_caption
 from counterfoil.world.painting import STYLES, draw_many, encode

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.judgements import Direction, gain_of
+from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, read_table
 from counterfoil.build.calibration import share
 from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
 from counterfoil.build.verification import Rule, check_rule
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.judgements import Direction, gain_of
-from counterfoil.data.tables import DataTable, booleans, floats, labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 

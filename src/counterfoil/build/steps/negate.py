@@ -324,7 +324,7 @@ class Negate(BuiltStep):
         self, names: Sequence[tuple[str, str]], conversations: Sequence[tuple[str, ...]], context: StepContext
     ) -> list[tuple[str, bool]]:
         """The answers of an endpoint, and which are refusals; kept in the cache, else beside the build."""
-        from counterfoil.scorers.chat.endpoint import ChatRequest
+        from counterfoil.models.chat.endpoint import ChatRequest
 
         requests = [
             ChatRequest(
@@ -363,8 +363,8 @@ class Negate(BuiltStep):
         self, negatives: Sequence[NegativeRow], rows: pa.Table, lexicon: Lexicon, context: StepContext
     ) -> list[NegativeRow]:
         """The rows without a negative with that of some made by rules which the model finds likeliest."""
-        from counterfoil.scorers.base import Options
-        from counterfoil.scorers.text_models import load_lm
+        from counterfoil.models.base import Options
+        from counterfoil.models.text_models import load_lm
 
         lacking = [
             (candidate.row, candidate.category)

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.judgements import Direction
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.build.rating import settings_by_scorer
 from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, setting
 from counterfoil.build.steps.assemble import pair_gallery
-from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.judgements import Direction
 from counterfoil.engine.run import run
 from counterfoil.engine.topk import of_rankings
 from counterfoil.errors import DataError

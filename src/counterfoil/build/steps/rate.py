@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.rating import (
     caption_scores,
     clusters_of,
@@ -19,9 +20,8 @@ from counterfoil.build.rating import (
     texts_of,
 )
 from counterfoil.build.step import BuiltStep, Output, StepContext, setting, with_column
-from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.base import abilities, identity_of
+from counterfoil.models.base import abilities, identity_of
 
 
 @dataclass(frozen=True)

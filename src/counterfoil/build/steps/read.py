@@ -9,10 +9,10 @@ import numpy as np
 import PIL.Image
 import pyarrow as pa
 
+from counterfoil.benchmarks.tables import EXTENSIONS
+from counterfoil.benchmarks.training_rows import IMAGE_ROLES
 from counterfoil.build.rows import keep_image, of_benchmark, read_rows
 from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
-from counterfoil.data.tables import EXTENSIONS
-from counterfoil.data.training_rows import IMAGE_ROLES
 from counterfoil.errors import DataError
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.edits import Contrast

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, floats, names, read_table
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.rating import (
     NEGATIVE,
     BlindGaps,
@@ -23,8 +25,6 @@ from counterfoil.build.rating import (
 )
 from counterfoil.build.refinement import BINS, EDGE_BINS, cells, filter_predictable, largest_gaps, refine
 from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, setting, split_rows
-from counterfoil.data.tables import EXTENSIONS, DataTable, floats, names, read_table
-from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
 
 #: What scores by scorers that know the rows alone are called.

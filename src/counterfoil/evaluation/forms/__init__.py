@@ -1,7 +1,7 @@
 """Evaluation by form of question: a module per family, and the one mapping from a form to its evaluation."""
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Forms
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Forms
 from counterfoil.evaluation.forms.base import FormEvaluation
 
 #: The evaluation of every form, by the form's name.

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.data.answers import Answers, Outcomes, Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms.base import NO_CANDIDATE
-from counterfoil.data.tables import LARGEST
+from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms.base import NO_CANDIDATE
+from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
 from counterfoil.evaluation.forms.bootstrap import MeanDraws, MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod

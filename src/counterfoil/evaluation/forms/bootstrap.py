@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError
 from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.metrics.measures import averaged

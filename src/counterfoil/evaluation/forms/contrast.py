@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.data.answers import Answers, Outcomes, Scores
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import ScoreError, UnknownNameError
 from counterfoil.evaluation import intervals
 from counterfoil.evaluation.forms.base import (

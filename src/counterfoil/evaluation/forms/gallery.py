@@ -9,9 +9,9 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.data.answers import Answers, DirectionRanks, Rankings
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery, Search
+from counterfoil.benchmarks.answers import Answers, DirectionRanks, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Gallery, Search
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation import gallery_values
 from counterfoil.evaluation.forms.base import (

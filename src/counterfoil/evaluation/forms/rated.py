@@ -22,9 +22,9 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.data.answers import Answers, Scores
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Rated
+from counterfoil.benchmarks.answers import Answers, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Rated
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,

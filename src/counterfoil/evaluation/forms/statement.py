@@ -19,8 +19,8 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.data.answers import Answers, Scores
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.answers import Answers, Scores
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,

@@ -1,7 +1,7 @@
 """Reports by form of question: a module per family, and the one mapping from a form to its report."""
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Forms
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Forms
 from counterfoil.report.forms.base import FormReport
 
 #: The report of every form, by the form's name; browsers stand in a page in this order.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from jaxtyping import Int
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report import comparison_tables, drawing

@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from counterfoil.data.answers import DirectionRanks, Rankings
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Search
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Search
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run

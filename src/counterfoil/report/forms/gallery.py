@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
@@ -291,7 +291,7 @@ def about(questions: Gallery) -> str:
     """How many queries look for how many items.
 
     >>> import numpy as np
-    >>> from counterfoil.data.forms import Search
+    >>> from counterfoil.benchmarks.forms import Search
     >>> from counterfoil.metrics.ranks import Positives
     >>> i2t = Search(np.array([0]), Positives.of([[0, 1]]))
     >>> t2i = Search(np.array([0, 1]), Positives.of([[0], [0]]))

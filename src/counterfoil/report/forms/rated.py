@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Preference, Rated
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.data.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, Search
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.gallery_values import chance, mean, ranks

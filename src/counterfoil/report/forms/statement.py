@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark
+from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms.statement import decisions
 from counterfoil.evaluation.result import Result, Run

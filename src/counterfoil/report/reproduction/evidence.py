@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.data.benchmark import Benchmark, card
-from counterfoil.data.readers.outcomes import from_table
-from counterfoil.data.readers.winoground import caption_words
-from counterfoil.data.tables import floats, read_table, summary_keys
+from counterfoil.benchmarks.benchmark import Benchmark, card
+from counterfoil.benchmarks.readers.outcomes import from_table
+from counterfoil.benchmarks.readers.winoground import caption_words
+from counterfoil.benchmarks.tables import floats, read_table, summary_keys
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.plan import Note, warn
@@ -25,10 +25,10 @@ from counterfoil.evaluation.run import load_run
 from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_json
 from counterfoil.metrics.correlation import pearson
 from counterfoil.metrics.detection import by_label
+from counterfoil.models.base import DEFAULT, Options
+from counterfoil.models.captions.registry import load as load_metric
+from counterfoil.models.given import GivenTable, load
 from counterfoil.report.reproduction.paper import Basis, Paper, PaperModel, Spec
-from counterfoil.scorers.base import DEFAULT, Options
-from counterfoil.scorers.captions.registry import load as load_metric
-from counterfoil.scorers.given import GivenTable, load
 
 _T = TypeVar("_T")
 

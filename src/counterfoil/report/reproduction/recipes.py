@@ -7,8 +7,8 @@ from string import ascii_lowercase
 import numpy as np
 from numpy import ndarray
 
-from counterfoil.data.benchmark import card
-from counterfoil.data.forms import Gallery, Rated, Search
+from counterfoil.benchmarks.benchmark import card
+from counterfoil.benchmarks.forms import Gallery, Rated, Search
 from counterfoil.errors import DataError
 from counterfoil.evaluation.forms.rated import points
 from counterfoil.metrics import contrast, detection

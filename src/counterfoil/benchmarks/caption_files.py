@@ -1,0 +1,292 @@
+"""Captions that systems wrote, and references that people wrote, from the files the field keeps them in.
+
+{"ID": "caption"}                            candidates of CLIPScore; ID: an image's name, file or number
+{"ID": ["caption", ...]}                     its references, or several candidates per image
+[{"image_id": ID, "caption": "..."}, ...]    COCO's results; an image of several captions has several entries
+{"annotations": [...], "images": [...]}      COCO's annotations; `images` says which file an id is of
+a table (CSV, TSV, JSON Lines, Parquet)      columns image_id and caption, or what else entries may call these
+
+The caption of an entry may be a list of them, as Parquet has it; then it is the image's only entry. A whole
+number under `candidate`, as `captions score --out` writes it, says which of the image's captions one is.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any, Literal
+
+from counterfoil.benchmarks.tables import read_table, shown
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import parse_json, read_text
+
+#: Names under which entries keep what they are of.
+_IDS = ("image_id", "video_id", "id", "image", "video", "file_name", "filename", "file")
+_TEXTS = ("caption", "text", "sentence")
+#: Ends of the names of tables.
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+#: The columns of a training table that may name images.
+_IMAGE_COLUMNS = ("image", "filename", "file_name", "image_id", "image_path", "filepath")
+_LAYOUTS = '{"ID": "caption"}, {"ID": ["caption"]}, [{"image_id": ID, "caption": "..."}], COCO\'s annotations'
+#: The number that COCO's file names end with.
+_NUMBER = re.compile(r"(?:.*_)?(\d{12})")
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """Captions by what they are of, in the order of the file; `files` names images, where the file does."""
+
+    path: Path
+    captions: Mapping[str, tuple[str, ...]]
+    files: Mapping[str, str] = field(default_factory=dict)
+    #: Of candidates: which of its image's captions each one is, counted from 0 as the file has them.
+    numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    #: How many captions were empty and left out, and of how many images that was all there were.
+    left_out: int = 0
+    images_left_out: int = 0
+
+    def __len__(self) -> int:
+        return len(self.captions)
+
+
+def read_candidates(
+    path: Path, *, several: bool = False, empty: Literal["refuse", "leave-out"] = "refuse"
+) -> Written:
+    """One caption per image or video, or with `several` one or more, in any layout above.
+
+    Captions of an image are numbered as they come, or as their entries say. With `empty` "leave-out" those
+    that are empty are left out, and the others keep their numbers. Raises `DataError` naming file and entry:
+    no such file, broken JSON, another layout, a caption that is no string or is empty, two of one number,
+    and a second one for an image where not `several`.
+    """
+    captions_of: dict[str, dict[int, str]] = {}
+    entries, files = _entries(path, "candidate", several=several)
+    left_out = 0
+    of_image: dict[str, set[int]] = {}
+    for where, name, held, stated_number in entries:
+        known = of_image.setdefault(name, set())
+        if known and not several:
+            raise DataError(
+                "a second candidate for one image", where=where, given=f"'{name}'", hint="one each"
+            )
+        number = len(known) if stated_number is None else stated_number
+        if number in known:
+            raise DataError(
+                "two candidates of one image have one number",
+                where=where,
+                given=f"'{name}', candidate {number}",
+                hint="number all of an image's candidates from 0, or none",
+            )
+        known.add(number)
+        if empty == "leave-out" and isinstance(held, str) and not held.strip():
+            left_out += 1
+            continue
+        captions_of.setdefault(name, {})[number] = _text(held, where)
+    captions = {name: tuple(own[number] for number in sorted(own)) for name, own in captions_of.items()}
+    numbers = {name: tuple(sorted(own)) for name, own in captions_of.items()}
+    return _some(Written(path, captions, files, numbers, left_out, len(of_image) - len(captions_of)))
+
+
+def read_references(path: Path) -> Written:
+    """Any number of captions per image or video, in any layout above; raises `DataError` as candidates do."""
+    texts_of: dict[str, list[str]] = {}
+    entries, files = _entries(path, "reference", several=True)
+    for where, name, held, _ in entries:
+        texts_of.setdefault(name, []).append(_text(held, where))
+    return _some(Written(path, {name: tuple(texts) for name, texts in texts_of.items()}, files))
+
+
+#: Columns of tables that hold captions, right and wrong ones.
+_TEXT_COLUMN = re.compile(
+    r"(true_|false_|positive_|negative_|neg_|caption_|text_)?(caption|text|sentence|foil|raw)(_?\w{1,8})?"
+)
+
+
+def read_texts(path: Path) -> tuple[str, ...]:
+    """All captions in a file: lines of a text (.txt), columns of captions in a table, or any layout above.
+
+    Columns are those called caption, text or sentence, with a number or a word around it (`caption_0`,
+    `negative_caption`). Raises `DataError` where there is no such file, or no caption in it.
+    """
+    if path.suffix.lower() == ".txt":
+        lines = [line.strip() for line in read_text(path).splitlines()]
+    elif path.suffix.lower() in _TABLES:
+        table = read_table(path)
+        columns = [name for name in table.columns if _TEXT_COLUMN.fullmatch(name.strip().lower())]
+        if not columns:
+            raise DataError(
+                "no column of captions",
+                where=path,
+                given=", ".join(table.columns),
+                allowed="caption, text or sentence, as in negative_caption",
+            )
+        lines = [cell.strip() for name in columns for cell in table[name] if isinstance(cell, str)]
+    else:
+        lines = [text for texts in read_references(path).captions.values() for text in texts]
+    texts = tuple(text for text in lines if text)
+    if not texts:
+        raise DataError("no captions", where=path)
+    return texts
+
+
+def read_image_names(path: Path) -> tuple[str, ...]:
+    """The images that a table names in a column called image, filename, image_id or the like; () of others.
+
+    Raises `DataError` where there is no such file, or it cannot be read.
+    """
+    if path.suffix.lower() not in _TABLES:
+        return ()
+    table = read_table(path)
+    columns = [name for name in table.columns if name.strip().lower() in _IMAGE_COLUMNS]
+    return tuple(cell for name in columns for cell in table[name] if isinstance(cell, str))
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """How an image's id, file or number may be written, most exact first.
+
+    >>> spellings("val2014/000000000042.jpg")
+    ('val2014/000000000042.jpg', '000000000042.jpg', '000000000042', '42')
+    >>> spellings("a.b")
+    ('a.b', 'a')
+    """
+    base = PurePath(name).name
+    stem = PurePath(base).stem
+    number = _NUMBER.fullmatch(stem)
+    written = [name, base, stem, *([str(int(number[1]))] if number else [])]
+    return tuple(dict.fromkeys(written))
+
+
+class Named:
+    """Names, found whichever way they are written; a spelling that fits two of them finds none.
+
+    >>> known = Named(["COCO_val2014_000000000042.jpg", "dog.jpg", "dog.png"])
+    >>> known.find("42"), known.find("dog.png"), known.find("dog"), known.find("cat")
+    ('COCO_val2014_000000000042.jpg', 'dog.png', None, None)
+    >>> known.several("dog")
+    ('dog.jpg', 'dog.png')
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = dict.fromkeys(names)
+        self._spelt: dict[str, list[str]] = {}
+        for name in self._names:
+            for spelling in spellings(name):
+                self._spelt.setdefault(spelling, []).append(name)
+
+    def find(self, name: str) -> str | None:
+        """How a thing is called here, None where no name, or more than one, fits."""
+        if name in self._names:
+            return name
+        names = self.several(name)
+        return names[0] if len(names) == 1 else None
+
+    def several(self, name: str) -> tuple[str, ...]:
+        """All names that fit."""
+        return next((tuple(self._spelt[s]) for s in spellings(name) if s in self._spelt), ())
+
+
+def _some(written: Written) -> Written:
+    if not written.captions:
+        raise DataError("no captions", where=written.path)
+    return written
+
+
+#: Where a caption stands, the id of what it is of, itself, and which of several it is where that is said.
+Entry = tuple[str, str, Any, int | None]
+
+
+def _entries(path: Path, kind: str, *, several: bool) -> tuple[Iterator[Entry], dict[str, str]]:
+    """Every caption of a file, and the files that it says ids are of.
+
+    Captions are as they stand there: `_text` says which are none. `kind` is what errors call one of several.
+    """
+    files: dict[str, str] = {}
+    if path.suffix.lower() in _TABLES:
+        table = read_table(path)
+        columns = {name.strip().lower(): cells for name, cells in table.columns.items()}
+        rows = [{name: cells[row] for name, cells in columns.items()} for row in range(len(table))]
+        entries = _of_list([table.where(row) for row in range(len(table))], rows)
+    else:
+        value = parse_json(read_text(path), where=path)
+        if isinstance(value, dict) and isinstance(value.get("annotations"), list):
+            entries = _of_list(_numbered(path, value["annotations"]), value["annotations"])
+            images = value.get("images")
+            for number, image in enumerate(images if isinstance(images, list) else [], start=1):
+                if not isinstance(image, dict) or "id" not in image:
+                    raise DataError(
+                        "not an image of COCO", where=f"{path}, image {number}", given=shown(image)
+                    )
+                if isinstance(image.get("file_name"), str):
+                    files[str(image["id"])] = image["file_name"]
+        elif isinstance(value, list):
+            entries = _of_list(_numbered(path, value), value)
+        elif isinstance(value, dict):
+            entries = ((f"{path}, '{name}'", name, held, None) for name, held in value.items())
+        else:
+            raise DataError("not captions", where=path, given=shown(value), allowed=_LAYOUTS)
+    return _apart(entries, kind, several=several), files
+
+
+def _apart(entries: Iterable[Entry], kind: str, *, several: bool) -> Iterator[Entry]:
+    """Lists of captions taken apart; raises `DataError` for an image with a list and another entry."""
+    is_listed: dict[str, bool] = {}
+    for where, name, held, candidate in entries:
+        listed = isinstance(held, list | tuple)
+        if is_listed.get(name) or (listed and name in is_listed):
+            raise DataError(
+                "captions of one image in a list and in another entry",
+                where=where,
+                given=f"'{name}'",
+                allowed="one list, or an entry for each caption",
+            )
+        is_listed[name] = listed
+        if not listed:
+            yield where, name, held, candidate
+        elif not several:
+            raise DataError(
+                "a list where one caption is asked for",
+                where=where,
+                given=shown(held),
+                hint="references are named with --references",
+            )
+        elif not held:
+            raise DataError(f"no {kind}s", where=where, given="[]", hint="leave the entry out")
+        else:
+            for number, text in enumerate(held, start=1):
+                yield f"{where}, {kind} {number}", name, text, None
+
+
+def _numbered(path: Path, entries: Sequence[Any]) -> list[str]:
+    return [f"{path}, entry {number}" for number in range(1, len(entries) + 1)]
+
+
+def _of_list(places: Sequence[str], entries: Sequence[Any]) -> Iterator[Entry]:
+    for where, entry in zip(places, entries, strict=True):
+        if not isinstance(entry, dict):
+            raise DataError("not an entry", where=where, given=shown(entry), allowed=_LAYOUTS)
+        name = next((entry[key] for key in _IDS if key in entry), None)
+        key = next((key for key in _TEXTS if key in entry), None)
+        if isinstance(name, float | list | dict):
+            raise DataError("the id is no name and no whole number", where=where, given=shown(name))
+        if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
+            raise DataError(
+                "no id of an image or video", where=where, given=", ".join(entry) or "{}", allowed=_IDS
+            )
+        if key is None:
+            raise DataError("no caption", where=where, given=", ".join(entry), allowed=_TEXTS)
+        yield where, str(name), entry[key], _number(entry.get("candidate"))
+
+
+def _number(value: Any) -> int | None:
+    """A whole number from 0; None for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise DataError("the caption is no string", where=where, given=shown(value))
+    if not value.strip():
+        raise DataError("the caption is empty", where=where, given=repr(value), hint="leave it out")
+    return value

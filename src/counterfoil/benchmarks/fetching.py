@@ -1,0 +1,396 @@
+"""Files of a release, downloaded: whole or not at all, resumed where they stopped, checked before they count.
+
+`releases.toml` lists them: released benchmarks in public repositories, pinned to commits and checksums. A
+file is written to NAME.part, continued from its end when the command runs again, and takes its name once
+size and checksum are right. What came from where is written last, to `fetched.json`: a folder without it, or
+whose files have other sizes, does not count as fetched.
+"""
+
+import hashlib
+import http.client
+import json
+import os
+import tomllib
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fnmatch import fnmatch
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from counterfoil import __version__
+from counterfoil.claims import claimed
+from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
+from counterfoil.inputs.files import read_bytes, regular
+from counterfoil.inputs.secrets import secret
+from counterfoil.store import check_writable, write_text
+
+#: Where the files of each kind of repository are served from; `--mirror` puts another address in its place.
+HOSTS = {"github": "https://raw.githubusercontent.com", "hub": "https://huggingface.co"}
+
+
+class ReleasedFile(BaseModel):
+    """One file of a release: its path in the repository, its size in bytes and its SHA-256 where known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    #: What it is called here; the last part of its path where empty.
+    name: str = ""
+    size: int | None = None
+    sha256: str = ""
+
+    @property
+    def target(self) -> str:
+        """The name of the file in the folder it is fetched to."""
+        return self.name or self.path.rsplit("/", 1)[-1]
+
+
+class Release(BaseModel):
+    """The files of one repository at one commit; an empty `revision` means that none is known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    title: str
+    host: Literal["github", "hub"]
+    repository: str
+    revision: str = ""
+    #: The benchmarks that are read from the folder once it is fetched.
+    serves: tuple[str, ...] = ()
+    #: Further requirements, in words.
+    needs: str = ""
+    files: tuple[ReleasedFile, ...] = ()
+    #: Of a data set of the hub, which of its files are wanted, as a pattern of their paths.
+    select: str = ""
+
+
+@cache
+def releases() -> dict[str, Release]:
+    """Every release by name, in the order of the file.
+
+    >>> releases()["sugarcrepe"].repository
+    'RAIVNLab/sugar-crepe'
+    """
+    rows = tomllib.loads(
+        files("counterfoil.benchmarks").joinpath("releases.toml").read_text(encoding="utf-8")
+    )
+    return {name: Release(name=name, **facts) for name, facts in rows.items()}
+
+
+def release(name: str) -> Release:
+    """The release called `name`, or the one that serves the benchmark `name`; raises `UnknownNameError`.
+
+    >>> release("cxc-sits").name
+    'cxc'
+    """
+    known = releases()
+    match = known.get(name) or serving(name)
+    if match is None:
+        raise UnknownNameError("release", name, known)
+    return match
+
+
+def serving(benchmark: str) -> Release | None:
+    """The release whose files the benchmark called `benchmark` is read from, None where there is none."""
+    return next((listed for listed in releases().values() if benchmark in listed.serves), None)
+
+
+#: What a folder of fetched files says about them.
+RECORD = "fetched.json"
+
+_BLOCK = 1 << 18
+#: Bytes at most of a file whose size is not pinned.
+_MOST = 64 << 30
+#: How often a connection that broke is opened again, from where it stopped.
+_TRIES = 4
+_TIMEOUT = 30.0
+
+Progress = Callable[[str, int, int], None]
+
+
+class FetchedFile(BaseModel):
+    """One file as it was fetched; `pinned` tells whether its checksum was known before."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    size: int
+    sha256: str
+    pinned: bool
+
+
+class Record(BaseModel):
+    """What `fetched.json` holds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    release: str
+    repository: str
+    revision: str
+    address: str
+    fetched: str
+    files: dict[str, FetchedFile]
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What `fetch` did: the folder, the commit, and which files are new, were there, or lack a checksum."""
+
+    folder: Path
+    revision: str
+    new: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()
+    unpinned: tuple[str, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
+
+
+def fetched(release: Release, folder: Path) -> Path | None:
+    """The folder in `folder` with all files of `release`, None where they were not fetched whole."""
+    place = folder / release.name
+    record = _record(place)
+    if record is None or not record.files:
+        return None
+    for name, known in record.files.items():
+        path = place / name
+        if not path.is_file() or path.stat().st_size != known.size:
+            return None
+    return place
+
+
+def fetch(
+    release: Release,
+    folder: Path,
+    *,
+    mirror: str | None = None,
+    token: str | None = None,
+    overwrite: bool = False,
+    progress: Progress = lambda what, done, total: None,
+) -> Fetched:
+    """The files of `release` in `folder`/NAME, from its host or from `mirror` (an address in its place).
+
+    Files that are there with the right checksum are kept; those that are there with another one are replaced
+    only where `fetch` itself wrote them, or with `overwrite`. `token` is for gated data sets of the hub, and
+    sent to the hub alone.
+    Raises `DataError` where a file cannot be had or is not as pinned, and `StorageError` where it cannot be
+    written.
+    """
+    base = (mirror or HOSTS[release.host]).rstrip("/")
+    if not urllib.parse.urlsplit(base).scheme.startswith("http"):
+        raise InputError(
+            "not an address", where="--mirror", given=mirror, allowed="http://... or https://..."
+        )
+    place = folder / release.name
+    check_writable(place, folder=True)
+    with claimed(place, "fetch", (RECORD,)):
+        return _fetch(release, place, base, token if mirror is None else None, overwrite, progress)
+
+
+def _fetch(
+    release: Release, place: Path, base: str, token: str | None, overwrite: bool, progress: Progress
+) -> Fetched:
+    revision, files = _listed(release, base, token)
+    before = _record(place)
+    known = {} if before is None else dict(before.files)
+    new, unchanged, records = [], [], {}
+    for file in files:
+        target = file.path if release.host == "hub" else file.target
+        path = place / target
+        # A file without a pinned checksum keeps the one that it had when it was first fetched.
+        first = known[target].sha256 if before and before.revision == revision and target in known else ""
+        expected = file.sha256 or first
+        if path.exists():
+            regular(path)
+            digest = _sha256(path)
+            if expected and digest == expected:
+                unchanged.append(target)
+                records[target] = FetchedFile(
+                    size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256)
+                )
+                continue
+            ours = target in known and known[target].sha256 == digest
+            if not (ours or overwrite):
+                raise InputError(
+                    "there is another file of that name"
+                    if expected
+                    else "there is a file of that name already",
+                    where=path,
+                    hint="move it away, choose another folder with --to, or say --overwrite",
+                )
+        digest = _download(_address(release, base, revision, file), path, file, token, progress)
+        new.append(target)
+        records[target] = FetchedFile(size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256))
+    record = Record(
+        release=release.name,
+        repository=release.repository,
+        revision=revision,
+        address=base,
+        fetched=f"{datetime.now(UTC).isoformat(timespec='seconds')} by counterfoil {__version__}",
+        files=records,
+    )
+    write_text(place / RECORD, record.model_dump_json(indent=2) + "\n")
+    return Fetched(
+        place,
+        revision,
+        tuple(new),
+        tuple(unchanged),
+        tuple(name for name, file_record in records.items() if not file_record.pinned),
+        {name: file_record.sha256 for name, file_record in records.items()},
+    )
+
+
+def _record(place: Path) -> Record | None:
+    try:
+        return Record.model_validate_json(read_bytes(place / RECORD))
+    except (DataError, ValidationError):
+        return None
+
+
+def _listed(release: Release, base: str, token: str | None) -> tuple[str, tuple[ReleasedFile, ...]]:
+    """The commit and the files; of a data set of the hub they are asked for, with their checksums."""
+    if release.host != "hub":
+        return release.revision, release.files
+    address = f"{base}/api/datasets/{release.repository}/revision/{release.revision or 'main'}?blobs=true"
+    with _open(address, token) as answer:
+        try:
+            repository: Any = json.loads(answer.read(32 << 20))
+            revision = str(repository["sha"])
+            listed = [
+                ReleasedFile(
+                    path=str(entry["rfilename"]),
+                    size=(entry.get("lfs") or entry).get("size"),
+                    sha256=str((entry.get("lfs") or {}).get("sha256") or ""),
+                )
+                for entry in repository["siblings"]
+                if fnmatch(str(entry["rfilename"]), release.select)
+            ]
+        except (ValueError, KeyError, TypeError, AttributeError, http.client.HTTPException, OSError) as error:
+            raise DataError(f"no list of a data set's files: {error}", where=address) from None
+    for entry in listed:
+        if Path(entry.path).is_absolute() or ".." in Path(entry.path).parts:
+            raise DataError("a file outside the folder", where=address, given=entry.path)
+    if not listed:
+        raise DataError("the data set has no such files", where=address, allowed=release.select)
+    if release.revision and revision != release.revision:
+        raise DataError(
+            "another commit than the pinned one", where=address, given=revision, allowed=release.revision
+        )
+    return revision, tuple(listed)
+
+
+def _address(release: Release, base: str, revision: str, file: ReleasedFile) -> str:
+    path = urllib.parse.quote(file.path)
+    if release.host == "hub":
+        return f"{base}/datasets/{release.repository}/resolve/{revision}/{path}"
+    return f"{base}/{release.repository}/{revision}/{path}"
+
+
+def _download(address: str, path: Path, file: ReleasedFile, token: str | None, progress: Progress) -> str:
+    """The file at `address` as `path`, once it is whole and right; its SHA-256."""
+    part = path.with_name(f"{path.name}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for attempt in range(_TRIES):
+        try:
+            _continue(address, part, file, token, progress)
+            break
+        except (ConnectionError, TimeoutError, http.client.HTTPException) as error:
+            if attempt + 1 == _TRIES:
+                raise DataError(
+                    f"the connection broke {_TRIES} times: {error}",
+                    where=address,
+                    hint="run it again: it goes on where it stopped",
+                ) from None
+    size, digest = part.stat().st_size, _sha256(part)
+    if (file.size is not None and size != file.size) or (file.sha256 and digest != file.sha256):
+        part.unlink()
+        raise DataError(
+            "not the file that was pinned",
+            where=address,
+            given=f"{size:,} bytes, sha256 {digest}",
+            allowed=(f"{file.size:,} bytes, " if file.size is not None else "")
+            + f"sha256 {file.sha256 or 'any'}",
+            hint="was it changed on the way? nothing was kept",
+        )
+    try:
+        with open(part, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        raise StorageError(f"cannot be written: {error.strerror or error}", where=path) from None
+    return digest
+
+
+def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, progress: Progress) -> None:
+    """Append to `part` what is missing; from the start where the server does not serve parts of files."""
+    if part.is_symlink() or (part.exists() and not part.is_file()):
+        raise StorageError("is no file of a download", where=part, hint="move it away")
+    have = part.stat().st_size if part.is_file() else 0
+    if file.size is not None and have >= file.size:
+        return
+    if file.size is None and have:
+        # Nothing says how long it should be, so nothing would show that it ended where it did.
+        part.unlink()
+        have = 0
+    with _open(address, token, have) as answer:
+        if have and answer.status != 206:
+            have = 0
+        left = answer.headers.get("Content-Length", "")
+        total = have + int(left) if left.isdecimal() else file.size or 0
+        most = file.size if file.size is not None else _MOST
+        try:
+            with open(part, "ab" if have else "wb") as out:
+                while block := answer.read(_BLOCK):
+                    out.write(block)
+                    have += len(block)
+                    if have > most:
+                        part.unlink()
+                        raise DataError(
+                            "larger than the file that was pinned", where=address, allowed=f"{most:,} bytes"
+                        )
+                    progress(file.target, have, max(total, have))
+        except (ConnectionError, TimeoutError, http.client.HTTPException):
+            raise
+        except OSError as error:
+            raise StorageError(
+                f"cannot be written: {error.strerror or error}", where=part, hint="is the disk full?"
+            ) from None
+    if left.isdecimal() and have < total:
+        raise ConnectionError(f"{have:,} of {total:,} bytes came")
+
+
+def _open(address: str, token: str | None, start: int = 0) -> Any:
+    request = urllib.request.Request(address, headers={"User-Agent": f"counterfoil/{__version__}"})
+    if token and address.startswith(f"{HOSTS['hub']}/"):
+        # Not passed on where the host redirects to another one.
+        request.add_unredirected_header("Authorization", f"Bearer {secret(token, where='HF_TOKEN')}")
+    if start:
+        request.add_header("Range", f"bytes={start}-")
+    try:
+        return urllib.request.urlopen(request, timeout=_TIMEOUT)
+    except urllib.error.HTTPError as error:
+        hint = {
+            401: "the data set is gated: accept its licence and set HF_TOKEN",
+            403: "the data set is gated: accept its licence and set HF_TOKEN",
+            404: "the file has moved: give another address with --mirror, or the files with --data",
+        }.get(error.code)
+        raise DataError(f"cannot be fetched: {error.code} {error.reason}", where=address, hint=hint) from None
+    except (urllib.error.URLError, TimeoutError, http.client.HTTPException, ValueError) as error:
+        raise DataError(
+            f"cannot be fetched: {getattr(error, 'reason', error)}",
+            where=address,
+            hint="is there a network? another address goes with --mirror",
+        ) from None
+
+
+def _sha256(path: Path) -> str:
+    state = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()

@@ -1,0 +1,280 @@
+"""A benchmark as a folder of our own: card, questions, captions, images, and a manifest to vouch for them.
+
+    manifest.json      schema version, form, and the digest of every file below; written last
+    card.json          the facts
+    questions.parquet  id, positions into captions and images, a column `group:NAME` per grouping
+    members.parquet, positives.parquet    of a gallery: who is in it, and what is right
+    candidates.parquet, references.parquet    of captions that people judged
+    captions.parquet   id, text (null where it is not at hand)
+    images.parquet     id, file, digest (both null where the image is not at hand), crop,
+                       photo (the photograph it shows); of videos the part and the frames looked at
+    corpus.json        captions in which metrics count documents, as they were released; of few benchmarks
+    images/            the encoded bytes as they were, called by their digest: equal ones are kept once;
+                       of videos the file, the frames or their features
+
+The same benchmark gives the same bytes. A folder without a manifest is not a benchmark: saving takes an old
+manifest away first and puts the new one there last, so a stopped machine never leaves a folder that lies.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import FORMS
+from counterfoil.benchmarks.forms.registry import FormName
+from counterfoil.benchmarks.forms.tables import Facts, Positive
+from counterfoil.benchmarks.records import Caption
+from counterfoil.benchmarks.stored_items import (
+    IMAGES,
+    Store,
+    check_file,
+    has_videos,
+    load_items,
+    remove,
+    save_items,
+)
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
+from counterfoil.inputs.files import Stored, check_model, read_bytes, read_json, read_model
+from counterfoil.outputs import UNFINISHED, overwriting
+from counterfoil.store import (
+    begin,
+    begun,
+    digest_file,
+    end,
+    write_bytes,
+    write_json,
+    write_parquet,
+)
+
+#: Raised with every change that older code could not read: 2 has galleries, 3 captions that people judged and
+#: videos, 4 a corpus; the others are written as 1.
+SCHEMA_VERSION = 4
+
+_FORMAT = "counterfoil benchmark"
+_MANIFEST = "manifest.json"
+_FILES = ("card.json", "captions.parquet", "images.parquet")
+_IMAGES = "images"
+#: Where the benchmark lies in the folder of a build.
+BUILT = "benchmark"
+_CORPUS = "corpus.json"
+_CAPTIONS = Schema({"id": ColumnSchema("text", unique=True), "text": ColumnSchema("text", null=True)})
+#: Every table of questions that one of counterfoil's own forms has.
+TABLES = tuple(dict.fromkeys(name for form in map(FORMS.__getitem__, FORMS.own) for name in form.schemas))
+#: All that a benchmark's folder holds, whatever its form.
+FILES = (_MANIFEST, _IMAGES, _CORPUS, *_FILES, *TABLES, UNFINISHED)
+
+
+#: Called with ("saving", done, total) as images are written.
+Progress = Callable[[str, int, int], None]
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Default progress: none."""
+
+
+def benchmark_folder(path: Path) -> Path:
+    """The folder itself, or of the folder of a build the one in it that holds the benchmark."""
+    inside = path / BUILT
+    return inside if not (path / _MANIFEST).is_file() and (inside / _MANIFEST).is_file() else path
+
+
+def is_benchmark_folder(path: Path) -> bool:
+    """Whether `save` finished in this folder, or in that of the benchmark in the folder of a build."""
+    path = benchmark_folder(path)
+    if not (path / _MANIFEST).is_file():
+        return False
+    try:
+        manifest = read_json(path / _MANIFEST)
+    except DataError:
+        return False
+    return isinstance(manifest, dict) and manifest.get("format") == _FORMAT
+
+
+def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _silent) -> None:
+    """Write a benchmark to `folder`, which is made where it is missing; one saved there before is replaced.
+
+    Items whose content is not at hand are kept as such. Raises `InputError` where the folder holds anything
+    else, `DataError` where an image cannot be read, `StorageError` where the disk is full; nothing that was
+    written stays behind then.
+    """
+    folder = Path(folder)
+    _check_target(folder)
+    fresh = [place for place in (folder / _IMAGES, folder) if not place.exists()]
+    begin(folder, _FORMAT)
+    remove(folder / _MANIFEST)
+    written: list[Path] = []
+    store = Store(folder / _IMAGES)
+    try:
+        images = save_items(benchmark.images, benchmark.photos, store, progress)
+        tables, facts = tables_of(benchmark, images)
+        for name, table in tables.items():
+            written.append(folder / name)
+            write_parquet(folder / name, table)
+        written.append(folder / "card.json")
+        write_json(folder / "card.json", benchmark.card.model_dump(mode="json"))
+        questions, videos = benchmark.questions, has_videos(benchmark.images)
+        corpus, held = benchmark.corpus, None
+        if corpus is not None and corpus.is_file():
+            held = read_bytes(corpus)
+            written.append(folder / _CORPUS)
+            write_bytes(folder / _CORPUS, held)
+        for name in {*TABLES, _CORPUS} - {*tables, *({_CORPUS} if held is not None else ())}:
+            remove(folder / name)
+        store.drop_others()
+        manifest = {
+            "format": _FORMAT,
+            # The oldest version that can say all of it.
+            "schema_version": 4 if corpus is not None else max(questions.version, 3 if videos else 1),
+            **facts,
+            **({} if corpus is None else {"corpus": True}),
+            "files": {
+                name: digest_file(folder / name)
+                for name in _files(benchmark.questions.form, corpus=held is not None)
+            },
+        }
+        write_json(folder / _MANIFEST, manifest)
+        end(folder)
+    except BaseException:
+        store.undo()
+        for path in written:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        with suppress(OSError):
+            end(folder)
+            for place in fresh:
+                if place.exists():
+                    place.rmdir()
+        raise
+
+
+def load(folder: str | Path, *, verify: bool = True) -> Benchmark:
+    """The benchmark that `save` wrote to `folder`; images stay on disk until they are asked for.
+
+    Every file is compared with the digest it was saved with (`verify=False` leaves out the images, which are
+    most of the work). Raises `DataError` naming the file that is missing or was changed, and for a folder
+    that a newer counterfoil wrote.
+    """
+    folder = benchmark_folder(Path(folder))
+    manifest = _read_manifest(folder)
+    for name, expected in manifest.files.items():
+        check_file(folder / name, expected)
+    benchmark = read_tables(folder, manifest.model_dump(), where=folder / _MANIFEST, verify=verify)
+    return replace(benchmark, corpus=folder / _CORPUS) if manifest.corpus else benchmark
+
+
+def tables_of(
+    benchmark: Benchmark, images: pa.Table | None = None
+) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+    """The tables of a benchmark's folder by file name, and the facts of the questions for its manifest.
+
+    `images` is the table of the images that were written; by default one that leaves their pixels out.
+    """
+    if images is None:
+        by_photo = benchmark.questions.images_by == "photo"
+        photos = benchmark.photos if by_photo else [image.photo for image in benchmark.images]
+        images = save_items(benchmark.images, photos, None, _silent)
+    questions, facts = benchmark.questions.to_tables()
+    captions = {
+        "id": pa.array([caption.id for caption in benchmark.captions], pa.string()),
+        "text": pa.array([caption.text for caption in benchmark.captions], pa.string()),
+    }
+    return {**questions, "captions.parquet": pa.table(captions), "images.parquet": images}, facts
+
+
+def read_tables(folder: Path, facts: Mapping[str, Any], *, where: object, verify: bool = True) -> Benchmark:
+    """The benchmark of the card and the tables in a folder, and the facts that a manifest (`where`) has."""
+    form = FORMS[check_model(facts, Facts, where=where).form]
+    known = check_model(facts, form.known, where=where).model_dump()
+    captions = read_columns(folder / "captions.parquet", _CAPTIONS).to_pylist()
+    images = read_columns(folder / "images.parquet", IMAGES).to_pylist()
+    tables = {name: read_columns(folder / name, schema) for name, schema in form.schemas.items()}
+    questions: Any = form.from_tables(tables, known, where=folder)
+    return Benchmark(
+        card=read_model(folder / "card.json", Card),
+        images=load_items(images, folder / _IMAGES, verify=verify, where=folder / "images.parquet"),
+        captions=tuple(Caption(row["id"], row["text"]) for row in captions),
+        questions=questions,
+        source=str(folder),
+        path=folder,
+    )
+
+
+def _check_target(folder: Path) -> None:
+    """Raise `InputError` where `save` would refuse to write: the folder holds other files, or is none."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    # What a machine that stopped while saving leaves behind is ours too.
+    names = [name for name in names if not (name.startswith(".") and name.endswith(".part"))]
+    # Forms of other packages may have tables of other names.
+    saved = set(read_json(folder / _MANIFEST).get("files") or ()) if is_benchmark_folder(folder) else set()
+    strange = sorted(set(names) - set(FILES) - saved)
+    if not strange and names and begun(folder) is None and not is_benchmark_folder(folder):
+        # Files of the right names that no benchmark came with, such as a folder of one's own images.
+        strange = sorted(names)
+    if strange and not overwriting():
+        raise InputError(
+            "the folder holds other files",
+            where=folder,
+            given=", ".join(strange[:5]),
+            hint="name a new folder to save the benchmark in",
+        )
+
+
+def files_of(form: str) -> tuple[str, ...]:
+    """The files of a benchmark of that form, without its pixels."""
+    return (*_FILES, *FORMS[form].schemas)
+
+
+def _files(form: str, *, corpus: bool) -> tuple[str, ...]:
+    return (*files_of(form), *((_CORPUS,) if corpus else ()))
+
+
+class _Manifest(Stored):
+    """`manifest.json`, to which the facts of the questions are added."""
+
+    format: Literal["counterfoil benchmark"]
+    schema_version: Positive
+    form: FormName
+    files: dict[str, str]
+    #: Whether metrics count documents in captions of its own, which may not have been at hand.
+    corpus: bool = False
+
+
+def _read_manifest(folder: Path) -> _Manifest:
+    path = folder / _MANIFEST
+    if not is_benchmark_folder(folder):
+        raise DataError(
+            "not a benchmark that counterfoil saved" if folder.is_dir() else "no such folder",
+            where=folder,
+            hint=f"its {_MANIFEST} is written last: without one, saving did not finish",
+        )
+    manifest = read_json(path)
+    version = manifest.get("schema_version")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise DataError(
+            "saved by a newer counterfoil",
+            where=path,
+            given=f"schema version {version}",
+            allowed=f"up to {SCHEMA_VERSION}",
+            hint="update counterfoil to read it",
+        )
+    known = check_model(manifest, _Manifest, where=path)
+    check_model(manifest, FORMS[known.form].known, where=path)
+    expected = _files(known.form, corpus=known.corpus and _CORPUS in known.files)
+    odd = sorted(set(known.files).symmetric_difference(expected))
+    if odd:
+        raise DataError(
+            "the manifest is incomplete",
+            where=f"{path}, field 'files'",
+            given=", ".join(known.files) or "nothing",
+            allowed=expected,
+            hint="was it edited?",
+        )
+    return known

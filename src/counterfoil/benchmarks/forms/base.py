@@ -1,0 +1,485 @@
+"""The protocol of all forms of question: a table of positions into a benchmark's images and captions.
+
+Positions are columns of integers, so a benchmark of a hundred thousand questions is a few arrays. A form
+answers all that the data layer must know of it: which items and pairs must be scored, what questions share,
+how they are cut, named by a digest, written to tables and turned into training rows.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.benchmarks.forms.release import FormRelease
+from counterfoil.benchmarks.forms.tables import GROUP, QUESTIONS, Facts
+from counterfoil.benchmarks.references import Ids as Ids
+from counterfoil.benchmarks.references import References
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.columns import Schema
+
+Mask = NDArray[np.bool_]
+
+#: The score in a place of a question that has no candidate: below every score.
+NO_CANDIDATE = float("-inf")
+_Form = TypeVar("_Form", bound="Form")
+_Listed = TypeVar("_Listed", bound="Listed")
+_Judged = TypeVar("_Judged", bound="Judged")
+
+#: What an image is recognised by where questions are asked for what they share.
+Identity = Literal["photo", "item"]
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionCandidates:
+    """The captions among which questions choose, a row per caption: what can be asked without the image.
+
+    `question` and `caption` are positions; `truth` is 1 for right captions and 0 for wrong ones, or the mean
+    rating where `rated`. `row_of` is the row behind each of the questions' pairs. `decides` is false where
+    both captions are right of an image each, so that a caption's own score answers no question.
+    """
+
+    question: Ids
+    caption: Ids
+    truth: NDArray[np.float64]
+    row_of: Ids
+    rated: bool = False
+    decides: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Form(ABC):
+    """Questions of one form: an id for each, named groupings of them, and the columns of the form.
+
+    `groupings` maps a grouping's name ("type", "tag") to one label per question; the empty label means
+    "in no group of this grouping".
+    """
+
+    ids: tuple[str, ...]
+    groupings: Mapping[str, tuple[str, ...]] = field(default_factory=dict, kw_only=True)
+
+    #: The form's name in cards and manifests.
+    form: ClassVar[str] = "abstract"
+    #: Whether the questions are human judgements of captions.
+    judged: ClassVar[bool] = False
+    #: What questions are called where they are counted.
+    units: ClassVar[Literal["questions", "queries"]] = "questions"
+    #: Whether questions are asked in two directions, each with measures of its own.
+    directed: ClassVar[bool] = False
+    #: Whether each row of a table of given scores answers a question of its own, whatever its ids look like.
+    row_per_question: ClassVar[bool] = False
+    #: The layouts of tables of given scores that answer the questions, and what such a table holds, in words.
+    given: ClassVar[tuple[str, ...]] = ("choice_scores",)
+    given_as: ClassVar[str] = "scores of candidates: columns s0, s1, ..."
+    #: By what two questions share an image: the photograph it shows, or the item itself.
+    images_by: ClassVar[Identity] = "photo"
+    #: The oldest version of a benchmark folder that can hold the form.
+    version: ClassVar[int] = 1
+    #: The model of what a manifest says of the questions.
+    known: ClassVar[type[Facts]] = Facts
+    #: The tables in a benchmark folder, by file name.
+    schemas: ClassVar[Mapping[str, Schema]]
+
+    def __post_init__(self) -> None:
+        if len(set(self.ids)) != len(self.ids):
+            seen: set[str] = set()
+            double = next(name for name in self.ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+            raise DataError("question id occurs twice", given=double, hint="ids must be unique")
+        for name, labels in self.groupings.items():
+            if len(labels) != len(self.ids):
+                raise DataError(
+                    f"grouping '{name}' has the wrong length",
+                    given=f"{len(labels)} labels",
+                    allowed=f"{len(self.ids)}, one per question",
+                )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @abstractmethod
+    def about(self) -> tuple[Ids, Ids]:
+        """Positions of images and of captions that each question is about, (n, k) and (n, l); -1 is none.
+
+        Questions that have one of them in common may be answered alike for it.
+        """
+
+    @abstractmethod
+    def used(self) -> tuple[Ids, Ids]:
+        """Positions of the captions and of the images that must be scored, in order of first use."""
+
+    @abstractmethod
+    def pairs(self) -> tuple[Ids, Ids]:
+        """(caption, image) positions of every score asked for, both of one shape; empty in a gallery.
+
+        Empty too where captions are compared with captions (`text_pairs`).
+        """
+
+    def text_pairs(self) -> tuple[Ids, Ids] | None:
+        """(caption, caption) positions of every score asked for, where captions are compared with captions.
+
+        Then `pairs` has none, and no image is `used`. None where captions are compared with images.
+        """
+        return None
+
+    @abstractmethod
+    def captions_of(self, question: int) -> list[int]:
+        """Positions of the captions that a question is printed with."""
+
+    @property
+    def directions(self) -> Ids:
+        """The direction of each question; 0 where there is one alone."""
+        return np.zeros(len(self), dtype=np.int64)
+
+    @property
+    def measured(self) -> Mask:
+        """(n,) the questions that measures are of; others are there for a threshold alone."""
+        return np.ones(len(self), dtype=bool)
+
+    @property
+    def query_parts(self) -> Ids:
+        """The part of the items that each question is about; 0 where there are none."""
+        return np.zeros(len(self), dtype=np.int64)
+
+    def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]] | None:
+        """The answers of people: votes (n, 2), or ratings (n, people) with NaN where one is missing."""
+        return None
+
+    def caption_candidates(self) -> CaptionCandidates | None:
+        """The captions that each question chooses among; None where it chooses none."""
+        return None
+
+    @abstractmethod
+    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
+        """(n,) the mean over each question's captions of a value per caption of the benchmark.
+
+        Raises `DataError` where questions have no captions of their own.
+        """
+
+    @abstractmethod
+    def check_items(self, images: int, captions: int, *, where: str) -> None:
+        """Raise `DataError` unless the positions fit a benchmark of so many images and captions."""
+
+    @abstractmethod
+    def select(self: _Form, rows: Ids) -> _Form:
+        """The chosen questions over the same items."""
+
+    @abstractmethod
+    def take(self: _Form, rows: Ids) -> tuple[_Form, Ids | None, Ids | None]:
+        """The chosen questions, and the positions of the captions and images they keep, now 0, 1, ...
+
+        None: all items are kept, as they are.
+        """
+
+    @abstractmethod
+    def at_hand(self, texts: Mask, sources: Mask, *, where: str) -> Mask:
+        """(n,) which questions have all of their items at hand: captions with a text, images with a source.
+
+        Raises `DataError` where the form can only be measured with all items, and one is missing.
+        """
+
+    def check_limit(self, *, where: str) -> None:  # noqa: B027
+        """Raise `DataError` where some of the questions would be another, easier benchmark."""
+
+    @abstractmethod
+    def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
+        """The form's part of the digest; `texts` and `names` stand for the captions and images pointed to."""
+
+    @abstractmethod
+    def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
+        """The question that each training row comes from (None: from none), and positions by role.
+
+        Raises `DataError` where the questions are no training set.
+        """
+
+    def release(self) -> FormRelease:
+        """The tables that are published for other programs.
+
+        Raises `DataError` where the form has none, as one of another package that does not define it.
+        """
+        raise DataError(
+            "questions of this form cannot be published",
+            given=f"form '{self.form}'",
+            hint="its class says how by its method `release`; 'counterfoil save' writes a folder of any form",
+        )
+
+    @abstractmethod
+    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
+        """Columns of the table of questions, facts of the manifest, and the other tables by file name."""
+
+    @classmethod
+    @abstractmethod
+    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
+        """The form's fields from what `columns` gave; raises `DataError` where it does not fit together."""
+
+    def digest(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
+        """All that a digest of the questions is taken of."""
+        return {
+            "form": self.form,
+            "ids": self.ids,
+            "groupings": {name: list(labels) for name, labels in self.groupings.items()},
+            **self.digest_facts(texts, names),
+        }
+
+    def to_tables(self) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+        """The tables of a benchmark folder by file name, and the facts that go into its manifest."""
+        columns, facts, others = self.columns()
+        columns = {"id": pa.array(self.ids, pa.string()), **columns}
+        for name, labels in self.groupings.items():
+            columns[GROUP + name] = pa.array(labels, pa.string())
+        facts = {"form": self.form, "groupings": list(self.groupings), **facts}
+        return {QUESTIONS: pa.table(columns), **others}, facts
+
+    @classmethod
+    def from_tables(
+        cls: type[_Form], tables: Mapping[str, pa.Table], facts: Mapping[str, Any], *, where: object
+    ) -> _Form:
+        """The questions from tables of their schemas, and the facts of the manifest.
+
+        Raises `DataError` where the tables do not fit each other, or the facts.
+        """
+        table = tables[QUESTIONS]
+        lacking = [name for name in facts["groupings"] if GROUP + name not in table.column_names]
+        if lacking:
+            raise DataError(f"no column '{GROUP}{lacking[0]}'", where=where, hint="was it edited?")
+        try:
+            ids = tuple(table.column("id").to_pylist())
+            groupings = {name: tuple(table.column(GROUP + name).to_pylist()) for name in facts["groupings"]}
+            return cls(ids, groupings=groupings, **cls.fields(tables, facts))
+        except InputError as error:
+            raise DataError(f"the tables do not fit each other: {error}", where=where) from None
+
+    def chosen(self, rows: Ids) -> dict[str, Any]:
+        """What the chosen questions have of what all forms share, for `dataclasses.replace`."""
+        return {
+            "ids": tuple(self.ids[row] for row in rows),
+            "groupings": {
+                name: tuple(labels[row] for row in rows) for name, labels in self.groupings.items()
+            },
+        }
+
+    def groups(self, *, without: Collection[str] = ()) -> dict[str, Mask]:
+        """Every group of every grouping but some as a mask over the questions, in order of first appearance.
+
+        A label that two groupings use for different questions is written `grouping:label`.
+        """
+        masks: dict[str, Mask] = {}
+        for name, labels in self.groupings.items():
+            if name in without:
+                continue
+            column = np.asarray(labels, dtype=object)
+            for label in dict.fromkeys(labels):
+                if not label:
+                    continue
+                mask = column == label
+                if label in masks and np.array_equal(masks[label], mask):
+                    continue
+                masks[f"{name}:{label}" if label in masks else label] = mask
+        return masks
+
+
+class Listed(Form):
+    """Questions that list the pairs whose scores decide them: all forms but the gallery."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its scores."""
+
+    @abstractmethod
+    def slots(self) -> tuple[Ids, Ids]:
+        """Positions of the captions and of the images that each question shows, (n, k) and (n, l)."""
+
+    @property
+    def filled(self) -> Mask | None:
+        """Which places of its scores are of a pair, of `shape`; None where all are."""
+        return None
+
+    @property
+    def single(self) -> bool:
+        """Whether every candidate is one item: none has more sentences than others."""
+        return True
+
+    @property
+    def correct(self) -> int:
+        """How many of a question's candidates are right."""
+        return 1
+
+    @property
+    def true_captions(self) -> int:
+        """How many of the captions that a question shows are true of its image, the first ones."""
+        return self.correct
+
+    @property
+    def references(self) -> References | None:
+        """References of each pair, for metrics that read them; None where there are none."""
+        return None
+
+    @property
+    def loads(self) -> Ids | None:
+        """(pairs,) numbers; metrics count documents among pairs of one number. None: among all pairs."""
+        return None
+
+    def drawn(self) -> tuple[References, ...]:
+        """The references of each draw; all of them, once, where none are drawn; none where there are none."""
+        return ()
+
+    def collect_draws(self, values: Sequence[ndarray]) -> ndarray:
+        """Scores of the pairs, one array per draw of references, in the shape of the answers."""
+        return self.collect(values[0])
+
+    def captions_of(self, question: int) -> list[int]:
+        captions: list[int] = self.slots()[0][question].tolist()
+        return captions
+
+    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
+        captions = self.slots()[0]
+        shown = captions >= 0
+        return np.where(shown, values[captions], 0.0).sum(axis=1) / shown.sum(axis=1)
+
+    @abstractmethod
+    def renumber(self: _Listed, caption_of: Ids, image_of: Ids) -> _Listed:
+        """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
+
+    def has_shape(self, shape: tuple[int, ...]) -> bool:
+        """Whether scores of this shape answer the questions."""
+        return shape == self.shape
+
+    def collect(self, values: ndarray) -> ndarray:
+        """Scores of the pairs, in their order, as those of the questions, of `shape`."""
+        filled = self.filled
+        if filled is None:
+            return values.reshape(self.shape)
+        scores = np.full(self.shape, NO_CANDIDATE)
+        scores[filled] = values
+        return scores
+
+    def of_pairs(self, scores: ndarray) -> ndarray:
+        """Scores of the questions as those of their pairs, in order, (pairs,): what `collect` was given."""
+        return scores.reshape(-1) if self.filled is None else scores[self.filled]
+
+    def used(self) -> tuple[Ids, Ids]:
+        """Positions of the captions and of the images of all pairs, in order of first use; no references."""
+        captions, images = self.pairs()
+        return first_use(captions), first_use(images)
+
+    def mentioned(self) -> tuple[Ids, Ids]:
+        """Positions of all captions (references included) and of all images, each sorted."""
+        captions, images = self.pairs()
+        return np.unique(captions), np.unique(images)
+
+    def check_items(self, images: int, captions: int, *, where: str) -> None:
+        for kind, positions, n in zip(
+            ("caption", "image"), self.mentioned(), (captions, images), strict=True
+        ):
+            if positions.min() < 0 or positions.max() >= n:
+                raise DataError(
+                    f"a question points to {kind} {positions.max()}", where=where, allowed=f"0 to {n - 1}"
+                )
+
+    def take(self: _Listed, rows: Ids) -> tuple[_Listed, Ids | None, Ids | None]:
+        questions = self.select(rows)
+        captions, images = questions.mentioned()
+        return questions.renumber(_numbers(captions), _numbers(images)), captions, images
+
+    def at_hand(self, texts: Mask, sources: Mask, *, where: str) -> Mask:
+        captions, images = self.pairs()
+        there = texts[captions] & sources[images]
+        if self.filled is not None:
+            every = np.ones(self.shape, dtype=bool)
+            every[self.filled] = there
+            there = every
+        return np.asarray(there.reshape(len(self), -1).all(axis=1))
+
+    def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
+        captions, images = self.pairs()
+        return {
+            "captions": [texts[i] for i in captions.reshape(-1).tolist()],
+            "images": [names[i] for i in images.reshape(-1).tolist()],
+            "shape": captions.shape,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Judged(Listed):
+    """Captions (candidates) of an image or a video that people judged.
+
+    `captions` and `images` are (rows,) positions. `references` has an entry per row: captions that people
+    wrote of the same image or video, for metrics that read them.
+    """
+
+    captions: Ids = field(kw_only=True)
+    images: Ids = field(kw_only=True)
+    references: References | None = field(default=None, kw_only=True)
+
+    judged: ClassVar[bool] = True
+    version: ClassVar[int] = 3
+
+    @property
+    @abstractmethod
+    def rows_of(self) -> Ids:
+        """(rows,) the question that each row belongs to."""
+
+    def pairs(self) -> tuple[Ids, Ids]:
+        """(caption, image) positions of every row, each of shape (rows,)."""
+        return self.captions, self.images
+
+    def mentioned(self) -> tuple[Ids, Ids]:
+        captions, references = self.captions, self.references
+        known = captions if references is None else np.concatenate([captions, references.captions])
+        return np.unique(known), np.unique(self.images)
+
+    def renumber(self: _Judged, caption_of: Ids, image_of: Ids) -> _Judged:
+        return replace(
+            self,
+            captions=caption_of[self.captions],
+            images=image_of[self.images],
+            references=self.references and self.references.renumber(caption_of),
+        )
+
+    def rows(self, chosen_rows: Ids) -> dict[str, Any]:
+        """The chosen rows of what both forms share, for `dataclasses.replace`."""
+        return {
+            "captions": self.captions[chosen_rows],
+            "images": self.images[chosen_rows],
+            "references": None if self.references is None else self.references.take(chosen_rows),
+        }
+
+    def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
+        references = self.references
+        return {
+            "captions": [texts[i] for i in self.captions],
+            "images": [names[i] for i in self.images],
+            "references": references
+            and [references.counts.tolist(), [texts[i] for i in references.captions]],
+        }
+
+    def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
+        raise DataError(
+            "captions that people judged are no training set",
+            where=where,
+            given=f"a benchmark of form '{self.form}'",
+            allowed="quads, choices or a gallery",
+        )
+
+
+def first_use(positions: ndarray) -> Ids:
+    """The distinct positions, in order of first use."""
+    values, first = np.unique(positions, return_index=True)
+    return values[np.argsort(first)].astype(np.int64)
+
+
+def check_shape(name: str, array: ndarray, shape: tuple[int, ...]) -> None:
+    """Raise `DataError` unless an array of positions has this shape; `name` in the plural."""
+    if array.shape != shape:
+        raise DataError(f"{name} have the wrong shape", given=array.shape, allowed=str(shape))
+
+
+def _numbers(positions: Ids) -> Ids:
+    """Where each position comes to lie when only the kept ones are left, -1 for the others."""
+    numbers = np.full(int(positions.max(initial=-1)) + 1, -1, dtype=np.int64)
+    numbers[positions] = np.arange(len(positions))
+    return numbers

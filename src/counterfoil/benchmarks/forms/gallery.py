@@ -1,0 +1,547 @@
+"""The gallery: every query against a whole gallery, in both directions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import Field
+
+from counterfoil.benchmarks.forms.base import Form, Identity, Ids, check_shape
+from counterfoil.benchmarks.forms.release import (
+    SPLIT,
+    FormRelease,
+    ReleaseColumn,
+    ReleaseTable,
+    number_column,
+    question_table,
+    text_column,
+)
+from counterfoil.benchmarks.forms.tables import (
+    POSITION,
+    QUESTIONS,
+    Count,
+    Facts,
+    Positive,
+    check_order,
+    questions_schema,
+    unpacked,
+)
+from counterfoil.errors import DataError
+from counterfoil.inputs.columns import ColumnSchema, Schema
+from counterfoil.inputs.files import Stored
+from counterfoil.metrics.class_rules import Plausible
+from counterfoil.metrics.ranks import Positives
+
+_MEMBERS, _POSITIVES = "members.parquet", "positives.parquet"
+
+
+class _Rule(Stored):
+    """Right answers by rule (`Plausible`)."""
+
+    classes: Annotated[int, Field(ge=1, le=1 << 20)]
+    thresholds: Annotated[list[Count], Field(min_length=1)]
+    cap: Positive | None
+
+
+class Direction(Stored):
+    """One direction of a gallery: its queries, and the rule where right is what a rule says."""
+
+    queries: Count
+    plausible: _Rule | None = None
+
+
+class _GalleryFacts(Facts):
+    """Both directions."""
+
+    i2t: Direction
+    t2i: Direction
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """One direction of retrieval: queries of one kind, a gallery of the other, and what is right.
+
+    `queries` are positions of the queries among the benchmark's images (image to text) or captions (text to
+    image). `positives` has a row per query; its items are positions in the other kind, -1 for a right answer
+    that the gallery does not hold. With a rule in place of a list (`Plausible`), right is what the rule says.
+    """
+
+    queries: Ids
+    positives: Positives | Plausible
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def defined(self) -> NDArray[np.bool_]:
+        """Which queries have a right answer; by rule their own image, at least, is one."""
+        if isinstance(self.positives, Plausible):
+            return np.ones(len(self.queries), dtype=bool)
+        return self.positives.defined
+
+    @property
+    def ruled(self) -> bool:
+        """Whether a rule says what is right, in place of a list."""
+        return isinstance(self.positives, Plausible)
+
+    def take(self, rows: Ids) -> "Search":
+        """The search of some of the queries."""
+        return Search(self.queries[rows], self.positives.take(rows))
+
+    def digest_facts(self) -> list[object]:
+        """Queries and what is right for them."""
+        positives = self.positives
+        if isinstance(positives, Positives):
+            return [
+                array.tolist() for array in (self.queries, positives.starts, positives.items, positives.gains)
+            ]
+        codes = [
+            np.packbits(c, axis=1).tobytes().hex() for c in (positives.query_codes, positives.item_codes)
+        ]
+        return [self.queries.tolist(), *codes, list(positives.thresholds), positives.cap]
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery(Form):
+    """Every query against a whole gallery, in both directions.
+
+    A question is a query: first those of `i2t` (images, among all captions), then those of `t2i` (captions,
+    among all images); `ids` has one for each, written "i2t/IMAGE" and "t2i/CAPTION". `owners` gives for every
+    caption the position of the image it was written for, -1 where unknown. With `image_parts` and
+    `caption_parts` (the part of every item, 0, 1, ...) a query sees only the items of its own part, and a
+    measure is the mean over the parts: COCO 1K is five parts of a thousand images.
+    """
+
+    i2t: Search = field(kw_only=True)
+    t2i: Search = field(kw_only=True)
+    owners: Ids = field(kw_only=True)
+    #: How many images there are; there are as many captions as owners.
+    n_images: int = field(kw_only=True)
+    image_parts: Ids | None = field(default=None, kw_only=True)
+    caption_parts: Ids | None = field(default=None, kw_only=True)
+
+    form: ClassVar[str] = "gallery"
+    units: ClassVar[Literal["questions", "queries"]] = "queries"
+    directed: ClassVar[bool] = True
+    images_by: ClassVar[Identity] = "item"
+    version: ClassVar[int] = 2
+    known: ClassVar[type[Facts]] = _GalleryFacts
+    schemas: ClassVar[Mapping[str, Schema]] = {
+        QUESTIONS: questions_schema({"query": POSITION, "code": ColumnSchema("bytes", null=True)}),
+        _MEMBERS: Schema(
+            {
+                "kind": ColumnSchema("text"),
+                "owner": ColumnSchema("whole", null=True, low=0),
+                "part": ColumnSchema("whole", null=True, low=0),
+                "code": ColumnSchema("bytes", null=True),
+            }
+        ),
+        _POSITIVES: Schema(
+            {
+                "question": POSITION,
+                "item": ColumnSchema("whole", null=True, low=0),
+                "gain": ColumnSchema("real", low=0),
+            }
+        ),
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.ids) != len(self.i2t) + len(self.t2i):
+            raise DataError(
+                "not one id per query",
+                given=f"{len(self.ids)} ids",
+                allowed=f"{len(self.i2t)} images and {len(self.t2i)} captions",
+            )
+        if (self.image_parts is None) != (self.caption_parts is None):
+            raise DataError("only one kind of item is in parts", hint="give parts of images and of captions")
+        for name, search, of_query, of_item in (
+            ("image", self.i2t, self.n_images, self.n_captions),
+            ("caption", self.t2i, self.n_captions, self.n_images),
+        ):
+            _check_search(name, search, of_query, of_item)
+        strange = self.owners[(self.owners < -1) | (self.owners >= self.n_images)]
+        if len(strange):
+            raise DataError(
+                "a caption's image is no image of the gallery",
+                given=int(strange[0]),
+                allowed=f"0 to {self.n_images - 1}, or -1",
+            )
+        if self.image_parts is not None and self.caption_parts is not None:
+            check_shape("parts of images", self.image_parts, (self.n_images,))
+            check_shape("parts of captions", self.caption_parts, (self.n_captions,))
+            if min(self.image_parts.min(initial=0), self.caption_parts.min(initial=0)) < 0:
+                raise DataError("an item is in no part", given="a part below 0", allowed="0, 1, ...")
+            _check_parts("i2t", self.i2t, self.image_parts, self.caption_parts)
+            _check_parts("t2i", self.t2i, self.caption_parts, self.image_parts)
+
+    @property
+    def n_captions(self) -> int:
+        """How many captions there are."""
+        return len(self.owners)
+
+    @property
+    def directions(self) -> NDArray[np.int64]:
+        """0 for every image query, then 1 for every caption query."""
+        return np.repeat([0, 1], [len(self.i2t), len(self.t2i)])
+
+    @property
+    def query_parts(self) -> NDArray[np.int64]:
+        """The part of every query, 0 throughout where there are none."""
+        if self.image_parts is None or self.caption_parts is None:
+            return np.zeros(len(self), dtype=np.int64)
+        return np.concatenate([self.image_parts[self.i2t.queries], self.caption_parts[self.t2i.queries]])
+
+    @property
+    def sizes(self) -> tuple[Ids, Ids]:
+        """How many items each query of either direction looks through: those of its own part."""
+        if self.image_parts is None or self.caption_parts is None:
+            return np.full(len(self.i2t), self.n_captions), np.full(len(self.t2i), self.n_images)
+        n = 1 + int(max(self.image_parts.max(initial=0), self.caption_parts.max(initial=0)))
+        images, captions = (np.bincount(p, minlength=n) for p in (self.image_parts, self.caption_parts))
+        return captions[self.image_parts[self.i2t.queries]], images[self.caption_parts[self.t2i.queries]]
+
+    @property
+    def defined(self) -> NDArray[np.bool_]:
+        """Which queries have a right answer: the others have no value under any measure."""
+        return np.concatenate([self.i2t.defined, self.t2i.defined])
+
+    def about(self) -> tuple[Ids, Ids]:
+        """The image of each query, its own or the one that its caption was written for, and its caption."""
+        captions = np.concatenate([np.full(len(self.i2t), -1), self.t2i.queries])
+        images = np.concatenate([self.i2t.queries, self.owners[self.t2i.queries]])
+        return images[:, None], captions[:, None]
+
+    def used(self) -> tuple[Ids, Ids]:
+        """All captions and all images: the whole gallery."""
+        return np.arange(self.n_captions), np.arange(self.n_images)
+
+    def check_items(self, images: int, captions: int, *, where: str) -> None:
+        if (images, captions) != (self.n_images, self.n_captions):
+            raise DataError(
+                "the items are not those of the gallery",
+                where=where,
+                given=f"{images} images and {captions} captions",
+                allowed=f"{self.n_images} and {self.n_captions}",
+            )
+
+    def pairs(self) -> tuple[Ids, Ids]:
+        """No pairs are listed: all are asked for."""
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def captions_of(self, question: int) -> list[int]:
+        at = question - len(self.i2t)
+        return [int(self.t2i.queries[at])] if at >= 0 else []
+
+    def select(self, rows: Ids) -> "Gallery":
+        """The gallery with some of its queries (rows of `ids`, ascending)."""
+        split = len(self.i2t)
+        return replace(
+            self,
+            **self.chosen(rows),
+            i2t=self.i2t.take(rows[rows < split]),
+            t2i=self.t2i.take(rows[rows >= split] - split),
+        )
+
+    def take(self, rows: Ids) -> "tuple[Gallery, None, None]":
+        """The chosen queries in their order, over the whole gallery."""
+        return self.select(np.sort(rows)), None, None
+
+    def check_limit(self, *, where: str) -> None:
+        raise DataError(
+            "a gallery is measured whole: with fewer items it would be another one",
+            where=where,
+            hint="leave --limit out",
+        )
+
+    def at_hand(
+        self, texts: NDArray[np.bool_], sources: NDArray[np.bool_], *, where: str
+    ) -> NDArray[np.bool_]:
+        lacking = {"images": int((~sources).sum()), "captions": int((~texts).sum())}
+        if any(lacking.values()):
+            raise DataError(
+                "a gallery is measured whole, and some of its items are not at hand",
+                where=where,
+                given=" and ".join(f"{n:,} {kind} missing" for kind, n in lacking.items() if n),
+                hint="give the folder that holds them, or measure from given scores or embeddings",
+            )
+        return np.ones(len(self), dtype=bool)
+
+    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
+        raise DataError(
+            "a gallery has no captions of a question of its own",
+            where=where,
+            allowed="quads, choices, ratings and preferences",
+        )
+
+    def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
+        """Captions with the image each was written for; where none is known, with all images that match."""
+        captions = np.flatnonzero(self.owners >= 0)
+        images = self.owners[captions]
+        positives = self.t2i.positives
+        if not len(captions) and isinstance(positives, Positives):
+            query = np.repeat(np.arange(len(self.t2i)), positives.counts)
+            # A right answer that the gallery does not hold is no image; a partial match is no positive.
+            good = (positives.items >= 0) & (positives.gains == 1)
+            captions, images = self.t2i.queries[query[good]], positives.items[good]
+        if not len(captions):
+            raise DataError("no image of the gallery has a caption", where=where)
+        order = np.lexsort((captions, images))
+        return None, {"image": images[order], "caption": captions[order]}
+
+    def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
+        """Queries, items in their order, parts and what is right: rankings hold positions."""
+        parts = [part if part is None else part.tolist() for part in (self.image_parts, self.caption_parts)]
+        return {
+            "captions": list(texts),
+            "images": list(names),
+            "owners": self.owners.tolist(),
+            "parts": parts,
+            "i2t": self.i2t.digest_facts(),
+            "t2i": self.t2i.digest_facts(),
+        }
+
+    def release(self) -> FormRelease:
+        """Tables of the images, of the captions, of the queries, and of the right answers of each query.
+
+        Where a rule says what is right, items have the classes that they show, and the rule is among the
+        facts. The items of a part are in the split of its queries, where these are all in one.
+        """
+        n, m = self.n_images, self.n_captions
+        images = {
+            "id": ReleaseColumn("item", np.arange(n), "The name of the image."),
+            "image": ReleaseColumn("image", np.arange(n), "The image."),
+        }
+        captions = {
+            "id": ReleaseColumn("item", n + np.arange(m), "The name of the caption."),
+            "caption": ReleaseColumn("caption", np.arange(m), "The caption."),
+            "image_id": ReleaseColumn("item", self.owners, "The image that the caption was written for."),
+        }
+        for columns, parts in ((images, self.image_parts), (captions, self.caption_parts)):
+            if parts is not None:
+                about = "The part of the gallery; a query sees only the items of its own part."
+                columns["part"] = ReleaseColumn("value", pa.array(parts, pa.int64()), about)
+        facts: dict[str, object] = {}
+        right: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+        for name, search, items, first, offset in (
+            ("i2t", self.i2t, captions, 0, n),
+            ("t2i", self.t2i, images, len(self.i2t), 0),
+        ):
+            positives: Any = search.positives
+            if not search.ruled:
+                held = np.where(positives.items < 0, -1, positives.items + offset)
+                right.append((positives.queries + first, held, positives.gains))
+                continue
+            facts[name] = {"thresholds": list(positives.thresholds), "cap": positives.cap}
+            classes = [np.flatnonzero(code).tolist() for code in positives.item_codes]
+            about = "Numbers of the classes of object; items match whose sets differ in few enough."
+            items["classes"] = ReleaseColumn("value", pa.array(classes, pa.list_(pa.int64())), about)
+        query_items = np.concatenate([self.i2t.queries, self.t2i.queries + n])
+        directions = ["i2t" if direction == 0 else "t2i" for direction in self.directions]
+        queries = question_table(
+            self.ids,
+            {
+                "direction": text_column(
+                    directions, "i2t: an image among all captions; t2i: the other way round."
+                ),
+                "query_id": ReleaseColumn("item", query_items, "The name of the image or caption that asks."),
+            },
+            self.groupings,
+            about="Queries of both directions.",
+            name="queries",
+        )
+        of_images, of_captions = _split_of_items(self)
+        tables = [
+            ReleaseTable("images", "The images of the gallery.", images, of=of_images),
+            ReleaseTable("captions", "The captions of the gallery.", captions, of=of_captions),
+            queries,
+        ]
+        if right:
+            rows, held, gains = (np.concatenate(part) for part in zip(*right, strict=True))
+            about = "The name of a right answer; null for one that the gallery does not hold."
+            answers = {
+                "query": text_column([self.ids[row] for row in rows], "The id of the query."),
+                "item_id": ReleaseColumn("item", held, about),
+                "gain": number_column(gains, "1 for a full match, less for a partial one."),
+            }
+            about = "The right answers of every query."
+            tables.append(ReleaseTable("positives", about, answers, of=None if of_images is None else rows))
+        asks = "Every image is a query among all captions, and every caption among all images."
+        return FormRelease(tuple(tables), asks, ("text-retrieval", "image-feature-extraction"), facts)
+
+    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
+        i2t, t2i = self.i2t, self.t2i
+        columns = {
+            "query": pa.array(np.concatenate([i2t.queries, t2i.queries])),
+            "code": pa.array(
+                [*_codes(i2t, "query_codes", len(i2t)), *_codes(t2i, "query_codes", len(t2i))], pa.binary()
+            ),
+        }
+        facts = {"i2t": _facts(i2t), "t2i": _facts(t2i)}
+        return columns, facts, {_MEMBERS: _members(self), _POSITIVES: _positives(i2t, t2i)}
+
+    @classmethod
+    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
+        queries, members, listed = tables[QUESTIONS], tables[_MEMBERS], tables[_POSITIVES]
+        kinds = members.column("kind").to_pylist()
+        n = kinds.count("image")
+        if kinds != ["image"] * n + ["caption"] * (len(kinds) - n):
+            raise DataError("the members are not images first, then captions")
+        asked_for = facts["i2t"]["queries"] + facts["t2i"]["queries"]
+        if asked_for != len(queries):
+            raise DataError(
+                "not as many queries as the manifest says", given=len(queries), allowed=str(asked_for)
+            )
+        owner = _whole(members, "owner")
+        part = _whole(members, "part")
+        member_codes, query_codes = (table.column("code").to_pylist() for table in (members, queries))
+        query = _whole(queries, "query")
+        question, item = _whole(listed, "question"), _whole(listed, "item")
+        check_order("right answers", question, len(queries))
+        gain = listed.column("gain").to_numpy().astype(np.float64)
+        searches = []
+        first = 0
+        for name, codes in (("i2t", member_codes[n:]), ("t2i", member_codes[:n])):
+            last = first + facts[name]["queries"]
+            rule = facts[name].get("plausible")
+            positives: Positives | Plausible
+            if rule is not None:
+                classes = rule["classes"]
+                positives = Plausible(
+                    unpacked(query_codes[first:last], classes),
+                    unpacked(codes, classes),
+                    tuple(rule["thresholds"]),
+                    rule["cap"],
+                )
+            else:
+                mine = (question >= first) & (question < last)
+                counts = np.bincount(question[mine] - first, minlength=last - first)
+                starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+                positives = Positives(starts, item[mine], gain[mine]).checked(where=name)
+            searches.append(Search(query[first:last], positives))
+            first = last
+        has_parts = bool(len(part)) and bool((part >= 0).all())
+        return {
+            "i2t": searches[0],
+            "t2i": searches[1],
+            "owners": owner[n:],
+            "n_images": n,
+            "image_parts": part[:n] if has_parts else None,
+            "caption_parts": part[n:] if has_parts else None,
+        }
+
+
+def _check_search(kind: str, search: Search, queries: int, items: int) -> None:
+    """That a search points into the benchmark's items and has a row of right answers per query."""
+    positions = search.queries
+    strange = positions[(positions < 0) | (positions >= queries)]
+    if len(strange):
+        raise DataError(f"a query is no {kind}", given=int(strange[0]), allowed=f"0 to {queries - 1}")
+    if len(np.unique(positions)) != len(positions):
+        raise DataError(f"an {kind} is a query twice" if kind == "image" else "a caption is a query twice")
+    positives = search.positives
+    if isinstance(positives, Plausible):
+        check_shape(
+            f"codes of {kind} queries", positives.query_codes, (len(search), positives.item_codes.shape[1])
+        )
+        check_shape("codes of items", positives.item_codes, (items, positives.item_codes.shape[1]))
+        return
+    if len(positives.counts) != len(search):
+        raise DataError(
+            "not a row of right answers per query", given=len(positives.counts), allowed=str(len(search))
+        )
+    strange = positives.items[(positives.items < -1) | (positives.items >= items)]
+    if len(strange):
+        raise DataError(
+            "a right answer is outside the gallery",
+            given=int(strange[0]),
+            allowed=f"0 to {items - 1}, or -1 for one that the gallery does not hold",
+        )
+
+
+def _check_parts(name: str, search: Search, of_query: Ids, of_item: Ids) -> None:
+    """That no right answer lies in another part than its query: there it could never be found."""
+    if isinstance(search.positives, Plausible):
+        return
+    present = search.positives.items >= 0
+    part_of_query = of_query[search.queries][search.positives.queries[present]]
+    if (of_item[search.positives.items[present]] != part_of_query).any():
+        raise DataError(f"a right answer of {name} lies in another part of the gallery than its query")
+
+
+def _facts(search: Search) -> dict[str, Any]:
+    facts: dict[str, Any] = {"queries": len(search)}
+    if isinstance(search.positives, Plausible):
+        rule = search.positives
+        facts["plausible"] = {
+            "classes": rule.item_codes.shape[1],
+            "thresholds": list(rule.thresholds),
+            "cap": rule.cap,
+        }
+    return facts
+
+
+def _codes(search: Search, which: str, rows: int) -> list[bytes | None]:
+    """The packed codes of the queries or of the items, null where right answers are listed."""
+    if not isinstance(search.positives, Plausible):
+        return [None] * rows
+    codes: NDArray[np.bool_] = getattr(search.positives, which)
+    return [row.tobytes() for row in np.packbits(codes, axis=1)]
+
+
+def _members(questions: Gallery) -> pa.Table:
+    n, m = questions.n_images, questions.n_captions
+    owners = [None] * n + [owner if owner >= 0 else None for owner in questions.owners.tolist()]
+    parts: list[int | None] = [None] * (n + m)
+    if questions.image_parts is not None and questions.caption_parts is not None:
+        parts = [*questions.image_parts.tolist(), *questions.caption_parts.tolist()]
+    codes = [*_codes(questions.t2i, "item_codes", n), *_codes(questions.i2t, "item_codes", m)]
+    return pa.table(
+        {
+            "kind": pa.array(["image"] * n + ["caption"] * m, pa.string()),
+            "owner": pa.array(owners, pa.int64()),
+            "part": pa.array(parts, pa.int64()),
+            "code": pa.array(codes, pa.binary()),
+        }
+    )
+
+
+def _positives(i2t: Search, t2i: Search) -> pa.Table:
+    question, item, gain = [], [], []
+    for start, search in ((0, i2t), (len(i2t), t2i)):
+        if isinstance(search.positives, Positives):
+            question.append(search.positives.queries + start)
+            item.append(search.positives.items)
+            gain.append(search.positives.gains)
+    items = np.concatenate([*item, np.empty(0, np.int64)])
+    return pa.table(
+        {
+            "question": pa.array(np.concatenate([*question, np.empty(0, np.int64)]), pa.int64()),
+            "item": pa.array(items, pa.int64(), mask=items < 0),
+            "gain": pa.array(np.concatenate([*gain, np.empty(0)]), pa.float64()),
+        }
+    )
+
+
+def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
+    """A column of whole numbers, -1 where it is null."""
+    return table.column(name).fill_null(-1).to_numpy().astype(np.int64)
+
+
+def _split_of_items(gallery: Gallery) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    """A query whose split each image and each caption is in, -1 where their part has none.
+
+    None where the gallery is not in parts, or the queries of one part are in several splits.
+    """
+    labels = gallery.groupings.get(SPLIT)
+    if labels is None or gallery.image_parts is None or gallery.caption_parts is None:
+        return None, None
+    parts, first = np.unique(gallery.query_parts, return_index=True)
+    query = np.full(1 + max(int(gallery.image_parts.max()), int(gallery.caption_parts.max())), -1)
+    query[parts] = first
+    if any(labels[query[part]] != label for part, label in zip(gallery.query_parts, labels, strict=True)):
+        return None, None
+    return query[gallery.image_parts], query[gallery.caption_parts]

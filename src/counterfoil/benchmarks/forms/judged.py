@@ -1,0 +1,448 @@
+"""Captions that people judged: with ratings (`Rated`), or two with votes for each (`Preference`)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy import ndarray
+from numpy.typing import NDArray
+from pydantic import Field
+
+from counterfoil.benchmarks.forms.base import CaptionCandidates, Ids, Judged, Mask, check_shape
+from counterfoil.benchmarks.forms.release import (
+    FormRelease,
+    ReleaseColumn,
+    number_column,
+    question_table,
+    reference_columns,
+)
+from counterfoil.benchmarks.forms.tables import (
+    POSITION,
+    QUESTIONS,
+    REFERENCES,
+    REFERENCES_SCHEMA,
+    Count,
+    Facts,
+    Positive,
+    cells,
+    numbers,
+    questions_schema,
+    read_references,
+    references_table,
+)
+from counterfoil.benchmarks.references import References, check_references
+from counterfoil.errors import DataError
+from counterfoil.inputs.columns import ColumnSchema, Schema
+
+_RATING = ColumnSchema("real", null=True, nan=True)
+
+
+class _RatedFacts(Facts):
+    """How raters are taken, and what scores are rounded to."""
+
+    raters: Literal["points", "apart"]
+    decimals: Annotated[int, Field(ge=0, le=15)] | None
+    references: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Rated(Judged):
+    """A caption (the candidate) of an image or a video, and what people gave it.
+
+    `captions` and `images` are (n,) positions, `ratings` is (n, raters) with NaN where one is missing;
+    every question has one, at least. `raters` says how several are correlated: "points" makes every rating a
+    point of its own (Flickr8k-Expert), "apart" takes the correlation with each rater and averages them
+    (VATEX-EVAL). Scores are rounded to `decimals` before they are ranked, where the protocol does so.
+    """
+
+    ratings: NDArray[np.float64] = field(kw_only=True)
+    raters: Literal["points", "apart"] = field(default="points", kw_only=True)
+    decimals: int | None = field(default=None, kw_only=True)
+
+    form: ClassVar[str] = "rated"
+    given: ClassVar[tuple[str, ...]] = ("rated_scores",)
+    given_as: ClassVar[str] = "a score per question: columns id, score; or image, caption, score"
+    row_per_question: ClassVar[bool] = True
+    known: ClassVar[type[Facts]] = _RatedFacts
+    schemas: ClassVar[Mapping[str, Schema]] = {
+        QUESTIONS: questions_schema(
+            {"caption": POSITION, "image": POSITION, "rating_0": _RATING}, {"rating_": _RATING}
+        ),
+        REFERENCES: REFERENCES_SCHEMA,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_shape("captions", self.captions, (len(self.ids),))
+        check_shape("images", self.images, (len(self.ids),))
+        if self.ratings.ndim != 2 or len(self.ratings) != len(self.ids) or not self.ratings.shape[1]:
+            raise DataError("ratings have the wrong shape", given=self.ratings.shape, allowed="(n, raters)")
+        if np.isinf(self.ratings).any():
+            raise DataError("a rating is infinite", allowed="finite numbers, or none")
+        unrated = np.flatnonzero(np.isnan(self.ratings).all(axis=1))
+        if len(unrated):
+            raise DataError(
+                "a question has no rating",
+                where=f"question '{self.ids[unrated[0]]}'",
+                given=f"{len(unrated)} of {len(self.ids)} without any",
+                hint="leave such questions out",
+            )
+        check_references(self.references, len(self.ids))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its scores, (n,)."""
+        return (len(self),)
+
+    @property
+    def rows_of(self) -> Ids:
+        """(rows,) the question that each row belongs to: its own."""
+        return np.arange(len(self))
+
+    def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]]:
+        """The ratings."""
+        return "ratings", self.ratings
+
+    def caption_candidates(self) -> CaptionCandidates:
+        """The candidate, with its mean rating."""
+        rows = np.arange(len(self))
+        return CaptionCandidates(rows, self.captions, np.nanmean(self.ratings, axis=1), rows, rated=True)
+
+    def slots(self) -> tuple[Ids, Ids]:
+        """The candidate and the image."""
+        return self.captions[:, None], self.images[:, None]
+
+    def drawn(self) -> tuple[References, ...]:
+        return () if self.references is None else (self.references,)
+
+    def about(self) -> tuple[Ids, Ids]:
+        """The image and the candidate."""
+        return self.images[:, None], self.captions[:, None]
+
+    def select(self, rows: Ids) -> "Rated":
+        """The chosen questions."""
+        return replace(self, **self.chosen(rows), **self.rows(rows), ratings=self.ratings[rows])
+
+    def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
+        given = [[None if np.isnan(value) else value for value in row] for row in self.ratings.tolist()]
+        return {
+            **super().digest_facts(texts, names),
+            "ratings": given,
+            "raters": self.raters,
+            "decimals": self.decimals,
+        }
+
+    def release(self) -> FormRelease:
+        """A row per candidate with its ratings, a column per rater, and its references where it has some."""
+        columns = {
+            "image": ReleaseColumn("image", self.images, "The image."),
+            "caption": ReleaseColumn("caption", self.captions, "The caption that was rated."),
+        }
+        raters = self.ratings.shape[1]
+        for at in range(raters):
+            name = "rating" if raters == 1 else f"rating_{at + 1}"
+            columns[name] = number_column(self.ratings[:, at], f"The rating by rater {at + 1}.")
+        columns |= reference_columns(self.references, np.arange(len(self)))
+        table = question_table(self.ids, columns, self.groupings, about="Captions with ratings.")
+        asks = "Each question holds one image, a caption of it, and the ratings that people gave the caption."
+        return FormRelease((table,), asks, ("image-to-text",), {"raters": self.raters})
+
+    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
+        columns = {"caption": pa.array(self.captions), "image": pa.array(self.images)}
+        facts = {"raters": self.raters, "decimals": self.decimals}
+        return (
+            columns | cells("rating_", self.ratings),
+            {**facts, "references": self.references is not None},
+            {REFERENCES: references_table(self.references)},
+        )
+
+    @classmethod
+    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
+        table = tables[QUESTIONS]
+        return {
+            "captions": table.column("caption").to_numpy(),
+            "images": table.column("image").to_numpy(),
+            "ratings": numbers(table, "rating_"),
+            "references": read_references(tables[REFERENCES], len(table), facts),
+            "raters": facts["raters"],
+            "decimals": facts["decimals"],
+        }
+
+
+_CANDIDATES = "candidates.parquet"
+
+
+class _PreferenceFacts(Facts):
+    """How references are drawn."""
+
+    sample: Positive | None
+    draws: Annotated[int, Field(ge=1, le=10_000)]
+    seed: Count
+    references: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Preference(Judged):
+    """Two candidates for one image or video, and how many people preferred each.
+
+    `votes` is (n, 2), not negative. Each candidate is one caption or several sentences, each of its own image
+    (a segment of the video): `captions` and `images` are (rows,) positions, row r belongs to candidate
+    `sides[r]` (0 or 1) of question `owners[r]`, and a candidate's score is the mean over its rows. Rows lie
+    in the order of questions and sides. `references` has an entry per row.
+
+    `label` is the preferred one, (n,) 0 or 1: that of more votes; where both have as many it was drawn, once,
+    when the benchmark was read. With `sample`, metrics that read references get that many of each row, in
+    `draws` draws from `seed`, and a measure is the mean over the draws (Pascal-50S: 5 of 48, 5 times).
+    """
+
+    owners: Ids = field(kw_only=True)
+    sides: Ids = field(kw_only=True)
+    votes: NDArray[np.float64] = field(kw_only=True)
+    label: Ids = field(kw_only=True)
+    sample: int | None = field(default=None, kw_only=True)
+    draws: int = field(default=1, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    form: ClassVar[str] = "preference"
+    given: ClassVar[tuple[str, ...]] = ("choice_scores", "drawn_scores", "choice_outcome")
+    given_as: ClassVar[str] = (
+        "the scores of two candidates: columns s0 and s1 (a and b), or rows of id, side (0 or 1) "
+        "and score; or right and wrong per question"
+    )
+    known: ClassVar[type[Facts]] = _PreferenceFacts
+    schemas: ClassVar[Mapping[str, Schema]] = {
+        QUESTIONS: questions_schema(
+            {
+                "label": ColumnSchema("whole", low=0, high=1),
+                "votes_0": ColumnSchema("real", low=0),
+                "votes_1": ColumnSchema("real", low=0),
+            }
+        ),
+        _CANDIDATES: Schema(
+            {
+                "question": POSITION,
+                "side": ColumnSchema("whole", low=0, high=1),
+                "caption": POSITION,
+                "image": POSITION,
+            }
+        ),
+        REFERENCES: REFERENCES_SCHEMA,
+    }
+
+    @classmethod
+    def between(
+        cls,
+        ids: tuple[str, ...],
+        captions: Ids,
+        images: Ids,
+        votes: NDArray[np.float64],
+        label: Ids,
+        **more: object,
+    ) -> "Preference":
+        """Questions whose candidates are single captions of one image: `captions` (n, 2), `images` (n,).
+
+        References, where given, have an entry per question, shared by both candidates.
+        """
+        n = len(ids)
+        check_shape("captions", captions, (n, 2))
+        references = more.pop("references", None)
+        return cls(
+            ids,
+            captions=captions.reshape(-1),
+            images=np.repeat(images, 2),
+            owners=np.repeat(np.arange(n), 2),
+            sides=np.tile(np.array([0, 1]), n),
+            votes=votes,
+            label=label,
+            references=references.take(np.repeat(np.arange(n), 2))
+            if isinstance(references, References)
+            else None,
+            **more,  # type: ignore[arg-type]
+        )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n, rows = len(self.ids), len(self.captions)
+        check_shape("votes", self.votes, (n, 2))
+        check_shape("labels", self.label, (n,))
+        for name, column in (("images", self.images), ("owners", self.owners), ("sides", self.sides)):
+            check_shape(name, column, (rows,))
+        if not (np.isfinite(self.votes).all() and (self.votes >= 0).all()):
+            raise DataError("votes are not counts", allowed="finite numbers, 0 or more")
+        ahead = np.sign(self.votes[:, 1] - self.votes[:, 0])
+        wrong = np.flatnonzero(((ahead > 0) & (self.label != 1)) | ((ahead < 0) & (self.label != 0)))
+        if len(wrong):
+            raise DataError("the label is not that of more votes", where=f"question '{self.ids[wrong[0]]}'")
+        place = self.owners * 2 + self.sides
+        if np.any(np.diff(place) < 0) or not np.array_equal(np.unique(place), np.arange(2 * n)):
+            raise DataError(
+                "the rows of the candidates are not in order, or a candidate has none",
+                allowed="every question's first candidate, then its second",
+            )
+        check_references(self.references, rows)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of its scores, (n, 2); a metric that draws references gives (n, 2, draws)."""
+        return (len(self), 2)
+
+    def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]]:
+        """The votes for each candidate."""
+        return "votes", self.votes
+
+    def caption_candidates(self) -> CaptionCandidates:
+        """Both candidates; of several sentences each is a row."""
+        return CaptionCandidates(
+            question=self.owners,
+            caption=self.captions,
+            truth=(self.sides == self.label[self.owners]).astype(float),
+            row_of=np.arange(len(self.owners)),
+        )
+
+    def has_shape(self, shape: tuple[int, ...]) -> bool:
+        """Whether scores of this shape answer the questions, once or once per draw of references."""
+        return (shape[:2] if len(shape) == 3 else shape) == self.shape
+
+    @property
+    def rows_of(self) -> Ids:
+        """(rows,) the question that each row belongs to."""
+        return self.owners
+
+    def at_hand(
+        self, texts: NDArray[np.bool_], sources: NDArray[np.bool_], *, where: str
+    ) -> NDArray[np.bool_]:
+        lacking = ~(texts[self.captions] & sources[self.images])
+        complete: Mask = np.bincount(self.owners, weights=lacking, minlength=len(self)) == 0
+        return complete
+
+    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
+        sums = np.bincount(self.owners, weights=values[self.captions], minlength=len(self))
+        return sums / np.bincount(self.owners, minlength=len(self))
+
+    def collect(self, values: ndarray) -> ndarray:
+        """Scores of rows, (rows,), as those of candidates, (n, 2): the mean over a candidate's sentences."""
+        place = self.owners * 2 + self.sides
+        sums = np.bincount(place, weights=values, minlength=2 * len(self))
+        return (sums / np.bincount(place, minlength=2 * len(self))).reshape(len(self), 2)
+
+    @property
+    def loads(self) -> Ids:
+        """The side of each row: no document of the other candidate counts."""
+        return self.sides
+
+    def collect_draws(self, values: Sequence[ndarray]) -> ndarray:
+        """As `collect`; where references are drawn (n, 2, draws)."""
+        draws = [self.collect(scores) for scores in values]
+        return draws[0] if self.sample is None else np.stack(draws, axis=2)
+
+    def drawn(self) -> tuple[References, ...]:
+        if self.references is None:
+            return ()
+        if self.sample is None:
+            return (self.references,)
+        # Both candidates of a question see the same references, so questions draw and not rows.
+        first = np.flatnonzero(np.diff(self.owners, prepend=-1))
+        rng = np.random.default_rng(self.seed)
+        if np.any(self.references.counts != self.references.counts[first][self.owners]):
+            raise DataError("references are drawn where both candidates share them")
+        own = self.references.take(first)
+        return tuple(own.sample(self.sample, rng).take(self.owners) for _ in range(self.draws))
+
+    def slots(self) -> tuple[Ids, Ids]:
+        """The sentences of both candidates and their images, -1 behind the last."""
+        images, captions = self.about()
+        return captions, images
+
+    @property
+    def single(self) -> bool:
+        """Whether every candidate is one caption."""
+        return len(self.captions) == 2 * len(self)
+
+    def captions_of(self, question: int) -> list[int]:
+        """None: the captions alone do not say which candidate is preferred."""
+        return []
+
+    def about(self) -> tuple[Ids, Ids]:
+        """The images and the captions of both candidates."""
+        nth = np.arange(len(self.owners)) - np.searchsorted(self.owners, self.owners)
+        both = np.full((2, len(self), int(nth.max()) + 1), -1, dtype=np.int64)
+        both[:, self.owners, nth] = self.images, self.captions
+        return both[0], both[1]
+
+    def select(self, rows: Ids) -> "Preference":
+        """The chosen questions."""
+        starts = np.searchsorted(self.owners, np.arange(len(self) + 1))
+        of_rows = [np.arange(starts[row], starts[row + 1]) for row in rows]
+        chosen_rows = np.concatenate([*of_rows, np.empty(0, np.int64)])
+        return replace(
+            self,
+            **self.chosen(rows),
+            **self.rows(chosen_rows),
+            owners=np.repeat(np.arange(len(rows)), [len(part) for part in of_rows]),
+            sides=self.sides[chosen_rows],
+            votes=self.votes[rows],
+            label=self.label[rows],
+        )
+
+    def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
+        return {
+            **super().digest_facts(texts, names),
+            "owners": self.owners.tolist(),
+            "sides": self.sides.tolist(),
+            "votes": self.votes.tolist(),
+            "label": self.label.tolist(),
+            "draws": [self.sample, self.draws, self.seed],
+        }
+
+    def release(self) -> FormRelease:
+        """A row per pair of captions with the votes for each.
+
+        Raises `DataError` for candidates of several sentences.
+        """
+        if not self.single:
+            raise DataError(
+                "candidates of several sentences cannot be published",
+                allowed="preferences between two captions of one image",
+            )
+        sides = self.captions.reshape(-1, 2)
+        columns = {
+            "image": ReleaseColumn("image", self.images[::2], "The image."),
+            "caption_a": ReleaseColumn("caption", sides[:, 0], "The first caption."),
+            "caption_b": ReleaseColumn("caption", sides[:, 1], "The second caption."),
+            "votes_a": number_column(self.votes[:, 0], "How many people preferred the first."),
+            "votes_b": number_column(self.votes[:, 1], "How many people preferred the second."),
+        }
+        columns |= reference_columns(self.references, np.arange(0, 2 * len(self), 2))
+        table = question_table(self.ids, columns, self.groupings, about="Two captions with votes.")
+        asks = "Each question holds two captions of one image, and how many people preferred each."
+        return FormRelease((table,), asks, ("image-to-text",))
+
+    def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
+        rows = {
+            "question": pa.array(self.owners),
+            "side": pa.array(self.sides),
+            "caption": pa.array(self.captions),
+            "image": pa.array(self.images),
+        }
+        facts = {"sample": self.sample, "draws": self.draws, "seed": self.seed}
+        return (
+            {"label": pa.array(self.label)} | cells("votes_", self.votes),
+            {**facts, "references": self.references is not None},
+            {_CANDIDATES: pa.table(rows), REFERENCES: references_table(self.references)},
+        )
+
+    @classmethod
+    def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
+        table, rows = tables[QUESTIONS], tables[_CANDIDATES]
+        return {
+            "captions": rows.column("caption").to_numpy(),
+            "images": rows.column("image").to_numpy(),
+            "owners": rows.column("question").to_numpy(),
+            "sides": rows.column("side").to_numpy(),
+            "votes": numbers(table, "votes_"),
+            "label": table.column("label").to_numpy(),
+            "references": read_references(tables[REFERENCES], len(rows), facts),
+            **{name: facts[name] for name in ("sample", "draws", "seed")},
+        }

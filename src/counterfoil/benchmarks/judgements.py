@@ -1,0 +1,397 @@
+"""Candidate pairs for people to verify, and the judgements of them, as tables.
+
+A pool has a row per direction, query and item: `pair` (a number; a pair that is proposed in both directions
+has the same in both), `direction` ("i2t": the image is the query; "t2i": the caption), `query`, `item`,
+`image` and `caption` (ids), `text` (the caption's words where known) and, for every model that was asked,
+`place:MODEL`: at which place it proposed the pair, 0 where it did not. Judgements are such a table with an
+`answer` or a `gain` per row; only `direction`, `image`, `caption` and that are needed.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil.benchmarks.tables import DataTable, floats, integers, labels, read_table
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.limits import RANGES, check_amount, check_room
+from counterfoil.metrics.annotators import Pool
+from counterfoil.store import csv_text, write_csv, write_parquet
+
+Direction = Literal["i2t", "t2i"]
+DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")
+
+#: Which of two ids is the query's and which the item's.
+ROLES: Mapping[Direction, tuple[str, str]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
+
+#: How several answers to one pair are aggregated: the most frequent gain (of equally frequent ones the
+#: lowest), or their mean.
+AGGREGATES = ("majority", "mean")
+
+#: How an answer may begin, and its gain (ECCV Caption section 3.2 and equation E.4).
+_BEGINNINGS = {"100% yes": 1.0, "partially yes": 0.5, "mostly no": 0.0, "100% no": 0.0}
+#: Whole answers, as ECCV Caption abbreviates them.
+_SHORT = {"yes": 1.0, "weak yes": 0.5, "weak no": 0.0, "no": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """The judged pairs of one direction, by query: pair p is `queries[query[p]]` with `items[item[p]]`.
+
+    `gain` is 1 for a full match, less for a partial one, 0 for none. `place` holds for every model that the
+    table names the place at which it proposed the pair, 0 where it did not.
+    """
+
+    direction: Direction
+    queries: tuple[str, ...]
+    items: tuple[str, ...]
+    query: NDArray[np.int64]
+    item: NDArray[np.int64]
+    gain: NDArray[np.float64]
+    place: Mapping[str, NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class JudgementTable:
+    """A table of judgements: the directions in it, and what was counted on the way.
+
+    `rows` in the table, `pairs` of image and caption among them that have an answer, `several` of these with
+    more than one in a direction, `unanswered` rows of pairs without an answer (they are left out).
+    """
+
+    directions: tuple[Judgements, ...]
+    rows: int
+    pairs: int
+    several: int
+    unanswered: int
+
+
+def read_judgements(
+    path: Path | DataTable, *, direction: Direction | None = None, aggregate: str = "majority"
+) -> JudgementTable:
+    """The judgements in a table (CSV, TSV, JSON, JSON Lines or Parquet, or one at hand; see the module).
+
+    An answer is about a pair, whichever direction it was proposed in: several answers to one pair become one
+    as `aggregate` says (one of `AGGREGATES`). Where there is no column `direction`, `direction` says it.
+
+    Raises `DataError` naming row and column for answers that cannot be read, gains outside [0, 1], unknown
+    directions and empty ids, and where no pair has an answer.
+    """
+    if aggregate not in AGGREGATES:
+        raise InputError("unknown policy for several answers", given=aggregate, allowed=AGGREGATES)
+    table = path if isinstance(path, DataTable) else read_table(path)
+    if "direction" in table:
+        of_row = labels(table, "direction", DIRECTIONS)
+    elif direction is not None:
+        of_row = (direction,) * len(table)
+    else:
+        raise DataError(
+            "no column 'direction'",
+            where=table.source,
+            allowed="i2t (the image is the query) or t2i in every row",
+            hint="or name one direction for all rows with --direction",
+        )
+    images, captions = _ids(table, "image"), _ids(table, "caption")
+    gains = _gains(table)
+    image, caption = (
+        np.unique(np.array(ids), return_inverse=True)[1].reshape(-1) for ids in (images, captions)
+    )
+    _, pair = np.unique(image * (int(caption.max()) + 1) + caption, return_inverse=True)
+    pair = pair.reshape(-1)
+    answered = ~np.isnan(gains)
+    if not answered.any():
+        raise DataError("no pair has an answer", where=table.source, given=f"{len(table)} rows")
+    merged = _merged(pair[answered], gains[answered], int(pair.max()) + 1, aggregate)[pair]
+    answered_pairs = ~np.isnan(merged)
+    # A pair that was proposed in both directions and judged once stands in the table twice.
+    sides = 2 * pair + (np.array(of_row) == "t2i")
+    codes, times = np.unique(sides[answered], return_counts=True)
+    named = [name for name in table.columns if name.startswith("place:")]
+    places = {name.removeprefix("place:"): _places(table, name) for name in named}
+    directions = []
+    for way in DIRECTIONS:
+        rows = np.flatnonzero(answered_pairs & (np.array(of_row) == way))
+        if len(rows):
+            query_ids, item_ids = (images, captions) if way == "i2t" else (captions, images)
+            directions.append(_one_way(way, rows, query_ids, item_ids, merged, places))
+    return JudgementTable(
+        tuple(directions),
+        rows=len(table),
+        pairs=len(np.unique(pair[answered])),
+        several=len(np.unique(codes[times > 1] // 2)),
+        unanswered=int((~answered_pairs).sum()),
+    )
+
+
+def gain_of(answer: str) -> float | None:
+    """The gain of an answer in words, None where it is unknown. Case and blanks do not matter.
+
+    >>> gain_of("Partially YES, but"), gain_of("100 % no"), gain_of("perhaps")
+    (0.5, 0.0, None)
+    """
+    words = re.sub(r"\s+", " ", answer.strip().casefold()).replace(" %", "%")
+    if words in _SHORT:
+        return _SHORT[words]
+    return next((gain for start, gain in _BEGINNINGS.items() if words.startswith(start)), None)
+
+
+def pool_table(
+    pools: Mapping[Direction, Pool],
+    *,
+    models: Sequence[str],
+    queries: Mapping[Direction, Sequence[str]],
+    images: Sequence[str],
+    captions: Sequence[str],
+    texts: Sequence[str | None] | None = None,
+) -> pa.Table:
+    """A pool as a table (see the module), by direction, query and item.
+
+    `queries` are the ids of each pool's queries, which number its `query`; items are positions in `captions`
+    (i2t) or `images` (t2i).
+    """
+    parts = []
+    number = {"image": _positions(images), "caption": _positions(captions)}
+    for way, pooled in pools.items():
+        query_role, item_role = ROLES[way]
+        ids = images if item_role == "image" else captions
+        query_ids = pa.array(list(queries[way]), pa.string()).take(pa.array(pooled.query))
+        item_ids = pa.array(list(ids), pa.string()).take(pa.array(pooled.item))
+        at = np.array([number[query_role][name] for name in queries[way]], dtype=np.int64)[pooled.query]
+        image, caption = (at, pooled.item) if query_role == "image" else (pooled.item, at)
+        columns = {
+            "pair": pa.array(image * len(captions) + caption),
+            "direction": pa.repeat(pa.scalar(way), len(pooled.query)),
+            "query": query_ids,
+            "item": item_ids,
+            "image": query_ids if query_role == "image" else item_ids,
+            "caption": item_ids if query_role == "image" else query_ids,
+        }
+        if texts is not None:
+            columns["text"] = pa.array(list(texts), pa.string()).take(pa.array(caption))
+        for m, name in enumerate(models):
+            columns[f"place:{name}"] = pa.array(pooled.place[:, m].astype(np.int32))
+        parts.append(pa.table(columns))
+    whole = pa.concat_tables(parts)
+    # Numbered in the order of the table, from 1 on, so that the number is of use to people.
+    codes, first, inverse = np.unique(whole["pair"].to_numpy(), return_index=True, return_inverse=True)
+    rank = np.empty(len(codes), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(1, len(codes) + 1)
+    return whole.set_column(0, "pair", pa.array(rank[inverse.reshape(-1)]))
+
+
+def write_pool(path: Path, table: pa.Table) -> None:
+    """Write a pool to `path` in one piece, as CSV or Parquet by its suffix."""
+    if pool_kind(path) == ".parquet":
+        write_parquet(path, table)
+        return
+    write_csv(path, table)
+
+
+def pool_kind(path: Path) -> str:
+    """The kind of table that the suffix of a pool's file asks for; raises `InputError` for others."""
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".parquet"):
+        raise InputError(
+            "unknown kind of table", where=path, given=path.suffix or "(no suffix)", allowed=".csv, .parquet"
+        )
+    return kind
+
+
+def _positions(ids: Sequence[str]) -> dict[str, int]:
+    return {name: at for at, name in enumerate(ids)}
+
+
+def _ids(table: DataTable, column: str) -> tuple[str, ...]:
+    ids = labels(table, column)
+    if "" in ids:
+        raise DataError("empty id", where=table.where(ids.index(""), column))
+    # A pool that was written as CSV has an apostrophe before ids that a spreadsheet would compute.
+    return tuple(map(csv_text, ids)) if table.kind in ("csv", "tsv") else ids
+
+
+def _gains(table: DataTable) -> NDArray[np.float64]:
+    """The gain of every row, NaN where it has no answer."""
+    if "gain" in table:
+        empty = np.array([cell is None or cell == "" for cell in table["gain"]])
+        cells = [0.0 if none else cell for cell, none in zip(table["gain"], empty, strict=True)]
+        gains = floats(DataTable({"gain": cells}, table.source, table.kind, table.parts), "gain")
+        outside = np.flatnonzero((gains < 0) | (gains > 1))
+        if len(outside):
+            raise DataError(
+                "a gain is out of range",
+                where=table.where(int(outside[0]), "gain"),
+                given=gains[outside[0]],
+                allowed="0 (no match) to 1 (a full match)",
+            )
+        return np.where(empty, np.nan, gains)
+    if "answer" not in table:
+        raise DataError("no answers: no column 'answer' or 'gain'", where=table.source, allowed=table.columns)
+    words = labels(table, "answer")
+    known = {word: gain_of(word) if word else np.nan for word in set(words)}
+    odd = next((row for row, word in enumerate(words) if known[word] is None), None)
+    if odd is not None:
+        raise DataError(
+            "an answer that cannot be read",
+            where=table.where(odd, "answer"),
+            given=words[odd],
+            allowed="100% YES, Partially YES, Mostly NO, 100% NO, or a column 'gain' of numbers",
+        )
+    return np.array([known[word] for word in words], dtype=np.float64)
+
+
+def _merged(
+    pair: NDArray[np.int64], gains: NDArray[np.float64], n: int, aggregate: str
+) -> NDArray[np.float64]:
+    """One gain per pair, NaN where there is none."""
+    count = np.bincount(pair, minlength=n)
+    if aggregate == "mean":
+        total = np.bincount(pair, weights=gains, minlength=n)
+        return np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
+    levels, level = np.unique(gains, return_inverse=True)
+    votes = np.bincount(pair * len(levels) + level.reshape(-1), minlength=n * len(levels)).reshape(n, -1)
+    # argmax takes the first of equals, which is the lowest gain.
+    return np.where(count > 0, levels[votes.argmax(axis=1)], np.nan)
+
+
+def _places(table: DataTable, column: str) -> NDArray[np.int64]:
+    cells = [0 if cell is None or cell == "" else cell for cell in table[column]]
+    places = integers(DataTable({column: cells}, table.source, table.kind, table.parts), column)
+    if (places < 0).any():
+        row = int(np.argmax(places < 0))
+        raise DataError(
+            "a place is no place",
+            where=table.where(row, column),
+            given=int(places[row]),
+            allowed="1, 2, ... or 0",
+        )
+    return places
+
+
+def _one_way(
+    way: Direction,
+    rows: NDArray[np.int64],
+    query_ids: Sequence[str],
+    item_ids: Sequence[str],
+    gains: NDArray[np.float64],
+    places: Mapping[str, NDArray[np.int64]],
+) -> Judgements:
+    """The judgements of one direction; rows of one pair become one, with the best place of each model."""
+    queries, query = _numbered([query_ids[row] for row in rows])
+    items, item = _numbered([item_ids[row] for row in rows])
+    codes, first, inverse = np.unique(query * len(items) + item, return_index=True, return_inverse=True)
+    merged = {}
+    for name, place in places.items():
+        # The best place is the lowest above 0.
+        best = np.full(len(codes), np.iinfo(np.int64).max)
+        np.minimum.at(best, inverse.reshape(-1), np.where(place[rows] > 0, place[rows], best[0]))
+        merged[name] = np.where(best == np.iinfo(np.int64).max, 0, best)
+    gain = gains[rows][first]
+    return Judgements(way, queries, items, codes // len(items), codes % len(items), gain, merged)
+
+
+def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The different names in order of first appearance, and each one's number."""
+    number: dict[str, int] = {}
+    at = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
+    return tuple(number), at
+
+
+#: Columns that say who voted, so that one judge's votes are drawn together; the first there is counts.
+JUDGES = ("judge", "worker", "annotator", "cluster")
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """`wins[i, j]` votes preferred `names[i]` to `names[j]`; `judges`, where known, has a table per judge."""
+
+    names: tuple[str, ...]
+    wins: NDArray[np.int64]
+    judges: NDArray[np.int64] | None = None
+
+    @property
+    def total(self) -> int:
+        """How many votes there are between two different things."""
+        return int(self.wins.sum() - np.trace(self.wins))
+
+    @property
+    def own(self) -> int:
+        """How many votes prefer something to itself, which say nothing and are in no total."""
+        return int(np.trace(self.wins))
+
+
+def read_votes(path: Path) -> Votes:
+    """The votes in a table (CSV, TSV, JSON, JSON Lines or Parquet).
+
+    Either a row per vote, with columns `winner` and `loser`, optionally `count` (how many votes the row
+    stands for) and one of `JUDGES`; or a square table whose first column names the rows and whose header
+    names the same things in the same order, each cell the votes for its row against its column.
+
+    Raises `DataError` where the table is neither, names are missing, or counts are not whole and 0 or above.
+    """
+    table = read_table(path)
+    if "winner" in table or "loser" in table:
+        return _from_rows(table)
+    return _from_square(table)
+
+
+def _from_rows(table: DataTable) -> Votes:
+    sides = [labels(table, "winner"), labels(table, "loser")]
+    for side, role in zip(sides, ("winner", "loser"), strict=True):
+        if "" in side:
+            raise DataError("empty name", where=table.where(side.index(""), role))
+    count = _counts(table, "count") if "count" in table else np.ones(len(table), dtype=np.int64)
+    names = tuple(sorted({*sides[0], *sides[1]}))
+    number = {name: i for i, name in enumerate(names)}
+    winner, loser = (np.array([number[name] for name in side], dtype=np.int64) for side in sides)
+    n = len(names)
+    check_amount("systems", n, what="the number of names", where=table.source)
+    wins = np.zeros((n, n), dtype=np.int64)
+    np.add.at(wins, (winner, loser), count)
+    column = next((name for name in JUDGES if name in table), None)
+    if column is None:
+        return Votes(names, wins)
+    who = labels(table, column)
+    if "" in who:
+        raise DataError("empty name", where=table.where(who.index(""), column))
+    _, judge = np.unique(who, return_inverse=True)
+    check_room(
+        8 * n * n * (int(judge.max()) + 1),
+        where=table.source,
+        what=f"the votes of {int(judge.max()) + 1:,} judges between {n:,} names",
+    )
+    judges = np.zeros((int(judge.max()) + 1, n, n), dtype=np.int64)
+    np.add.at(judges, (judge.reshape(-1), winner, loser), count)
+    return Votes(names, wins, judges)
+
+
+def _from_square(table: DataTable) -> Votes:
+    first, *columns = table.columns
+    rows = labels(table, first)
+    if tuple(columns) != rows or len(set(rows)) < len(rows):
+        raise DataError(
+            "neither a list of votes nor a square table of them",
+            where=table.source,
+            given=f"columns {', '.join(table.columns)}; {len(table)} rows",
+            allowed="columns winner, loser[, count, judge], or as many columns as rows of the same names",
+        )
+    return Votes(rows, np.stack([_counts(table, name) for name in columns], axis=1))
+
+
+def _counts(table: DataTable, column: str) -> NDArray[np.int64]:
+    counts = integers(table, column)
+    low, high = RANGES["votes"]
+    odd = (counts < low) | (counts > high)
+    if odd.any():
+        row = int(np.argmax(odd))
+        raise DataError(
+            "votes are counts",
+            where=table.where(row, column),
+            given=int(counts[row]),
+            allowed=f"0 and above, up to {high:,}",
+        )
+    return counts

@@ -1,0 +1,170 @@
+"""Facts of a publication: licence, names, dates, and how the questions came to be.
+
+`Provenance` is what a build, or a file of the user's, says of the making: steps with their counts, people,
+sources with their licences, limits, and for each question who made what of it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Annotated, Any
+
+import pyarrow as pa
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
+
+from counterfoil.benchmarks.benchmark import Card
+from counterfoil.benchmarks.publishing.licences import Licence
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import check_model
+from counterfoil.store import digest_value
+
+#: The date of a data set of which none is known: the Croissant format asks for one.
+UNKNOWN_DATE = "1970-01-01"
+#: Columns of `rows` that say who made a column, from what, and with which seed.
+MADE = ("_by", "_from", "_seed")
+
+
+class _Said(BaseModel):
+    """The base of what is said of the making: nothing but the fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class SourceOfData(_Said):
+    """A data set that went into this one."""
+
+    name: Annotated[str, Field(min_length=1)]
+    licence: str = ""
+    url: str = ""
+
+
+class StepOfMaking(_Said):
+    """A step of a build: what it does, its settings, and how many rows went in, came out and were dropped."""
+
+    name: str
+    summary: str = ""
+    settings: Mapping[str, Any] = Field(default_factory=dict)
+    rows_in: StrictInt | None = None
+    rows_out: StrictInt | None = None
+    #: Rows that went, by reason.
+    dropped: Mapping[str, StrictInt] = Field(default_factory=dict)
+
+
+def _listed(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _named(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+_Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+
+
+class Provenance(_Said):
+    """How the questions came to be, as far as it is known.
+
+    `rows` is a table with the `id` of questions and, for any column X of the release, `X_by` (who made it),
+    `X_from` (the question or row it was made from) and `X_seed`.
+    """
+
+    method: str = ""
+    steps: tuple[StepOfMaking, ...] = ()
+    people: _Texts = ()
+    sources: tuple[Annotated[SourceOfData, BeforeValidator(_named)], ...] = ()
+    limits: _Texts = ()
+    uses: _Texts = ()
+    rows: pa.Table | None = None
+
+    @classmethod
+    def of(cls, facts: object, *, where: object = "provenance") -> "Provenance":
+        """From a plain mapping with these keys, all of which may be missing.
+
+        `steps` and `sources` list mappings with the fields of `StepOfMaking` and `SourceOfData`; texts may
+        stand alone where a list of texts is meant. Raises `DataError` for other keys and other types.
+
+        >>> Provenance.of({"people": "two authors", "sources": [{"name": "COCO"}]}).sources[0].name
+        'COCO'
+        >>> Provenance.of({"poeple": "two authors"})
+        Traceback (most recent call last):
+        counterfoil.errors.DataError: provenance: unknown key; given: poeple; allowed: method, steps, ...
+        """
+        unknown = [key for key in facts if key not in cls.model_fields] if isinstance(facts, Mapping) else []
+        if unknown:
+            raise DataError("unknown key", where=where, given=unknown[0], allowed=list(cls.model_fields))
+        checked = check_model(facts, cls, where=where, hint=None)
+        if checked.rows is None:
+            return checked
+        return checked.model_copy(update={"rows": _checked_rows(checked.rows, f"{where}, rows")})
+
+
+def _checked_rows(rows: pa.Table, where: str) -> pa.Table:
+    if "id" not in rows.column_names:
+        raise DataError("no column 'id'", where=where, given=rows.column_names)
+    columns_of_makers = [name for name in rows.column_names if name.endswith(MADE)]
+    ids = rows.column("id").cast(pa.string())
+    if len(ids.unique()) != len(ids) or ids.null_count:
+        raise DataError("an id is missing or there twice", where=where)
+    columns: dict[str, pa.ChunkedArray] = {"id": ids}
+    for name in columns_of_makers:
+        kind = pa.int64() if name.endswith("_seed") else pa.string()
+        try:
+            columns[name] = rows.column(name).cast(kind)
+        except pa.ArrowException as error:
+            raise DataError(f"not of type {kind}: {error}", where=f"{where}, column '{name}'") from None
+    return pa.table(columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publication:
+    """What is said of a data set where it is published.
+
+    `overridden` is why its licence would forbid publishing, where the user published it anyway.
+    """
+
+    licence: Licence
+    #: OWNER/NAME of the data set on the hub; empty for a folder.
+    repository: str = ""
+    url: str = ""
+    creators: tuple[str, ...] = ()
+    date: str = ""
+    version: str = "1.0.0"
+    language: str = ""
+    overridden: tuple[str, ...] = ()
+    provenance: Provenance = field(default_factory=Provenance)
+
+    def __post_init__(self) -> None:
+        if self.date:
+            try:
+                parsed = date.fromisoformat(self.date)
+            except ValueError:
+                parsed = None
+            if parsed is None or self.date != parsed.isoformat():
+                raise InputError("not a date", where="--date", given=self.date, allowed="YYYY-MM-DD")
+        if not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", self.version):
+            raise InputError("not a version", where="--release", given=self.version, allowed="such as 1.0.0")
+        if self.language and not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", self.language):
+            raise InputError("not a language", where="--language", given=self.language, allowed="such as en")
+        if self.url and not re.fullmatch(r"https?://[^\s\"<>]+", self.url):
+            raise InputError("not an address", where="--url", given=self.url, allowed="https://...")
+        if not all(creator.strip() for creator in self.creators):
+            raise InputError("a creator without a name", where="--creator")
+
+    def date_of(self, card: Card) -> str:
+        """When it was published: the date given; else the year of the card's citation, its first of January.
+
+        `UNKNOWN_DATE` where neither is known, so that equal benchmarks give equal bytes.
+        """
+        years = re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", card.citation)
+        return self.date or (f"{years[-1]}-01-01" if years else UNKNOWN_DATE)
+
+    def url_of(self, card: Card, name: str) -> str:
+        """Its page: the one given, that on the hub, the benchmark's own; else a URN of its name."""
+        hub = f"https://huggingface.co/datasets/{self.repository}" if self.repository else ""
+        return self.url or hub or card.homepage or f"urn:counterfoil:{digest_value([name, card.title])}"
+
+    def creators_of(self, card: Card) -> tuple[str, ...]:
+        """Who made it: those given; else the citation, the owner on the hub, or authors without a name."""
+        owner = self.repository.partition("/")[0]
+        return self.creators or (card.citation or owner or f"the authors of {card.title or card.name}",)

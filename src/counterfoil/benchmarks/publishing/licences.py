@@ -1,0 +1,131 @@
+"""Licences of data sets: SPDX identifiers, what they ask of copies, and what cards say of them.
+
+A benchmark's card states its licence in words ("MIT; the images are COCO's, under their own terms"). The
+first licence in these words that is known here is that of the benchmark itself.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from counterfoil.benchmarks.benchmark import Card
+from counterfoil.errors import InputError
+
+
+@dataclass(frozen=True)
+class Licence:
+    """A licence by its SPDX identifier, or by its address where SPDX has none for it.
+
+    `hub` is the hub's name for it. `commercial`, `derived` and `same` say whether it allows commercial use
+    and changed versions, and whether what is derived must be under the same licence.
+    """
+
+    spdx: str
+    hub: str
+    commercial: bool = True
+    derived: bool = True
+    same: bool = False
+    address: str = ""
+
+    @property
+    def url(self) -> str:
+        """Where it can be read.
+
+        >>> find("CC-BY-4.0").url
+        'https://spdx.org/licenses/CC-BY-4.0'
+        """
+        return self.address or f"https://spdx.org/licenses/{self.spdx}"
+
+
+def _creative_commons(version: str) -> list[Licence]:
+    licences = []
+    for parts in ("BY", "BY-SA", "BY-NC", "BY-ND", "BY-NC-SA", "BY-NC-ND"):
+        name = f"CC-{parts}-{version}"
+        licences.append(
+            Licence(name, name.lower(), "NC" not in parts, "ND" not in parts, parts.endswith("SA"))
+        )
+    return licences
+
+
+#: The licences that are known, by SPDX identifier: those that data sets of this field have.
+LICENCES: Mapping[str, Licence] = {
+    licence.spdx: licence
+    for licence in (
+        *_creative_commons("4.0"),
+        *_creative_commons("3.0"),
+        *_creative_commons("2.0"),
+        Licence("CC0-1.0", "cc0-1.0"),
+        Licence("MIT", "mit"),
+        Licence("Apache-2.0", "apache-2.0"),
+        Licence("BSD-2-Clause", "bsd-2-clause"),
+        Licence("BSD-3-Clause", "bsd-3-clause"),
+        Licence("ISC", "isc"),
+        Licence("GPL-3.0-only", "gpl-3.0", same=True),
+        Licence("ODbL-1.0", "odbl", same=True),
+        Licence("ODC-By-1.0", "odc-by"),
+        Licence("PDDL-1.0", "pddl"),
+        Licence("CDLA-Permissive-2.0", "cdla-permissive-2.0"),
+        Licence("CDLA-Sharing-1.0", "cdla-sharing-1.0", same=True),
+        Licence("Unlicense", "unlicense"),
+    )
+}
+
+
+def find(name: str) -> Licence:
+    """The licence with this SPDX identifier, whatever the case; or the one at an address (https://...).
+
+    Raises `InputError` for others, with the nearest name.
+
+    >>> find("cc-by-4.0").spdx
+    'CC-BY-4.0'
+    >>> find("CC-BY-4")
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: unknown licence; given: CC-BY-4; allowed: ...; did you mean 'CC-BY-4.0'?
+    """
+    if re.fullmatch(r"https?://[^\s\"<>]+", name):
+        return Licence("", "other", address=name)
+    known = {spdx.lower(): spdx for spdx in LICENCES}
+    if name.lower() in known:
+        return LICENCES[known[name.lower()]]
+    near = get_close_matches(name.lower(), known, n=1)
+    hint = f"did you mean '{known[near[0]]}'?" if near else "an address of its text will do, too"
+    raise InputError("unknown licence", given=name or "(empty)", allowed=list(LICENCES), hint=hint)
+
+
+def stated(words: str) -> Licence | None:
+    """The first licence that a card's words name, None where they name none that is known.
+
+    >>> stated("CC BY 4.0 (data), MIT (code); the images are COCO's").spdx
+    'CC-BY-4.0'
+    >>> stated("see its card") is None
+    True
+    """
+    places = []
+    for name, licence in LICENCES.items():
+        words_of = "[- ]".join(map(re.escape, name.split("-")))
+        match = re.search(rf"(?<![\w.-]){words_of}(?![\w-]|\.\d)", words, re.IGNORECASE)
+        if match:
+            places.append((match.start(), licence))
+    return min(places, key=lambda place: place[0])[1] if places else None
+
+
+def conflicts(licence: Licence, card: Card) -> list[str]:
+    """Why a benchmark of this card may not be passed on under the licence; empty where nothing forbids it.
+
+    What the card's licence is not known to allow is left to the user's own judgement.
+    """
+    reasons = []
+    under = f" ({card.licence})" if card.licence else ""
+    if not card.redistributable:
+        reasons.append(f"the licence of {card.title or card.name} does not let it be passed on{under}")
+    source = stated(card.licence)
+    if source is None or source.spdx == licence.spdx:
+        return reasons
+    if not source.commercial and licence.commercial and licence.spdx:
+        reasons.append(f"{source.spdx} forbids commercial use, which {licence.spdx} allows")
+    if not source.derived:
+        reasons.append(f"{source.spdx} forbids changed versions, so that it cannot become {licence.spdx}")
+    elif source.same and licence.spdx:
+        reasons.append(f"{source.spdx} asks for the same licence, not {licence.spdx}")
+    return reasons

@@ -1,0 +1,222 @@
+"""Parquet files of a release: rows with their images inside, in splits and shards, as `datasets` reads them.
+
+An image is a struct of its encoded bytes and a name; the schema's metadata says so under `huggingface`, and
+`datasets.load_dataset` gives pictures. A crop is cut out and written as PNG, which loses nothing. A video is
+such a struct too (`datasets.Video`, which it decodes with torchcodec; `Video(decode=False)` gives the bytes):
+its file as it is, with the seconds of it that a question looks at.
+"""
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms.release import FormRelease, ReleaseColumn, ReleaseTable
+from counterfoil.benchmarks.records import BytesSource, FileSource, Image, decode
+from counterfoil.benchmarks.stored_items import ending_of
+from counterfoil.benchmarks.videos import Video
+from counterfoil.errors import DataError
+from counterfoil.store import writing
+
+#: A file holds images of about so many bytes at most, and a row group so many rows.
+MOST_BYTES = 256 << 20
+ROWS_WITH_IMAGES, ROWS = 100, 10_000
+
+#: Kinds of column whose cells are files.
+_PICTURED = ("image", "video")
+_CELL = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+_VALUES = {"string": "string", "int64": "int64", "double": "float64", "bool": "bool"}
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A Parquet file of a release, by its path in the folder."""
+
+    path: str
+    table: str
+    split: str
+    rows: int
+    bytes: int
+
+
+def feature_of(column: ReleaseColumn) -> dict[str, Any]:
+    """What a column is in the features of `datasets`."""
+    if column.kind in _PICTURED:
+        return {"_type": column.kind.capitalize()}
+    if column.kind == "captions":
+        return {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
+    if column.kind != "value":
+        return {"dtype": "string", "_type": "Value"}
+    kind = column.values.type
+    if pa.types.is_list(kind):
+        inner = {"dtype": _VALUES[str(kind.value_type)], "_type": "Value"}
+        return {"feature": inner, "_type": "List"}
+    return {"dtype": _VALUES[str(kind)], "_type": "Value"}
+
+
+def schema_of(table: ReleaseTable) -> pa.Schema:
+    """The Arrow schema of a table, with the features of `datasets` in its metadata."""
+    fields = []
+    for name, column in table.columns.items():
+        kinds = {"image": _CELL, "video": _CELL, "captions": pa.list_(pa.string()), "value": None}
+        kind = kinds.get(column.kind, pa.string())
+        fields.append(pa.field(name, column.values.type if kind is None else kind))
+    features = {name: feature_of(column) for name, column in table.columns.items()}
+    return pa.schema(fields, metadata={"huggingface": json.dumps({"info": {"features": features}})})
+
+
+def write_tables(
+    benchmark: Benchmark,
+    tables: Sequence[ReleaseTable],
+    splits: Mapping[str, NDArray[np.int64]],
+    folder: Path,
+    progress: Callable[[str, int, int], None],
+) -> list[WrittenFile]:
+    """Write data/SPLIT-00000-of-0000N.parquet, of several tables below data/TABLE.
+
+    `splits` are the questions of each split. A table whose rows are items is one split, the last, unless it
+    says which questions they are of. Raises `DataError` where an image cannot be read.
+    """
+    sizes = np.array([_size(image) for image in benchmark.images], dtype=np.int64)
+    total, done = sum(len(table) for table in tables), 0
+    files: list[WrittenFile] = []
+    for table in tables:
+        place = PurePosixPath("data") if len(tables) == 1 else PurePosixPath("data", table.name)
+        last = list(splits)[-1]
+        for split in splits if table.divided else [last]:
+            rows = table.rows_of(splits[split], last=split == last)
+            shards = list(_shards(table, rows, sizes))
+            for number, part in enumerate(shards):
+                path = str(place / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")
+                size = _write(benchmark, table, part, folder / path)
+                files.append(WrittenFile(path, table.name, split, len(part), size))
+                done += len(part)
+                progress("writing tables", done, total)
+    return files
+
+
+def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> int:
+    """Write some rows, and give how many bytes they take in memory."""
+    schema, size = schema_of(table), 0
+    step = ROWS_WITH_IMAGES if any(c.kind in _PICTURED for c in table.columns.values()) else ROWS
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            columns = []
+            for name, column in table.columns.items():
+                cells = column.cells(part, benchmark.images, benchmark.captions)
+                if column.kind in _PICTURED:
+                    cells = [None if image is None else image_cell(image) for image in cells]
+                columns.append(pa.array(cells, schema.field(name).type))
+            batch = pa.table(columns, schema=schema)
+            size += batch.nbytes
+            writer.write_table(batch, row_group_size=step)
+    return size
+
+
+def image_cell(image: Image) -> dict[str, Any] | None:
+    """The bytes and the name of an image or of a video file; None where it is not at hand."""
+    if image.source is None:
+        return None
+    if image.crop is None:
+        data = image.read() if isinstance(image, Video) else image.checked()
+    else:
+        buffer = io.BytesIO()
+        picture = decode(image.read(), where=f"image '{image.id}'", crop=image.crop)
+        picture.save(buffer, format="PNG")
+        data = buffer.getvalue()
+    ending = ending_of(data)
+    if isinstance(image, Video) and isinstance(image.source, FileSource):
+        ending = image.source.path.suffix
+    # Folders of a machine say nothing to others.
+    name = PurePosixPath(image.id.replace("\\", "/")).name or "image"
+    return {
+        "bytes": data,
+        "path": name if name.lower().endswith(_SAME.get(ending, (ending,))) else name + ending,
+    }
+
+
+_SAME = {".jpg": (".jpg", ".jpeg")}
+
+
+def _shards(
+    table: ReleaseTable, rows: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> Iterator[NDArray[np.int64]]:
+    """The rows cut where the images of a file would be more than `MOST_BYTES`; one part at least."""
+    weight = np.zeros(len(table), dtype=np.int64)
+    for column in table.columns.values():
+        if column.kind in _PICTURED:
+            weight += np.where(column.values < 0, 0, sizes[column.values])
+    start, held = 0, 0
+    for at, row in enumerate(rows.tolist()):
+        if at > start and held + weight[row] > MOST_BYTES:
+            yield rows[start:at]
+            start, held = at, 0
+        held += int(weight[row])
+    yield rows[start:]
+
+
+def _size(image: Image) -> int:
+    if isinstance(image.source, FileSource):
+        return image.source.path.stat().st_size
+    return len(image.read()) if image.source is not None else 0
+
+
+def with_videos(benchmark: Benchmark, release: FormRelease) -> FormRelease:
+    """The release with its columns of images as videos; itself where the benchmark has no video.
+
+    A column X of videos that are parts of their files gets columns X_start and X_end, in seconds, null where
+    a part begins or ends as its file. Raises `DataError` for videos that are no files (frames, features),
+    for parts of the frame, and where there are pictures as well.
+    """
+    videos = [image for image in benchmark.images if isinstance(image, Video)]
+    if not videos:
+        return release
+    if len(videos) < len(benchmark.images):
+        raise DataError(
+            "pictures and videos cannot be published in one column",
+            where=benchmark.name,
+            given=f"{len(videos):,} videos, {len(benchmark.images) - len(videos):,} pictures",
+            hint="'counterfoil save' writes a folder with both",
+        )
+    for video in videos:
+        wrong = ""
+        if video.source is not None and not isinstance(video.source, FileSource | BytesSource):
+            wrong = "a video that is no file cannot be published"
+        elif video.crop is not None:
+            wrong = "a video that is a part of its frames cannot be published"
+        if wrong:
+            raise DataError(
+                wrong,
+                where=f"{benchmark.name}, video '{video.id}'",
+                allowed="files of videos, whole or from one second to another",
+                hint="'counterfoil save' writes a folder of any videos",
+            )
+    tables = tuple(
+        replace(table, columns=_video_columns(benchmark.images, table)) for table in release.tables
+    )
+    return replace(release, tables=tables)
+
+
+def _video_columns(images: Sequence[Image], table: ReleaseTable) -> dict[str, ReleaseColumn]:
+    columns: dict[str, ReleaseColumn] = {}
+    for name, column in table.columns.items():
+        if column.kind != "image":
+            columns[name] = column
+            continue
+        columns[name] = ReleaseColumn("video", column.values, column.about.replace("image", "video"))
+        for end in ("start", "end"):
+            seconds = [None if at < 0 else getattr(images[at], end) for at in column.values.tolist()]
+            if any(second is not None for second in seconds):
+                about = f"The second of the file at which `{name}` {end}s; null where the file does."
+                columns[f"{name}_{end}"] = ReleaseColumn("value", pa.array(seconds, pa.float64()), about)
+    return columns

@@ -1,0 +1,236 @@
+"""Publication of a benchmark as a folder: counterfoil's own format, Parquet, a card, Croissant and checksums.
+
+    README.md            the dataset card, with the header that `datasets` reads
+    croissant.json       the files and tables in the Croissant format
+    checksums.sha256     the digest of every other file, as sha256sum writes it
+    data/                Parquet with the images inside: SPLIT-00000-of-0000N.parquet
+    manifest.json, ...   the benchmark in counterfoil's own format (`data.folder`)
+
+The folder is made beside its place and put there when it is whole. Equal benchmarks and facts give equal
+bytes.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil.benchmarks import folder as own
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms.release import SPLIT, FormRelease, ReleaseColumn, ReleaseTable
+from counterfoil.benchmarks.publishing.croissant import croissant
+from counterfoil.benchmarks.publishing.dataset_card import dataset_card, describe
+from counterfoil.benchmarks.publishing.facts import MADE, Publication
+from counterfoil.benchmarks.publishing.splits import with_split
+from counterfoil.benchmarks.publishing.tables import WrittenFile, with_videos, write_tables
+from counterfoil.errors import DataError, InputError, StorageError
+from counterfoil.store import write_json, write_text
+
+README, CROISSANT, CHECKSUMS = "README.md", "croissant.json", "checksums.sha256"
+#: A published folder is one output: every file in it is written, or goes.
+FILES = ("*",)
+
+
+@dataclass(frozen=True)
+class PublishedFolder:
+    """What was written: Parquet files, the bytes of all files by path, and what a split left out."""
+
+    name: str
+    tables: tuple[WrittenFile, ...]
+    sizes: Mapping[str, int]
+    lost: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """The size of everything."""
+        return sum(self.sizes.values())
+
+
+def publish_folder(
+    benchmark: Benchmark,
+    out: Path,
+    about: Publication,
+    *,
+    split: float | None = None,
+    seed: int = 0,
+    progress: own.Progress = own._silent,
+) -> PublishedFolder:
+    """Write the benchmark to `out`, which is made; a folder that was published there before is replaced.
+
+    With `split` this share of the questions, of a gallery of the images, goes into the split "test" and the
+    others into "train", so that no image is in both (`with_split`); a grouping "split" of the benchmark's own
+    is kept as it is.
+    Raises `DataError` for videos that are no files, for forms that are not published, and for questions that
+    cannot be split, `StorageError` where the disk is full. `out` is then as it was.
+    """
+    release = with_videos(benchmark, benchmark.questions.release())
+    lost = ""
+    if split is not None:
+        benchmark, lost = with_split(benchmark, release, split, seed)
+        release = with_videos(benchmark, benchmark.questions.release())
+        release = replace(release, facts={**release.facts, **({"split": lost} if lost else {})})
+    splits, release = _splits(benchmark, release)
+    release = _with_makers(benchmark, release, about)
+    check_target(out)
+    with _in_place(out) as folder:
+        return replace(_write(benchmark, release, splits, folder, about, progress), lost=lost)
+
+
+def _write(
+    benchmark: Benchmark,
+    release: FormRelease,
+    splits: Mapping[str, NDArray[np.int64]],
+    folder: Path,
+    about: Publication,
+    progress: own.Progress,
+) -> PublishedFolder:
+    card = benchmark.card
+    name = about.repository.rpartition("/")[2] or card.name
+    # The licence in the card of the copy: that of the publication, and what the card said before.
+    before, licence = card.licence, about.licence.spdx or about.licence.url
+    licence = f"{licence}; of its source: {before}" if before and before != licence else licence
+    copy = replace(benchmark, card=card.model_copy(update={"licence": licence}))
+    own.save(copy, folder, progress=progress)
+    saved = own.load(folder, verify=False)
+    files = write_tables(saved, release.tables, splits, folder, progress)
+    digests = {file.path: _digest(folder / file.path) for file in files}
+    sizes = {file.path: (folder / file.path).stat().st_size for file in files}
+    write_text(folder / README, dataset_card(name, benchmark, release, files, sizes, about))
+    title = f"{card.title or name}. {describe(benchmark, release)}"
+    write_json(folder / CROISSANT, croissant(name, card, release, files, digests, about, title))
+    digest_of = {path: digests.get(path) or _digest(folder / path) for path in _paths(folder)}
+    write_text(
+        folder / CHECKSUMS, "".join(f"{file_digest}  {path}\n" for path, file_digest in digest_of.items())
+    )
+    return PublishedFolder(
+        name, tuple(files), {path: (folder / path).stat().st_size for path in _paths(folder)}
+    )
+
+
+def _splits(benchmark: Benchmark, release: FormRelease) -> tuple[dict[str, NDArray[np.int64]], FormRelease]:
+    """The questions of each split, the tested last, and the release without the column that says so."""
+    n = len(benchmark)
+    labels = benchmark.questions.groupings.get(SPLIT, ())
+    names = [name for name in ("train", "validation", "test") if name in labels]
+    if not release.tables[0].divided or not names or set(labels) != set(names):
+        return {"test": np.arange(n, dtype=np.int64)}, release
+    column = np.array(labels, dtype=object)
+    tables = tuple(
+        replace(table, columns={name: c for name, c in table.columns.items() if name != SPLIT})
+        for table in release.tables
+    )
+    return {name: np.flatnonzero(column == name) for name in names}, replace(release, tables=tables)
+
+
+def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication) -> FormRelease:
+    """The release with the columns that say who made what, question by question."""
+    rows = about.provenance.rows
+    if rows is None:
+        return release
+    at = {name: row for row, name in enumerate(rows.column("id").to_pylist())}
+    known = [at.get(name) for name in benchmark.questions.ids]
+    if not any(row is not None for row in known):
+        raise DataError(
+            "the rows are of other questions",
+            where="provenance, rows",
+            given=", ".join(list(at)[:3]),
+            allowed=", ".join(benchmark.questions.ids[:3]),
+        )
+    places = pa.array(known, pa.int64())
+    return replace(release, tables=tuple(_made(table, rows, places) for table in release.tables))
+
+
+_MEANING = {
+    "_by": "Who made `{}`.",
+    "_from": "What `{}` was made from.",
+    "_seed": "The seed `{}` was made with.",
+}
+
+
+def _made(table: ReleaseTable, rows: pa.Table, places: pa.Array) -> ReleaseTable:
+    if not table.questions:
+        return table
+    columns = dict(table.columns)
+    for name in rows.column_names:
+        role = next((role for role in MADE if name.endswith(role)), "")
+        column = name.removesuffix(role)
+        if role and column in table.columns and name not in columns:
+            values = rows.column(name).combine_chunks().take(places)
+            columns[name] = ReleaseColumn("value", values, _MEANING[role].format(column))
+    return replace(table, columns=columns)
+
+
+def check_target(out: Path) -> None:
+    """Raise `InputError` unless `out` is new, empty, or holds nothing but what was published there.
+
+    The folder is replaced as a whole, so that files which came from elsewhere are never in it, whatever the
+    command may overwrite.
+    """
+    if out.exists() and not out.is_dir():
+        raise InputError("not a folder", where=out, hint="name a new folder")
+    there = _paths(out) if out.is_dir() else []
+    try:
+        strange = sorted(set(there) - set(_checksums(out))) if there else []
+    except (OSError, UnicodeDecodeError):
+        strange = there
+    if strange:
+        given = ", ".join(strange[:3])
+        raise InputError("the folder holds other files", where=out, given=given, hint="name a new folder")
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+    """The digests that were written, by path."""
+    lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+    return {path: file_digest for file_digest, _, path in (line.partition("  ") for line in lines)}
+
+
+def _paths(folder: Path) -> list[str]:
+    """All files below a folder but the checksums, sorted."""
+    paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in paths if path != CHECKSUMS)
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _in_place(out: Path) -> Iterator[Path]:
+    """A new folder beside `out` that takes its place when the block ends, and goes where it fails."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
+    except OSError as error:
+        raise StorageError(
+            f"cannot be written: {error.strerror or error}", where=out, hint="choose another folder"
+        ) from None
+    replaced = staging.with_suffix(".old.part")
+    try:
+        yield staging
+        try:
+            # mkdtemp makes folders private; what a user writes should have the rights of other folders.
+            staging.chmod(out.parent.stat().st_mode & 0o777 | 0o700)
+            if out.exists():
+                os.replace(out, replaced)
+            os.replace(staging, out)
+        except OSError as error:
+            if replaced.exists() and not out.exists():
+                os.replace(replaced, out)
+            raise StorageError(
+                f"cannot be put in its place: {error.strerror or error}",
+                where=out,
+                hint="choose another folder",
+            ) from None
+    finally:
+        for left in (staging, replaced):
+            with suppress(OSError):
+                shutil.rmtree(left)

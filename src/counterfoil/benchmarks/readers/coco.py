@@ -1,0 +1,405 @@
+"""COCO retrieval: Karpathy's test half as COCO 5K, COCO 1K and ECCV Caption, and any captions files.
+
+The test half is 5,000 images in a fixed order with five captions each. Lists of ids come from `coco_files`,
+texts from COCO's captions or from Karpathy's file. In COCO 5K and 1K right is the own image; ECCV Caption is
+the half with positives that people verified, for some of the queries.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Ids, Search
+from counterfoil.benchmarks.readers import coco_files
+from counterfoil.benchmarks.readers.coco_files import (
+    COCO_PARTS,
+    Captioned,
+    called_by_id,
+    captions_files,
+    coco_names,
+    find,
+    photographs,
+    place,
+    read_captions,
+    read_ids,
+    read_positives,
+    said,
+)
+from counterfoil.benchmarks.readers.questions import IdPositions, gallery, own, search
+from counterfoil.benchmarks.readers.released_captions import read_split
+from counterfoil.benchmarks.readers.rows import not_on_hub
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import DataError
+from counterfoil.metrics.ranks import Positives
+
+IDS = "coco_test_ids.npy"
+KARPATHY = "dataset_coco.json"
+OWNERS = ("original_image_to_caption.json", "original_caption_to_image.json")
+CAPTIONS = "captions_val2014.json"
+
+#: COCO 1K is five parts of so many images, in the order of the test half.
+PART = 1000
+
+_EACH = 5
+
+
+@dataclass(frozen=True, eq=False)
+class CocoTest:
+    """The images and captions of the test half, in its order; `owners` are positions among the images."""
+
+    images: Ids
+    captions: Ids
+    owners: Ids
+    texts: tuple[str | None, ...]
+    #: The file names that an image may have.
+    files: tuple[tuple[str, ...], ...]
+    source: str
+
+    def benchmark(
+        self,
+        card: Card,
+        searches: tuple[Search, Search],
+        *,
+        data: Path | None,
+        images: Path | None,
+        parts: tuple[Ids, Ids] | None = None,
+        positives: str = "",
+    ) -> Benchmark:
+        """The benchmark of two searches through the test half, with the photographs that are at hand.
+
+        `positives` says where the right answers come from, if not from the list of the test half.
+        """
+        pictures, captions = self.items(data, images)
+        return gallery(
+            card,
+            pictures,
+            captions,
+            self.owners,
+            searches,
+            parts=parts,
+            source=f"{self.source}, {positives}" if positives else self.source,
+            path=data,
+        )
+
+    def items(self, data: Path | None, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
+        """The items of a benchmark, with the photographs that are at hand."""
+        sources = photographs(self.files, COCO_PARTS, data, images)
+        return called_by_id(self.images, sources, self.captions, self.texts)
+
+    def parts(self) -> tuple[Ids, Ids]:
+        """The part of every image and caption: a thousand images each, with their captions, in order.
+
+        Raises `DataError` where that does not come out even.
+        """
+        return parts(self.owners, len(self.images), self.source)
+
+    def searches(self, i2t: Path, t2i: Path, *, every: bool) -> tuple[Search, Search]:
+        """The searches that two files of positives, {id: [ids]}, ask for.
+
+        With `every`, all images and captions are queries, those that the files do not list without right
+        answers; else those listed. Raises `DataError` for a query that is no item of the test half.
+        """
+        images = IdPositions(self.images, "image", self.source)
+        captions = IdPositions(self.captions, "caption", self.source)
+        return (
+            _search(i2t, images, captions, every=every),
+            _search(t2i, captions, images, every=every),
+        )
+
+
+def parts(owners: Ids, n_images: int, where: object) -> tuple[Ids, Ids]:
+    """The part of every image and caption where a thousand images after another are one.
+
+    Raises `DataError` where the number of images is no multiple of a thousand.
+    """
+    if n_images % PART:
+        raise DataError(
+            f"the images do not make parts of {PART:,}",
+            where=where,
+            given=f"{n_images:,} images",
+            hint="measure over the whole gallery instead",
+        )
+    of_image = np.arange(n_images, dtype=np.int64) // PART
+    return of_image, of_image[owners]
+
+
+def read_test(data: Path | None) -> CocoTest:
+    """The test half from what is in the folder `data`, else from the package `eccv_caption`.
+
+    The order comes from coco_test_ids.npy in the folder, else from Karpathy's dataset_coco.json there (the
+    first five captions of each image of its test split), else from the package. Texts come from
+    captions_val2014.json (or the captions files of 2017, which hold the same captions), else from Karpathy's
+    file, else there are none. Raises `MissingExtraError` where the package is needed and absent, `DataError`
+    where the folder has nothing of COCO, where captions of the test half are missing in the captions file,
+    and where two files give a caption to different images.
+    """
+    karpathy = place(data, KARPATHY)
+    if data is not None:
+        _check_folder(data)
+    if karpathy is not None and place(data, IDS) is None:
+        test = _karpathy(karpathy)
+    else:
+        test = _listed(find(data, IDS), find(data, OWNERS[1]), find(data, OWNERS[0]))
+        if karpathy is not None:
+            test = _with_karpathy(test, karpathy)
+    written = captions_of(data)
+    return _with_texts(test, read_captions(written)) if written else test
+
+
+def _search(path: Path, queries: IdPositions, items: IdPositions, *, every: bool) -> Search:
+    ids, row, right = read_positives(path)
+    at = queries.of(ids)
+    if (at < 0).any():
+        raise DataError(
+            f"{int((at < 0).sum()):,} of {len(at):,} queries are no {queries.kind} of the gallery",
+            where=path,
+            given=f"{queries.kind} {ids[np.argmax(at < 0)]}",
+            hint="are these the positives of another gallery?",
+        )
+    query_positions = np.arange(len(queries.ids), dtype=np.int64) if every else np.sort(at)
+    rows = np.searchsorted(query_positions, at)[row]
+    names = [str(number) for number in queries.ids[query_positions].tolist()]
+    return search(query_positions, (rows, items.of(right)), names=names, where=path)
+
+
+def captions_of(data: Path | None) -> list[Path]:
+    """The captions files in a folder: that of val2014 alone where it is there, else all there are."""
+    if data is None:
+        return []
+    val = place(data, CAPTIONS)
+    if val is not None:
+        return [val]
+    return [file for file in captions_files(data) if file.name.startswith("captions_")]
+
+
+def _check_folder(data: Path) -> None:
+    known = [IDS, KARPATHY, *OWNERS, "sits_test.csv", "instances_val2014.json"]
+    known += [f"{name}_{way}.json" for name in ("cxc", "eccv") for way in _WAYS]
+    if any(place(data, name) for name in known) or captions_of(data):
+        return
+    if data.is_dir() and any((data / folder / "val2014").is_dir() for folder in ("", "images")):
+        return
+    raise DataError(
+        "nothing of COCO here",
+        where=data,
+        allowed=f"a folder with annotations/{CAPTIONS}, val2014, {KARPATHY}, {IDS} or positives",
+        hint="without --data, the files of the package eccv_caption are read",
+    )
+
+
+_WAYS = ("image_to_caption", "caption_to_image")
+
+
+def _listed(ids: Path, owners: Path, back: Path) -> CocoTest:
+    """The test half from its list of caption ids and the two files that say whose they are."""
+    captions = read_ids(ids)
+    IdPositions(captions, "caption", ids)
+    known, row, image = read_positives(owners)
+    at = IdPositions(known, "caption", owners).of(captions)
+    counts = np.bincount(row, minlength=len(known))
+    if (at < 0).any() or (counts != 1).any():
+        wrong = captions[np.argmax(at < 0)] if (at < 0).any() else known[np.argmax(counts != 1)]
+        raise DataError("a caption does not have one image", where=owners, given=f"caption {wrong}")
+    of_caption = image[at]
+    image_of, caption_row, caption = read_positives(back)
+    pairs = np.stack([captions, of_caption], axis=1)
+    others = np.stack([caption, image_of[caption_row]], axis=1)
+    if not _same(pairs, others):
+        raise DataError(
+            "the two directions do not agree", where=back, given=f"not the pairs of {owners.name}"
+        )
+    return _blocks(captions, of_caption, said(ids))
+
+
+def _blocks(captions: Ids, of_caption: Ids, source: str) -> CocoTest:
+    """Images in order of first use; COCO 1K needs the five captions of each to stand together."""
+    blocks = of_caption.reshape(-1, _EACH) if len(of_caption) % _EACH == 0 else of_caption[:, None]
+    images = blocks[:, 0]
+    if blocks.shape[1] != _EACH or (blocks != images[:, None]).any() or len(np.unique(images)) < len(images):
+        raise DataError(
+            f"captions do not come {_EACH} to an image", where=source, hint="is this the list of another set?"
+        )
+    return CocoTest(
+        images=images,
+        captions=captions,
+        owners=np.repeat(np.arange(len(images), dtype=np.int64), _EACH),
+        texts=(None,) * len(captions),
+        files=coco_names(images),
+        source=source,
+    )
+
+
+def _karpathy(path: Path) -> CocoTest:
+    captions, images, texts = [], [], []
+    for image, sentences in _karpathy_images(path):
+        if len(sentences) < _EACH:
+            raise DataError(
+                "an image has too few captions", where=f"{path}, image {image}", given=len(sentences)
+            )
+        for caption, text in sentences[:_EACH]:
+            captions.append(caption)
+            images.append(image)
+            texts.append(text)
+    ids = np.array(captions, dtype=np.int64)
+    IdPositions(ids, "caption", path)
+    return replace(_blocks(ids, np.array(images, dtype=np.int64), str(path)), texts=tuple(texts))
+
+
+def _with_karpathy(test: CocoTest, path: Path) -> CocoTest:
+    texts = {caption: text for _, sentences in _karpathy_images(path) for caption, text in sentences}
+    lacking = [caption for caption in test.captions.tolist() if caption not in texts]
+    if lacking:
+        raise _incomplete(path, len(lacking), len(test.captions), lacking[0])
+    return replace(
+        test,
+        texts=tuple(texts[caption] for caption in test.captions.tolist()),
+        source=f"{test.source}, {path}",
+    )
+
+
+def _karpathy_images(path: Path) -> list[tuple[int, list[tuple[int, str]]]]:
+    """The images of the test split, each with the ids and texts of its captions."""
+    return read_split(
+        path,
+        lambda image: (
+            int(image["cocoid"]),
+            [(int(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]],
+        ),
+    )
+
+
+def _with_texts(test: CocoTest, written: Captioned) -> CocoTest:
+    at = IdPositions(written.captions, "caption", written.source).of(test.captions)
+    if (at < 0).any():
+        lacking = test.captions[at < 0]
+        raise _incomplete(written.source, len(lacking), len(at), int(lacking[0]))
+    owners = written.images[written.owners[at]]
+    if (owners != test.images[test.owners]).any():
+        odd = int(np.argmax(owners != test.images[test.owners]))
+        raise DataError(
+            "two files give a caption to different images",
+            where=written.source,
+            given=f"caption {test.captions[odd]}: image {owners[odd]}",
+            allowed=f"image {test.images[test.owners[odd]]}, as in {test.source}",
+        )
+    names = [written.files[i] for i in written.owners[at][::_EACH].tolist()]
+    return replace(
+        test,
+        texts=tuple(written.texts[i] for i in at.tolist()),
+        files=tuple(
+            (name, *(other for other in known if other != name))
+            for name, known in zip(names, test.files, strict=True)
+        ),
+        source=f"{test.source}, {written.source}",
+    )
+
+
+def _incomplete(where: object, lacking: int, n: int, first: int) -> DataError:
+    return DataError(
+        f"{lacking:,} of the {n:,} captions of COCO's test half are not in this file",
+        where=where,
+        given=f"no caption {first}",
+        hint=f"they are in {CAPTIONS}; other captions files read as benchmark 'coco-captions'",
+    )
+
+
+def _same(left: Ids, right: Ids) -> bool:
+    """Whether two lists of pairs hold the same pairs."""
+    return left.shape == right.shape and np.array_equal(_sorted(left), _sorted(right))
+
+
+def _sorted(pairs: Ids) -> Ids:
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def same_pairs(search: Search, other: Search) -> bool:
+    """Whether two searches of opposite direction hold the same pairs."""
+    return _same(_pairs(search), _pairs(other)[:, ::-1])
+
+
+def _pairs(search: Search) -> Ids:
+    """(pairs, 2) positions of query and right answer."""
+    assert isinstance(search.positives, Positives)
+    return np.stack([search.queries[search.positives.queries], search.positives.items], axis=1)
+
+
+def read_eccv(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """1,261 images and 1,332 captions as queries, through all items of COCO 5K.
+
+    The two directions are two files and no transposes of each other: they were verified apart, and stay so.
+    Positives that the gallery does not hold count in R and are never found. `data` is as for COCO 5K, with
+    eccv_image_to_caption.json and eccv_caption_to_image.json from there or from the package `eccv_caption`.
+    """
+    test = read_test(data)
+    i2t, t2i = (find(data, f"eccv_{way}.json") for way in ("image_to_caption", "caption_to_image"))
+    searches = test.searches(i2t, t2i, every=False)
+    return test.benchmark(card, searches, data=data, images=images, positives=f"{said(i2t)}, {t2i.name}")
+
+
+def read_5k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """COCO 5K: Karpathy's test half, every image against 25,000 captions, every caption against 5,000 images.
+
+    `data` is a folder of COCO (with `annotations/captions_val2014.json`, `val2014`) or None for the ids in
+    the package `eccv_caption` alone; `read_test` says what else is understood and what goes wrong.
+    """
+    test = read_test(data)
+    return test.benchmark(card, own(test.owners, len(test.images)), data=data, images=images)
+
+
+def read_1k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """COCO 1K: the items of COCO 5K in five parts of a thousand images; a query sees its own part only."""
+    test = read_test(data)
+    searches = own(test.owners, len(test.images))
+    return test.benchmark(card, searches, data=data, images=images, parts=test.parts())
+
+
+def read_files(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Every image and caption of a captions file, or of all `captions_*.json` in a folder's `annotations`.
+
+    Captions stand by image, in the order of the files. An image without captions stays in the gallery: it can
+    be mistaken for another, but is no query that has a value. Raises `DataError` for ids that occur twice and
+    annotations whose image is unknown.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    coco = captioned(data)
+    pictures, captions = items(coco, data, images)
+    return gallery(
+        card.model_copy(update={"title": f"{card.title} ({data.stem})"}),
+        pictures,
+        captions,
+        coco.owners,
+        own(coco.owners, len(pictures)),
+        source=coco.source,
+        path=data,
+    )
+
+
+def captioned(data: Path) -> Captioned:
+    """What the captions files in `data` hold, captions by image; raises `DataError` where there are none."""
+    files = captions_files(data)
+    if not files:
+        raise DataError(
+            "no captions file in this folder",
+            where=data,
+            allowed="captions_*.json, here or in 'annotations'",
+        )
+    coco = coco_files.read_captions(files)
+    order = np.argsort(coco.owners, kind="stable")
+    return Captioned(
+        images=coco.images,
+        files=coco.files,
+        splits=coco.splits,
+        captions=coco.captions[order],
+        owners=coco.owners[order],
+        texts=tuple(coco.texts[i] for i in order.tolist()),
+        source=coco.source,
+    )
+
+
+def items(coco: Captioned, data: Path, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
+    """The items of a benchmark, called by their ids, with the photographs that are at hand."""
+    sources = photographs([(name,) for name in coco.files], dict.fromkeys(coco.splits), data, images)
+    return coco_files.called_by_id(coco.images, sources, coco.captions, coco.texts)

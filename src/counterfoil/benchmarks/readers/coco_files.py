@@ -1,0 +1,340 @@
+"""COCO's own files: captions with their images, the classes that every image shows, and lists of ids.
+
+`captions_*.json` holds {"images": [{"id", "file_name"}], "annotations": [{"id", "image_id", "caption"}]},
+`instances_*.json` the same images and {"annotations": [{"image_id", "category_id", ...}], "categories"}. The
+ids of the test half and the positives of COCO, CxC and ECCV Caption are files inside the package
+`eccv_caption`, read without importing it; a folder of the user's with files of the same names goes before it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.benchmarks.forms import Ids
+from counterfoil.benchmarks.image_files import image_names, image_path
+from counterfoil.benchmarks.readers.questions import IdPositions
+from counterfoil.benchmarks.records import Caption, FileSource, Image
+from counterfoil.benchmarks.tables import shown
+from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.inputs.arrays import read_npy
+from counterfoil.inputs.files import parse_json, read_text
+from counterfoil.storage import located
+
+
+@dataclass(frozen=True, eq=False)
+class Captioned:
+    """Images, and captions of which each was written for one: what captions files hold.
+
+    `owners` are positions among the images. `splits` names for every image the part of COCO that its file is
+    about ("val2014"), which is the folder its photograph lies in.
+    """
+
+    images: Ids
+    files: tuple[str, ...]
+    splits: tuple[str, ...]
+    captions: Ids
+    owners: Ids
+    texts: tuple[str, ...]
+    source: str
+
+
+def annotation_folder(data: Path) -> Path:
+    """The folder `annotations` in a folder of COCO, or the folder itself where it has none."""
+    inside = data / "annotations"
+    return inside if inside.is_dir() else data
+
+
+def captions_files(data: Path) -> list[Path]:
+    """The captions files of a folder by name, or the file itself; none is an empty list."""
+    return [data] if data.is_file() else sorted(annotation_folder(data).glob("captions_*.json"))
+
+
+def read_captions(files: Sequence[Path]) -> Captioned:
+    """All images and captions of some captions files, in their order.
+
+    Raises `DataError` naming file and entry where an id occurs twice (in one file or in two), an annotation's
+    image is unknown, or a caption is no text. An image may be without captions.
+    """
+    parts = [_captions(file, *_age(file)) for file in files]
+    if len(parts) == 1:
+        return parts[0]
+    source = f"{files[0].parent}, {', '.join(file.name for file in files)}"
+    starts = np.cumsum([0, *(len(part.images) for part in parts)])[:-1]
+    merged = Captioned(
+        images=np.concatenate([part.images for part in parts]),
+        files=tuple(chain.from_iterable(part.files for part in parts)),
+        splits=tuple(chain.from_iterable(part.splits for part in parts)),
+        captions=np.concatenate([part.captions for part in parts]),
+        owners=np.concatenate([part.owners + start for part, start in zip(parts, starts, strict=True)]),
+        texts=tuple(chain.from_iterable(part.texts for part in parts)),
+        source=source,
+    )
+    try:
+        IdPositions(merged.images, "image", source)
+        IdPositions(merged.captions, "caption", source)
+    except DataError as error:
+        raise DataError(f"{error}, over all files", hint="name one of the files with --data") from None
+    return merged
+
+
+def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
+    """Which classes of object each image shows, (images, classes), a column per category that occurs.
+
+    COCO numbers its 80 categories up to 90; columns that no image has would change no distance. Raises
+    `DataError` where an image is not among those that the files are about: without an annotation in a file
+    that knows it, it shows nothing, but of an unknown one nothing is known.
+    """
+    source = ", ".join(str(file) for file in files)
+    parts = [_instances(file, *_age(file)) for file in files]
+    known = IdPositions(np.unique(np.concatenate([covered for covered, _, _ in parts])), "image", source)
+    lacking = np.flatnonzero(known.of(images) < 0)
+    if len(lacking):
+        raise DataError(
+            f"objects are not known of {len(lacking):,} of {len(images):,} images",
+            where=source,
+            given=f"image {images[lacking[0]]}",
+            hint="give the instances files of the same images",
+        )
+    categories, column = np.unique(np.concatenate([ids for _, _, ids in parts]), return_inverse=True)
+    row = IdPositions(images, "image", source).of(np.concatenate([ids for _, ids, _ in parts]))
+    codes = np.zeros((len(images), len(categories)), dtype=bool)
+    codes[row[row >= 0], column[row >= 0]] = True
+    return codes
+
+
+def photographs(
+    names: Sequence[tuple[str, ...]], splits: Iterable[str], data: Path | None, images: Path | None
+) -> list[FileSource | None]:
+    """The file of every photograph, None where it is not at hand; each has one or several possible names.
+
+    Looks in `images`, else in the folder `data` (beside its `annotations`), and there in `images/SPLIT`,
+    `SPLIT`, `images` and the folder itself. Raises `DataError` where `images` is given and holds none.
+    """
+    if images is None and data is None:
+        return [None] * len(names)
+    base = images or (data if data is not None and data.is_dir() else data.parent if data else Path())
+    if images is None and base.name == "annotations":
+        base = base.parent
+    folders = [base / "images" / split for split in splits] + [base / split for split in splits]
+    listed = [
+        (folder, files)
+        for folder in dict.fromkeys([*folders, base / "images", base])
+        if (files := image_names(folder))
+    ]
+    sources = [
+        next(
+            (
+                FileSource(image_path(name, base, link=True) if files[name] else folder / name)
+                for folder, files in listed
+                for name in possible
+                if name in files
+            ),
+            None,
+        )
+        for possible in names
+    ]
+    if images is not None and not any(sources):
+        raise DataError(
+            f"none of the {len(names):,} images is in this folder",
+            where=located(images),
+            hint=f"it should hold files like {names[0][0]}",
+        )
+    return sources
+
+
+def named_photographs(
+    names: Sequence[str], folders: Iterable[str], data: Path | None, images: Path | None
+) -> list[Image]:
+    """The images that are called by their file names (`photographs`)."""
+    sources = photographs([(name,) for name in names], folders, data, images)
+    return [Image(name, source) for name, source in zip(names, sources, strict=True)]
+
+
+#: The parts of COCO that a photograph of its test half may lie in.
+COCO_PARTS = ("val2014", "train2017", "val2017")
+
+
+def coco_names(ids: Ids) -> tuple[tuple[str, ...], ...]:
+    """The file names that each photograph of COCO's test half may have."""
+    return tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in ids.tolist())
+
+
+def called_by_id(
+    images: Ids, sources: Sequence[FileSource | None], captions: Ids, texts: Sequence[str | None]
+) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
+    """The items of a benchmark, called by their ids in COCO, which are whole numbers."""
+    return (
+        tuple(Image(str(name), source) for name, source in zip(images.tolist(), sources, strict=True)),
+        tuple(Caption(str(name), text) for name, text in zip(captions.tolist(), texts, strict=True)),
+    )
+
+
+@lru_cache(maxsize=4)
+def _captions(path: Path, size: int, changed: int) -> Captioned:
+    """One captions file; several benchmarks of one command read it, so the last ones are kept."""
+    value = _object(path, ("images", "annotations"))
+    images, annotations = value["images"], value["annotations"]
+    ids = _whole(images, "id", f"{path}, images")
+    names = _texts(images, "file_name", f"{path}, images")
+    of_image = _whole(annotations, "image_id", f"{path}, annotations")
+    captions = _whole(annotations, "id", f"{path}, annotations")
+    texts = _texts(annotations, "caption", f"{path}, annotations")
+    owners = IdPositions(ids, "image", path).of(of_image)
+    IdPositions(captions, "caption", path)
+    if not len(captions):
+        raise DataError("no captions", where=path)
+    if (owners < 0).any():
+        at = int(np.argmax(owners < 0))
+        raise DataError(
+            f"the image of {int((owners < 0).sum()):,} captions is not in the file",
+            where=f"{path}, annotation {captions[at]}",
+            given=f"image_id {of_image[at]}",
+        )
+    split = path.stem.removeprefix("captions_")
+    return Captioned(ids, names, (split,) * len(ids), captions, owners, texts, str(path))
+
+
+@lru_cache(maxsize=4)
+def _instances(path: Path, size: int, changed: int) -> tuple[Ids, Ids, Ids]:
+    """The images a file is about, and for every object its image and its category."""
+    # Outlines are nine tenths of the file.
+    value = _object(path, ("images", "annotations"), without=("segmentation", "bbox"))
+    annotations = f"{path}, annotations"
+    return (
+        _whole(value["images"], "id", f"{path}, images"),
+        _whole(value["annotations"], "image_id", annotations),
+        _whole(value["annotations"], "category_id", annotations),
+    )
+
+
+def _age(path: Path) -> tuple[int, int]:
+    if not path.is_file():
+        raise DataError("no such file", where=path, hint="check the path given with --data")
+    facts = path.stat()
+    return facts.st_size, facts.st_mtime_ns
+
+
+def json_file(path: Path, without: tuple[str, ...] = ()) -> Any:
+    """The JSON value in a file; raises `DataError` naming the file, and line and column of what is broken."""
+    return parse_json(read_text(path), where=path, without=without)
+
+
+def _object(path: Path, keys: tuple[str, ...], without: tuple[str, ...] = ()) -> dict[str, Any]:
+    value = json_file(path, without)
+    if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
+        raise DataError(
+            "not a COCO annotation file",
+            where=path,
+            given=", ".join(value) if isinstance(value, dict) else shown(value),
+            allowed=f"an object with the lists {' and '.join(keys)}",
+        )
+    return value
+
+
+def _column(entries: Sequence[Any], key: str, where: str) -> list[Any]:
+    try:
+        return [entry[key] for entry in entries]
+    except (KeyError, TypeError, IndexError):
+        at = next(i for i, entry in enumerate(entries) if not isinstance(entry, dict) or key not in entry)
+        raise DataError(f"no '{key}'", where=f"{where}, entry {at + 1}", given=shown(entries[at])) from None
+
+
+def _whole(entries: Sequence[Any], key: str, where: str) -> Ids:
+    values = _column(entries, key, where)
+    for at, value in enumerate(values):
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+            raise DataError(
+                f"'{key}' is no whole number", where=f"{where}, entry {at + 1}", given=shown(value)
+            )
+    return np.array(values, dtype=np.int64)
+
+
+def _texts(entries: Sequence[Any], key: str, where: str) -> tuple[str, ...]:
+    values = _column(entries, key, where)
+    for at, value in enumerate(values):
+        if not isinstance(value, str):
+            raise DataError(f"'{key}' is no text", where=f"{where}, entry {at + 1}", given=shown(value))
+    return tuple(values)
+
+
+def find(data: Path | None, name: str) -> Path:
+    """The file of that name in the user's folder, else in the package; raises `MissingExtraError`."""
+    path = place(data, name)
+    if path is None:
+        path = package() / name
+        if not path.is_file():
+            raise DataError("file missing", where=path, hint="install the package eccv_caption anew")
+    return path
+
+
+def place(data: Path | None, name: str) -> Path | None:
+    """The file of that name in a folder or its `annotations`; or the file itself, if it is called so."""
+    if data is None:
+        return None
+    if data.is_file():
+        return data if data.name == name else None
+    return next(
+        (path for path in (data / name, annotation_folder(data) / name) if path.is_file()),
+        None,
+    )
+
+
+def package() -> Path:
+    """The data folder of the package `eccv_caption`, which is not imported; raises `MissingExtraError`."""
+    spec = find_spec("eccv_caption")
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError("eccv_caption", "eccv")
+    return Path(spec.submodule_search_locations[0]) / "data"
+
+
+def said(path: Path) -> str:
+    """A file as provenance names it: those of the package without where it is installed."""
+    return f"eccv_caption, {path.name}" if path.parent.parent.name == "eccv_caption" else str(path)
+
+
+def read_ids(path: Path) -> Ids:
+    """The ids in an npy file, (n,) int64; raises `DataError` where it is none of those."""
+    ids = read_npy(path)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
+        given = f"{ids.dtype} {ids.shape}"
+        raise DataError("not a list of ids", where=path, given=given, allowed="whole numbers, shape (n,)")
+    return ids.astype(np.int64)
+
+
+def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
+    """The queries of a file {id: [ids]}, and the pairs of (row of the queries, id of what is right).
+
+    Raises `DataError` where it is not such a file, naming the entry that does not fit.
+    """
+    value = json_file(path)
+    if not isinstance(value, dict) or not value:
+        raise DataError("not positives", where=path, given=shown(value), allowed="an object {id: [ids]}")
+    queries = np.array([_whole_ids(key, path, key) for key in value], dtype=np.int64)
+    for key, row in value.items():
+        if not isinstance(row, list):
+            raise DataError(
+                "not a list of ids", where=f"{path}, '{key}'", given=shown(row), allowed="[id, ...]"
+            )
+    flat = [
+        item if type(item) is int else _whole_ids(item, path, key)
+        for key, row in value.items()
+        for item in row
+    ]
+    sizes = np.fromiter(map(len, value.values()), np.int64, len(value))
+    return queries, np.repeat(np.arange(len(value)), sizes), np.array(flat, dtype=np.int64)
+
+
+def _whole_ids(value: object, path: Path, key: str) -> int:
+    """A whole number, or a string of one: keys of JSON objects are strings."""
+    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63:
+        return value
+    raise DataError("not an id", where=f"{path}, '{key}'", given=shown(value), allowed="whole numbers")

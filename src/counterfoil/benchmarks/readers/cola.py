@@ -1,0 +1,132 @@
+"""Cola's single-object setting: for each class of objects the images on which it is hard to tell.
+
+Each class is a query of its own gallery, the images marked hard for it; the measure is the mean average
+precision over classes.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.readers.questions import search
+from counterfoil.benchmarks.readers.released_files import list_of, released_file
+from counterfoil.benchmarks.readers.rows import Photos, image_folder
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.tables import shown
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_json
+from counterfoil.metrics.ranks import Positives
+
+_COLUMNS = ("image_file", "objects_attributes_annotation", "label", "hard_list")
+
+
+@dataclass(frozen=True)
+class _Classes:
+    """The classes in words, the images, and for each image and class whether it shows it, and is hard."""
+
+    labels: tuple[str, ...]
+    images: tuple[str, ...]
+    present: NDArray[np.bool_]
+    hard: NDArray[np.bool_]
+
+
+def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """`COLA_singleobjects_benchmark_GQA.json` and its like: [labels, rows], or an object of `labels`, `data`.
+
+    A row is [image_file, objects_attributes_annotation, label, hard_list], the last two with a 0 or 1 for
+    each class; the annotation is not looked at and may be missing (PACO). A query "t2i/LABEL" looks through
+    the images that are hard for the class; such an image is called "LABEL/FILE", and is one photograph
+    wherever it comes again. Classes without a hard image that shows them have no average precision, and are
+    left out; `source` says how many. Raises `DataError` naming the row that does not fit.
+    """
+    path = released_file(
+        card, data, (f"COLA_singleobjects_benchmark_{card.name.rpartition('-')[2].upper()}.json",)
+    )
+    classes = _read(path)
+    hard, right = classes.hard, classes.hard & classes.present
+    tested = np.flatnonzero(right.any(axis=0))
+    if not len(tested):
+        raise DataError("no class has a hard image that shows it", where=path)
+    of_class, row = np.nonzero(hard[:, tested].T)
+    photos = Photos(image_folder(data, images)).sources([classes.images[at] for at in np.unique(row)])
+    names: list[str] = []
+    times: Counter[str] = Counter()
+    for c, at in zip(of_class, row, strict=True):
+        name = f"{classes.labels[tested[c]]}/{classes.images[at]}"
+        times[name] += 1
+        # One that comes again has a number behind it.
+        names.append(name if times[name] == 1 else f"{name} ({times[name]})")
+    items = tuple(
+        Image(name, photos[classes.images[at]], photo=classes.images[at])
+        for name, at in zip(names, row, strict=True)
+    )
+    captions = tuple(Caption(classes.labels[at], classes.labels[at]) for at in tested)
+    is_right = right[row, tested[of_class]]
+    queries = np.arange(len(tested), dtype=np.int64)
+    where = f"{path}, {len(classes.labels) - len(tested):,} of {len(classes.labels):,} classes left out"
+    return Benchmark(
+        card=card if card.size is not None else card.model_copy(update={"size": len(tested)}),
+        images=items,
+        captions=captions,
+        questions=Gallery(
+            tuple(f"t2i/{caption.id}" for caption in captions),
+            i2t=Search(np.empty(0, dtype=np.int64), Positives.of([])),
+            t2i=search(
+                queries,
+                (of_class[is_right], np.flatnonzero(is_right)),
+                names=[caption.id for caption in captions],
+                where=path,
+            ),
+            owners=np.full(len(captions), -1, dtype=np.int64),
+            n_images=len(items),
+            image_parts=of_class.astype(np.int64),
+            caption_parts=queries,
+        ),
+        source=where if len(tested) < len(classes.labels) else str(path),
+        path=data,
+    )
+
+
+def _read(path: Path) -> _Classes:
+    whole = read_json(path)
+    if isinstance(whole, Mapping):
+        whole = [whole.get("labels"), whole.get("data")]
+    if not isinstance(whole, list) or len(whole) != 2:
+        raise DataError(
+            "not classes and images",
+            where=path,
+            given=shown(whole),
+            allowed="[labels, data], or both by name",
+        )
+    labels = [str(label).strip() for label in list_of(whole[0], where=f"{path}, labels")]
+    if len(set(labels)) < len(labels) or "" in labels:
+        raise DataError("classes are not distinct words", where=f"{path}, labels")
+    images, marks = [], []
+    for number, row in enumerate(list_of(whole[1], where=f"{path}, data"), start=1):
+        place = f"{path}, data, row {number}"
+        if not isinstance(row, list) or len(row) not in (3, 4) or not isinstance(row[0], str) or not row[0]:
+            raise DataError(
+                "not a row of this layout", where=place, given=shown(row), allowed=f"[{', '.join(_COLUMNS)}]"
+            )
+        for name, column in zip(_COLUMNS[2:], row[-2:], strict=True):
+            if (
+                not isinstance(column, list)
+                or len(column) != len(labels)
+                or any(cell not in (0, 1) for cell in column)
+            ):
+                raise DataError(
+                    f"{name} is no 0 or 1 for each class",
+                    where=place,
+                    given=shown(column),
+                    allowed=f"{len(labels):,} of 0 and 1",
+                )
+        images.append(row[0])
+        marks.append(row[-2:])
+    table = np.array(marks, dtype=bool)
+    return _Classes(tuple(labels), tuple(images), table[:, 0], table[:, 1])

@@ -1,0 +1,271 @@
+"""CrissCrossed Captions: image-caption pairs of COCO that people rated from 0 to 5; 3 and more is right.
+
+The test half is read from the two files of positives by id or from sits_test.csv (columns caption, image,
+agg_score, sampling_method), which must agree where both are there. A table of another half (sits_val.csv)
+makes a gallery of its own, of the captions and images it names.
+
+CrissCrossed Captions as ratings (SITS): how well a caption of COCO fits an image, from 0 to 5.
+
+sits_val.csv or sits_test.csv: caption, image, agg_score (the mean of the ratings), sampling_method. The texts
+are COCO's: captions_val2014.json in the folder, or the captions files of 2017, or dataset_coco.json.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Ids, Rated, Search
+from counterfoil.benchmarks.forms.base import first_use
+from counterfoil.benchmarks.readers.coco import CocoTest, captions_of, read_test, same_pairs
+from counterfoil.benchmarks.readers.coco_files import (
+    COCO_PARTS,
+    called_by_id,
+    coco_names,
+    find,
+    photographs,
+    place,
+    read_captions,
+    said,
+)
+from counterfoil.benchmarks.readers.human_ratings import finished, unique_ids
+from counterfoil.benchmarks.readers.questions import IdPositions, gallery, search
+from counterfoil.benchmarks.readers.released_captions import SPLITS, read_split
+from counterfoil.benchmarks.readers.rows import not_on_hub
+from counterfoil.benchmarks.references import collapsed
+from counterfoil.benchmarks.tables import DataTable, floats, labels, read_table, shown, texts
+from counterfoil.errors import DataError, MissingExtraError
+
+TABLE = "sits_test.csv"
+
+#: Pairs rated at least so high are right ([CxC] section 4.2; ECCV Caption section 5.1).
+RIGHT = 3.0
+
+_HIGHEST = 5.0
+_ORIGINAL = "c2i_original"
+_FILES = ("cxc_image_to_caption.json", "cxc_caption_to_image.json")
+
+
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """CxC over COCO's test half, or over the items of one table.
+
+    All images and captions are queries; the 28 captions for which nothing is rated 3 or more have no right
+    answer. `data` is as for COCO 5K; or sits_val.csv, or a folder with nothing else. Raises `DataError` where
+    the directions, or files and table, do not agree, and naming the row that is broken.
+    """
+    lone = _lone(data)
+    if lone is not None:
+        return _of_table(card, lone, data, images)
+    test = read_test(data)
+    i2t, t2i, source = _positives(test, data)
+    return test.benchmark(card, (i2t, t2i), data=data, images=images, positives=source)
+
+
+def _lone(data: Path | None) -> Path | None:
+    """The table that is all there is to read, unless it is the test half's."""
+    if data is None or data.name == TABLE:
+        return None
+    if data.is_file():
+        return data if data.suffix.lower() == ".csv" else None
+    tables = sorted(data.glob("sits_*.csv"))
+    others = [TABLE, *_FILES, "coco_test_ids.npy", "dataset_coco.json"]
+    if any(place(data, name) for name in others) or captions_of(data):
+        return None
+    if len(tables) > 1:
+        raise DataError(
+            "several tables", where=data, given=", ".join(t.name for t in tables), hint="name one with --data"
+        )
+    return tables[0] if tables else None
+
+
+def _positives(test: CocoTest, data: Path | None) -> tuple[Search, Search, str]:
+    """Both searches and where they were read from."""
+    table = place(data, TABLE)
+    try:
+        files = [find(data, name) for name in _FILES]
+    except MissingExtraError:
+        if table is None:
+            raise
+        files = []
+    results = []
+    if files:
+        i2t, t2i = test.searches(files[0], files[1], every=True)
+        if not same_pairs(i2t, t2i):
+            raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
+        results.append((i2t, t2i, f"{said(files[0])}, {files[1].name}"))
+    if table is not None:
+        captions, images, scores, _ = ratings(read_table(table))
+        right = scores >= RIGHT
+        results.append(
+            (
+                *_searches(
+                    IdPositions(test.captions, "caption", test.source).of(captions),
+                    IdPositions(test.images, "image", test.source).of(images),
+                    right,
+                    test.captions,
+                    test.images,
+                    table,
+                ),
+                str(table),
+            )
+        )
+    if len(results) == 2 and not same_pairs(results[0][0], results[1][1]):
+        raise DataError(
+            f"the pairs rated {RIGHT:g} or more are not those of {files[0].name}",
+            where=table,
+            hint="take the one you do not trust out of the folder",
+        )
+    i2t, t2i, _ = results[0]
+    return i2t, t2i, ", ".join(source for _, _, source in results)
+
+
+def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) -> Benchmark:
+    """The gallery of what one table names, in its order of pairs as they were written."""
+    table = read_table(path)
+    captions, pictures, scores, original = ratings(table)
+    caption_ids, image_ids = (
+        first_use(np.concatenate([ids[original], ids[~original]])) for ids in (captions, pictures)
+    )
+    caption, image = (
+        IdPositions(caption_ids, "caption", path).of(captions),
+        IdPositions(image_ids, "image", path).of(pictures),
+    )
+    owners = np.full(len(caption_ids), -1, dtype=np.int64)
+    owners[caption[original]] = image[original]
+    _, counts = np.unique(caption[original], return_counts=True)
+    if (counts > 1).any():
+        raise DataError(f"a caption has two rows '{_ORIGINAL}'", where=path)
+    i2t, t2i = _searches(caption, image, scores >= RIGHT, caption_ids, image_ids, path)
+    sources = photographs(coco_names(image_ids), COCO_PARTS, data, images)
+    return gallery(
+        card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}}),
+        *called_by_id(image_ids, sources, caption_ids, (None,) * len(caption_ids)),
+        owners,
+        (i2t, t2i),
+        source=str(path),
+        path=data,
+    )
+
+
+def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np.bool_]]:
+    """Caption id, image id and score of every row, and whether the caption was written for the image.
+
+    Raises `DataError` naming the row whose score is no number from 0 to 5, or whose ids are not COCO's.
+    """
+    scores = floats(table, "agg_score")
+    if ((scores < 0) | (scores > _HIGHEST)).any():
+        row = int(np.argmax((scores < 0) | (scores > _HIGHEST)))
+        raise DataError(
+            "rating out of range", where=table.where(row, "agg_score"), given=scores[row], allowed="0 to 5"
+        )
+    original = np.array([name == _ORIGINAL for name in texts(table, "sampling_method")], dtype=bool)
+    return _ids(table, "caption", ":"), _ids(table, "image", "_"), scores, original
+
+
+def _ids(table: DataTable, column: str, mark: str) -> Ids:
+    """ "COCO_val2014:sentid:732091" and "COCO_val2014_000000365325.jpg" as numbers."""
+    ids = np.empty(len(table), dtype=np.int64)
+    for row, cell in enumerate(texts(table, column)):
+        number = cell.rpartition(mark)[2].removesuffix(".jpg")
+        if not number.isdecimal() or len(number) > 18:
+            raise DataError("no id of COCO", where=table.where(row, column), given=shown(cell))
+        ids[row] = int(number)
+    return ids
+
+
+def _searches(
+    caption: Ids, image: Ids, right: NDArray[np.bool_], caption_ids: Ids, image_ids: Ids, where: Path
+) -> tuple[Search, Search]:
+    """Both searches from rated pairs as positions: all items are queries."""
+    outside = (caption < 0) | (image < 0)
+    if outside.any():
+        raise DataError(
+            f"{int(outside.sum()):,} of {len(outside):,} rated pairs are outside the gallery",
+            where=where,
+            hint=f"is this another half? a lone table is read by itself: --data {where}",
+        )
+    every_image, every_caption = (np.arange(len(ids), dtype=np.int64) for ids in (image_ids, caption_ids))
+    pairs = caption[right], image[right]
+    return (
+        search(every_image, pairs[::-1], names=[str(i) for i in image_ids.tolist()], where=where),
+        search(every_caption, pairs, names=[str(i) for i in caption_ids.tolist()], where=where),
+    )
+
+
+VALIDATION = "sits_val.csv"
+
+_KARPATHY = "dataset_coco.json"
+
+
+def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """Every rated pair of a table: sits_test.csv in the folder, else sits_val.csv, or the table named.
+
+    Questions are called "CAPTION-IMAGE" by their ids; grouping `sampling` tells a caption's own image
+    (c2i_original) from one that looks alike (c2i_intrasim). Without COCO's captions in the folder there are
+    no texts, and the pairs can be measured from given scores. Raises `DataError` naming the row that does not
+    fit, and for captions that COCO's file does not have.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    named = (path for name in (TABLE, VALIDATION) if (path := place(data, name)))
+    path = data if data.is_file() else next(named, None)
+    if path is None:
+        raise DataError("no ratings here", where=data, allowed=f"{TABLE} or {VALIDATION}")
+    table = read_table(path)
+    captions, pictures, scores, _ = ratings(table)
+    caption_ids, image_ids = (np.unique(ids) for ids in (captions, pictures))
+    candidates = np.searchsorted(caption_ids, captions).astype(np.int64)
+    shown = np.searchsorted(image_ids, pictures).astype(np.int64)
+    texts, source = _texts(data, caption_ids)
+    sources = photographs(coco_names(image_ids), COCO_PARTS, data, images)
+    items, caption_items = called_by_id(image_ids, sources, caption_ids, texts)
+    questions = Rated(
+        unique_ids([f"{c}-{i}" for c, i in zip(captions.tolist(), pictures.tolist(), strict=True)]),
+        groupings={"sampling": labels(table, "sampling_method")},
+        captions=candidates,
+        images=shown,
+        ratings=scores[:, None],
+    )
+    if path.name != TABLE:
+        # The card counts the test half.
+        card = card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}})
+    note = source or "without texts: COCO's captions are not in the folder"
+    joined = f"{path}, {note}" if source else f"{path} ({note})"
+    return finished(card, caption_items, items, questions, source=joined, path=data)
+
+
+def _texts(data: Path, captions: Ids) -> tuple[list[str | None], str]:
+    """The text of every caption and where it is from; all None where no file has them."""
+    folder = data if data.is_dir() else data.parent
+    files = captions_of(folder)
+    karpathy = place(folder, _KARPATHY)
+    if files:
+        written = read_captions(files)
+        at = IdPositions(written.captions, "caption", written.source).of(captions)
+        known = {
+            name: written.texts[where]
+            for name, where in zip(captions.tolist(), at.tolist(), strict=True)
+            if where >= 0
+        }
+        source = written.source
+    elif karpathy is not None:
+        entries = read_split(
+            karpathy,
+            lambda image: [
+                (int(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]
+            ],
+            SPLITS,
+        )
+        known, source = dict(pair for own in entries for pair in own), str(karpathy)
+    else:
+        return [None] * len(captions), ""
+    lacking = [name for name in captions.tolist() if not collapsed(known.get(name, ""))]
+    if lacking:
+        raise DataError(
+            f"{len(lacking):,} of the {len(captions):,} rated captions are not in this file",
+            where=source,
+            given=f"no caption {lacking[0]}",
+            hint="they are in captions_val2014.json",
+        )
+    return [collapsed(known[name]) for name in captions.tolist()], source

@@ -1,0 +1,536 @@
+"""Users' own tables: pairs of captions, galleries, ratings, and votes between two captions of an image.
+
+Pairs: columns image, caption, negative_caption[, negative_image, type, subtype, split, id]. Ratings: columns
+image, caption, rating (or rating_1, rating_2, ...: one per rater), and references where there are some.
+Galleries: columns image, caption[, image_id, caption_id, relevance, written_for], a row per judged pair.
+Votes: columns image, caption_a, caption_b, and votes_a and votes_b, or preferred (a or b). Columns may be in
+capitals, and called as other benchmarks call them (`ALIASES`).
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Ids, Preference
+from counterfoil.benchmarks.readers.human_ratings import (
+    CaptionTable,
+    RatingRows,
+    Skipped,
+    clean_caption,
+    finished,
+    placed,
+    rated,
+    rating,
+)
+from counterfoil.benchmarks.readers.questions import choices, gallery, quads, search
+from counterfoil.benchmarks.readers.rows import cell_source, looked_for, not_on_hub, open_rows
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.references import References
+from counterfoil.benchmarks.tables import DataTable, floats, labels, names, shown, texts
+from counterfoil.errors import DataError
+
+#: What a column may be called, by its name here.
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "image": ("image", "filename", "file_name", "image_file", "image_path", "image_name", "filepath", "img"),
+    "negative_image": ("negative_image", "negative_filename", "image_negative", "neg_image", "foil_image"),
+    "caption": ("caption", "true_caption", "positive_caption", "text", "sentence"),
+    "negative_caption": ("negative_caption", "false_caption", "foil", "caption_negative", "neg_caption"),
+}
+
+
+def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
+    """The table with the columns in `wanted` under these names, whatever their case and their alias.
+
+    Columns of other names stay; all names are in lower case. Raises `DataError` where two columns are one
+    but for their case.
+
+    >>> list(named(DataTable({"Filename": ["a.jpg"], "Caption": ["a cat"]}, "mine.csv"), ["image"]).columns)
+    ['image', 'caption']
+    """
+    lower: dict[str, str] = {}
+    for name in table.columns:
+        plain = name.strip().lower().replace(" ", "_")
+        if plain in lower:
+            raise DataError(
+                "two columns differ in capitals alone", where=table.source, given=f"{lower[plain]}, {name}"
+            )
+        lower[plain] = name
+    renamed = {name: plain for plain, name in lower.items()}
+    for name in wanted:
+        alias_there = next((alias for alias in ALIASES.get(name, (name,)) if alias in lower), None)
+        if alias_there is not None and name not in lower:
+            renamed[lower[alias_there]] = name
+    columns = {renamed[name]: cells for name, cells in table.columns.items()}
+    return DataTable(columns, table.source, table.kind, table.parts)
+
+
+#: The benchmarks that are tables of one's own, which may be in memory too.
+OWN_TABLES = ("pairs", "gallery", "statements", "ratings", "preferences")
+
+
+def required(table: DataTable, *columns: str) -> None:
+    """Raise `DataError` for the first of the columns that `table` lacks, with all names it may have."""
+    for name in columns:
+        if name not in table:
+            near = get_close_matches(name, list(table.columns), n=1, cutoff=0.6)
+            raise DataError(
+                f"no column '{name}'",
+                where=table.source,
+                given=", ".join(table.columns),
+                allowed=ALIASES.get(name, (name,)),
+                hint=f"is '{near[0]}' meant? call it '{name}'" if near else None,
+            )
+
+
+#: Columns by which a table is told to be of a kind, each under any of the names; first the likeliest kind.
+_TOLD_BY: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "pairs": (ALIASES["negative_caption"],),
+    "preferences": (("caption_a",), ("caption_b",)),
+    "ratings": (("rating", "rating_1", "rating1"), ALIASES["caption"]),
+    "statements": (("label", "truth", "is_true"), ("statement", "caption", "text", "sentence", "claim")),
+    "gallery": (ALIASES["image"], ALIASES["caption"]),
+}
+
+
+def kind_of(columns: Iterable[str]) -> str | None:
+    """The name under which a table of one's own with these columns is a benchmark; None for other tables.
+
+    >>> kind_of(["image", "caption", "Negative Caption"]), kind_of(["image", "caption"]), kind_of(["score"])
+    ('pairs', 'gallery', None)
+    """
+    plain = {name.strip().lower().replace(" ", "_") for name in columns}
+    return next(
+        (
+            kind
+            for kind, columns_of_kind in _TOLD_BY.items()
+            if all(plain & {*names} for names in columns_of_kind)
+        ),
+        None,
+    )
+
+
+_IMAGES = ("image", "negative_image")
+
+
+def own_table(
+    card: Card,
+    data: Path | DataTable | None,
+    images: Path | None,
+    wanted: Sequence[str],
+    *,
+    subsets: bool = False,
+) -> tuple[DataTable, Path | None, Path | None]:
+    """The table in `data` with the columns in `wanted` under these names, the folder of its images, its path.
+
+    `data` is a file or folder as `open_rows` reads it, or a table in memory, whose images are relative to
+    `images` (else to the working folder) and which has no path. Raises `DataError` where there is none.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    if isinstance(data, DataTable):
+        return named(data, wanted), images, None
+    cells = [alias for name in wanted if name in _IMAGES for alias in ALIASES[name]]
+    table = named(open_rows(data, cells, subsets=subsets), wanted)
+    return table, images or (data if data.is_dir() else data.parent), data
+
+
+def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
+    """Quads where there is a column `negative_image`, else choices of two captions.
+
+    `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one, or with one per subset;
+    image cells are paths relative to `images` (else to the file's folder), or bytes in Parquet. Columns may
+    be in capitals, and called as other benchmarks call them (`filename` for `image`: see `own`). Without
+    images scorers that see none, and given scores, are measured all the same. Question ids are the column
+    `id` (behind the subset's name, where there are files of subsets, and behind the split where splits share
+    ids), else row numbers from 0. Groupings: `type`, `split`, and `subset`, a column or file of that name, or
+    "type_subtype".
+    Raises `DataError` naming file, row and column of what does not fit.
+    """
+    wanted = (*_IMAGES, "caption", "negative_caption")
+    table, folder, path = own_table(card, data, images, wanted, subsets=True)
+    required(table, "caption", "negative_caption")
+    ids = _ids(table)
+    sides = [
+        [
+            Image(
+                cell if isinstance(cell, str) else f"{ids[row]}_i{side}",
+                cell_source(table, column, row, folder),
+                photo="" if isinstance(cell, str) else None,
+                sought=looked_for(folder, cell),
+            )
+            for row, cell in enumerate(table[column])
+        ]
+        for side, column in enumerate(_IMAGES)
+        if column in table
+    ]
+    if _IMAGES[0] not in table:
+        if sides:
+            required(table, _IMAGES[0])
+        sides = [[Image(f"{name}_i0", sought=f"{table.source} has no column 'image'") for name in ids]]
+    form, measures = ("quad", ("group", "i2t", "t2i")) if len(sides) == 2 else ("choice", ("accuracy",))
+    own = {"title": title_of(path), "form": form, "size": len(table), "measures": measures}
+    card = card.model_copy(update=own)
+    captions = texts(table, "caption"), texts(table, "negative_caption")
+    if len(sides) == 2:
+        return quads(
+            card, ids, captions, (sides[0], sides[1]), _pair_groupings(table), source=table.source, path=path
+        )
+    return choices(card, ids, captions, sides[0], _pair_groupings(table), source=table.source, path=path)
+
+
+def _ids(table: DataTable) -> tuple[str, ...]:
+    if "id" not in table:
+        return tuple(str(row) for row in range(len(table)))
+    called = labels(table, "id")
+    within = "subset" if table.kind == "folder" else "split"
+    if table.kind != "folder" and (within not in table or len(set(called)) == len(called)):
+        return names(table, "id")
+    inside = [f"{part}/{name}" if name else "" for part, name in zip(table[within], called, strict=True)]
+    return names(DataTable({**table.columns, "id": inside}, table.source, table.kind, table.parts), "id")
+
+
+def _pair_groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
+    groupings = {}
+    if "type" in table:
+        groupings["type"] = labels(table, "type")
+        if "subtype" in table:
+            pairs = zip(groupings["type"], labels(table, "subtype"), strict=True)
+            groupings["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
+    if "subset" in table:
+        groupings["subset"] = labels(table, "subset")
+    if "split" in table:
+        groupings["split"] = labels(table, "split")
+    return groupings
+
+
+_RATING = re.compile(r"(rating|score_?human|rater)(_?\d+)?")
+_REFERENCE = re.compile(r"references?(_?\d+)?")
+
+
+def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
+    """Captions with ratings, a row each; several columns of ratings are several raters, each rating a point.
+
+    A cell of `references` is a text or (in JSON and Parquet) a list of them; further references may stand in
+    reference_1, reference_2 and so on. Rows without any rating are left out, and rows without a reference
+    where others have some. Images are called by the path in the cell, relative to `images` (else to the
+    table's folder). Ids are the column `id`, else row numbers from 0; `type` is a grouping. Raises
+    `DataError` naming file, row and column of what does not fit.
+    """
+    table, folder, path = own_table(card, data, images, ("image", "caption"))
+    raters = [name for name in table.columns if _RATING.fullmatch(name)]
+    if not raters:
+        raise DataError(
+            "no column of ratings",
+            where=table.source,
+            given=", ".join(table.columns),
+            allowed="rating, rating_1, ...",
+        )
+    required(table, "image", "caption")
+    ids, (files, pictures) = _ids(table), _pictures(table, folder)
+    captions = CaptionTable()
+    candidates = np.array(
+        [
+            captions.add(clean_caption(cell, table.where(row, "caption")), f"c{row}")
+            for row, cell in enumerate(table["caption"])
+        ],
+        dtype=np.int64,
+    )
+    given = np.full((len(table), len(raters)), np.nan)
+    for at, name in enumerate(raters):
+        for row, cell in enumerate(table[name]):
+            if cell is not None and not (isinstance(cell, str) and not cell.strip()):
+                given[row, at] = rating(cell, table.where(row, name), missing=True)
+    return rated(
+        card.model_copy(update={"title": title_of(path)}),
+        RatingRows(
+            ids,
+            candidates,
+            pictures,
+            given,
+            references=_references(table, captions),
+            groupings=_groupings(table),
+        ),
+        captions.items,
+        files,
+        left=Skipped(),
+        source=table.source,
+        path=path,
+    )
+
+
+def read_preferences(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
+    """Pairs of captions of one image with how many people preferred each; rows without any vote are refused.
+
+    Where both have as many votes the label is drawn, with seed 0. References and images as in `read_ratings`.
+    Raises `DataError` naming file, row and column of what does not fit.
+    """
+    table, folder, path = own_table(card, data, images, ("image", "caption"))
+    required(table, "image", "caption_a", "caption_b")
+    ids, (files, pictures) = _ids(table), _pictures(table, folder)
+    captions = CaptionTable()
+    sides = [
+        [
+            captions.add(clean_caption(cell, table.where(row, column)), f"{column}{row}")
+            for row, cell in enumerate(table[column])
+        ]
+        for column in ("caption_a", "caption_b")
+    ]
+    votes = _votes(table)
+    ahead = np.sign(votes[:, 1] - votes[:, 0])
+    drawn = np.random.default_rng(0).integers(0, 2, len(votes))
+    questions = Preference.between(
+        ids,
+        np.array(sides, dtype=np.int64).T,
+        pictures,
+        votes,
+        np.where(ahead == 0, drawn, ahead > 0).astype(np.int64),
+        groupings=_groupings(table),
+        references=_references(table, captions),
+    )
+    card = card.model_copy(update={"title": title_of(path)})
+    return finished(card, captions.items, files, questions, source=table.source, path=path)
+
+
+def title_of(path: Path | None) -> str:
+    """What tables call the benchmark: its file; "" where it was in memory, for its name."""
+    return "" if path is None else path.stem
+
+
+def _pictures(table: DataTable, folder: Path | None) -> tuple[list[Image], Ids]:
+    """Distinct images, and the position of each row's."""
+    keys = [
+        cell if isinstance(cell, str) else f"image of row {row + 1}"
+        for row, cell in enumerate(table["image"])
+    ]
+    if "image_id" in table:
+        keys = list(texts(table, "image_id"))
+    distinct, positions = placed(keys)
+    first = {key: row for row, key in reversed(list(enumerate(keys)))}
+    cells = {key: table["image"][row] for key, row in first.items()}
+    files = [
+        Image(key, cell_source(table, "image", first[key], folder), sought=looked_for(folder, cells[key]))
+        for key in distinct
+    ]
+    return files, positions
+
+
+def _votes(table: DataTable) -> np.ndarray:
+    if "votes_a" in table and "votes_b" in table:
+        votes = np.stack([floats(table, name) for name in ("votes_a", "votes_b")], axis=1)
+        bad = np.flatnonzero((votes < 0).any(axis=1) | (votes.sum(axis=1) == 0))
+        if len(bad):
+            raise DataError(
+                "not votes",
+                where=table.where(int(bad[0])),
+                given=votes[bad[0]].tolist(),
+                allowed="0 or more, one at least",
+            )
+        return votes
+    if "preferred" not in table:
+        raise DataError(
+            "no votes",
+            where=table.source,
+            given=", ".join(table.columns),
+            allowed="votes_a and votes_b, or preferred",
+        )
+    chosen = [side.lower() for side in labels(table, "preferred")]
+    for row, side in enumerate(chosen):
+        if side not in ("a", "b"):
+            raise DataError(
+                "not a choice", where=table.where(row, "preferred"), given=shown(side), allowed="a or b"
+            )
+    return np.array([[side == "a", side == "b"] for side in chosen], dtype=np.float64)
+
+
+def _references(table: DataTable, captions: CaptionTable) -> References | None:
+    columns = [name for name in table.columns if _REFERENCE.fullmatch(name)]
+    if not columns:
+        return None
+    rows: list[list[int]] = []
+    for row in range(len(table)):
+        own: list[int] = []
+        for name in columns:
+            cell = table[name][row]
+            listed: Sequence[object] = cell if isinstance(cell, list | tuple) else [cell]
+            own += [
+                captions.add(
+                    clean_caption(text, table.where(row, name), "reference"), f"r{row}_{len(own) + at}"
+                )
+                for at, text in enumerate(listed)
+                if text is not None and str(text).strip()
+            ]
+        rows.append(own)
+    return References.of(rows)
+
+
+def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
+    return {name: labels(table, name) for name in ("type", "source") if name in table}
+
+
+def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
+    """One row per right pair; the gallery is every image and every caption that a row names.
+
+    `relevance` in (0, 1] is the gain of a pair, 1 where there is no such column; a pair of relevance 0 is
+    wrong, and adds its items to the gallery. Images are called by `image_id`, else by the path in `image`;
+    captions by `caption_id`, else equal texts are one caption, called by its number in order ("c0").
+    `written_for` names the image a caption was written for, empty where unknown; without the column, a
+    caption with one right image is taken to be that image's. `data` is a table, or a folder with one; image
+    cells are paths relative to `images` (else to the table's folder), or bytes in Parquet. Every item is a
+    query in its direction. Raises `DataError` naming file, row and column of what does not fit.
+    """
+    table, folder, path = own_table(card, data, images, ("image", "caption"))
+    pictures, image = _gallery_images(table, folder)
+    captions, caption = _gallery_captions(table)
+    gains = _gallery_gains(table)
+    _check_pairs_once(table, image, caption, len(captions))
+    right = gains > 0
+    if not right.any():
+        raise DataError("no row says what is right", where=table.source, given="relevance 0 throughout")
+    pairs = image[right], caption[right]
+    owners = _gallery_owners(table, pictures, len(captions), caption, pairs)
+    of_image, of_caption = (np.arange(len(items), dtype=np.int64) for items in (pictures, captions))
+    return gallery(
+        card.model_copy(update={"title": title_of(path)}),
+        pictures,
+        captions,
+        owners,
+        (
+            search(of_image, pairs, gains[right], names=[i.id for i in pictures], where=table.source),
+            search(of_caption, pairs[::-1], gains[right], names=[c.id for c in captions], where=table.source),
+        ),
+        source=table.source,
+        path=path,
+    )
+
+
+@dataclass
+class _Named:
+    """Distinct keys in order of first appearance, and the first row of each."""
+
+    number: dict[str, int] = field(default_factory=dict)
+    rows: list[int] = field(default_factory=list)
+
+    def add(self, key: str, row: int) -> int:
+        if key not in self.number:
+            self.number[key] = len(self.rows)
+            self.rows.append(row)
+        return self.number[key]
+
+
+def _gallery_images(table: DataTable, folder: Path | None) -> tuple[list[Image], Ids]:
+    """Distinct images and the position of each row's."""
+    cells = table["image"]
+    given = _gallery_keys(table, "image_id")
+    named = _Named()
+    positions = np.empty(len(table), dtype=np.int64)
+    for row, cell in enumerate(cells):
+        key = given[row] if given is not None else cell
+        if not isinstance(key, str) or not key:
+            raise DataError(
+                "an image without a name",
+                where=table.where(row, "image"),
+                given=shown(cell),
+                allowed="a path, or bytes with a column 'image_id'",
+            )
+        positions[row] = named.add(key, row)
+        first = cells[named.rows[positions[row]]]
+        if isinstance(cell, str) and isinstance(first, str) and cell != first:
+            raise DataError(
+                "two images of one id", where=table.where(row, "image"), given=shown(cell), allowed=first
+            )
+    return [
+        Image(key, cell_source(table, "image", row, folder), sought=looked_for(folder, cells[row]))
+        for key, row in zip(named.number, named.rows, strict=True)
+    ], positions
+
+
+def _gallery_captions(table: DataTable) -> tuple[list[Caption], Ids]:
+    """Distinct captions and the position of each row's."""
+    written = texts(table, "caption")
+    given = _gallery_keys(table, "caption_id")
+    named = _Named()
+    positions = np.empty(len(table), dtype=np.int64)
+    for row, text in enumerate(written):
+        positions[row] = named.add(text if given is None else given[row], row)
+        first = written[named.rows[positions[row]]]
+        if text != first:
+            raise DataError(
+                "two captions of one id", where=table.where(row, "caption"), given=shown(text), allowed=first
+            )
+    ids = list(named.number) if given is not None else [f"c{i}" for i in range(len(named.rows))]
+    return [Caption(key, written[row]) for key, row in zip(ids, named.rows, strict=True)], positions
+
+
+def _gallery_keys(table: DataTable, column: str) -> tuple[str, ...] | None:
+    """A column of ids of which none is empty, if there is one."""
+    if column not in table:
+        return None
+    keys = labels(table, column)
+    if "" in keys:
+        raise DataError("empty id", where=table.where(keys.index(""), column))
+    return keys
+
+
+def _gallery_gains(table: DataTable) -> NDArray[np.float64]:
+    if "relevance" not in table:
+        return np.ones(len(table))
+    gains = floats(table, "relevance")
+    outside = (gains < 0) | (gains > 1)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise DataError(
+            "relevance out of range",
+            where=table.where(row, "relevance"),
+            given=gains[row],
+            allowed="0 (wrong) to 1 (right)",
+        )
+    return gains
+
+
+def _check_pairs_once(table: DataTable, image: Ids, caption: Ids, n_captions: int) -> None:
+    pair = image * n_captions + caption
+    _, first = np.unique(pair, return_index=True)
+    again = np.setdiff1d(np.arange(len(pair)), first)
+    if len(again):
+        row = int(again[0])
+        before = int(np.argmax(pair == pair[row]))
+        raise DataError(
+            "a pair occurs twice", where=table.where(row), given=f"the pair of {table.where(before)}"
+        )
+
+
+def _gallery_owners(
+    table: DataTable, pictures: Sequence[Image], n_captions: int, caption: Ids, pairs: tuple[Ids, Ids]
+) -> Ids:
+    owners = np.full(n_captions, -1, dtype=np.int64)
+    if "written_for" not in table:
+        image, right = pairs
+        single = np.bincount(right, minlength=n_captions)[right] == 1
+        owners[right[single]] = image[single]
+        return owners
+    number = {picture.id: i for i, picture in enumerate(pictures)}
+    for row, name in enumerate(labels(table, "written_for")):
+        if not name:
+            continue
+        at = number.get(name)
+        if at is None:
+            raise DataError(
+                "written for an image that is not in the table",
+                where=table.where(row, "written_for"),
+                given=name,
+            )
+        if owners[caption[row]] not in (-1, at):
+            raise DataError(
+                "a caption is written for one image",
+                where=table.where(row, "written_for"),
+                given=name,
+                allowed=pictures[owners[caption[row]]].id,
+            )
+        owners[caption[row]] = at
+    return owners

@@ -1,0 +1,367 @@
+"""Rows to questions, right answers by id for the two searches of a gallery, and counts against the card.
+
+Ids become positions once, in bulk: a benchmark of 25,000 captions is a few arrays.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Choice, Gallery, Ids, Paraphrase, Quad, Search
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import DataError
+from counterfoil.metrics.class_rules import Plausible
+from counterfoil.metrics.ranks import Positives
+
+
+def quads(
+    card: Card,
+    ids: Sequence[str],
+    captions: tuple[Sequence[str | None], Sequence[str | None]],
+    images: tuple[Sequence[Image], Sequence[Image]],
+    groupings: Mapping[str, tuple[str, ...]],
+    *,
+    source: str,
+    path: Path | None = None,
+    part: bool = False,
+) -> Benchmark:
+    """Two captions and two images per question; caption j of question "17" is called "17_c{j}".
+
+    Images of one id are one item. As all builders here it checks the card's counts (`check_counts`).
+    """
+    texts = [text for pair in zip(*captions, strict=True) for text in pair]
+    names = [f"{name}_c{j}" for name in ids for j in (0, 1)]
+    items, positions = _listed([image for pair in zip(*images, strict=True) for image in pair])
+    benchmark = Benchmark(
+        card=card,
+        images=items,
+        captions=tuple(Caption(name, text) for name, text in zip(names, texts, strict=True)),
+        questions=Quad(
+            tuple(ids),
+            groupings=groupings,
+            captions=np.arange(len(texts), dtype=np.int64).reshape(-1, 2),
+            images=positions.reshape(-1, 2),
+        ),
+        source=source,
+        path=path,
+    )
+    return check_counts(benchmark, part=part)
+
+
+def choices(
+    card: Card,
+    ids: Sequence[str],
+    candidates: Sequence[Sequence[str | None]],
+    images: Sequence[Image],
+    groupings: Mapping[str, tuple[str, ...]],
+    *,
+    correct: int = 1,
+    source: str,
+    path: Path | None = None,
+    part: bool = False,
+) -> Benchmark:
+    """One image and k captions per question, the first `correct` of them right.
+
+    `candidates` holds a column of n texts per candidate, None where a question has fewer; caption j of
+    question "17" is called "17_c{j}". Images of one id are one item.
+    """
+    rows = list(zip(*candidates, strict=True))
+    items, positions = _listed(images)
+    there = _there(candidates)
+    benchmark = Benchmark(
+        card=card,
+        images=items,
+        captions=tuple(
+            Caption(f"{name}_c{j}", text)
+            for name, row in zip(ids, rows, strict=True)
+            for j, text in enumerate(row)
+            if text is not None
+        ),
+        questions=Choice(
+            tuple(ids),
+            groupings=groupings,
+            query=positions,
+            candidates=_placed(there, np.arange(int(there.sum()), dtype=np.int64)),
+            correct=correct,
+        ),
+        source=source,
+        path=path,
+    )
+    return check_counts(benchmark, part=part)
+
+
+def paraphrases(
+    card: Card,
+    ids: Sequence[str],
+    captions: Sequence[Sequence[str]],
+    images: Sequence[Image],
+    groupings: Mapping[str, tuple[str, ...]],
+    *,
+    source: str,
+    path: Path | None = None,
+    part: bool = False,
+) -> Benchmark:
+    """Three captions per question, the first two of one meaning, and the image that they were written of.
+
+    `captions` holds three columns of n texts; caption j of question "17" is called "17_c{j}". Images of one
+    id are one item.
+    """
+    benchmark = choices(card, ids, captions, images, groupings, source=source, path=path, part=part)
+    choice = benchmark.choices
+    questions = Paraphrase(choice.ids, groupings=groupings, captions=choice.candidates, images=choice.query)
+    return replace(benchmark, questions=questions)
+
+
+def image_choices(
+    card: Card,
+    ids: Sequence[str],
+    captions: Sequence[str],
+    candidates: Sequence[Sequence[Image | None]],
+    groupings: Mapping[str, tuple[str, ...]],
+    *,
+    source: str,
+    path: Path | None = None,
+) -> Benchmark:
+    """One caption and k images per question, the first of them right.
+
+    `candidates` holds a column of n images per candidate, None where a question has fewer; the caption of
+    question "17" is called "17_c0". Images of one id are one item.
+    """
+    shown = [image for row in zip(*candidates, strict=True) for image in row if image is not None]
+    items, positions = _listed(shown)
+    benchmark = Benchmark(
+        card=card,
+        images=items,
+        captions=tuple(Caption(f"{name}_c0", text) for name, text in zip(ids, captions, strict=True)),
+        questions=Choice(
+            tuple(ids),
+            groupings=groupings,
+            query=np.arange(len(ids), dtype=np.int64),
+            candidates=_placed(_there(candidates), positions),
+            asks="caption",
+        ),
+        source=source,
+        path=path,
+    )
+    return check_counts(benchmark)
+
+
+def _there(candidates: Sequence[Sequence[object]]) -> NDArray[np.bool_]:
+    """(n, k) where a question has a candidate."""
+    return np.array([[candidate is not None for candidate in column] for column in candidates], dtype=bool).T
+
+
+def _placed(there: NDArray[np.bool_], positions: Ids) -> Ids:
+    """(n, k) the positions of all candidates in turn, -1 where there is none."""
+    positions_of = np.full(there.shape, -1, dtype=np.int64)
+    positions_of[there] = positions
+    return positions_of
+
+
+def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
+    """The benchmark itself, if it has as many questions as its card says, in all and in each group.
+
+    A group may have as many as another edition of the release has (`Card.also`). With `part`, some subsets
+    may be left out: those that are there are checked, not groups across them, nor the sum. Raises
+    `DataError` naming the group.
+    """
+    card, groups = benchmark.card, benchmark.questions.groups()
+    whole = set(benchmark.questions.groupings.get("subset", ())) if part else set(card.counts)
+    for name, expected in card.counts.items():
+        if name not in whole:
+            continue
+        count = int(groups[name].sum()) if name in groups else 0
+        allowed = [expected, *([card.also[name]] if name in card.also else [])]
+        if count not in allowed:
+            raise _miscounted(benchmark, f"in group '{name}'", count, allowed)
+    if card.size is not None and not part:
+        sizes = [card.size, *(card.size + n - card.counts[name] for name, n in card.also.items())]
+        if len(benchmark) not in sizes:
+            raise _miscounted(benchmark, "in all", len(benchmark), sorted(set(sizes)))
+    return benchmark
+
+
+def _miscounted(benchmark: Benchmark, place: str, count: int, allowed: Sequence[int]) -> DataError:
+    return DataError(
+        f"not the number of questions {benchmark.card.title} has {place}",
+        where=benchmark.source,
+        given=f"{count:,}",
+        allowed=" or ".join(f"{n:,}" for n in allowed),
+        hint="is the file cut off, or another release? your own selection is read with --no-counts",
+    )
+
+
+def _listed(images: Sequence[Image]) -> tuple[tuple[Image, ...], NDArray[np.int64]]:
+    """Distinct images in order of first appearance, and the position of each one given."""
+    number: dict[str, int] = {}
+    positions = np.asarray([number.setdefault(image.id, len(number)) for image in images], dtype=np.int64)
+    _, first = np.unique(positions, return_index=True)
+    return tuple(images[i] for i in first), positions
+
+
+@dataclass(frozen=True, eq=False)
+class IdPositions:
+    """Positions of whole-number ids; raises `DataError` where an id occurs twice.
+
+    >>> IdPositions(np.array([30, 10, 20]), "image", "ids.npy").of(np.array([10, 40, 30]))
+    array([ 1, -1,  0])
+    """
+
+    ids: Ids
+    kind: str
+    where: object
+
+    def __post_init__(self) -> None:
+        ordered = np.sort(self.ids)
+        double = ordered[1:][np.diff(ordered) == 0]
+        if len(double):
+            raise DataError(
+                f"{self.kind} id occurs twice", where=self.where, given=int(double[0]), hint="ids are unique"
+            )
+
+    def of(self, ids: Ids) -> Ids:
+        """The position of each id, -1 where there is none such."""
+        if not len(self.ids):
+            return np.full(len(ids), -1, dtype=np.int64)
+        order = np.argsort(self.ids, kind="stable")
+        near = np.minimum(np.searchsorted(self.ids, ids, sorter=order), len(order) - 1)
+        return np.where(self.ids[order[near]] == ids, order[near], -1).astype(np.int64)
+
+
+def search(
+    queries: Ids,
+    pairs: tuple[Ids, Ids],
+    gains: NDArray[np.float64] | None = None,
+    *,
+    names: Sequence[str],
+    where: object,
+) -> Search:
+    """The search of some items, as positions, from pairs of (row of `queries`, position of what is right).
+
+    Positions of right answers are -1 where the gallery does not hold them. Within a query they are sorted.
+    `names` calls the queries in messages. Raises `DataError` where nothing is right for any query, where a
+    query has right answers and the gallery holds none of them, and where a pair is listed twice.
+    """
+    query, item = pairs
+    if not len(item):
+        raise DataError("no query has a right answer", where=where)
+    order = np.lexsort((item, query))
+    query, item = query[order], item[order]
+    double = (np.diff(query) == 0) & (np.diff(item) == 0) & (item[1:] >= 0)
+    if double.any():
+        at = int(query[1:][double][0])
+        raise DataError("a right answer is listed twice", where=f"{where}, query '{names[at]}'")
+    counts = np.bincount(query, minlength=len(queries))
+    held = np.bincount(query[item >= 0], minlength=len(queries))
+    lost = np.flatnonzero((counts > 0) & (held == 0))
+    if len(lost):
+        raise DataError(
+            f"{len(lost):,} queries have right answers, none of which is in the gallery"
+            if len(lost) > 1
+            else "the gallery holds none of a query's right answers",
+            where=f"{where}, query '{names[lost[0]]}'",
+            hint="are these the positives of another gallery?",
+        )
+    worth = np.ones(len(item)) if gains is None else gains[order]
+    return Search(queries, Positives(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), item, worth))
+
+
+def own(owners: Ids, n_images: int) -> tuple[Search, Search]:
+    """Image to text and text to image where right is what was written for the image, and nothing else.
+
+    A caption of no image (-1) and an image without captions are queries without right answers.
+    """
+    captions = np.arange(len(owners), dtype=np.int64)
+    owned = owners >= 0
+    counts = np.bincount(owners[owned], minlength=n_images)
+    i2t = Positives(_bounds(counts), captions[owned][np.argsort(owners[owned], kind="stable")], _ones(owned))
+    t2i = Positives(_bounds(owned.astype(np.int64)), owners[owned], _ones(owned))
+    return Search(np.arange(n_images, dtype=np.int64), i2t), Search(captions, t2i)
+
+
+def gallery(
+    card: Card,
+    images: Sequence[Image],
+    captions: Sequence[Caption],
+    owners: Ids,
+    searches: tuple[Search, Search],
+    *,
+    parts: tuple[Ids, Ids] | None = None,
+    source: str,
+    path: Path | None,
+) -> Benchmark:
+    """The benchmark of two searches (image to text, text to image) through the same items.
+
+    Its size is its number of queries, and counts on the card are checked: `images`, `captions`, `i2t`, `t2i`
+    (queries with a right answer), `i2t_pairs`, `t2i_pairs` (right answers) and `outside` (those of them that
+    the gallery does not hold, both directions together). Raises `DataError` naming the count that is off,
+    and where no query of a direction has a right answer.
+    """
+    i2t, t2i = searches
+    for name, direction in (("image", i2t), ("caption", t2i)):
+        if not direction.defined.any():
+            raise DataError(f"no {name} has a right answer", where=source)
+    names = (
+        *(f"i2t/{images[i].id}" for i in i2t.queries.tolist()),
+        *(f"t2i/{captions[i].id}" for i in t2i.queries.tolist()),
+    )
+    benchmark = Benchmark(
+        card=card if card.size is not None else card.model_copy(update={"size": len(names)}),
+        images=tuple(images),
+        captions=tuple(captions),
+        questions=Gallery(
+            names,
+            i2t=i2t,
+            t2i=t2i,
+            owners=owners,
+            n_images=len(images),
+            image_parts=None if parts is None else parts[0],
+            caption_parts=None if parts is None else parts[1],
+        ),
+        source=source,
+        path=path,
+    )
+    return _checked(benchmark)
+
+
+def _checked(benchmark: Benchmark) -> Benchmark:
+    questions, card = benchmark.gallery, benchmark.card
+    counts = {"images": questions.n_images, "captions": questions.n_captions, "outside": 0}
+    for name, direction in (("i2t", questions.i2t), ("t2i", questions.t2i)):
+        counts[name] = int(direction.defined.sum())
+        if not isinstance(direction.positives, Plausible):
+            counts[f"{name}_pairs"] = len(direction.positives.items)
+            counts["outside"] += int(direction.positives.absent.sum())
+    for name, expected in card.counts.items():
+        if counts[name] != expected:
+            raise DataError(
+                f"not the number of {_WORDS[name]} {card.title} has",
+                where=benchmark.source,
+                given=f"{counts[name]:,}",
+                allowed=f"{expected:,}",
+                hint="is a file cut off, or another release?",
+            )
+    return benchmark
+
+
+_WORDS = {
+    "images": "images",
+    "captions": "captions",
+    "i2t": "images with a right answer",
+    "t2i": "captions with a right answer",
+    "i2t_pairs": "right answers to images",
+    "t2i_pairs": "right answers to captions",
+    "outside": "right answers outside the gallery",
+}
+
+
+def _bounds(counts: Ids) -> Ids:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _ones(owned: NDArray[np.bool_]) -> NDArray[np.float64]:
+    return np.ones(int(owned.sum()))

@@ -1,0 +1,163 @@
+"""Released files: the one that is meant in a folder, rows that are lists, pictures by their paths."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from counterfoil.benchmarks.benchmark import Card
+from counterfoil.benchmarks.image_files import image_path
+from counterfoil.benchmarks.readers.rows import Photos, cell_source, not_on_hub
+from counterfoil.benchmarks.records import FileSource, Image
+from counterfoil.benchmarks.tables import DataTable, TablePart, shown, texts
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_json
+
+
+def released_file(card: Card, data: Path | None, names: Sequence[str]) -> Path:
+    """The file that `data` is, or the first of `names` that lies in the folder `data`.
+
+    Raises `DataError` where there is neither, naming the files that would do.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    if data.is_file():
+        return data
+    if not data.is_dir():
+        raise DataError("no such file or folder", where=data, hint="check the path given with --data")
+    path = next((data / name for name in names if (data / name).is_file()), None)
+    if path is None:
+        raise DataError(f"no file of {card.title} in this folder", where=data, allowed=names)
+    return path
+
+
+def released_set(
+    card: Card, data: Path | None, names: Sequence[str], *, hint: str | None = None
+) -> list[Path]:
+    """The files of these names in the folder `data`; raises `DataError` naming those that are missing."""
+    if data is None:
+        raise not_on_hub(card)
+    if not data.is_dir():
+        raise DataError("no such folder", where=data, hint="check the path given with --data")
+    missing = [name for name in names if not (data / name).is_file()]
+    if missing:
+        many = "s" if len(missing) > 1 else ""
+        raise DataError(f"file{many} missing: {', '.join(missing)}", where=data, hint=hint)
+    return [data / name for name in names]
+
+
+def list_of(value: object, *, where: object) -> list[object]:
+    """The value itself, if it is a list with something in it; raises `DataError`."""
+    if not isinstance(value, list) or not value:
+        raise DataError(
+            "not a list of rows", where=where, given=shown(value), allowed="a list with a row for each item"
+        )
+    return value
+
+
+def listed_rows(path: Path, columns: Sequence[str]) -> DataTable:
+    """The rows of a JSON file whose rows are lists, a cell for each of `columns`.
+
+    Raises `DataError` naming the row that is no list of so many cells.
+    """
+    rows = list_of(read_json(path), where=path)
+    part = TablePart(str(path), len(rows))
+    cells: list[list[object]] = []
+    for number, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != len(columns):
+            raise DataError(
+                "not a row of this layout",
+                where=part.where(number),
+                given=shown(row),
+                allowed=f"a list of {', '.join(columns)}",
+            )
+        cells.append(row)
+    return DataTable(dict(zip(columns, zip(*cells, strict=True), strict=True)), str(path), "json", (part,))
+
+
+def located(
+    names: Iterable[str], data: Path | None, images: Path | None, *, suffixes: Sequence[str] = ()
+) -> dict[str, FileSource | None]:
+    """The file of each picture by the path that the release calls it, None where it is not at hand.
+
+    They are looked for in `images`; without it in the folder of the data and in its folder `images`. Of the
+    path as many leading parts are left out as are needed to find some, while the rest names each picture
+    apart. Where one has not the ending it should have, it may have one of `suffixes`. Raises `DataError`
+    where `images` is given and holds none of them.
+    """
+    distinct = tuple(dict.fromkeys(names))
+    parts = {name: name.split("/") for name in distinct}
+    root = data if data is None or data.is_dir() else data.parent
+    folders = [images] if images is not None else [] if root is None else [root, root / "images"]
+    for folder in folders:
+        if not folder.is_dir():
+            continue
+        listed: dict[str, frozenset[str]] = {}
+        for cut in range(max(map(len, parts.values()))):
+            tails = {name: "/".join(of[min(cut, len(of) - 1) :]) for name, of in parts.items()}
+            if len(set(tails.values())) < len(distinct):
+                break
+            source_of = {name: _source(folder, tail, suffixes, listed) for name, tail in tails.items()}
+            if any(source_of.values()):
+                return source_of
+    if images is not None:
+        Photos(images).sources(distinct)
+    return dict.fromkeys(distinct)
+
+
+def _source(
+    folder: Path, path: str, suffixes: Sequence[str], listed: dict[str, frozenset[str]]
+) -> FileSource | None:
+    """The file at a path within a folder; each folder is listed once, for there may be a million paths."""
+    place, _, name = path.rpartition("/")
+    if place not in listed:
+        try:
+            listed[place] = frozenset(os.listdir(folder / place))
+        except OSError:
+            listed[place] = frozenset()
+    stem = name.rpartition(".")[0] or name
+    others = [name, *(stem + suffix for suffix in suffixes)] if listed[place] else []
+    path_there = next(
+        (
+            f"{place}/{file_name}" if place else file_name
+            for file_name in others
+            if file_name in listed[place]
+        ),
+        None,
+    )
+    return None if path_there is None else FileSource(image_path(path_there, folder))
+
+
+def pictures(
+    table: DataTable,
+    columns: Sequence[str],
+    ids: Sequence[str],
+    data: Path | None,
+    images: Path | None,
+    *,
+    suffixes: Sequence[str] = (),
+) -> list[list[Image]]:
+    """The images of some columns: files by the paths in their cells, or bytes in cells.
+
+    Files are called by their paths, so that rows of one file share it; bytes in cell k of question "17" are
+    called "17_i{k}".
+    """
+    if isinstance(table[columns[0]][0], str):
+        paths = [texts(table, column) for column in columns]
+        sources = located((name for column in paths for name in column), data, images, suffixes=suffixes)
+        return [[Image(name, sources[name]) for name in column] for column in paths]
+    return [
+        [
+            Image(f"{name}_i{k}", cell_source(table, column, row, None), photo=None)
+            for row, name in enumerate(ids)
+        ]
+        for k, column in enumerate(columns)
+    ]
+
+
+def right_first(options: Sequence[str], right: int) -> list[str]:
+    """The options with the right one first and the others in their order.
+
+    >>> right_first(["a", "b", "c"], 1)
+    ['b', 'a', 'c']
+    """
+    return [options[right], *options[:right], *options[right + 1 :]]

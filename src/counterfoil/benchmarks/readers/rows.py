@@ -1,0 +1,471 @@
+"""Rows of a data set with images in files or cells: texts in memory, images left there until asked for.
+
+Parquet files, the Arrow files that the `datasets` library keeps, and folders of either, without that library;
+with it data sets of the hub, pinned to a known revision, offline once cached.
+"""
+
+import bisect
+import itertools
+import logging
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+
+from counterfoil.benchmarks.benchmark import Card
+from counterfoil.benchmarks.hub_reach import cache_alone_where_unreachable
+from counterfoil.benchmarks.image_files import (
+    image_names,
+    image_path,
+    is_image_folder,
+    is_outside_allowed,
+    outside_allowed,
+)
+from counterfoil.benchmarks.records import BytesSource, FileSource, PixelSource, Source
+from counterfoil.benchmarks.tables import (
+    EXTENSIONS,
+    DataTable,
+    TablePart,
+    check_header,
+    read_table,
+    shown,
+    stack,
+)
+from counterfoil.errors import DataError, MissingExtraError
+from counterfoil.inputs.columns import broken, check_size, values
+from counterfoil.inputs.files import read_json, regular
+from counterfoil.inputs.pictures import in_rgb
+from counterfoil.storage.location import Location, located, location
+
+
+@dataclass(frozen=True)
+class Photos:
+    """A folder of image files, each of its folders listed once.
+
+    Without a `folder` whole paths alone are found, those in the folder `beside`.
+    """
+
+    folder: Path | None
+    beside: Path | None = None
+    _listed: dict[Path, Mapping[str, bool]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.folder is not None and not is_image_folder(self.folder):
+            raise DataError(
+                "no such image folder", where=self.folder, hint="check the path given with --images"
+            )
+
+    def source(self, name: str, *, where: object = None) -> FileSource | None:
+        """The file of that name (in a subfolder, or with its whole path), or None where there is none.
+
+        Raises `DataError` for one outside of the folder (`image_path`).
+        """
+        folder = self.folder or (self.beside if Path(name).is_absolute() else None)
+        if folder is None:
+            return None
+        path = folder / name
+        if path.parent not in self._listed:
+            self._listed[path.parent] = image_names(path.parent)
+        link = self._listed[path.parent].get(path.name)
+        return None if link is None else FileSource(image_path(name, folder, where=where, link=link))
+
+    def sources(self, names: Iterable[str]) -> dict[str, FileSource | None]:
+        """A source or None for each distinct name; raises `DataError` where the folder has none of them.
+
+        Some may be missing: a benchmark can be measured on the part that is at hand.
+        """
+        source_of = {name: self.source(name) for name in dict.fromkeys(names)}
+        if self.folder is not None and not any(source_of.values()):
+            raise DataError(
+                f"none of the {len(source_of):,} images is in this folder",
+                where=self.folder,
+                hint=f"it should hold files like {next(iter(source_of))}",
+            )
+        return source_of
+
+
+def image_folder(data: Path | None, images: Path | None) -> Path | None:
+    """The folder the user named, else the folder `images` beside the data where there is one."""
+    if images is not None or data is None:
+        return images
+    beside = (data if data.is_dir() else data.parent) / "images"
+    return beside if beside.is_dir() else None
+
+
+def cell_source(table: DataTable, column: str, row: int, folder: Path | None) -> Source | None:
+    """The image of one cell: bytes, `{"bytes", "path"}`, a picture, or a path in `folder`, or by the table.
+
+    None where the image is not at hand: the cell names a file that is not there, or is how a released result
+    table prints an image it does not carry ("<PIL...>"). Raises `DataError` where the cell is empty, or names
+    a file outside of the folder (`image_path`).
+    """
+    cell: Any = table[column][row]
+    where = table.where(row, column)
+    if isinstance(cell, CellSource):
+        return cell
+    if isinstance(cell, dict):
+        cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
+    if isinstance(cell, bytes) and cell:
+        return BytesSource(cell, where)
+    if isinstance(cell, PIL.Image.Image):
+        return PixelSource(np.asarray(in_rgb(cell)), where)
+    if not isinstance(cell, str) or not cell.strip():
+        raise DataError("no image", where=where, allowed="the path of an image file, or its bytes")
+    if cell.startswith("<PIL."):
+        return None
+    if folder is None:
+        place = Path(table.source)
+        folder = place if place.is_dir() else place.parent
+    if isinstance(location(folder), Location):
+        return Photos(folder).source(cell, where=where)
+    return FileSource(image_path(cell, folder, where=where)) if (folder / cell).is_file() else None
+
+
+def looked_for(folder: Path | None, cell: object) -> str:
+    """Where the image that a cell names was looked for, in words; empty for a cell that holds its bytes.
+
+    >>> looked_for(Path("photos"), "a.jpg"), looked_for(None, {"bytes": b""})
+    ('looked for photos/a.jpg', '')
+    """
+    return f"looked for {located((folder or Path()) / cell)}" if isinstance(cell, str) else ""
+
+
+@dataclass(frozen=True)
+class CellSource:
+    """An image in a cell of a Parquet or Arrow file, read when asked for.
+
+    Pickles as a path and a row number. A cell is `{"bytes", "path"}` or plain bytes; one that has only a path
+    is read from there, where that is beside the file, or `anywhere`.
+    """
+
+    path: Path
+    column: str
+    row: int
+    anywhere: bool = field(default_factory=is_outside_allowed, compare=False, repr=False)
+
+    def read(self) -> bytes:
+        """The bytes in the cell; raises `DataError` where it is empty or the file cannot be read."""
+        try:
+            cell = _cell(self.path, self.column, self.row)
+        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+            raise DataError(
+                f"image cannot be read: {error}", where=self, hint="is the file cut off?"
+            ) from None
+        if isinstance(cell, dict):
+            path = cell.get("path")
+            cell = cell.get("bytes")
+            if cell is None and path:
+                beside = self.path.parent
+                return FileSource(image_path(path, beside, where=self, anywhere=self.anywhere)).read()
+        if not isinstance(cell, bytes) or not cell:
+            raise DataError("the cell holds no image", where=self)
+        return cell
+
+    def __str__(self) -> str:
+        return f"{self.path}, row {self.row + 1}, column '{self.column}'"
+
+
+def open_rows(
+    path: Path,
+    images: Sequence[str],
+    *,
+    split: str = "",
+    names: Sequence[str] = (),
+    subsets: bool = False,
+) -> DataTable:
+    """The rows in `path`: a Parquet or Arrow file, any file that `read_table` reads, or a folder.
+
+    In a folder the first of these counts: a data set saved by `datasets`; the Parquet files in it or in its
+    `data/` (those of `split` where there are several splits); a table called one of `names`; the only table;
+    with `subsets` all tables, a column `subset` telling them apart.
+    Cells of the columns `images` that hold bytes become `CellSource`s; cells that are paths stay texts.
+    Raises `DataError` where there is none of these.
+    """
+    if path.is_dir():
+        return _open_folder(path, images, split, names, subsets)
+    if path.suffix.lower() == ".parquet":
+        return parquet_rows([path], images)
+    if path.suffix.lower() == ".arrow":
+        return arrow_rows([path], images, source=str(path))
+    return read_table(path)
+
+
+def parquet_rows(files: Sequence[Path], images: Sequence[str], *, source: str | None = None) -> DataTable:
+    """The rows of Parquet files that make one data set, in the order given."""
+    tables = []
+    for file in files:
+        regular(file)
+        try:
+            # The file is one that images are read from, by any thread.
+            with _one_reader:
+                opened = _parquet(file.resolve(), _age(file))
+                names = opened.schema_arrow.names
+                check_header(names, file)
+                lazy = _lazy(opened.schema_arrow, images)
+                plain = [name for name in names if name not in lazy]
+                check_size(opened.metadata, where=file, columns=plain)
+                table = opened.read(columns=plain)
+                rows = opened.metadata.num_rows
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise broken(file, error) from None
+        tables.append(_with_cells(table, file, lazy, rows, "parquet"))
+    return _joined(tables, source)
+
+
+def arrow_rows(files: Sequence[Path], images: Sequence[str], *, source: str) -> DataTable:
+    """The rows of Arrow files that make one data set, in the order given; the files are mapped, not read."""
+    tables = []
+    for file in files:
+        regular(file)
+        try:
+            table = _stream(file, _age(file))
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            raise broken(file, error, "Arrow") from None
+        check_header(table.schema.names, file)
+        lazy = _lazy(table.schema, images)
+        plain = table.select([name for name in table.column_names if name not in lazy])
+        tables.append(_with_cells(plain, file, lazy, table.num_rows, "arrow"))
+    return _joined(tables, source)
+
+
+def _open_folder(
+    folder: Path, images: Sequence[str], split: str, names: Sequence[str], subsets: bool
+) -> DataTable:
+    if (folder / "dataset_dict.json").is_file():
+        splits = sorted(path.name for path in folder.iterdir() if (path / "state.json").is_file())
+        chosen = split if split in splits else splits[0] if len(splits) == 1 else None
+        if chosen is None:
+            raise DataError("no such split", where=folder, given=split or "none", allowed=splits)
+        folder = folder / chosen
+    if (folder / "state.json").is_file():
+        return _open_saved(folder, images)
+    for place in (folder, folder / "data"):
+        parquet = sorted(place.glob("*.parquet"))
+        ours = [file for file in parquet if split and file.name.startswith((f"{split}-", f"{split}."))]
+        if ours or parquet:
+            return parquet_rows(ours or parquet, images, source=str(folder))
+    for name in names:
+        if (folder / name).is_file():
+            return read_table(folder / name)
+    tables = sorted(file for file in folder.iterdir() if file.suffix.lower() in EXTENSIONS)
+    if len(tables) > 1 and subsets:
+        return read_table(folder)
+    if len(tables) != 1:
+        raise DataError(
+            "no data set in this folder" if not tables else "several tables in this folder",
+            where=folder,
+            given=", ".join(file.name for file in tables[:8]) or "nothing that can be read",
+            allowed=("Parquet files", "a folder saved by datasets", *names),
+            hint="name the file itself" if tables else None,
+        )
+    return read_table(tables[0])
+
+
+def _open_saved(folder: Path, images: Sequence[str]) -> DataTable:
+    state = read_json(folder / "state.json")
+    if not isinstance(state, dict) or not isinstance(state.get("_data_files"), list):
+        raise DataError("not the state of a saved data set", where=folder / "state.json")
+    if state.get("_indices_files") or state.get("_indices_data_files"):
+        raise DataError(
+            "a saved data set with a row selection", where=folder, hint="save it after flatten_indices()"
+        )
+    names = [entry.get("filename") if isinstance(entry, dict) else None for entry in state["_data_files"]]
+    odd = [name for name in names if not isinstance(name, str) or Path(name).name != name]
+    if odd or not names:
+        raise DataError(
+            "not the state of a saved data set",
+            where=folder / "state.json",
+            given=shown(odd[0]) if odd else "no files",
+            allowed="names of files in this folder",
+        )
+    files = [folder / str(name) for name in names]
+    return arrow_rows(files, images, source=str(folder))
+
+
+def _lazy(schema: pa.Schema, images: Sequence[str]) -> list[str]:
+    """The image columns whose cells hold bytes rather than paths."""
+
+    def holds_bytes(kind: pa.DataType) -> bool:
+        if pa.types.is_struct(kind):
+            return any(kind.field(i).name == "bytes" for i in range(kind.num_fields))
+        return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+    return [name for name in images if name in schema.names and holds_bytes(schema.field(name).type)]
+
+
+def _with_cells(table: pa.Table, file: Path, lazy: Sequence[str], rows: int, kind: str) -> DataTable:
+    columns: dict[str, Sequence[Any]] = {name: values(table, name, where=file) for name in table.column_names}
+    for name in lazy:
+        columns[name] = tuple(CellSource(file, name, row) for row in range(rows))
+    return DataTable(columns, str(file), kind, (TablePart(str(file), rows),))
+
+
+def _joined(tables: Sequence[DataTable], source: str | None) -> DataTable:
+    if len(tables) == 1:
+        only = tables[0]
+        return DataTable(only.columns, source or only.source, only.kind, only.parts)
+    joined = stack(tables, source=source or str(Path(tables[0].source).parent))
+    return DataTable(joined.columns, joined.source, tables[0].kind, joined.parts)
+
+
+def _cell(path: Path, column: str, row: int) -> Any:
+    # A relative path names another file once the working folder changes.
+    path = path.resolve()
+    if path.suffix.lower() == ".arrow":
+        return _stream(path, _age(path)).column(column)[row].as_py()
+    with _one_reader:
+        opened = _parquet(path, _age(path))
+        ends = list(
+            itertools.accumulate(
+                opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)
+            )
+        )
+        group = bisect.bisect_right(ends, row)
+        cells = _row_group(path, _age(path), column, group)
+    return cells[row - (ends[group - 1] if group else 0)]
+
+
+#: Images are read by several threads, and Arrow's Parquet reader crashes the process when two of them use it.
+#: With the lock, a row group is also read once where each thread would have read it for itself.
+_one_reader = threading.Lock()
+
+
+def _age(path: Path) -> int:
+    """Part of every cache key, so that a file that was replaced is opened again."""
+    return path.stat().st_mtime_ns
+
+
+@lru_cache(maxsize=32)
+def _parquet(path: Path, age: int) -> Any:
+    # Not mapped into memory: a mapped file that is cut off meanwhile ends the process by a signal.
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(path)
+
+
+@lru_cache(maxsize=4)
+def _row_group(path: Path, age: int, column: str, group: int) -> list[Any]:
+    # Rows are read in order: with the last groups kept, each group is read once.
+    # No threads: this runs in worker processes that already share the machine.
+    column_cells = (
+        _parquet(path, age).read_row_group(group, columns=[column], use_threads=False).column(column)
+    )
+    # Cells of a damaged file may point outside its bytes, and Arrow follows them.
+    column_cells.validate(full=True)
+    # As Python's own values: of an array that outlives other groups Arrow has read freed memory.
+    cells: list[Any] = column_cells.to_pylist()
+    return cells
+
+
+@lru_cache(maxsize=64)
+def _stream(path: Path, age: int) -> pa.Table:
+    table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+    table.validate(full=True)
+    return table
+
+
+def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTable:
+    """The rows of the card's hub data set; cells of the columns `images` stay on disk until asked for.
+
+    Raises `MissingExtraError` without `datasets`, and `DataError` saying what to do where the data set is not
+    on the hub, is gated, or cannot be reached and is not cached.
+    """
+    if not card.hub:
+        raise not_on_hub(card)
+    try:
+        import datasets
+    except ImportError:
+        raise MissingExtraError("datasets", "hub") from None
+    reach = cache_alone_where_unreachable(datasets.config)
+    with _plain_progress(datasets), _without_log(), reach as network_error:
+        try:
+            rows = datasets.load_dataset(
+                card.hub,
+                config or None,
+                split=card.split,
+                revision=card.revision or None,
+                keep_in_memory=False,
+            )
+        # The library passes on whatever storage, network and parsers raise; each means the same to a user.
+        except Exception as error:
+            raise _unavailable(card, config, error, network_error) from None
+    files = [Path(cached["filename"]) for cached in rows.cache_files]
+    # `owner/name@revision, split`, with the revision that was really read where the library says it.
+    revision = card.revision
+    for address in rows.info.download_checksums or {}:
+        if address.startswith(f"hf://datasets/{card.hub}@"):
+            revision = address.split("@", 1)[1].split("/", 1)[0]
+    place = f"{card.hub}@{revision[:12]}" if revision else card.hub
+    source = ", ".join(part for part in (place, config, card.split) if part)
+    # The library keeps images elsewhere in its cache, and wrote these paths itself.
+    with outside_allowed():
+        return arrow_rows(files, images, source=source)
+
+
+def released_rows(
+    card: Card, data: Path | None, images: Sequence[str], *, names: Sequence[str] = ()
+) -> DataTable:
+    """The rows in `data` (`open_rows`); of the card's hub data set (`hub_rows`) where that is None."""
+    if data is None:
+        return hub_rows(card, images)
+    return open_rows(data, images, split=card.split, names=names)
+
+
+def not_on_hub(card: Card) -> DataError:
+    """The error that says where to get a benchmark that has no official data set on the hub."""
+    from counterfoil.benchmarks.fetching import serving
+
+    if serving(card.name) is not None:
+        hint = f"get it with 'counterfoil fetch {card.name}', or name its folder with --data"
+    elif card.homepage:
+        hint = f"get it from {card.homepage} and name its folder with --data"
+    else:
+        hint = "give it with --data"
+    return DataError(f"{card.title}: no official data set on the hub", where=card.name, hint=hint)
+
+
+def _unavailable(card: Card, config: str, error: Exception, network_error: str) -> DataError:
+    """The error of the library; where the hub cannot be reached, what the network `network_error`."""
+    reason = str(error).strip().split("\n")[0] or type(error).__name__
+    if "gated" in reason.lower():
+        hint = f"accept its terms at {card.homepage} and log in, or name a folder with its files with --data"
+    else:
+        hint = "connect to the network once so that it is cached, or name a folder with its files with --data"
+    return DataError(
+        "the data set cannot be had from the hub",
+        where=" ".join(part for part in (card.hub, config) if part),
+        given=network_error or f"{type(error).__name__}: {reason}",
+        hint=hint,
+    )
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Without the libraries' log: what they warn of is said in our errors."""
+    level = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.disable(level)
+
+
+@contextmanager
+def _plain_progress(datasets: Any) -> Iterator[None]:
+    """No progress bars outside a terminal: the library draws them into log files too."""
+    quiet = not sys.stderr.isatty() and datasets.are_progress_bars_disabled() is False
+    if quiet:
+        datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if quiet:
+            datasets.enable_progress_bars()

@@ -1,0 +1,318 @@
+"""Images and captions: the two kinds of item, both lazy.
+
+An `Image` knows where its bytes are and reads them when asked; an item whose content is not at hand has
+no source (or no text), and a benchmark made of such items can still be measured from given scores.
+"""
+
+import io
+import posixpath
+import re
+import unicodedata
+import warnings
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, SupportsIndex, TypeVar, overload, runtime_checkable
+
+import numpy as np
+import PIL.Image
+from numpy.typing import NDArray
+
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_bytes
+from counterfoil.inputs.pictures import in_rgb, open_picture
+from counterfoil.storage.location import Location, is_distant, located, location
+
+Item = TypeVar("Item")
+
+
+class Lazy(Sequence[Item]):
+    """A sequence by its length and `item`, which makes the one at a place from 0."""
+
+    @abstractmethod
+    def item(self, place: int) -> Item:
+        """The item at `place`, which is at least 0 and below the length."""
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> Item: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Item]: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> Item | list[Item]:
+        """The item at a place, also from the end, or those of a slice; raises `IndexError` for no place."""
+        if isinstance(at, slice):
+            return [self.item(place) for place in range(*at.indices(len(self)))]
+        place = at.__index__()
+        place += len(self) if place < 0 else 0
+        if not 0 <= place < len(self):
+            raise IndexError(at)
+        return self.item(place)
+
+
+#: Images of more pixels than this are refused: a file of a few kilobytes can unpack to gigabytes.
+MAX_PIXELS = 128_000_000
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Where the encoded bytes of an image come from. Must be picklable: worker processes read it."""
+
+    def read(self) -> bytes:
+        """The encoded bytes (JPEG, PNG, ...)."""
+        ...
+
+    def __str__(self) -> str:
+        """Where that is, for error messages."""
+        ...
+
+
+@runtime_checkable
+class Pictured(Source, Protocol):
+    """A source that can have its picture without bytes that would have to be decoded."""
+
+    def picture(self) -> PIL.Image.Image | None:
+        """What `read` decodes to, to the last pixel, in RGB; None where that has to be decoded."""
+        ...
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """An image file on disk, or at a distance where the path is of a URL (`counterfoil.storage.location`)."""
+
+    path: Path
+
+    def read(self) -> bytes:
+        """The bytes of the file; raises `DataError` where there is no such file."""
+        if isinstance(where := location(self.path), Location):
+            from counterfoil.storage.files import read_file
+
+            return read_file(where)
+        return read_bytes(self.path, missing="no such image file", hint="check the image folder")
+
+    def exists(self) -> bool:
+        """Whether there is such a file; one at a distance was in a listing, and is taken to be there."""
+        return is_distant(self.path) or self.path.exists()
+
+    def __str__(self) -> str:
+        return located(self.path)
+
+
+@dataclass(frozen=True)
+class TarSource:
+    """An image in an uncompressed tar file, on disk or behind a URL: `length` bytes from `offset` on.
+
+    Picklable.
+    """
+
+    path: Path
+    offset: int
+    length: int
+    member: str
+
+    def read(self) -> bytes:
+        """The bytes of the member; raises `DataError` where the shard is gone or was cut off."""
+        if isinstance(where := location(self.path), Location):
+            from counterfoil.storage.files import read_part
+
+            data = read_part(where, self.offset, self.length)
+        else:
+            try:
+                with open(self.path, "rb") as file:
+                    file.seek(self.offset)
+                    data = file.read(self.length)
+            except OSError as error:
+                raise DataError(f"image cannot be read: {error.strerror or error}", where=self) from None
+        if len(data) < self.length:
+            raise DataError("the shard is cut off", where=self)
+        return data
+
+    def __str__(self) -> str:
+        return f"{located(self.path)}, {self.member}"
+
+
+@dataclass(frozen=True)
+class BytesSource:
+    """Encoded bytes held in memory (a Parquet cell, a rendered scene)."""
+
+    data: bytes
+    where: str = "bytes in memory"
+
+    def read(self) -> bytes:
+        """The bytes themselves."""
+        return self.data
+
+    def __str__(self) -> str:
+        return self.where
+
+
+@dataclass(frozen=True, eq=False)
+class PixelSource:
+    """An RGB picture held in memory as it is, (height, width, 3) bytes: decoding it is free."""
+
+    pixels: NDArray[np.uint8]
+    where: str = "pixels in memory"
+
+    def read(self) -> bytes:
+        """The picture as PNG, which loses nothing."""
+        buffer = io.BytesIO()
+        self.picture().save(buffer, format="PNG")
+        return buffer.getvalue()
+
+    def picture(self) -> PIL.Image.Image:
+        """The picture itself."""
+        return PIL.Image.fromarray(self.pixels)
+
+    def __str__(self) -> str:
+        return self.where
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image: a name that is unique in its benchmark, a source, and an optional crop.
+
+    `crop` is (left, top, right, bottom) in pixels, applied after decoding (ARO's relations look at one
+    region of a larger photograph). `photo` names the photograph that several images may show: empty where
+    the id itself does, None where it is not recorded, so that the bytes decide.
+    """
+
+    id: str
+    source: Source | None = None
+    crop: tuple[int, int, int, int] | None = None
+    photo: str | None = ""
+    #: Where it was looked for, in words, of one that is not at hand.
+    sought: str = field(default="", compare=False, repr=False, kw_only=True)
+
+    def read(self) -> bytes:
+        """The encoded bytes; raises `DataError` where the image is not at hand."""
+        if self.source is None:
+            raise DataError(
+                f"image '{self.id}' is not at hand",
+                given=self.sought or None,
+                hint="give the folder that holds the images with --images, or measure from given scores",
+            )
+        return self.source.read()
+
+    def checked(self) -> bytes:
+        """The encoded bytes of what is a picture: what is stored or published is no other file.
+
+        Raises `DataError` where the image is not at hand, or its bytes cannot be decoded.
+        """
+        data = self.read()
+        if not isinstance(self.source, Pictured):
+            held = isinstance(self.source, BytesSource)
+            decode(data, where=f"image '{self.id}'" if held else str(self.source))
+        return data
+
+    def decode(self) -> PIL.Image.Image:
+        """The picture in RGB, as stored; raises `DataError` naming the file where it is broken."""
+        picture = self.source.picture() if isinstance(self.source, Pictured) else None
+        if picture is not None:
+            return picture if self.crop is None else cropped(picture, self.crop, where=str(self.source))
+        return decode(self.read(), where=str(self.source), crop=self.crop)
+
+
+@dataclass(frozen=True)
+class Caption:
+    """One caption: a name that is unique in its benchmark, and a text (None where it is not at hand)."""
+
+    id: str
+    text: str | None = None
+
+
+def caption_key(text: str) -> str:
+    """What captions that read alike have in common, however their letters are composed (NFC, NFD).
+
+    >>> caption_key("cafe\u0301") == caption_key("caf\u00e9")
+    True
+    """
+    return unicodedata.normalize("NFC", text)
+
+
+def image_key(name: str) -> str:
+    """What names of one image have in common, however a path is written.
+
+    >>> image_key("./x/a.jpg"), image_key("x//b/../a.jpg")
+    ('x/a.jpg', 'x/a.jpg')
+    """
+    return posixpath.normpath(unicodedata.normalize("NFC", name))
+
+
+def words(text: str) -> list[str]:
+    """The words of a caption: runs of letters, digits, underscores and apostrophes, in lower case.
+
+    Captions are of the same words where these are, sorted, the same: 572 of SugarCrepe's 7,511 pairs are.
+
+    >>> words("A dog's tail -- it wags, half-heartedly.")
+    ['a', "dog's", 'tail', 'it', 'wags', 'half', 'heartedly']
+    """
+    return _WORD.findall(text.lower())
+
+
+_WORD = re.compile(r"[\w']+")
+
+
+def same_words(first: str | None, second: str | None) -> bool:
+    """Whether two texts have the same words, as often, in another order (Winoground section 3).
+
+    >>> same_words("A cat bites a dog.", "A dog bites a cat."), same_words("a cat", "a cat")
+    (True, False)
+    """
+    if not first or not second:
+        return False
+    mine, other = words(first), words(second)
+    return mine != other and Counter(mine) == Counter(other)
+
+
+def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = None) -> PIL.Image.Image:
+    """Encoded bytes to an RGB picture.
+
+    Palettes, grey levels and transparency become RGB as `convert("RGB")` does, which is what every official
+    evaluation of this field does; grey levels of 16 bits by their high byte (`in_rgb`). Raises `DataError`
+    for bytes that are no image, for images that are cut off, and for ones of more than `MAX_PIXELS` pixels.
+    """
+    try:
+        with warnings.catch_warnings():
+            # Pillow only warns of a decompression bomb up to twice its limit; ours is an error. What else it
+            # warns of (broken EXIF data, a palette with transparency) leaves the pixels as they are.
+            warnings.simplefilter("ignore")
+            with open_picture(io.BytesIO(data)) as picture:
+                width, height = picture.size
+                if width * height > MAX_PIXELS:
+                    raise DataError(
+                        "image too large, it may be a decompression bomb",
+                        where=where,
+                        given=f"{width} x {height} pixels",
+                        allowed=f"at most {MAX_PIXELS:,} pixels",
+                    )
+                rgb = in_rgb(picture)
+    except DataError:
+        raise
+    except PIL.Image.DecompressionBombError as error:
+        raise DataError(f"image too large, it may be a decompression bomb ({error})", where=where) from None
+    except PIL.UnidentifiedImageError:
+        raise DataError("not an image file", where=where, given=f"{len(data)} bytes") from None
+    # On a damaged picture Pillow's plugins raise anything from OSError to KeyError.
+    except Exception as error:
+        words = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(
+            f"image cannot be decoded: {words}", where=where, hint="is the file cut off?"
+        ) from None
+    return cropped(rgb, crop, where=where) if crop else rgb
+
+
+def cropped(picture: PIL.Image.Image, crop: tuple[int, int, int, int], *, where: str) -> PIL.Image.Image:
+    """A part of a picture; what of it lies outside of the picture is black, as Pillow has it.
+
+    Raises `DataError` for a part without pixels, with more than `MAX_PIXELS`, or wholly outside.
+    """
+    left, top, right, bottom = crop
+    fits = left < right and top < bottom and (right - left) * (bottom - top) <= MAX_PIXELS
+    if not fits or min(right, bottom) <= 0 or left >= picture.width or top >= picture.height:
+        raise DataError(
+            "the crop is no part of the picture",
+            where=where,
+            given=f"({left}, {top}, {right}, {bottom})",
+            allowed=f"left, top, right, bottom within {picture.width} x {picture.height} pixels",
+        )
+    return picture.crop(crop)

@@ -1,0 +1,281 @@
+"""Images and videos as files in the folder of a benchmark, called by their digest: equal ones are kept once.
+
+A picture and a video file keep the bytes they had, and so do frame features. Frames of their own (a folder of
+pictures, a scene that moves) become a folder with a picture each, 000000.png and so on.
+"""
+
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil.benchmarks.decoding import Sampling
+from counterfoil.benchmarks.image_files import image_path
+from counterfoil.benchmarks.records import FileSource, Image
+from counterfoil.benchmarks.videos import FEATURES, VIDEOS, FrameFeatures, FrameFolder, FrameStack, Video
+from counterfoil.errors import DataError, StorageError
+from counterfoil.inputs.columns import ColumnSchema, Schema
+from counterfoil.store import digest, digest_file, write_bytes
+
+_MAGIC = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp", b"BM": ".bmp"}
+
+#: How `Store` calls what it keeps: a digest, of files with an ending.
+_KEPT = re.compile(r"[0-9a-f]{32}(\.\w+)?")
+
+#: What the source of a video is, in the column `video`; null where the item is a picture.
+_FILE, _FRAMES, _FEATURES, _ABSENT = "file", "frames", "features", "absent"
+
+
+_SECONDS = ColumnSchema("real", null=True, low=0, required=False)
+IMAGES = Schema(
+    {
+        "id": ColumnSchema("text"),
+        "file": ColumnSchema("text", null=True),
+        "digest": ColumnSchema("text", null=True),
+        "crop": ColumnSchema("wholes", null=True),
+        "photo": ColumnSchema("text", null=True),
+        "video": ColumnSchema("text", null=True, required=False),
+        "start": _SECONDS,
+        "end": _SECONDS,
+        "count": ColumnSchema("whole", null=True, low=1, required=False),
+        "rate": _SECONDS,
+        "duration": _SECONDS,
+        "frame_rate": _SECONDS,
+    }
+)
+
+
+@dataclass
+class Store:
+    """The folder that items are written to; `written` lists what a failed saving takes away again."""
+
+    folder: Path
+    written: list[Path] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+
+    def keep(self, data: bytes, ending: str) -> tuple[str, str]:
+        """Write bytes, unless they are there: the file's name and digest."""
+        name = digest(data)
+        path = self.folder / (name + ending)
+        if path.name not in self.names:
+            # A source may be this very file, where a benchmark is loaded and saved in place.
+            if not path.is_file() or digest_file(path) != name:
+                self.written.append(path)
+                write_bytes(path, data)
+            self.names.add(path.name)
+        return path.name, name
+
+    def keep_frames(self, frames: FrameStack) -> tuple[str, str]:
+        """Write a picture per frame, unless they are there: the folder's name and digest."""
+        pictures = _pictures(frames)
+        name = digest(b"".join(data for data, _ in pictures))
+        if name not in self.names:
+            target = self.folder / name
+            for number, (data, ending) in enumerate(pictures):
+                path = target / f"{number:06d}{ending}"
+                if not path.is_file() or path.read_bytes() != data:
+                    self.written.append(path)
+                    write_bytes(path, data)
+            self.names.add(name)
+        return name, name
+
+    def drop_others(self) -> None:
+        """Remove the files of the benchmark that was here before, unless this one keeps them."""
+        if self.folder.is_dir():
+            for path in self.folder.iterdir():
+                # Files with other names were put there by someone else.
+                if path.name not in self.names and _KEPT.fullmatch(path.name):
+                    remove(path)
+
+    def undo(self) -> None:
+        """Remove what was written."""
+        for path in self.written:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+                if path.parent != self.folder:
+                    path.parent.rmdir()
+
+
+def save_items(
+    images: Sequence[Image],
+    photos: Sequence[str | None],
+    store: Store | None,
+    progress: Callable[[str, int, int], None],
+) -> pa.Table:
+    """Write what is at hand of the images and videos, and give their table; without a store write nothing.
+
+    The columns of videos are there where one item is a video, so that folders of pictures stay as they were.
+    """
+    files: list[str | None] = []
+    digests: list[str | None] = []
+    for at, image in enumerate(images):
+        progress("saving", at, len(images))
+        file, name = _save(image, store) if store and image.source is not None else (None, None)
+        files.append(file)
+        digests.append(name)
+    columns = {
+        "id": pa.array([image.id for image in images], pa.string()),
+        "file": pa.array(files, pa.string()),
+        "digest": pa.array(digests, pa.string()),
+        "crop": pa.array([image.crop for image in images], pa.list_(pa.int64())),
+        "photo": pa.array(photos, pa.string()),
+    }
+    videos = [image if isinstance(image, Video) else None for image in images]
+    if any(videos):
+        columns |= _video_columns(videos)
+    return pa.table(columns)
+
+
+def has_videos(images: Sequence[Image]) -> bool:
+    """Whether any item is a video."""
+    return any(isinstance(image, Video) for image in images)
+
+
+def load_items(
+    rows: Sequence[Mapping[str, Any]], folder: Path, *, verify: bool, where: object
+) -> tuple[Image, ...]:
+    """The items of the table that `save_items` gave; with `verify`, files are compared with their digests.
+
+    Raises `DataError` naming the row (of the table `where`) that does not fit together.
+    """
+    for number, row in enumerate(rows, start=1):
+        odd = _odd(row)
+        if odd is not None:
+            raise DataError(odd, where=f"{where}, row {number}", hint="was it edited?")
+    return tuple(_load(row, folder, verify) for row in rows)
+
+
+def _odd(row: Mapping[str, Any]) -> str | None:
+    """The inconsistency within a row, None where there is none."""
+    if (row["file"] is None) != (row["digest"] is None):
+        return "only one of 'file' and 'digest' is there"
+    if row["file"] is not None and Path(row["file"]).name in ("", ".."):
+        return f"'{row['file']}' is no name of a file"
+    if row["crop"] is not None and len(row["crop"]) != 4:
+        return "the crop is not of four numbers"
+    kind = row.get("video")
+    if kind is not None and kind not in (_FILE, _FRAMES, _FEATURES, _ABSENT):
+        return f"'{kind}' is no kind of video"
+    if kind is not None and {"start", "end", "count", "rate", "duration", "frame_rate"} - set(row):
+        return "a video without its columns"
+    return None
+
+
+def ending_of(data: bytes) -> str:
+    """The ending of the file of an encoded picture, ".bin" where its format is not known.
+
+    >>> ending_of(b"GIF89a"), ending_of(b"?")
+    ('.gif', '.bin')
+    """
+    return next((ending for magic, ending in _MAGIC.items() if data.startswith(magic)), ".bin")
+
+
+def check_file(path: Path, expected: str) -> None:
+    """Raise `DataError` where a file is missing, or is not the one with this digest."""
+    if not path.is_file():
+        raise DataError("file of the benchmark is missing", where=path)
+    _check(path, digest_file(path), expected)
+
+
+def _save(image: Image, store: Store) -> tuple[str, str]:
+    if not isinstance(image, Video):
+        data = image.checked()
+        return store.keep(data, ending_of(data))
+    source = image.source
+    if isinstance(source, FrameFeatures):
+        return store.keep(FileSource(source.path).read(), source.path.suffix)
+    if isinstance(source, FrameStack):
+        return store.keep_frames(source)
+    ending = source.path.suffix.lower() if isinstance(source, FileSource) else ""
+    return store.keep(image.read(), ending if ending in VIDEOS else ".bin")
+
+
+def _pictures(frames: FrameStack) -> list[tuple[bytes, str]]:
+    """Every frame's bytes and the ending of its file."""
+    if isinstance(frames, FrameFolder):
+        files = frames.files()
+        return [(Image("", source).checked(), source.path.suffix.lower()) for source in files]
+    pictures = []
+    for number in range(len(frames)):
+        buffer = io.BytesIO()
+        frames.frame(number).save(buffer, format="PNG")
+        pictures.append((buffer.getvalue(), ".png"))
+    return pictures
+
+
+def _video_columns(videos: Sequence[Video | None]) -> dict[str, pa.Array]:
+    def column(kind: pa.DataType, value: Callable[[Video], Any]) -> pa.Array:
+        return pa.array([value(video) if video is not None else None for video in videos], kind)
+
+    return {
+        "video": column(pa.string(), _kind),
+        "start": column(pa.float64(), lambda video: video.start),
+        "end": column(pa.float64(), lambda video: video.end),
+        "count": column(pa.int64(), lambda video: video.sampling.count),
+        "rate": column(pa.float64(), lambda video: video.sampling.rate),
+        "duration": column(pa.float64(), lambda video: getattr(video.source, "duration", None)),
+        "frame_rate": column(
+            pa.float64(), lambda video: video.source.rate if isinstance(video.source, FrameStack) else None
+        ),
+    }
+
+
+def _kind(video: Video) -> str:
+    if video.source is None:
+        return _ABSENT
+    if isinstance(video.source, FrameFeatures):
+        return _FEATURES
+    return _FRAMES if isinstance(video.source, FrameStack) else _FILE
+
+
+def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
+    crop = tuple(row["crop"]) if row["crop"] is not None else None
+    kind = row.get("video")
+    path = image_path(Path(row["file"]).name, folder) if row["file"] is not None else None
+    if path is not None and verify:
+        if kind == _FRAMES:
+            if not path.is_dir():
+                raise DataError("frames of the benchmark are missing", where=path)
+            _check(path, digest(FrameFolder(path).read()), row["digest"])
+        else:
+            check_file(path, row["digest"])
+    if kind is None:
+        return Image(row["id"], FileSource(path) if path else None, crop, row["photo"])
+    source: FileSource | FrameFolder | FrameFeatures | None = None
+    if path is not None:
+        if kind == _FEATURES and path.suffix in FEATURES:
+            source = FrameFeatures(path, row["duration"])
+        else:
+            source = FrameFolder(path, row["frame_rate"]) if kind == _FRAMES else FileSource(path)
+    sampling = Sampling(row["count"], row["rate"])
+    return Video(row["id"], source, crop, row["photo"], row["start"], row["end"], sampling)
+
+
+def _check(path: Path, actual: str, expected: str) -> None:
+    if actual != expected:
+        raise DataError(
+            "file was changed after it was saved",
+            where=path,
+            given=f"digest {actual}",
+            allowed=expected,
+            hint="get the benchmark again, or save it anew",
+        )
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder; raises `StorageError` where that fails."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"cannot be removed: {error.strerror or error}", where=path, hint="choose another folder"
+        ) from None

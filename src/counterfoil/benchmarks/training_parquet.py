@@ -1,0 +1,362 @@
+"""Large Parquet tables as training data: columns as Arrow has them, and no Python object per row.
+
+Of 3.65 million rows that keeps two positions and the distinct images; pictures stay in the cells they lie in.
+Captions would take gigabytes as Python's strings, in each process that trains on them. Here each distinct
+text lies once in an Arrow file that all processes map and share, and a row is a position in it. Texts are
+told apart by 128-bit digests, so that no more than those is held while they are read.
+"""
+
+import hashlib
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from jaxtyping import Int64
+from numpy import ndarray
+
+from counterfoil.benchmarks.readers.rows import CellSource
+from counterfoil.benchmarks.records import Caption, Image, Lazy, Source
+from counterfoil.benchmarks.tables import DataTable, TablePart, shown
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, label
+from counterfoil.errors import DataError
+from counterfoil.inputs.columns import read_batches
+from counterfoil.store import digest_value, writing
+
+#: Raised when the meaning of the files changes: older ones are then never looked at.
+SCHEMA = 1
+#: Rows that are read at a time.
+_ROWS = 1 << 16
+_TEXTS = "captions.arrow"
+
+#: Checks the texts of a batch, given the column and its first row, and returns them without outer blanks.
+Check = Callable[[str, int, pa.Array], pa.Array]
+
+
+class StoredCaptions(Lazy[Caption]):
+    """The captions in an Arrow file, made when they are asked for; pickles as the path of the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with pa.memory_map(str(path)) as source:
+            opened = pa.ipc.open_file(source)
+            self._batches = [opened.get_batch(i).column(0) for i in range(opened.num_record_batches)]
+        self._starts = np.concatenate([[0], np.cumsum([len(batch) for batch in self._batches])])
+
+    def __reduce__(self) -> tuple[type["StoredCaptions"], tuple[Path]]:
+        return StoredCaptions, (self.path,)
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def item(self, place: int) -> Caption:
+        """The caption at a place; its id is the place."""
+        number = int(np.searchsorted(self._starts, place, side="right")) - 1
+        return Caption(str(place), self._batches[number][place - int(self._starts[number])].as_py())
+
+    def __iter__(self) -> Iterator[Caption]:
+        for start, batch in zip(self._starts.tolist(), self._batches, strict=False):
+            for at, text in enumerate(batch.to_pylist(), start):
+                yield Caption(str(at), text)
+
+
+@dataclass(frozen=True, eq=False)
+class Spoken:
+    """Captions, and for each column that was read the positions of its texts, and how many each row has.
+
+    `counts` lacks the columns that have one text per row.
+    """
+
+    captions: StoredCaptions
+    positions: Mapping[str, Int64[ndarray, "texts"]]
+    counts: Mapping[str, Int64[ndarray, "rows"]]
+
+
+def spoken(files: Sequence[Path], columns: Sequence[str], check: Check, *, shelf: Path | None) -> Spoken:
+    """The texts in `columns` of Parquet files, which are texts or lists of texts: equal ones are one caption.
+
+    Captions are numbered as they occur, column after column. What was read is kept in the folder `shelf`,
+    where the next process finds it; with None in a temporary folder, for as long as the captions are used.
+    Raises what `check` raises.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="counterfoil-")) if shelf is None else shelf / _key(files, columns)
+    if not all((folder / f"{column}.npy").is_file() for column in columns):
+        _write(folder, files, columns, check)
+    positions: dict[str, ndarray] = {}
+    counts: dict[str, ndarray] = {}
+    for column in columns:
+        positions[column] = np.load(folder / f"{column}.npy", mmap_mode="r", allow_pickle=False)
+        if (folder / f"{column}.counts.npy").is_file():
+            counts[column] = np.load(folder / f"{column}.counts.npy", mmap_mode="r", allow_pickle=False)
+    captions = StoredCaptions(folder / _TEXTS)
+    if shelf is None:
+        weakref.finalize(captions, shutil.rmtree, folder, ignore_errors=True)
+    return Spoken(captions, positions, counts)
+
+
+def _key(files: Sequence[Path], columns: Sequence[str]) -> str:
+    """What names the texts of files that lie where they lay and were not written since."""
+    stats = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return digest_value({"schema": SCHEMA, "files": [list(stat) for stat in stats], "columns": list(columns)})
+
+
+def _write(folder: Path, files: Sequence[Path], columns: Sequence[str], check: Check) -> None:
+    """Texts and positions of `columns`; the positions of the last column are written last."""
+    ends, counts = [0], {}
+    digests = bytearray()
+    for column in columns:
+        lengths = []
+        for array, own in _batches(files, column, check):
+            lengths.append(own)
+            for text in array.cast(pa.binary()).to_pylist():
+                digests += hashlib.blake2b(text, digest_size=16).digest()
+        ends.append(len(digests) // 16)
+        counts[column] = np.concatenate(lengths)
+    numbers, first = _numbered(np.frombuffer(digests, dtype="<u8").reshape(-1, 2))
+    del digests
+    with writing(folder / _TEXTS) as file:
+        schema = pa.schema([("text", pa.string())])
+        with pa.ipc.new_file(file, schema) as out:
+            at = 0
+            for column in columns:
+                for array, _ in _batches(files, column, check):
+                    fresh = array.filter(pa.array(first[at : at + len(array)]))
+                    at += len(array)
+                    out.write_batch(pa.record_batch([fresh], schema=schema))
+    for column, start, stop in zip(columns, ends, ends[1:], strict=False):
+        if (counts[column] != 1).any():
+            with writing(folder / f"{column}.counts.npy") as file:
+                np.save(file, counts[column])
+        with writing(folder / f"{column}.npy") as file:
+            np.save(file, numbers[start:stop])
+
+
+def _numbered(digests: ndarray) -> tuple[Int64[ndarray, "texts"], ndarray]:
+    """A number for each distinct digest, in the order of first occurrence, and which are first."""
+    order = np.lexsort((digests[:, 1], digests[:, 0]))
+    same = (digests[order[1:]] == digests[order[:-1]]).all(axis=1)
+    leads = np.concatenate([[True], ~same]) if len(order) else np.zeros(0, dtype=bool)
+    # The sort keeps the order of equals, so the first of each group is the one that occurs first.
+    first = np.zeros(len(order), dtype=bool)
+    first[order[leads]] = True
+    number = (np.cumsum(first) - 1)[order[leads]]
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.repeat(number, np.diff(np.append(np.flatnonzero(leads), len(order))))
+    return numbers, first
+
+
+def _batches(files: Sequence[Path], column: str, check: Check) -> Iterator[tuple[pa.Array, ndarray]]:
+    """The texts of a column, some rows at a time, and how many each of those rows has."""
+    row = 0
+    for file in files:
+        for cells in read_batches(file, column, rows=_ROWS):
+            texts = check(column, row, cells)
+            listed = pa.types.is_list(cells.type) or pa.types.is_large_list(cells.type)
+            own = cells.value_lengths().to_numpy() if listed else np.ones(len(cells))
+            yield texts, own.astype(np.int64)
+            row += len(cells)
+
+
+#: Where an image is, from the cell of a table that names it, the column and the row.
+Find = Callable[[object, str, int], Source]
+
+
+class Images(Lazy[Image]):
+    """Images that are named, then those of whole columns of cells, made when they are asked for."""
+
+    def __init__(self, named: Sequence[Image], cells: Sequence["Cells"]) -> None:
+        self._parts: list[Sequence[Image]] = [named, *cells]
+        self._starts = np.concatenate([[0], np.cumsum([len(part) for part in self._parts])])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def item(self, place: int) -> Image:
+        """The image at a place."""
+        number = int(np.searchsorted(self._starts, place, side="right")) - 1
+        return self._parts[number][place - int(self._starts[number])]
+
+
+class Cells(Lazy[Image]):
+    """The images in a column of Parquet files, one per row."""
+
+    def __init__(self, files: Sequence[Path], rows: Sequence[int], column: str) -> None:
+        self._files, self._column = files, column
+        self._starts = np.concatenate([[0], np.cumsum(rows)])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def item(self, place: int) -> Image:
+        """The image of a row."""
+        number = int(np.searchsorted(self._starts, place, side="right")) - 1
+        source = CellSource(self._files[number], self._column, place - int(self._starts[number]))
+        return Image(f"{self._column}/{place + 1}", source)
+
+
+class Columns:
+    """The columns of Parquet files that make one table, read one after the other."""
+
+    def __init__(self, files: Sequence[Path], source: str) -> None:
+        self.files, self.source = list(files), source
+        self.schema = pq.read_schema(files[0])
+        self.rows = [pq.read_metadata(file).num_rows for file in files]
+        #: What names a row in messages.
+        self.table = DataTable(
+            {"row": range(sum(self.rows))},
+            source,
+            "parquet",
+            tuple(TablePart(str(file), rows) for file, rows in zip(files, self.rows, strict=True)),
+        )
+
+    @classmethod
+    def of(cls, files: Sequence[Path], source: str) -> "Columns | None":
+        """The columns of `files`; None where one cannot be opened, or has no rows, as a reader will say."""
+        try:
+            return cls(files, source)
+        except (pa.ArrowException, OSError, DataError):
+            return None
+
+    def suits(self, columns: Mapping[str, str]) -> bool:
+        """Whether all files have texts, or lists of texts, as captions, and cells or names as images."""
+        wanted = {name: self.schema.field(name).type for name in columns.values()}
+        for file in self.files[1:]:
+            schema = pq.read_schema(file)
+            if any(name not in schema.names or schema.field(name).type != wanted[name] for name in wanted):
+                return False
+        return all(
+            _text(kind) or (_listed(kind) and _text(kind.value_type))
+            if role in CAPTION_ROLES
+            else _held(kind) or _text(kind) or pa.types.is_integer(kind)
+            for role, kind in ((role, wanted[name]) for role, name in columns.items())
+        )
+
+    def images(self, columns: Mapping[str, str], find: Find) -> tuple[Images, dict[str, ndarray]]:
+        """The images of the roles in `columns`, and the position of each row's; equal names are one image.
+
+        `find` says where a named one is, and raises for what names none.
+        """
+        named: list[Image] = []
+        known: dict[object, int] = {}
+        cells: list[Cells] = []
+        places: dict[str, ndarray] = {}
+        waiting: list[str] = []
+        for role, column in columns.items():
+            if role not in IMAGE_ROLES:
+                continue
+            if _held(self.schema.field(column).type):
+                cells.append(Cells(self.files, self.rows, column))
+                waiting.append(role)
+                continue
+            values, codes, first = self._distinct(column)
+            own = np.empty(len(values), dtype=np.int64)
+            for at, (value, row) in enumerate(zip(values, first.tolist(), strict=True)):
+                if value not in known:
+                    known[value] = len(named)
+                    named.append(Image(str(value), find(value, column, row)))
+                own[at] = known[value]
+            places[role] = own[codes]
+        for number, role in enumerate(waiting):
+            start = len(named) + number * sum(self.rows)
+            places[role] = np.arange(start, start + sum(self.rows))
+        return Images(named, cells), places
+
+    def labels(self, source: ndarray | None) -> dict[str, tuple[str, ...]]:
+        """The labels of rows, or of the rows `source`; equal ones are one string.
+
+        Raises `DataError` for a column of anything but texts, whole numbers, or true and false.
+        """
+        labels_of = {}
+        for name in LABELS:
+            if name not in self.schema.names:
+                continue
+            kind = self.schema.field(name).type
+            # Arrow codes no lists, and has dates that Python has not.
+            if not _plain(kind.value_type if pa.types.is_dictionary(kind) else kind):
+                raise DataError(
+                    "not a column of labels",
+                    where=f"{self.table.source}, column '{name}'",
+                    given=kind,
+                    allowed="texts, whole numbers, true and false",
+                )
+            values, codes, first = self._distinct(name)
+            spelled = [
+                label(value, self.table.where(row, name))
+                for value, row in zip(values, first.tolist(), strict=True)
+            ]
+            labels_of[name] = tuple(spelled[code] for code in (codes if source is None else codes[source]))
+        return labels_of
+
+    def captions(
+        self, columns: Mapping[str, str], shelf: Path | None
+    ) -> tuple[StoredCaptions, dict[str, tuple[ndarray, ndarray | None]]]:
+        """The captions, and of each role the positions of its texts and how many each row has (None: one)."""
+        roles = {role: column for role, column in columns.items() if role in CAPTION_ROLES}
+        texts = spoken(self.files, list(roles.values()), self._checked, shelf=shelf)
+        return texts.captions, {
+            role: (texts.positions[column], texts.counts.get(column)) for role, column in roles.items()
+        }
+
+    def _checked(self, column: str, row: int, cells: pa.Array) -> pa.Array:
+        """The texts of cells, without outer blanks; raises `DataError` for a row that lacks one."""
+        texts, of = cells, None
+        if _listed(cells.type):
+            lengths = cells.value_lengths().fill_null(1).to_numpy()
+            if (lengths == 0).any():
+                raise DataError(
+                    "no caption", where=self.table.where(row + int(np.argmax(lengths == 0)), column)
+                )
+            # A null list is a null text, for which the message is the same.
+            if not cells.null_count:
+                texts, of = cells.flatten(), np.repeat(np.arange(len(cells)), lengths)
+        missing = texts.is_null().to_numpy(zero_copy_only=False)
+        if not missing.any():
+            texts = pc.utf8_trim_whitespace(texts).cast(pa.string())
+            missing = pc.equal(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
+        if missing.any():
+            at = int(np.argmax(missing))
+            raise DataError(
+                "empty text",
+                where=self.table.where(row + (at if of is None else int(of[at])), column),
+                given=shown(texts[at].as_py()),
+            )
+        return texts
+
+    def _distinct(self, column: str) -> tuple[list[object], ndarray, ndarray]:
+        """The values of a column in order of first occurrence, the place of each row's, and first rows."""
+        whole = pa.chunked_array(list(self._read(column))).combine_chunks()
+        coded = whole.dictionary_encode(null_encoding="encode")
+        codes = coded.indices.to_numpy(zero_copy_only=False)
+        _, first = np.unique(codes, return_index=True)
+        return coded.dictionary.to_pylist(), codes, first
+
+    def _read(self, column: str) -> Iterator[pa.Array]:
+        for file in self.files:
+            yield from read_batches(file, column)
+
+
+def _plain(kind: pa.DataType) -> bool:
+    """Whether a column's cells may be labels."""
+    types = pa.types
+    return _text(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind)
+
+
+def _text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _listed(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _held(kind: pa.DataType) -> bool:
+    """Whether a column's cells hold pictures."""
+    if pa.types.is_struct(kind):
+        return any(kind.field(i).name == "bytes" for i in range(kind.num_fields))
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))

@@ -1,0 +1,234 @@
+"""Training data: rows of images and captions that belong together, and of ones that do not.
+
+A column is a role. Every row has an `image` and a `caption` that belong together. What else there is decides
+what can be learnt: `negative_caption` (close to the caption, false of the image), `negative_image` (what the
+negative caption is true of), `generated_image` and `generated_caption` (further positives, made by machines).
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
+
+from counterfoil.benchmarks.records import Caption, Image, Source
+from counterfoil.benchmarks.tables import shown
+from counterfoil.errors import DataError, InputError
+
+#: Roles that images play, and captions.
+IMAGE_ROLES = ("image", "negative_image", "generated_image")
+CAPTION_ROLES = ("caption", "negative_caption", "generated_caption")
+
+#: What readers do with an image whose file is not there: raise, or keep it, to raise when it is decoded; of
+#: images that will never be opened ("unread") none need be there, nor any folder of them.
+Missing = Literal["refuse", "keep", "unread"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """`n` rows over images and captions.
+
+    `rows` holds for each role one position into `images` or `captions` per row; of large sets those are made
+    when they are asked for. `groupings` are labels of
+    the rows ("replace_obj"), as in benchmarks; `name` and `source` say where it is from, for provenance.
+
+    Raises `DataError` where a column is unknown, of another length, or points past the items, and where
+    there is no `image` or no `caption`.
+    """
+
+    name: str
+    images: Sequence[Image]
+    captions: Sequence[Caption]
+    rows: Mapping[str, Int[ndarray, "n"]]
+    groupings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        where = self.source or self.name
+        unknown = [role for role in self.rows if role not in IMAGE_ROLES + CAPTION_ROLES]
+        lacking = [role for role in ("image", "caption") if role not in self.rows]
+        if unknown or lacking:
+            raise DataError(
+                f"no column '{lacking[0]}'" if lacking else "unknown column",
+                where=where,
+                given=", ".join(self.rows),
+                allowed=(*IMAGE_ROLES, *CAPTION_ROLES),
+            )
+        for role, positions in self.rows.items():
+            items = len(self.images if role in IMAGE_ROLES else self.captions)
+            if len(positions) != len(self):
+                raise DataError(
+                    f"column '{role}' has the wrong length",
+                    where=where,
+                    given=len(positions),
+                    allowed=f"{len(self)}, one per row",
+                )
+            if len(positions) and not 0 <= positions.min() <= positions.max() < items:
+                raise DataError(
+                    f"column '{role}' points to an item that is not there",
+                    where=where,
+                    given=f"{positions.min()} to {positions.max()}",
+                    allowed=f"0 to {items - 1}",
+                )
+
+    def __len__(self) -> int:
+        return len(self.rows["image"])
+
+    def select(self, rows: Int[ndarray, "m"]) -> "TrainingSet":
+        """Those rows, in that order; images and captions stay as they are."""
+        return replace(
+            self,
+            rows={role: positions[rows] for role, positions in self.rows.items()},
+            groupings={name: tuple(labels[i] for i in rows) for name, labels in self.groupings.items()},
+        )
+
+    def items(self, role: str, rows: Int[ndarray, "m"]) -> Sequence[Image] | Sequence[Caption]:
+        """What plays `role` in those rows."""
+        items: Sequence[Image] | Sequence[Caption] = self.images if role in IMAGE_ROLES else self.captions
+        return [items[i] for i in self.need(role)[rows]]
+
+    def need(self, role: str) -> Int[ndarray, "n"]:
+        """The column of `role`; raises `InputError` where there is none."""
+        if role not in self.rows:
+            raise InputError(
+                f"the training data have no column '{role}'",
+                where=self.source or self.name,
+                given=", ".join(self.rows),
+                hint="choose a recipe that needs none, or data that have it",
+            )
+        return self.rows[role]
+
+
+#: Columns that are kept as groupings of the rows, where they are there.
+LABELS = ("subset", "type", "subtype", "faithful")
+
+
+@dataclass
+class Rows:
+    """Images, captions and rows, collected; `source` names the whole for provenance.
+
+    All records have the roles of the first one. One that has several captions gives a row for each, with
+    the same images; a role with as many texts as there are captions goes along one by one, one with a single
+    text stays.
+    """
+
+    source: str
+    images: list[Image] = field(default_factory=list)
+    captions: list[Caption] = field(default_factory=list)
+    rows: dict[str, list[int]] = field(default_factory=dict)
+    labels: dict[str, list[str]] = field(default_factory=dict)
+    _known: dict[str, int] = field(default_factory=dict, repr=False)
+
+    def add(
+        self,
+        where: str,
+        pictures: Mapping[str, Source],
+        texts: Mapping[str, Sequence[str]],
+        labels: Mapping[str, object],
+    ) -> None:
+        """One record. Raises `DataError` at `where` for what it lacks or has too much.
+
+        Pictures whose sources print the same are one image.
+        """
+        captions = texts.get("caption", ())
+        for role, there in (("image", bool(pictures.get("image"))), ("caption", bool(captions))):
+            if not there:
+                raise DataError(f"no {role}", where=where, hint="every row needs an image and a caption")
+        roles = [role for role in IMAGE_ROLES if role in pictures]
+        roles += [role for role in CAPTION_ROLES if texts.get(role)]
+        first = not self.rows
+        if first:
+            self.rows = {role: [] for role in roles}
+        odd = set(roles).symmetric_difference(self.rows)
+        if odd:
+            raise DataError(
+                f"no {min(odd)}" if min(odd) in self.rows else f"a {min(odd)} that the first row lacks",
+                where=where,
+                given=", ".join(roles),
+                allowed=f"{', '.join(self.rows)}, as in the first row",
+            )
+        columns: dict[str, list[int]] = {}
+        for role in roles:
+            if role in pictures:
+                name = str(pictures[role])
+                if name not in self._known:
+                    self._known[name] = len(self.images)
+                    self.images.append(Image(name, pictures[role]))
+                columns[role] = [self._known[name]] * len(captions)
+                continue
+            given = texts[role]
+            if any(not text.strip() for text in given):
+                raise DataError("empty text", where=f"{where}, '{role}'")
+            if len(given) not in (1, len(captions)):
+                raise DataError(
+                    f"not as many texts in '{role}' as captions",
+                    where=where,
+                    given=len(given),
+                    allowed=f"1 or {len(captions)}",
+                )
+            start = len(self.captions)
+            self.captions += [Caption(f"{role}/{start + at + 1}", text) for at, text in enumerate(given)]
+            columns[role] = [start + (at if len(given) > 1 else 0) for at in range(len(captions))]
+        before = len(self)
+        for role, positions in columns.items():
+            self.rows[role] += positions
+        for name in {**labels, **self.labels}:
+            cell = labels.get(name)
+            column = self.labels.setdefault(name, [""] * before)
+            column += [label(cell, f"{where}, '{name}'")] * len(captions)
+
+    def __len__(self) -> int:
+        return len(self.rows["image"]) if self.rows else 0
+
+    def done(self, *, name: str) -> TrainingSet:
+        """The training set; raises `DataError` where there is no row."""
+        if not len(self):
+            raise DataError("no rows to learn from", where=self.source)
+        return TrainingSet(
+            name=name,
+            images=tuple(self.images),
+            captions=tuple(self.captions),
+            rows={role: np.array(positions, dtype=np.int64) for role, positions in self.rows.items()},
+            groupings={name: tuple(labels) for name, labels in self.labels.items()},
+            source=self.source,
+        )
+
+
+def of_split(files: Sequence[Path], split: str | None, *, where: Path) -> list[Path]:
+    """The files of one split: those whose names begin with it, up to a dash and a number, or the full stop.
+
+    None is "train" where there are several splits, and all files where there is one or none of that name.
+    Raises `DataError` where no file is of the split.
+
+    >>> files = [Path("train-00000-of-00002.parquet"), Path("validation-0.parquet")]
+    >>> [file.name for file in of_split(files, "validation", where=Path("."))]
+    ['validation-0.parquet']
+    """
+    names = [re.sub(r"[-_.]?\d[-\d]*(of[-_]\d+)?$", "", file.name.split(".")[0]) for file in files]
+    if split is None:
+        split = "train" if "train" in names else None
+    if split is None:
+        return list(files)
+    # COCO and the hub do not agree on what the held-out part is called.
+    wanted = {split, *({"val", "valid", "validation"} if split in ("val", "validation") else ())}
+    chosen_files = [file for file, name in zip(files, names, strict=True) if name in wanted]
+    if not chosen_files:
+        raise DataError(
+            "no file of this split", where=where, given=split, allowed=dict.fromkeys(n for n in names if n)
+        )
+    return chosen_files
+
+
+def label(value: object, where: str) -> str:
+    """A cell as a label of a row, "yes" and "no" for true and false; raises `DataError` for other things."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, str | int):
+        raise DataError("not a label", where=where, given=shown(value))
+    return str(value).strip()

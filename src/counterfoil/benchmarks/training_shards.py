@@ -1,0 +1,291 @@
+"""Training data from WebDataset's shards: tar files, on disk or at a distance, whose members come in samples.
+
+A sample is `KEY.jpg` beside `KEY.txt` or `KEY.json`: the part of a member's name up to its first full stop is
+the key, what follows says what it is:
+
+    image               jpg, jpeg, png, webp, ... or image.jpg
+    negative_image      negative.jpg or negative_image.jpg          generated_image   likewise
+    caption             txt or caption.txt
+    negative_caption    negative.txt or negative_caption.txt        generated_caption likewise
+    json                an object: "caption" or "captions", "negative_caption", "generated_caption", "subset"
+
+A text of its own counts before the one in the JSON. Members of one sample follow one another; those of other
+kinds are left alone. Only the headers and the texts are read here: an image is a place in its shard.
+
+A shard behind a URL is streamed once for its headers and texts, a few blocks at a time. What was found is
+kept on this machine under the URL and what the store says of the content, so that a training that goes on,
+and its other processes, ask for that alone. An image is read by its range.
+"""
+
+import os
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from io import BufferedReader
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from counterfoil.benchmarks.records import TarSource
+from counterfoil.benchmarks.tables import shown
+from counterfoil.benchmarks.training_rows import (
+    CAPTION_ROLES,
+    IMAGE_ROLES,
+    LABELS,
+    Rows,
+    TrainingSet,
+    of_split,
+)
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
+from counterfoil.inputs.files import decoded, parse_json
+from counterfoil.inputs.limits import check_amount
+from counterfoil.storage import Location, located, location
+from counterfoil.storage.files import names_in, open_file, stamp_of
+from counterfoil.store import digest_value, write_parquet
+
+_PICTURES = {"jpg", "jpeg", "png", "webp", "ppm", "bmp", "gif", "tif", "tiff"}
+_SHARDS = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
+_BLOCK = 512
+#: What a shard says of itself rather than of a sample.
+_META = re.compile(r"__[^/]*__($|/|\.)")
+_PATTERN = re.compile(r"\{(\d+)\.\.(\d+)\}|\{([^{}]*,[^{}]*)\}")
+_BROKEN = "is the file cut off?"
+
+
+class ShardMember(NamedTuple):
+    """A member of a shard that may belong to a sample: its place, and its text where it is one."""
+
+    name: str
+    offset: int
+    size: int
+    text: str | None
+
+
+def is_shards(path: Path) -> bool:
+    """Whether this is a tar file, a pattern of them, or a folder that holds some; also behind a URL."""
+    if path.name.lower().endswith(_SHARDS) and not path.is_dir():
+        return True
+    if isinstance(where := location(path), Location):
+        return any(name.endswith(".tar") for name in names_in(where))
+    return path.is_dir() and any(path.glob("*.tar"))
+
+
+def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = None) -> TrainingSet:
+    """A row per sample, or per caption of it where it has a list of them, shard after shard.
+
+    What was found in shards behind a URL is kept in the folder `shelf`, if one is named. Raises `DataError`
+    naming the shard that is missing, broken or compressed, and the sample that has no image, no caption, or
+    not what the first sample has.
+    """
+    rows = Rows(located(path))
+    for shard in _shards(path, split):
+        for key, members in _samples(shard, shelf):
+            _add(rows, shard, key, members)
+    return rows.done(name=path.name.split(".")[0] or "shards")
+
+
+def expand(pattern: str) -> list[str]:
+    """The names a pattern stands for: "{000..002}" counts, "{a,b}" lists; several patterns multiply.
+
+    >>> expand("train-{08..10}.tar")
+    ['train-08.tar', 'train-09.tar', 'train-10.tar']
+    >>> expand("{a,b}-{0..1}.tar")
+    ['a-0.tar', 'a-1.tar', 'b-0.tar', 'b-1.tar']
+    """
+    # Counted before any name is made.
+    count = 1
+    for first, last, listed in _PATTERN.findall(pattern):
+        if max(len(first), len(last)) > 18:
+            raise InputError("a pattern counts too far", given=pattern[:80], allowed="numbers of 18 digits")
+        count *= listed.count(",") + 1 if listed else max(int(last) - int(first) + 1, 0)
+    if count:
+        check_amount("files", count, what=f"the number of files that '{pattern[:80]}' stands for")
+    match = _PATTERN.search(pattern)
+    if match is None:
+        return [pattern]
+    first, last, listed = match.groups()
+    if listed is None:
+        width = len(first)
+        middle = [str(number).zfill(width) for number in range(int(first), int(last) + 1)]
+    else:
+        middle = listed.split(",")
+    return [
+        name
+        for middle_part in middle
+        for name in expand(pattern[: match.start()] + middle_part + pattern[match.end() :])
+    ]
+
+
+def _shards(path: Path, split: str | None) -> list[Path]:
+    if not path.name.lower().endswith(_SHARDS) or path.is_dir():
+        where = location(path)
+        names = (
+            names_in(where) if isinstance(where, Location) else [entry.name for entry in path.glob("*.tar")]
+        )
+        return of_split([path / name for name in sorted(names) if name.endswith(".tar")], split, where=path)
+    shards = [Path(name) for name in expand(str(path))]
+    if not shards:
+        raise DataError(
+            "the pattern names no shard", where=path, allowed="{first..last}, first not above last"
+        )
+    return shards
+
+
+def _samples(shard: Path, shelf: Path | None) -> Iterator[tuple[str, dict[str, ShardMember]]]:
+    """Key and members of every sample, by the end of their names."""
+    where = location(shard)
+    if isinstance(where, Path) and not where.is_file():
+        raise DataError("no such shard", where=shard, hint="check the path")
+    if shard.suffix.lower() != ".tar":
+        raise DataError(
+            "a compressed shard", where=shard, allowed=".tar", hint="unpack it to .tar: images are compressed"
+        )
+    members_read = _of_disk(shard) if isinstance(where, Path) else _of_url(shard, where, shelf)
+    for key, group in groupby(members_read, lambda member: _key(member.name)):
+        members: dict[str, ShardMember] = {}
+        for member in group:
+            if members.setdefault(_ending(member.name), member) is not member:
+                raise DataError("two members of one name", where=f"{located(shard)}, {member.name}")
+        yield key, members
+
+
+def _of_disk(shard: Path) -> Iterator[ShardMember]:
+    try:
+        with open(shard, "rb") as file:
+            yield from _members(shard, file, os.fstat(file.fileno()).st_size)
+    except OSError as error:
+        raise DataError(f"not a readable tar file: {error}", where=shard, hint=_BROKEN) from None
+
+
+#: Raised when the meaning of the files changes: older ones are then never looked at.
+_VERSION = 1
+_KEPT = Schema(
+    {
+        "name": ColumnSchema("text"),
+        "offset": ColumnSchema("whole", low=0),
+        "size": ColumnSchema("whole", low=0),
+        "text": ColumnSchema("text", null=True),
+    }
+)
+
+
+def _of_url(shard: Path, where: Location, shelf: Path | None) -> Iterator[ShardMember]:
+    """The members of a shard at a distance, from what is kept of it where that is there."""
+    stamp = None if shelf is None else stamp_of(where)
+    cache_file = None
+    if shelf is not None and stamp is not None:
+        name = digest_value({"version": _VERSION, "url": str(where), "stamp": list(stamp)})
+        cache_file = shelf / "shards" / f"{name}.parquet"
+        if cache_file.is_file():
+            try:
+                columns = read_columns(cache_file, _KEPT).to_pydict()
+            except DataError:
+                pass  # Damaged: it only saves time.
+            else:
+                yield from map(ShardMember, *(columns[name] for name in ShardMember._fields))
+                return
+    members = []
+    with open_file(where) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        for member in _members(shard, file, size):
+            if cache_file is not None:
+                members.append(member)
+            yield member
+    if cache_file is not None:
+        types = [("name", pa.string()), ("offset", pa.int64()), ("size", pa.int64()), ("text", pa.string())]
+        rows = [member._asdict() for member in members]
+        with suppress(UnicodeError):  # A name that is no text is one that no column holds.
+            write_parquet(cache_file, pa.Table.from_pylist(rows, schema=pa.schema(types)))
+
+
+def _members(shard: Path, file: BufferedReader, size: int) -> Iterator[ShardMember]:
+    """The members of an open tar file, texts read; raises `DataError` where it is broken or cut off."""
+    end = 0
+    try:
+        with tarfile.open(fileobj=file, mode="r:") as tar:
+            for member in tar:
+                end = member.offset_data + -(-member.size // _BLOCK) * _BLOCK
+                stem, dot, _ = member.name.rpartition("/")[2].partition(".")
+                if not member.isreg() or not stem or not dot or _META.match(member.name):
+                    continue
+                yield ShardMember(
+                    member.name, member.offset_data, member.size, _text(shard, file, size, member)
+                )
+    except (tarfile.TarError, EOFError) as error:
+        raise DataError(f"not a readable tar file: {error}", where=shard, hint=_BROKEN) from None
+    # A whole tar file ends in blocks of zeros; one that was cut between two members does not.
+    file.seek(end)
+    if file.read(_BLOCK) != bytes(_BLOCK):
+        raise DataError("the shard is cut off", where=shard, hint="it does not end as tar files do")
+
+
+def _text(shard: Path, file: BufferedReader, size: int, member: tarfile.TarInfo) -> str | None:
+    """The text of a member that is one, None of others."""
+    ending = _ending(member.name)
+    role, kind = _role(ending)
+    if not (ending == "json" or (kind == "text" and role in CAPTION_ROLES)):
+        return None
+    where = f"{located(shard)}, {member.name}"
+    if member.offset_data + member.size > size:
+        raise DataError("the shard is cut off", where=where)
+    file.seek(member.offset_data)
+    return decoded(file.read(member.size), where=where)
+
+
+def _key(name: str) -> str:
+    folder, slash, base = name.rpartition("/")
+    return folder + slash + base.partition(".")[0]
+
+
+def _ending(name: str) -> str:
+    return name.rpartition("/")[2].partition(".")[2].lower()
+
+
+def _add(rows: Rows, shard: Path, key: str, members: Mapping[str, ShardMember]) -> None:
+    where = f"{located(shard)}, sample '{key}'"
+    pictures: dict[str, TarSource] = {}
+    texts: dict[str, list[str]] = {}
+    facts: Mapping[str, Any] = {}
+    for ending, member in members.items():
+        role, kind = _role(ending)
+        if kind == "image" and role in IMAGE_ROLES:
+            if role in pictures:
+                raise DataError(f"two images for '{role}'", where=where, given=", ".join(members))
+            pictures[role] = TarSource(shard, member.offset, member.size, member.name)
+        elif ending == "json":
+            place = f"{located(shard)}, {member.name}"
+            facts = parse_json(member.text or "", where=place)
+            if not isinstance(facts, dict):
+                raise DataError("not a JSON object", where=place, given=shown(facts))
+        elif member.text is not None:
+            texts[role] = [member.text.strip()]
+    for role in CAPTION_ROLES:
+        if role not in texts:
+            given = facts.get(role, facts.get(f"{role}s"))
+            if given is not None:
+                texts[role] = _listed(given, f"{where}, '{role}'")
+    rows.add(where, pictures, texts, {name: facts[name] for name in LABELS if facts.get(name) is not None})
+
+
+def _role(ending: str) -> tuple[str, str]:
+    """("negative_image", "image") of "negative.jpg"; kind "" where it is nothing we know."""
+    *named, last = ending.split(".")
+    kind = "image" if last in _PICTURES else "text" if last == "txt" else ""
+    item = "image" if kind == "image" else "caption"
+    name = ".".join(named)
+    return (item if not name else f"{name}_{item}" if name in ("negative", "generated") else name), kind
+
+
+def _listed(given: object, where: str) -> list[str]:
+    """One caption or a list of them, as a list."""
+    texts = []
+    for text in given if isinstance(given, list) else [given]:
+        if not isinstance(text, str):
+            raise DataError("not a text", where=where, given=shown(text))
+        texts.append(text.strip())
+    return texts

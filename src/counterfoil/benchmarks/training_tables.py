@@ -1,0 +1,302 @@
+"""Tables as training data: Parquet in the layouts of the hub, and whatever else `read_table` reads.
+
+A role is a column of its name; these have other names too:
+
+    image      image_id, file_name, filename, filepath, image_path     the name of a file, or a COCO id
+    caption    captions, sentences, text, title
+
+A cell of an image column is `{"bytes", "path"}`, bytes, or the name of a file in the folder of images; a cell
+of captions is a text or a list of texts. TROHN-Text has image_id, caption and negative_caption; TROHN-Img has
+negative_image besides, in the file; COCO's sets on the hub have a list of captions per image.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterfoil.benchmarks.forms import Ids
+from counterfoil.benchmarks.readers.rows import CellSource, Photos, image_folder, open_rows, parquet_rows
+from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, Source
+from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, shown
+from counterfoil.benchmarks.training_parquet import Columns
+from counterfoil.benchmarks.training_rows import (
+    CAPTION_ROLES,
+    IMAGE_ROLES,
+    LABELS,
+    Missing,
+    TrainingSet,
+    label,
+    of_split,
+)
+from counterfoil.errors import DataError
+from counterfoil.inputs.columns import groups, read_group
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "image": ("image", "image_id", "file_name", "filename", "filepath", "image_path"),
+    "caption": ("caption", "captions", "sentences", "text", "title"),
+}
+
+
+def read_rows(
+    path: Path,
+    *,
+    images: Path | None = None,
+    split: str | None = None,
+    shelf: Path | None = None,
+    missing: Missing = "refuse",
+) -> TrainingSet:
+    """A row per row of the table, or per caption of a row that has a list of them.
+
+    Images in a Parquet or Arrow file stay there (`CellSource`); named ones are looked for in `images`, else
+    in the folder `images` beside the table. Captions in Parquet files whose columns are texts are read into
+    a file that is mapped into memory, in the folder `shelf`, else a temporary one (`training_parquet`).
+    Raises `DataError` naming file, row and column of a cell that is empty, is of another kind, or names a
+    file that is not there, unless such images are kept.
+    """
+    files = _parquet_files(path, split)
+    held = Columns.of(files, str(path)) if files else None
+    if held is not None:
+        columns = _columns(held.schema.names, str(path))
+        if held.suits(columns):
+            for file in files:
+                _check_cells(file)
+            return _of_columns(path, held, columns, images, shelf, missing)
+    table = _open(path, files, split)
+    for file in files:
+        _check_cells(file)
+    columns = _columns(table.columns, table.source)
+    photos = _photos(path, images)
+    pictures = _Pictures(table, photos, missing)
+    places = {role: pictures.take(column) for role, column in columns.items() if role in IMAGE_ROLES}
+    captions = _Sayings(table)
+    spoken = {role: captions.take(column) for role, column in columns.items() if role in CAPTION_ROLES}
+    rows, source = _rows_of(places, spoken, columns, table)
+    return TrainingSet(
+        name=path.stem,
+        images=tuple(pictures.images),
+        captions=tuple(Caption(str(at), text) for at, text in enumerate(captions.number)),
+        rows=rows,
+        groupings={
+            name: tuple(label(table[name][row], table.where(row, name)) for row in source.tolist())
+            for name in LABELS
+            if name in table
+        },
+        source=table.source,
+    )
+
+
+def _photos(path: Path, images: Path | None) -> Photos:
+    return Photos(image_folder(path, images), path if path.is_dir() else path.parent)
+
+
+def _of_columns(
+    path: Path,
+    held: Columns,
+    columns: dict[str, str],
+    images: Path | None,
+    shelf: Path | None,
+    missing: Missing,
+) -> TrainingSet:
+    pictures = _Pictures(held.table, _photos(path, images), missing)
+    shown_images, places = held.images(columns, pictures.source)
+    captions, texts = held.captions(columns, shelf)
+    if all(counts is None for _, counts in texts.values()):
+        # One text per row: what was read is what is asked for, and stays in the file that processes share.
+        rows = {**places, **{role: positions for role, (positions, _) in texts.items()}}
+        labels = held.labels(None)
+    else:
+        spoken = {}
+        for role, (positions, counts) in texts.items():
+            counts_of_rows = np.ones(len(held.table), dtype=np.int64) if counts is None else counts
+            spoken[role] = _Spoken(np.concatenate([[0], np.cumsum(counts_of_rows)]), positions)
+        rows, source = _rows_of(places, spoken, columns, held.table)
+        labels = held.labels(source)
+    return TrainingSet(path.stem, shown_images, captions, rows, labels, held.source)
+
+
+def _rows_of(
+    places: dict[str, Ids], spoken: dict[str, "_Spoken"], columns: dict[str, str], table: DataTable
+) -> tuple[dict[str, Ids], Ids]:
+    """A row per caption: positions by role, and the row of the table that each is from."""
+    counts = np.diff(spoken["caption"].starts)
+    source = np.repeat(np.arange(len(table)), counts)
+    within = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
+    rows = {role: positions[source] for role, positions in places.items()}
+    for role, texts in spoken.items():
+        own = np.diff(texts.starts)
+        odd = (own != counts) & (own != 1)
+        if odd.any():
+            row = int(np.argmax(odd))
+            raise DataError(
+                "not as many texts as captions",
+                where=table.where(row, columns[role]),
+                given=int(own[row]),
+                allowed=f"1 or {counts[row]}",
+            )
+        rows[role] = texts.items[texts.starts[source] + np.where(own[source] == 1, 0, within)]
+    return rows, source
+
+
+def _parquet_files(path: Path, split: str | None) -> list[Path]:
+    """The Parquet files of a split, none where the path holds another kind of table."""
+    if path.is_dir() and not _saved(path):
+        places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
+        files = next((listed for listed in places if listed), [])
+        return of_split(files, split, where=path) if files else []
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return []
+    return [path]
+
+
+def _open(path: Path, files: list[Path], split: str | None) -> DataTable:
+    if not files:
+        if path.is_file() and split not in (None, "train"):
+            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
+        plain = sorted(path.glob("[!.]*.*")) if path.is_dir() and not _saved(path) else []
+        if len(plain := [file for file in plain if file.suffix.lower() in EXTENSIONS]) > 1:
+            # One table per split; more than one of a split is for `open_rows` to complain of.
+            chosen = of_split(plain, split, where=path)
+            path = chosen[0] if len(chosen) == 1 else path
+        return open_rows(path, _image_columns(), split=split or "train")
+    return parquet_rows(files, _image_columns(), source=str(path))
+
+
+def _saved(folder: Path) -> bool:
+    """Whether the `datasets` library saved this folder."""
+    return (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file()
+
+
+def _image_columns() -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*_NAMES["image"], *IMAGE_ROLES]))
+
+
+def _columns(named: Collection[str], source: str) -> dict[str, str]:
+    """The column that plays each role."""
+    column_of: dict[str, str] = {}
+    for role in (*IMAGE_ROLES, *CAPTION_ROLES):
+        names = _NAMES.get(role, (role, f"{role}s") if role in CAPTION_ROLES else (role,))
+        column = next((name for name in names if name in named), None)
+        if column is not None:
+            column_of[role] = column
+        elif role in _NAMES:
+            raise DataError(f"no column of the {role}s", where=source, given=", ".join(named), allowed=names)
+    return column_of
+
+
+def _check_cells(file: Path) -> None:
+    """Raise `DataError` for a row whose image cell is empty, without reading the groups that have none.
+
+    The file itself counts its empty cells, group by group; finding one here is better than in the middle of
+    a night of training.
+    """
+    offset = 0
+    for number, group in enumerate(groups(file)):
+        for column in _image_columns():
+            if group.nulls.get(f"{column}.bytes", group.nulls.get(column)):
+                for row, cell in enumerate(read_group(file, column, number)):
+                    if not _holds(cell.as_py()):
+                        raise DataError(
+                            "no image", where=f"{file}, row {offset + row + 1}, column '{column}'"
+                        )
+        offset += group.rows
+
+
+def _holds(value: object) -> bool:
+    # What is no picture (a whole number, say) is the name of one.
+    if isinstance(value, dict):
+        return bool(value.get("bytes") or value.get("path"))
+    return value is not None and value not in (b"", "")
+
+
+@dataclass
+class _Pictures:
+    """The images of a table, those that are named twice once."""
+
+    table: DataTable
+    photos: Photos
+    missing: Missing
+    images: list[Image] = field(default_factory=list)
+    _known: dict[object, int] = field(default_factory=dict)
+
+    def take(self, column: str) -> Ids:
+        """The position of the image of every row."""
+        positions = []
+        for row, cell in enumerate(self.table[column]):
+            named = isinstance(cell, str | int)
+            at = self._known.get(cell) if named else None
+            if at is None:
+                source = cell if isinstance(cell, CellSource) else self.source(cell, column, row)
+                at = len(self.images)
+                self.images.append(Image(str(cell) if named else f"{column}/{row + 1}", source))
+                if named:
+                    self._known[cell] = at
+            positions.append(at)
+        return np.array(positions, dtype=np.int64)
+
+    def source(self, cell: Any, column: str, row: int) -> Source:
+        """Where the image is that a cell holds or names; raises `DataError` where there is none."""
+        where = self.table.where(row, column)
+        if isinstance(cell, dict):
+            cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
+        if isinstance(cell, bytes) and cell:
+            return BytesSource(cell, where)
+        if isinstance(cell, int) and not isinstance(cell, bool):
+            # COCO's photographs are called by their ids.
+            cell = f"{cell:012d}.jpg"
+        if not isinstance(cell, str) or not cell.strip():
+            raise DataError("no image", where=where, given=shown(cell), allowed="a file's name, or its bytes")
+        folder = self.photos.folder
+        if self.missing == "unread":
+            return FileSource((folder or Path()) / cell)
+        source = self.photos.source(cell, where=where)
+        if source is None and folder is not None and self.missing != "refuse":
+            return FileSource(folder / cell)
+        if source is None:
+            raise DataError(
+                "an image that is only named" if folder is None else "no such image file",
+                where=where,
+                given=cell if folder is None else folder / cell,
+                hint="give the folder that holds the images with --images",
+            )
+        return source
+
+
+class _Spoken(NamedTuple):
+    """The texts of a column, as captions: those of row r are `items[starts[r]:starts[r + 1]]`."""
+
+    starts: Ids
+    items: Ids
+
+
+@dataclass
+class _Sayings:
+    """The captions of a table: equal ones are one, for some sets say each of a million five times."""
+
+    table: DataTable
+    number: dict[str, int] = field(default_factory=dict)
+
+    def take(self, column: str) -> _Spoken:
+        """The captions of every row."""
+        counts, items = [], []
+        for row, cell in enumerate(self.table[column]):
+            listed = cell if isinstance(cell, list | tuple) else (cell,)
+            if not listed:
+                raise DataError("no caption", where=self.table.where(row, column))
+            for sentence in listed:
+                # Some data sets keep what else they know of a sentence beside it.
+                text = (
+                    sentence.get("raw", sentence.get("caption")) if isinstance(sentence, dict) else sentence
+                )
+                text = text.strip() if isinstance(text, str) else text
+                if not isinstance(text, str) or not text:
+                    raise DataError(
+                        "empty text" if text is None or text == "" else "not a text",
+                        where=self.table.where(row, column),
+                        given=shown(text),
+                    )
+                items.append(self.number.setdefault(text, len(self.number)))
+            counts.append(len(listed))
+        return _Spoken(np.concatenate([[0], np.cumsum(counts)]), np.array(items, dtype=np.int64))

@@ -1,0 +1,236 @@
+"""Agreement between people, of a campaign or a table of judgements, as a result in tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil.annotate.agreement import (
+    DRAWS,
+    MOST_LISTED,
+    CampaignAgreement,
+    QuestionAgreement,
+    campaign_agreement,
+    fields_of,
+)
+from counterfoil.annotate.campaign import unanswered
+from counterfoil.evaluation.agreement import FEWEST_PEOPLE
+from counterfoil.evaluation.result import Estimate
+from counterfoil.jobs.annotate_judgements import read_judgements
+from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.outputs import write
+from counterfoil.jobs.results import Tabular
+from counterfoil.metrics.agreement import Scale
+from counterfoil.report.labels import amount
+from counterfoil.report.tables import Cell, Column, Row, Table
+
+_MEASURES = ("raw", "fleiss", "alpha")
+_PAIRS = pa.schema(
+    [(name, pa.string()) for name in ("question", "reading", "kind", "first", "second")]
+    + [("items", pa.int64())]
+    + [(f"cohen{end}", pa.float64()) for end in ("", "_low", "_high")]
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PeopleAgreements(Tabular):
+    """Agreement per question, reading of it and kind of item.
+
+    Rows by "question" are one per question, reading and kind of item: `question`, `reading` (empty as
+    answered), `kind` (empty for all), `items`, `people`, `answers`, `scale`; `raw` agreement, `fleiss` and
+    `alpha` (Krippendorff's), each with `_low` and `_high` (95 %); and `cohen`, the mean of Cohen's kappa over
+    `cohen_pairs` pairs of people. Raw agreement is in [0, 1], the others at most 1; null where undefined.
+    Rows by "pair" are one per question, reading, kind and pair of people with enough shared items, where
+    pairs are few enough to be listed: `question`, `reading`, `kind`, `first`, `second`, `items` that both
+    judged, `cohen`, `cohen_low`, `cohen_high`.
+    """
+
+    source: str
+    agreement: CampaignAgreement
+
+    rows_by = ("question", "pair")
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "question":
+            return pa.Table.from_pylist([_row(question) for question in self.agreement.questions])
+        rows = [
+            {"question": question.question, "reading": question.reading, "kind": question.kind}
+            | {"first": first, "second": second, "items": kappa.n}
+            | {f"cohen{end}": value for end, value in _ends(kappa).items()}
+            for question in self.agreement.questions
+            for first, second, kappa in _pairs(question)
+        ]
+        return pa.Table.from_pylist(rows, schema=_PAIRS)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """A row per question, its readings and its kinds of item below it; and of pairs of people, if any."""
+        return (self._questions, *self._pair_tables())
+
+    @property
+    def _questions(self) -> Table:
+        columns = (
+            Column("items", style="text"),
+            Column("people", style="text"),
+            Column("agree, %"),
+            Column("Cohen", style="score"),
+            Column("Fleiss", style="score"),
+            Column("Krippendorff", style="score"),
+        )
+        rows = tuple(Row(_name(question), _cells(question)) for question in self.agreement.questions)
+        return Table(f"Agreement between people, {self.source}", columns, rows, "question")
+
+    def _pair_tables(self, *, shared: bool = False) -> list[Table]:
+        """Cohen's kappa of each pair of people; a page that is `shared` has numbers in place of their ids."""
+        pairs = [(question, *pair) for question in self.agreement.questions for pair in _pairs(question)]
+        people = list(dict.fromkeys(who for _, *both, _ in pairs for who in both))
+        called = {who: str(at) if shared else who for at, who in enumerate(people, 1)}
+        columns = (
+            Column("people", style="text"),
+            Column("items", style="text"),
+            Column("Cohen", style="score"),
+        )
+        rows = tuple(
+            Row(
+                _name(question),
+                (
+                    Cell(f"{called[first]} and {called[second]}"),
+                    Cell(f"{kappa.n:,}"),
+                    _cell(kappa),
+                ),
+            )
+            for question, first, second, kappa in pairs
+        )
+        return [Table("Cohen's kappa of pairs of people", columns, rows, "question")] if rows else []
+
+    @property
+    def notes(self) -> list[str]:
+        """What the numbers rest on, and which questions are not compared."""
+        lines = [
+            "agree: share of pairs of answers to one item that are equal; Cohen: mean over pairs of people; "
+            "0 is chance"
+        ]
+        if any(question.people.scale != Scale.NOMINAL for question in self.agreement.questions):
+            scales = dict.fromkeys(
+                f"{question.question} {question.people.scale.value}"
+                for question in self.agreement.questions
+                if question.people.scale != Scale.NOMINAL
+            )
+            lines.append(f"scale of Krippendorff's alpha: {', '.join(scales)}")
+        few = [
+            question
+            for question in self.agreement.questions
+            if not question.people.over_people and question.people.items
+        ]
+        if few:
+            lines.append(
+                f"with fewer than {FEWEST_PEOPLE} people intervals hold for these people on other items"
+            )
+        if any(
+            question.cohen is not None and not question.cohen.each for question in self.agreement.questions
+        ):
+            lines.append(f"pairs of people are listed where there are no more than {MOST_LISTED}")
+        if any(not question.people.items for question in self.agreement.questions):
+            lines.append("where no item has answers of two people there is no agreement to measure")
+        return [*lines, *(f"left out: {name}, {why}" for name, why in self.agreement.left_out.items())]
+
+    def __repr__(self) -> str:
+        return f"<PeopleAgreements of {self.source}: {amount(len(self.agreement.questions), 'row')}>"
+
+    def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write one self-contained page with the numbers and their intervals."""
+        from counterfoil.report.html import shareable, tables_page
+
+        caption = f"Per question, {shareable(self.source)}, with 95 % intervals"
+        html = tables_page(
+            [replace(self._questions, caption=caption), *self._pair_tables(shared=True)],
+            self.notes,
+            title="Agreement between people",
+            standfirst=f"{shareable(self.source)}: golden items and the test before the work do not count.",
+        )
+        write(path, html, command="annotate agreement", overwrite=overwrite)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, as `annotate agreement --json` writes it."""
+        return {"source": self.source, **self.agreement.to_json()}
+
+
+def annotate_agreement(
+    source: str | Path,
+    *,
+    campaign: str | Path | None = None,
+    database: str | None = None,
+    scale: str | None = None,
+    by_kind: bool = True,
+    draws: int = DRAWS,
+    seed: int = 0,
+    feedback: Feedback = SILENT,
+) -> PeopleAgreements:
+    """Agreement of the people of a campaign's folder, or of a table of judgements.
+
+    `campaign`, of a table, is the one whose questions it answers: it gives scales and coarser readings.
+    Raises `InputError` and `DataError` as `read_judgements` and `campaign_agreement`.
+    """
+    with feedback.busy(f"reading the answers of {source}"):
+        judged = read_judgements(source, campaign=campaign, database=database)
+        fields = None if judged.campaign is None else fields_of(judged.campaign)
+    if judged.campaign is not None and not len(judged.table):
+        raise unanswered(source)
+    with feedback.busy("comparing answers"):
+        agreement = campaign_agreement(
+            judged.table,
+            fields,
+            scale=None if scale is None else Scale(scale),
+            by_kind=by_kind,
+            draws=draws,
+            seed=seed,
+        )
+    return PeopleAgreements(judged.name, agreement)
+
+
+def _row(question: QuestionAgreement) -> dict[str, Any]:
+    of = question.people
+    row: dict[str, Any] = {"question": question.question, "reading": question.reading, "kind": question.kind}
+    row |= {"items": of.items, "people": of.people, "answers": of.answers, "scale": of.scale.value}
+    for name in _MEASURES:
+        estimate: Estimate = getattr(of, name)
+        for end, value in _ends(estimate).items():
+            row[f"{name}{end}"] = value
+    row["cohen"] = None if question.cohen is None else question.cohen.mean
+    row["cohen_pairs"] = 0 if question.cohen is None else question.cohen.pairs
+    return row
+
+
+def _pairs(question: QuestionAgreement) -> tuple[tuple[str, str, Estimate], ...]:
+    return () if question.cohen is None else question.cohen.each
+
+
+def _ends(estimate: Estimate) -> Mapping[str, float | None]:
+    named = {"": estimate.value, "_low": estimate.low, "_high": estimate.high}
+    return {end: None if value != value else value for end, value in named.items()}
+
+
+def _name(question: QuestionAgreement) -> str:
+    name = f"{question.question}: {question.reading}" if question.reading else question.question
+    return f"{name}, {question.kind}" if question.kind else name
+
+
+def _cells(question: QuestionAgreement) -> tuple[Cell, ...]:
+    of = question.people
+
+    cohen = Cell() if question.cohen is None else Cell(question.cohen.mean)
+    return (
+        Cell(f"{of.items:,}"),
+        Cell(f"{of.people:,}"),
+        _cell(of.raw),
+        cohen,
+        _cell(of.fleiss),
+        _cell(of.alpha),
+    )
+
+
+def _cell(estimate: Estimate) -> Cell:
+    ends = _ends(estimate)
+    return Cell(ends[""], ends["_low"], ends["_high"], estimate.n)

@@ -1,0 +1,397 @@
+"""Campaigns made from tables, pools, benchmarks, builds and other campaigns."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from math import ceil
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from counterfoil import catalog
+from counterfoil.annotate.benchmark_items import drawn_golden, items_of_benchmark, known_items
+from counterfoil.annotate.budget import READING, BudgetPart, budget_of
+from counterfoil.annotate.campaign import (
+    FILES,
+    IMAGES,
+    RECIPE,
+    Campaign,
+    CampaignRecipe,
+    create_folder,
+    form_of,
+)
+from counterfoil.annotate.export import JudgedCampaign, authored_rows
+from counterfoil.annotate.figures import figures_in, read_figure
+from counterfoil.annotate.forms.base import ROLES, WorkItem
+from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
+from counterfoil.annotate.pictures import Pictures
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.folder import is_benchmark_folder
+from counterfoil.benchmarks.readers.own import kind_of
+from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, read_table
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.fields import from_text, values_of
+from counterfoil.inputs.files import read_text
+from counterfoil.jobs.annotate_judgements import read_judgements
+from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.outputs import guarded
+from counterfoil.jobs.results import Tabular
+from counterfoil.outputs import Folder
+from counterfoil.report.labels import amount
+from counterfoil.report.tables import Cell, Column, Row, Table
+
+#: Golden items are drawn where a table of them is asked for by this name.
+AUTO = "auto"
+#: What can be asked about the answers of another campaign.
+_FOLLOWS = "quad-validation from quad-authoring"
+#: Columns of authored quads as those of their validation.
+_VALIDATED = {
+    "image": "first_image",
+    "negative_image": "second_image",
+    "caption": "first_caption",
+    "negative_caption": "second_caption",
+}
+#: Where golden items are given and the recipe says nothing of them: their share in a queue and in a block.
+_GOLDEN_SHARE = 0.1
+
+
+#: Platforms whose people are paid, and what they get per hour where nothing is said.
+PAYING, USUAL_PAY = ("prolific", "connect", "mturk"), 12.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateOptions:
+    """What a campaign is made from beside its source, as `counterfoil.create_campaign` describes it."""
+
+    #: Fields of the recipe and settings of the form, as texts or as values.
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    golden: str | Path | None = None
+    onboarding: str | Path | None = None
+    images: str | Path | None = None
+    #: The benchmark whose images and captions a table names by their ids, and where its data is.
+    benchmark: str | None = None
+    data: str | Path | None = None
+    sample: int | None = None
+    instructions: str | Path | None = None
+    consent: str | Path | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CreatedCampaign(Tabular):
+    """A campaign that was made: how many items of which role, and what its work comes to.
+
+    Rows by "role" are one per role that items have: `role`, `items`, `instances` (of which a person judges
+    one item each), `answers` that are asked for, `hours` and `cost` at the form's usual time per item
+    (`annotate.budget`).
+    """
+
+    campaign: Campaign
+
+    rows_by = ("role",)
+
+    def _rows(self, by: str) -> pa.Table:
+        parts, rows = budget_of(self.campaign).parts, []
+        for role in ROLES:
+            its = [item for item in self.campaign.items if item.role == role]
+            if not its:
+                continue
+            part = parts.get(role, BudgetPart(0, 0.0, 0.0))
+            rows.append(
+                {
+                    "role": role,
+                    "items": len(its),
+                    "instances": len({item.apart for item in its}),
+                    **asdict(part),
+                }
+            )
+        return pa.Table.from_pylist(rows)
+
+    @property
+    def tables(self) -> tuple[Table]:
+        """A row per role."""
+        currency = self.campaign.recipe.currency
+        columns = tuple(
+            Column(name, style="text") for name in ("items", "instances", "answers", "hours", currency)
+        )
+        rows = []
+        for row in self.to_arrow().to_pylist():
+            cells = [f"{row[name]:,}" for name in ("items", "instances", "answers")]
+            cells += [f"{row['hours']:.1f}", f"{row['cost']:,.2f}"]
+            rows.append(Row(row["role"], tuple(map(Cell, cells))))
+        heading = f"{self.campaign.recipe.title} ({self.campaign.form.name})"
+        return (Table(heading, columns, tuple(rows), "role"),)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the numbers rest on, and what comes next."""
+        form, pay, budget = self.campaign.form, self.campaign.pay, budget_of(self.campaign)
+        low = pay.below_least(None)
+        # Of `choose` people are scored by right answers.
+        work = [item for item in self.campaign.items if item.role == "work"]
+        blind = sum(not item.truth for item in work) if form.name == "choose" else 0
+        return [
+            f"pay is {pay.currency} {pay.terms}" if pay.per_item else "people are not paid (--pay-per-hour)",
+            *([low] if low else []),
+            self._people_needed(),
+            *(
+                [
+                    f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
+                    "answers are exported, but score nobody"
+                ]
+                if blind
+                else []
+            ),
+            f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}",
+            f"in all {budget.hours:.1f} hours and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
+            f"people or more, who read {budget.parts[READING].hours:.1f} hours; without fees of platforms",
+            f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
+            f"{self.campaign.folder}",
+        ]
+
+    def _people_needed(self) -> str:
+        """How many items one person can do, and so how many people the work takes at least."""
+        # The queue needs the database's packages, which making a campaign does not.
+        from counterfoil.annotate.next_items import items_per_person
+
+        work = [item for item in self.campaign.items if item.role == "work"]
+        most, overlap = min(items_per_person(self.campaign), len(work)), self.campaign.recipe.overlap
+        together = max(Counter(item.apart for item in work).values(), default=1)
+        people = max(ceil(len(work) * overlap / max(1, most)), together * overlap)
+        why = ", and never two of one question" if together > 1 else ""
+        return (
+            f"one person does at most {most:,} of the {amount(len(work), 'item')}{why}: it takes "
+            f"{people:,} people or more"
+        )
+
+    def __repr__(self) -> str:
+        return f"<CreatedCampaign {self.campaign.folder}: {amount(len(self.campaign.items), 'item')}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as plain values, as `annotate create --json` writes them."""
+        return {
+            "campaign": str(self.campaign.folder),
+            "form": self.campaign.form.name,
+            "digest": self.campaign.digest,
+            "roles": self.to_arrow().to_pylist(),
+            "budget": asdict(budget_of(self.campaign)),
+        }
+
+
+def create_campaign(
+    form: str,
+    source: str | Path,
+    out: str | Path,
+    options: CreateOptions = CreateOptions(),
+    *,
+    overwrite: bool = False,
+    feedback: Feedback = SILENT,
+) -> CreatedCampaign:
+    """Make a campaign's folder at `out` from `source`: a table, a benchmark's name or folder, or a campaign.
+
+    Nothing is written before all items are read and checked; what a stopped call left is finished by the same
+    call again. Raises `InputError` for settings and designs
+    that cannot be, `DataError` naming row and column for items that the form cannot show, and for images
+    that are not there.
+    """
+    out = Path(out)
+    recipe = _recipe(form, source, options)
+    with guarded(
+        "annotate create",
+        overwrite=overwrite,
+        reads=[
+            source,
+            *[options.golden, options.onboarding, options.images, options.instructions, options.consent],
+        ],
+    ) as outputs:
+        outputs.folder(Folder(out, FILES))
+        pictures = Pictures()
+        rng = np.random.default_rng([recipe.seed, 0])
+        with feedback.busy("reading items"):
+            work, known, salt = _items(recipe, str(source), options, pictures, rng)
+            items = [*work.items]
+            for role, path in (("golden", options.golden), ("onboarding", options.onboarding)):
+                if path is None:
+                    continue
+                if str(path) == AUTO and role == "golden":
+                    items += _drawn(recipe, work, known, options, pictures, rng)
+                else:
+                    its = items_of_table(
+                        read_table(Path(path)),
+                        form_of(recipe, where="the campaign"),
+                        pictures,
+                        folder=_folder(options),
+                        known=None if known is None else known_items(known),
+                        role=cast(Any, role),
+                    )
+                    items += its.items
+        figures = _figures(options)
+        recipe = _with_roles(recipe, items)
+        check_items(items, recipe)
+        with feedback.busy("copying images"):
+            campaign = create_folder(
+                out,
+                recipe,
+                items,
+                pictures,
+                instructions="" if options.instructions is None else read_text(Path(options.instructions)),
+                consent="" if options.consent is None else read_text(Path(options.consent)),
+                figures=figures,
+                source=work.rows,
+                salt=salt,
+            )
+    return CreatedCampaign(campaign)
+
+
+def _figures(options: CreateOptions) -> dict[str, bytes]:
+    """The images that the texts show, which lie beside them, by the names that they have there."""
+    figures = {}
+    for path in (Path(text) for text in (options.instructions, options.consent) if text is not None):
+        for name in figures_in(read_text(path)):
+            figures[name] = read_figure(path.parent, name, where=f"{path}, image")
+    return figures
+
+
+def _folder(options: CreateOptions) -> Path | None:
+    return None if options.images is None else Path(options.images)
+
+
+def _recipe(form: str, source: str | Path, options: CreateOptions) -> CampaignRecipe:
+    """The recipe, its fields and the form's settings read as texts of a command line or as values."""
+    entry = WORK_FORMS.find(form)
+    values = {
+        key: from_text(CampaignRecipe, key, value) if isinstance(value, str) else value
+        for key, value in options.recipe.items()
+    }
+    own = {
+        key: from_text(entry.kind, key, value) if isinstance(value, str) else value
+        for key, value in options.settings.items()
+    }
+    if values.get("entry") in PAYING and not values.keys() & {"pay_per_hour", "pay_per_item"}:
+        values["pay_per_hour"] = USUAL_PAY
+    entry.form(own, where=f"settings of '{form}'")
+    title = values.pop("title", None) or f"{entry.summary[:1].upper()}{entry.summary[1:]}"
+    may_be_empty = {column.name for column in fields(CampaignRecipe) if column.default == ""}
+    empty = {key: value for key, value in values.items() if value == "" and key in may_be_empty}
+    typed = values_of(CampaignRecipe, {k: v for k, v in values.items() if k not in empty}, where="the recipe")
+    return CampaignRecipe(form=form, title=title, **typed, **empty, settings=own)
+
+
+def _items(
+    recipe: CampaignRecipe,
+    source: str,
+    options: CreateOptions,
+    pictures: Pictures,
+    rng: np.random.Generator,
+) -> tuple[CampaignItems, Benchmark | None, str]:
+    """The items of the source, the benchmark that is known beside it, and the salt of another campaign."""
+    form = form_of(recipe, where="the campaign")
+    path = Path(source)
+    if (path / RECIPE).is_file():
+        return _of_campaign(recipe, path, pictures)
+    if path.suffix.lower() in EXTENSIONS and source not in catalog.benchmarks():
+        table = read_table(path)
+        kind = kind_of(table.columns)
+        whole = None if kind is None else f"as a benchmark's questions: --from {kind} --data {source}"
+        if options.sample is not None:
+            raise InputError("--sample is of a benchmark's questions", given=source, hint=whole)
+        if kind == "pairs" and form.name == "choose" and "captions" not in table:
+            raise DataError("pairs of captions, and no items of the form 'choose'", where=source, hint=whole)
+        known = None
+        if options.benchmark is not None:
+            known = _benchmark(options.benchmark, options)
+        items = items_of_table(
+            table,
+            form,
+            pictures,
+            folder=_folder(options),
+            known=None if known is None else known_items(known),
+        )
+        return items, known, ""
+    if source not in catalog.benchmarks() and not is_benchmark_folder(path):
+        raise DataError(
+            "no table, benchmark or campaign of this name",
+            where=source,
+            allowed=f"a file that ends in {', '.join(EXTENSIONS)}, a benchmark's name or folder, a campaign",
+        )
+    benchmark = _benchmark(source, options)
+    try:
+        items = items_of_benchmark(benchmark, form, pictures, sample=options.sample, rng=rng)
+    except DataError as error:
+        raise DataError(str(error), where=source) from None
+    return items, benchmark, ""
+
+
+def _benchmark(name: str, options: CreateOptions) -> Benchmark:
+    """The benchmark; data that is named may hold another number of questions than the release."""
+    counts = options.data is None
+    return catalog.benchmark(name, data=options.data, images=options.images, counts=counts)
+
+
+def _of_campaign(
+    recipe: CampaignRecipe, folder: Path, pictures: Pictures
+) -> tuple[CampaignItems, Benchmark | None, str]:
+    """Quads that the people of another campaign wrote; by its salt they are known again as their authors."""
+    judged = read_judgements(folder)
+    other = judged.campaign
+    assert other is not None
+    pairing = f"{recipe.form} from {other.form.name}"
+    if pairing != _FOLLOWS:
+        raise InputError(
+            "only authored quads become another campaign's items",
+            where=folder,
+            given=pairing,
+            allowed=_FOLLOWS,
+        )
+    rows = authored_rows(JudgedCampaign.of(other, judged.table))
+    columns = {_VALIDATED.get(name, name): rows.column(name).to_pylist() for name in rows.column_names}
+    form = form_of(recipe, where="the campaign")
+    items = items_of_table(DataTable(columns, str(folder)), form, pictures, folder=folder / IMAGES)
+    return items, None, other.secrets["salt"]
+
+
+def _drawn(
+    recipe: CampaignRecipe,
+    items: CampaignItems,
+    known: Benchmark | None,
+    options: CreateOptions,
+    pictures: Pictures,
+    rng: np.random.Generator,
+) -> Sequence[WorkItem]:
+    """Golden pairs drawn from the gallery that a pool is of, as many as its blocks or its queue take."""
+    rows = items.rows
+    if known is None or not {"image", "caption"} <= set(rows.column_names):
+        raise InputError(
+            "golden items are drawn for a pool of a gallery's pairs",
+            where="--golden auto",
+            hint="name the gallery with --benchmark, or give a table of golden items",
+        )
+    pairs = set(zip(rows["image"].to_pylist(), rows["caption"].to_pylist(), strict=True))
+    n = len(items.items)
+    if recipe.design == "blocks":
+        per_block = recipe.golden_per_block or _usual_golden(recipe)
+        total = per_block * ceil(n / max(1, recipe.per_person - per_block))
+    else:
+        total = ceil(n * (recipe.golden_share or _GOLDEN_SHARE))
+    return drawn_golden(known, pairs, max(1, ceil(total / 2)), form_of(recipe, where=""), pictures, rng)
+
+
+def _usual_golden(recipe: CampaignRecipe) -> int:
+    return max(1, round(_GOLDEN_SHARE * recipe.per_person))
+
+
+def _with_roles(recipe: CampaignRecipe, items: Sequence[WorkItem]) -> CampaignRecipe:
+    """The recipe with golden and onboarding items in use, where it says nothing of those that are there."""
+    count = {role: sum(item.role == role for item in items) for role in ROLES}
+    changed: dict[str, Any] = {}
+    if count["golden"] and not (recipe.golden_share or recipe.golden_per_block):
+        if recipe.design == "blocks":
+            changed["golden_per_block"] = min(count["golden"], _usual_golden(recipe))
+        else:
+            changed["golden_share"] = _GOLDEN_SHARE
+    if count["onboarding"] and not recipe.onboarding:
+        changed["onboarding"] = count["onboarding"]
+    return replace(recipe, **changed)

@@ -1,0 +1,251 @@
+"""Judgements of other tools (Mechanical Turk, Label Studio, tables), and a campaign's own as tables."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
+from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
+from counterfoil.annotate.forms.base import is_right
+from counterfoil.annotate.judgement_table import answer_value, read_judgement_table
+from counterfoil.annotate.labels import Partly
+from counterfoil.annotate.platforms.label_studio import read_controls, read_export
+from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import read_text
+from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.outputs import guarded
+from counterfoil.jobs.results import Tabular
+from counterfoil.outputs import Folder
+from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.store import owner_only, write_csv, write_json, write_parquet, write_text
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedJudgements:
+    """Judgements of another tool as a table, and what was left out, by what it was."""
+
+    table: pa.Table
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """Rows, items and people of the table, and what was left out."""
+        counts = {name: len(self.table.column(name).unique()) for name in ("item", "person")}
+        counted = {"judgements": len(self.table), "items": counts["item"], "people": counts["person"]}
+        return {**counted, **{name: count for name, count in self.left_out.items() if count}}
+
+
+def import_judgements(
+    path: Path,
+    source: str,
+    *,
+    layout: HitLayout | None = None,
+    config: Path | None = None,
+    campaign: Path | None = None,
+    keep_ids: bool = False,
+) -> ImportedJudgements:
+    """The judgements in a batch of Mechanical Turk, an export of Label Studio, or a table.
+
+    People are numbered (p1, p2, ...) in the order in which they come; with `campaign` their ids are hashed as
+    those of the campaign's own people are, and golden items of the campaign are held to their answers; with
+    `keep_ids` they stay as they are. Raises `InputError` for what cannot be read, and for items and questions
+    that the campaign does not have.
+    """
+    opened = None if campaign is None else open_campaign(campaign)
+    if source == "table":
+        imported = ImportedJudgements(read_judgement_table(path))
+    else:
+        identify: Callable[[str], str] = str
+        if opened is not None and not keep_ids:
+            # Only this needs the library of the database.
+            from counterfoil.annotate.entry import person_id
+
+            identify = partial(person_id, opened, source)
+        elif not keep_ids:
+            numbers: dict[str, str] = {}
+            identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
+        if source == "mturk":
+            results = read_results(path, layout, identify=identify)
+            left_out = {"rejected assignments": results.rejected, "judged again": results.repeated}
+            imported = ImportedJudgements(results.judgements, left_out)
+        else:
+            controls = None if config is None else read_controls(read_text(config), where=config)
+            export = read_export(path, controls, identify=identify)
+            left_out = {"cancelled": export.cancelled, "annotated again": export.repeated}
+            imported = ImportedJudgements(export.judgements, left_out)
+    return (
+        imported
+        if opened is None
+        else ImportedJudgements(_held(imported.table, opened, path), imported.left_out)
+    )
+
+
+def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:
+    """The table with its golden items held to the answers that the campaign knows."""
+    fields = {
+        item.id: {field.name: field for field in campaign.form.page(item).fields} for item in campaign.items
+    }
+    answers: dict[tuple[str, str], dict[str, Any]] = {}
+    for row, judged in enumerate(table.to_pylist()):
+        item, question = judged["item"], judged["question"]
+        if item not in fields or question not in fields[item]:
+            raise DataError(
+                "no such item in the campaign" if item not in fields else "no such question of this item",
+                where=f"{path}, judgement {row + 1}",
+                given=item if item not in fields else question,
+                allowed=None if item not in fields else list(fields[item]),
+            )
+        value = answer_value(judged["answer"], fields[item][question].kind, where=f"{path}, item {item}")
+        answers.setdefault((item, judged["person"]), {})[question] = value
+    golden = [
+        is_right(campaign.items[campaign.places[item]], answers[item, person])
+        for item, person in zip(
+            table.column("item").to_pylist(), table.column("person").to_pylist(), strict=True
+        )
+    ]
+    at = table.column_names.index("golden")
+    return table.set_column(at, "golden", pa.array(golden, pa.bool_()))
+
+
+#: What reads a table, by its name.
+_READERS = {
+    "judgements": "annotate agreement",
+    "choices": "build choose --people",
+    "answers": "build filter --people",
+    "judged": "bias --judgements",
+    "gains": "bias --judgements",
+    "scores": "evaluate given:",
+    "outcomes": "evaluate given:",
+    "votes": "preferences",
+    "ratings": "evaluate SCORER ratings --data",
+    "rows": "evaluate SCORER pairs --data",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CampaignExport(Tabular):
+    """The tables that were written.
+
+    Rows by "table" are one per file: `table`, `file`, `rows`, and the command that reads it (`read_by`, empty
+    where none does).
+    """
+
+    folder: Path
+    written: Mapping[str, tuple[Path, int]]
+    #: How many people there are, the model of labels (empty without labels), and items without a label.
+    people: int
+    model: str
+    tied: int
+    #: Answered items of `choose` without a known right answer, which are not among the outcomes.
+    unknown: int = 0
+
+    rows_by = ("table",)
+
+    def _rows(self, by: str) -> pa.Table:
+        return pa.Table.from_pylist(
+            [
+                {"table": name, "file": str(path), "rows": rows, "read_by": _READERS.get(name, "")}
+                for name, (path, rows) in self.written.items()
+            ]
+        )
+
+    @property
+    def tables(self) -> tuple[Table]:
+        """A row per file."""
+        columns = (Column("rows", style="text"), Column("read by", style="text"))
+        rows = tuple(
+            Row(Path(row["file"]).name, (Cell(f"{row['rows']:,}"), Cell(row["read_by"])))
+            for row in self.to_arrow().to_pylist()
+        )
+        return (Table(f"Exported to {self.folder}", columns, rows, "file"),)
+
+    @property
+    def notes(self) -> list[str]:
+        """Whose answers they are, and how labels were made."""
+        lines = [f"answers of {self.people:,} people"]
+        if self.model:
+            lines.append(f"labels by {self.model}" + (f"; {self.tied:,} items tie" if self.tied else ""))
+        if self.unknown:
+            lines.append(
+                f"{self.unknown:,} items have no known right answer (column 'truth'): no outcomes of theirs"
+            )
+        return lines
+
+    def __repr__(self) -> str:
+        return f"<CampaignExport {self.folder}: {', '.join(self.written)}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """What was written, as `annotate export --json` has it."""
+        return {
+            "people": self.people,
+            "model": self.model or None,
+            "tied": self.tied,
+            "tables": self.to_arrow().to_pylist(),
+        }
+
+
+@owner_only()
+def annotate_export(
+    campaign: str | Path,
+    out: str | Path | None = None,
+    *,
+    kind: Literal["csv", "parquet"] = "csv",
+    model: str = "one-coin",
+    partly: Partly = "half",
+    people: bool = True,
+    database: str | None = None,
+    overwrite: bool = False,
+    feedback: Feedback = SILENT,
+) -> CampaignExport:
+    """Write the tables of a campaign (`annotate.export`) to a folder, by default `export` in its own.
+
+    Beside them lies the campaign's data sheet (`annotate.data_sheet`), which says nothing of any one person.
+    Raises `InputError` for a campaign without answers that count and for another model of labels.
+    """
+    from counterfoil.annotate.adjudication import adjudicated
+    from counterfoil.annotate.answers import judgement_table
+    from counterfoil.annotate.data_sheet import data_sheet
+    from counterfoil.annotate.database import existing_database
+
+    if kind not in ("csv", "parquet"):
+        raise InputError("unknown kind of table", given=kind, allowed="csv, parquet")
+    source = open_campaign(Path(campaign))
+    folder = source.folder / "export" if out is None else Path(out)
+    with guarded("annotate export", overwrite=overwrite) as outputs:
+        outputs.folder(Folder(folder, (ABOUT, DATA_SHEET, "*.csv", "*.parquet")))
+        with feedback.busy("reading answers"), existing_database(source, database) as db:
+            table = judgement_table(db, source)
+            decided = {key: rows.answer for key, rows in adjudicated(db, source).items()}
+        if not len(table):
+            raise unanswered(campaign)
+        with feedback.busy("making labels"):
+            judged = JudgedCampaign.of(source, table, model=model, decided=decided)
+            tables = exported(judged, partly=partly, people=people)
+        written = {}
+        for name, rows in tables.items():
+            path = folder / f"{name}.{kind}"
+            write_csv(path, rows) if kind == "csv" else write_parquet(path, rows)
+            written[name] = (path, len(rows))
+        write_text(folder / DATA_SHEET, "".join(f"* {line}\n" for line in data_sheet(source, table)))
+        labels = judged.labels
+        outcomes = question_outcomes(judged) if source.form.name == "choose" else None
+        export = CampaignExport(
+            folder,
+            written,
+            people=len(pc.unique(judged.judgements.column("person"))),
+            model="" if labels is None else labels.model,
+            tied=0 if labels is None else labels.labels.count(""),
+            unknown=0 if outcomes is None else outcomes.unknown,
+        )
+        about: dict[str, Any] = {"campaign": source.digest, "form": source.form.name, "people": export.people}
+        about |= {"answers": len(judged.main_answers()), "model": export.model or None}
+        if outcomes is not None:
+            about |= {"queries": outcomes.queries, "tied": outcomes.tied}
+        write_json(folder / ABOUT, about | {"tables": list(tables)})
+    return export

@@ -1,0 +1,365 @@
+"""An audit of benchmarks: can their questions be answered without looking at the images, and why?"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil import catalog
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.caption_files import read_image_names, read_texts
+from counterfoil.benchmarks.contrasts import Contrasts
+from counterfoil.benchmarks.data_paths import Places
+from counterfoil.engine.plan import check_at_hand
+from counterfoil.engine.run import run
+from counterfoil.errors import CounterfoilError, DataError, InputError
+from counterfoil.evaluation import audit as found
+from counterfoil.evaluation.audit import Artefact, BenchmarkAudit, artefacts
+from counterfoil.evaluation.duplicates import (
+    Leakage,
+    Repeated,
+    caption_duplicates,
+    image_duplicates,
+    image_facts,
+    leakage,
+)
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.intervals import LEVEL
+from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.jobs import evaluation_inputs as inputs
+from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions
+from counterfoil.jobs.outputs import write
+from counterfoil.jobs.results import Tabular
+from counterfoil.metrics.ties import Ties
+from counterfoil.models.base import DEFAULT, Options, abilities
+from counterfoil.report import audit_page
+from counterfoil.report.tables import Table
+
+#: The scorers that every audit asks.
+BLIND = ("blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned")
+#: The grouping that names splits of one data set.
+_SPLIT = "split"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions(SessionOptions):
+    """Options of an audit; the defaults are those of the command line."""
+
+    data: Places = field(default_factory=Places)
+    images: Places = field(default_factory=lambda: Places(option="--images"))
+    #: Scorers beside the blind ones, by name or loaded: language models, say, or answers of people.
+    scorers: Sequence[Any] = ()
+    #: Of scorers that are given by name.
+    options: Options = DEFAULT
+    #: Tables of captions, or benchmarks by name, with which nothing should be shared.
+    against: Sequence[str | Path] = ()
+    limit: int | None = None
+    counts: bool = True
+    #: The chance of naming any word of a benchmark without artefacts, at most.
+    level: float = LEVEL
+    #: Whether images that are at hand are compared with each other.
+    pictures: bool = True
+    draws: int = 2000
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Tabular):
+    """What benchmarks give away without their images, and what repeats in them.
+
+    Rows by "measure" are one per benchmark, scorer, group ("" for all questions) and measure, with `value`,
+    `low`, `high` (95 %), `n` and `chance`. Rows by "word" are one per word that gives answers away: in how
+    many questions the `right` caption alone has it, and the `wrong` one, in how many clusters (`for_right`,
+    `for_wrong`), with `p` and `p_adjusted`. Rows by "duplicate" are one per kind of repetition.
+    """
+
+    audits: tuple[BenchmarkAudit, ...]
+    remarks: tuple[str, ...] = ()
+
+    rows_by = ("measure", "word", "duplicate")
+
+    def _rows(self, by: str) -> pa.Table:
+        rows: list[dict[str, Any]] = []
+        for audited in self.audits:
+            name = {"benchmark": audited.benchmark.name}
+            if by == "word":
+                rows += [{**name, **asdict(word), "examples": list(word.examples)} for word in audited.named]
+            elif by == "duplicate":
+                rows += [
+                    {**name, "kind": one.kind, "count": one.count, "meaning": one.meaning}
+                    for one in audited.repeated
+                ]
+            else:
+                for result in audited.blind:
+                    rows += _measured(name, result)
+        return pa.Table.from_pylist(rows)
+
+    def __getitem__(self, benchmark: str) -> BenchmarkAudit:
+        """What was found of the benchmark of this name."""
+        return next(audited for audited in self.audits if audited.benchmark.name == benchmark)
+
+    @property
+    def tables(self) -> list[Table]:
+        """Blind scorers, groups, words, duplicates, what is shared and how far people agree."""
+        return [table for audited in self.audits for table in audit_page.tables(audited)]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What matters most of each benchmark, and what was left out."""
+        leads = [f"{audited.benchmark.name}: {audit_page.lead(audited)}" for audited in self.audits]
+        return (
+            *leads,
+            *(note for audited in self.audits for note in audited.notes),
+            *self.remarks,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Audit of {', '.join(audited.benchmark.name for audited in self.audits)}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, as `audit --json` writes it."""
+        return {
+            "benchmarks": [audited.to_json() for audited in self.audits],
+            "notes": list(self.remarks),
+        }
+
+    def to_html(
+        self, path: str | Path, *, title: str = "What captions give away", overwrite: bool = False
+    ) -> None:
+        """Write one self-contained page."""
+        html = audit_page.audit_page(self.audits, self.remarks, title_=title)
+        write(path, html, command="audit", overwrite=overwrite)
+
+
+def _measured(name: dict[str, Any], result: Result) -> list[dict[str, Any]]:
+    groups = {"": result.measures, **result.groups}
+    return [
+        {
+            **name,
+            "scorer": result.scorer,
+            "group": group,
+            "measure": measure,
+            **{key: number for key, number in asdict(value).items() if key != "effective"},
+        }
+        for group, values in groups.items()
+        for measure, value in values.items()
+    ]
+
+
+def audit(
+    benchmarks: Sequence[str | Benchmark],
+    options: AuditOptions | None = None,
+    *,
+    feedback: Feedback = SILENT,
+) -> Audit:
+    """Whether questions can be answered without their images, and what repeats in the benchmarks.
+
+    Names and files are checked before anything is computed. Raises what reading a benchmark or loading a
+    named scorer raises; a scorer that cannot answer a benchmark's form is left out with a note.
+    """
+    options = options or AuditOptions()
+    keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in benchmarks]
+    for benchmark in benchmarks:
+        if isinstance(benchmark, str) and not Path(benchmark).is_dir():
+            catalog.benchmark_card(benchmark)
+    for benchmark in options.scorers:
+        if isinstance(benchmark, str):
+            catalog.scorer_name(benchmark)
+    others = [_other(benchmark, options, feedback) for benchmark in options.against]
+    read = []
+    for key, benchmark in zip(keys, benchmarks, strict=True):
+        if isinstance(benchmark, Benchmark):
+            read.append(benchmark)
+            continue
+        with feedback.busy(f"reading {key}"):
+            where = options.data.of(key, many=len(keys) > 1)
+            pictures = options.images.images_of(key)
+            read.append(inputs.benchmark(key, where, pictures, None, counts=options.counts))
+    if options.limit is not None:
+        read = [benchmark.limited(options.limit) for benchmark in read]
+    for one in read:
+        check_at_hand(one, images=False)
+    loaded = [
+        one for benchmark in (*BLIND, *options.scorers) for one in _loaded(benchmark, options, feedback)
+    ]
+    others += [(benchmark.name, *_captions(benchmark)) for benchmark in read] if len(read) > 1 else []
+    return Audit(tuple(_audited(benchmark, loaded, others, options, feedback) for benchmark in read))
+
+
+def _loaded(scorer: Any, options: AuditOptions, feedback: Feedback) -> list[tuple[str, Any]]:
+    """The scorer with its name; a language model twice, by sum and by mean, unless one of them is asked for.
+
+    By sum the shorter caption is likelier, so that added words alone are found.
+    """
+    if not isinstance(scorer, str):
+        name = str(getattr(scorer, "title", "") or scorer.identity.name)
+        return [(name, _blind(name, scorer))]
+    plain = DEFAULT if scorer in BLIND else options.options
+    options_of = {scorer: plain}
+    if scorer.startswith("lm:") and "score" not in plain.settings:
+        options_of[f"{scorer} (mean per token)"] = replace(
+            plain, settings={**plain.settings, "score": "mean"}
+        )
+    scorers = []
+    for name, chosen in options_of.items():
+        with feedback.busy(f"loading {name}"):
+            scorers.append((name, _blind(name, catalog.scorer(scorer, chosen, memory=options.cache))))
+    return scorers
+
+
+def _blind(name: str, scorer: Any) -> Any:
+    """The scorer; raises `InputError` for one that looks at images, whose answers give nothing away."""
+    able = {"embeds", "scores_pairs", "picks", "classifies"}.intersection(abilities(scorer))
+    if able and "images" in getattr(scorer, "needs", ("images", "captions")):
+        raise InputError(
+            "looks at images, and an audit takes scorers that see none",
+            where=name,
+            allowed="blind:..., lm:..., text-classifier:..., plausibility:...",
+            hint="'counterfoil evaluate' measures it",
+        )
+    return scorer
+
+
+def _other(named: str | Path, options: AuditOptions, feedback: Feedback) -> tuple[str, list[str], list[str]]:
+    """The name, captions and names of images of a table, a file of captions, or a benchmark."""
+    if str(named) in catalog.benchmarks():
+        with feedback.busy(f"reading {named}"):
+            where = options.data.of(str(named), many=True)
+            other = inputs.benchmark(str(named), where, options.images.images_of(str(named)), None)
+            return (other.name, *_captions(other))
+    path = Path(named)
+    if not path.exists():
+        raise DataError(
+            "no such file or benchmark",
+            where=named,
+            hint="a table of captions, or a name of 'list benchmarks'",
+        )
+    with feedback.busy(f"reading {path.name}"):
+        texts = list(read_texts(path))
+        images = list(read_image_names(path))
+    return path.name, texts, images
+
+
+def _captions(benchmark: Benchmark) -> tuple[list[str], list[str]]:
+    texts = [caption.text for caption in benchmark.captions if caption.text is not None]
+    return texts, [image.id for image in benchmark.images]
+
+
+def _audited(
+    benchmark: Benchmark,
+    scorers: Sequence[tuple[str, Any]],
+    others: Sequence[tuple[str, list[str], list[str]]],
+    options: AuditOptions,
+    feedback: Feedback,
+) -> BenchmarkAudit:
+    notes: list[str] = []
+    contrasts: Contrasts | None = None
+    if benchmark.questions.caption_candidates() is None:
+        notes.append(
+            f"{benchmark.name}: its questions choose among no captions, so that no words were tested and no "
+            "scorer could learn from them"
+        )
+        scorers = [(name, scorer) for name, scorer in scorers if "learns" not in abilities(scorer)]
+    else:
+        contrasts = Contrasts.of(benchmark)
+        benchmark = found.with_same_words(benchmark, contrasts)
+    blind: list[Result] = []
+    apart: dict[str, Estimate] = {}
+    with feedback.progress() as progress:
+        session = options.session(feedback, progress)
+        for at, (name, scorer) in enumerate(scorers):
+            progress(f"auditing {benchmark.name}", at, len(scorers))
+            try:
+                answers = run(benchmark, scorer, session=session)
+            except InputError as error:
+                if isinstance(error, DataError):
+                    raise
+                notes.append(f"{name} was left out: {error}")
+                continue
+            blind.append(
+                evaluate(
+                    benchmark,
+                    answers,
+                    scorer=name,
+                    ties=Ties.HALF,
+                    draws=options.draws,
+                    seed=options.seed,
+                )
+            )
+            if contrasts is not None and not contrasts.decides and answers.has_scores:
+                rows = _of_rows(benchmark, answers.scores)
+                apart[name] = found.told_apart(contrasts, rows, benchmark)
+        progress(f"auditing {benchmark.name}", len(scorers), len(scorers))
+        words: tuple[Artefact, ...] = artefacts(contrasts) if contrasts is not None else ()
+        repeated: list[Repeated] = caption_duplicates(benchmark)
+        if options.pictures:
+            repeated += _images(benchmark, progress, notes)
+        shared = _leakages(benchmark, others, progress)
+    return BenchmarkAudit(
+        benchmark,
+        tuple(blind),
+        apart,
+        words,
+        int(contrasts.same_words.sum()) if contrasts is not None else 0,
+        tuple(repeated),
+        tuple(shared),
+        found.opinions_of(benchmark),
+        tuple(notes),
+        options.level,
+    )
+
+
+def _of_rows(benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The scores of the captions that questions choose among, of those of all pairs: the mean over images."""
+    candidates = benchmark.questions.caption_candidates()
+    assert candidates is not None
+    flat = benchmark.listed.of_pairs(scores)
+    counts = np.bincount(candidates.row_of, minlength=len(candidates.caption))
+    return np.bincount(candidates.row_of, weights=flat, minlength=len(candidates.caption)) / counts
+
+
+def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[Repeated]:
+    """Duplicates among the images that are at hand."""
+    shown = [
+        image for image in benchmark.images if image.source is not None and benchmark.card.shows == "image"
+    ]
+    facts: dict[str, tuple[str, int]] = {}
+    broken = 0
+    for at, image in enumerate(shown):
+        progress("comparing images", at, len(shown))
+        try:
+            facts[image.id] = image_facts(image)
+        except CounterfoilError:
+            broken += 1
+    if shown:
+        progress("comparing images", len(shown), len(shown))
+    if broken:
+        notes.append(f"{broken:,} of {len(shown):,} images cannot be read and were not compared")
+    if not facts:
+        return []
+    if len(shown) < len(benchmark.images):
+        notes.append(f"{len(facts):,} of {len(benchmark.images):,} images are at hand and were compared")
+    return image_duplicates(facts)
+
+
+def _leakages(
+    benchmark: Benchmark, others: Sequence[tuple[str, list[str], list[str]]], progress: Any
+) -> list[Leakage]:
+    """What the benchmark shares with other sets, and its splits with each other."""
+    leakages = [
+        leakage(benchmark, name, texts, images) for name, texts, images in others if name != benchmark.name
+    ]
+    labels = np.array(benchmark.questions.groupings.get(_SPLIT, ()), dtype=object)
+    names = [name for name in dict.fromkeys(labels.tolist()) if name]
+    for at, name in enumerate(names):
+        for other in names[at + 1 :]:
+            rest = benchmark.select(labels == other)
+            part = leakage(
+                benchmark, f"{name} in {other}", *_captions(rest), rows=np.flatnonzero(labels == name)
+            )
+            leakages.append(replace(part, of=f"{benchmark.name}, {name}"))
+    return leakages

@@ -1,0 +1,311 @@
+"""Bias of machine annotators: what the choice of models that proposed pairs does to a benchmark."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from counterfoil import catalog
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.judgements import Judgements, JudgementTable, read_judgements
+from counterfoil.benchmarks.tables import DataTable
+from counterfoil.engine.plan import Progress
+from counterfoil.engine.topk import ModelLists, top_lists
+from counterfoil.errors import DataError, InputError
+from counterfoil.evaluation.annotators import MOST, AnnotatorBias, study
+from counterfoil.evaluation.annotators import to_json as study_to_json
+from counterfoil.evaluation.judged_pairs import (
+    Coverage,
+    JudgedPairs,
+    Multiplicity,
+    against,
+    asked_about,
+    places,
+    proposals,
+)
+from counterfoil.evaluation.run import Run
+from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.model_lists import load
+from counterfoil.jobs.outputs import write
+from counterfoil.jobs.results import Tabular
+from counterfoil.report import annotators
+from counterfoil.report.annotators import WAYS
+from counterfoil.report.tables import Table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AnnotatorStudy(Tabular):
+    """Each model on the benchmarks that each set of models would have made, and how far that is off.
+
+    Rows by "annotators" are one per direction, measure and set of annotators: how many `queries` it found
+    something for, its `bias`, `self_bias` and `non_self_bias` (mean distances to the benchmark of all, in the
+    measure's unit). Rows by "model" are one per set and model that is measured on it, with its `value`.
+    """
+
+    models: tuple[str, ...]
+    studies: tuple[AnnotatorBias, ...]
+    #: The judged right answers that given benchmarks know of, and how many queries have more than one.
+    coverages: tuple[Coverage, ...]
+    multiplicities: tuple[Multiplicity, ...]
+    remarks: tuple[str, ...]
+    policies: dict[str, str]
+    interval: dict[str, Any]
+
+    rows_by = ("annotators", "model")
+
+    def _rows(self, by: str) -> pa.Table:
+        rows = []
+        for measure in self.studies:
+            for name, of in study_to_json(measure)["annotators"].items():
+                about = {"direction": measure.direction, "measure": measure.measure, "annotators": name}
+                values = of.pop("performance")
+                if by == "model":
+                    rows += [{**about, "model": model, "value": value} for model, value in values.items()]
+                else:
+                    rows.append({**about, **of})
+        return pa.Table.from_pylist(rows)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was judged and proposed, and what was left out."""
+        return self.remarks
+
+    @property
+    def tables(self) -> list[Table]:
+        """Performance and bias per direction and measure, what benchmarks know, and several right answers."""
+        all_tables = [
+            table
+            for measure in self.studies
+            for table in (annotators.performance(measure), annotators.biases(measure))
+        ]
+        if self.coverages:
+            all_tables.append(annotators.coverages(self.coverages))
+        return [*all_tables, annotators.multiplicities(self.multiplicities)]
+
+    def __repr__(self) -> str:
+        return f"<AnnotatorStudy of {', '.join(self.models)}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, as `bias --json` writes it."""
+        return {
+            "models": list(self.models),
+            "measures": {measure.name: study_to_json(measure) for measure in self.studies},
+            "positives": {
+                way: {
+                    measure.name: measure.to_json() for measure in self.coverages if measure.direction == way
+                }
+                for way in dict.fromkeys(measure.direction for measure in self.coverages)
+            },
+            "multiplicity": {
+                way: {
+                    measure.name: measure.to_json()
+                    for measure in self.multiplicities
+                    if measure.direction == way
+                }
+                for way in dict.fromkeys(measure.direction for measure in self.multiplicities)
+            },
+            "policies": self.policies,
+            "interval": self.interval,
+            "notes": list(self.notes),
+        }
+
+    def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write one self-contained page with figures. Needs matplotlib."""
+        from counterfoil.report.annotators import bias_page
+        from counterfoil.report.drawing import check
+
+        check()
+        html = bias_page(self.studies, self.coverages, self.multiplicities, self.notes)
+        write(path, html, command="bias", overwrite=overwrite)
+
+    def plot(self) -> Any:
+        """A matplotlib figure: bias by the number of annotators, a panel per direction and measure."""
+        from counterfoil.report.annotators import curves
+
+        return curves(self.studies)
+
+
+def gallery(name: str | Path, data: str | Path | None) -> Benchmark:
+    """The gallery called `name`, read from `data`, or from its own folder; raises where it is none."""
+    benchmark = catalog.benchmark(str(name), data=None if Path(name).is_dir() else data)
+    _ = benchmark.gallery
+    return benchmark
+
+
+def bias(
+    scores: Sequence[Run | str | Path],
+    judgements: str | Path | DataTable,
+    *,
+    k: int | None = None,
+    measures: Sequence[str] = ("graded_recall_at_1", "graded_r_precision"),
+    direction: Literal["i2t", "t2i"] | None = None,
+    aggregate: Literal["majority", "mean"] = "majority",
+    undefined: Literal["out", "zero"] = "out",
+    positives: Sequence[Benchmark] = (),
+    ids: str | Path | None = None,
+    draws: int = 2000,
+    seed: int = 0,
+    feedback: Feedback = SILENT,
+) -> AnnotatorStudy:
+    """Each model measured on the benchmarks that each set of models would have made.
+
+    Bias is the mean distance of all models to their values on the benchmark that all made together; self-bias
+    that of the annotators themselves, non-self-bias that of the rest. `scores` are runs, run folders,
+    embeddings (.npz) and similarities (.npy), `judgements` the table of a pool with `answer` or `gain`.
+    The models propose their first `k` items, by default what the table says they proposed, else 5. Several
+    answers to one pair are made one (`aggregate`); queries for which a set found nothing are left out or
+    count 0 (`undefined`). Right answers of the galleries `positives` are held against the judgements. Raises
+    `DataError` for judged items and queries that a model does not rank.
+    """
+    with feedback.busy("reading judgements and lists"):
+        table = judgements if isinstance(judgements, DataTable) else Path(judgements)
+        judged = read_judgements(table, direction=direction, aggregate=aggregate)
+        models = load(scores, ids=None if ids is None else Path(ids), widest=True)
+    clustering = next((m.benchmark for m in models if m.benchmark is not None), next(iter(positives), None))
+    studies: list[AnnotatorBias] = []
+    coverages: list[Coverage] = []
+    counts: list[Multiplicity] = []
+    notes = _about(judged, aggregate)
+    crossed = False
+    for one in _of(judged.directions, direction):
+        with feedback.progress() as report:
+            verified, unjudged = _verified(models, one, k, clustering, report)
+        notes += _about_direction(one, verified, unjudged)
+        with feedback.busy("measuring on the benchmarks of all sets"):
+            measured = study(verified, measures, undefined=undefined, draws=draws, seed=seed)
+        studies += measured
+        crossed = crossed or verified.sharing.crossed
+        notes += _about_queries(measured[0], undefined)
+        some, many = against(one, positives, sharing=verified.sharing)
+        coverages += some
+        counts += many
+    if clustering is None and any(one.direction == "t2i" for one in judged.directions):
+        notes.append("which captions are of one image is not known: intervals take each query by itself")
+    if len(models) > MOST:
+        notes.append(
+            f"{len(models)} models make too many sets: "
+            f"{len(studies[0].annotators):,} of them were drawn (seed {seed})"
+        )
+    method = "bootstrap over queries" + ("" if clustering is None else ", those of one image together")
+    method += ", images and captions crossed" if crossed else ""
+    return AnnotatorStudy(
+        tuple(m.name for m in models),
+        tuple(studies),
+        tuple(coverages),
+        tuple(counts),
+        tuple(notes),
+        policies={"several_answers": aggregate, "queries_without_right_answers": undefined},
+        interval={"method": method, "level": 0.95, "draws": draws, "seed": seed},
+    )
+
+
+def _verified(
+    models: Sequence[ModelLists],
+    one: Judgements,
+    k: int | None,
+    clustering: Benchmark | None,
+    report: Progress,
+) -> tuple[JudgedPairs, int]:
+    """The judged pairs of a direction with each model's places, and how many proposals were not judged.
+
+    The models propose their first `k` items, or what the table says they proposed. What queries share
+    is what the benchmark `clustering` knows of it. Raises `DataError` for judged items that no
+    model ranks and judged queries that a model was not asked.
+    """
+    way = one.direction
+    reference = models[0].ids(way)[1]
+    number = {name: at for at, name in enumerate(reference)}
+    item = np.array([number.get(name, -1) for name in one.items], dtype=np.int64)[one.item]
+    if (item < 0).any():
+        lost = np.unique(one.item[item < 0])
+        raise DataError(
+            "judged pairs of items that no model ranks",
+            where=way,
+            given=f"{int((item < 0).sum()):,} pairs, such as with {one.items[lost[0]]}",
+            hint="are the judgements of this gallery?",
+        )
+    for m in models:
+        answered = set(m.query_ids[way])
+        lacking = [name for name in one.queries if name not in answered]
+        if lacking:
+            raise DataError(
+                "judged queries that a model was not asked",
+                where=f"{m.name}, {way}",
+                given=f"{len(lacking):,} of {len(one.queries):,}, such as {lacking[0]}",
+                hint="give a run over a benchmark that asks them, such as coco-5k, or embeddings",
+            )
+    most = int(np.bincount(one.query[one.gain > 0], minlength=1).max())
+    named = proposals(one, [m.name for m in models])
+    handed = k if k is not None else (int(named.max()) if named is not None else 5)
+    tops = []
+    for m in models:
+        # As deep as R-Precision can ask for, where the lists are; never less than what is proposed.
+        deep = min(max(handed if named is None else 1, most), m.depth[way])
+        tops.append(
+            top_lists(m, way, one.queries, max(deep, 1 if named is not None else handed), progress=report)
+        )
+    place = places(one.query, item, tops)
+    unjudged = 0
+    if named is not None:
+        proposed = (named > 0) & (named <= handed)
+    else:
+        proposed = (place > 0) & (place <= handed)
+        unjudged = len(models) * len(one.queries) * handed - int(proposed.sum())
+    return JudgedPairs(
+        way,
+        tuple(m.name for m in models),
+        one.query,
+        one.gain,
+        place,
+        proposed,
+        tuple(top.shape[1] for top in tops),
+        asked_about(clustering, way, one.queries),
+    ), unjudged
+
+
+def _of(directions: Sequence[Judgements], direction: Literal["i2t", "t2i"] | None) -> list[Judgements]:
+    """The judgements of the wanted direction, or of both."""
+    names = [one for one in directions if direction in (None, one.direction)]
+    if not names:
+        raise InputError(
+            "no judgement of this direction",
+            given=direction,
+            allowed=", ".join(d.direction for d in directions),
+        )
+    return names
+
+
+def _about(judged: JudgementTable, aggregate: str) -> list[str]:
+    notes = [f"{judged.pairs:,} judged pairs in {judged.rows:,} rows"]
+    if judged.several:
+        how = "the most frequent answer, of equals the lowest" if aggregate == "majority" else "the mean gain"
+        notes.append(f"{judged.several:,} pairs have several answers: {how}")
+    if judged.unanswered:
+        notes.append(f"{judged.unanswered:,} rows have no answer and were left out")
+    return notes
+
+
+def _about_direction(one: Judgements, verified: JudgedPairs, unjudged: int) -> list[str]:
+    way = WAYS[one.direction]
+    notes = []
+    if unjudged:
+        total = unjudged + int(verified.proposed.sum())
+        notes.append(f"{way}: {unjudged:,} of {total:,} proposals were never judged and count as wrong")
+    stray = int((~verified.proposed.any(axis=1)).sum())
+    if stray:
+        notes.append(f"{way}: {stray:,} judged pairs were proposed by no model here and make no benchmark")
+    return notes
+
+
+def _about_queries(study: AnnotatorBias, undefined: str) -> list[str]:
+    least, most = int(study.queries[:-1].min()), int(study.queries[-1])
+    how = "left out of its means" if undefined == "out" else "counted as 0"
+    if least == most:
+        return []
+    return [
+        f"{WAYS[study.direction]}: all models found something for {most:,} queries, some sets for as few "
+        f"as {least:,}; a query without right answers was {how}"
+    ]

@@ -1,0 +1,167 @@
+"""The report of a build: its funnel, rows kept and dropped by every step, and audits before and after."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.readers.questions import choices
+from counterfoil.benchmarks.records import FileSource, Image
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
+from counterfoil.build.recipe import BuildRecipe
+from counterfoil.build.run import Build
+from counterfoil.build.step import REASON, StepContext
+from counterfoil.build.step_folder import StepRecord
+from counterfoil.build.steps.registry import STEPS
+from counterfoil.errors import DataError
+from counterfoil.evaluation.audit import BenchmarkAudit
+from counterfoil.jobs.audit import AuditOptions, audit
+from counterfoil.jobs.feedback import Feedback
+from counterfoil.report.build_page import RowExample, StepSection, build_page, counts_table
+from counterfoil.report.tables import Table
+
+#: Rows that are shown of each step: kept, dropped per reason, and dropped in all.
+_KEPT, _PER_REASON, _DROPPED = 4, 2, 12
+#: Questions that are audited, of larger builds.
+_AUDITED = 4000
+
+
+def report(recipe: BuildRecipe, build: Build, work: StepContext, *, command: str, feedback: Feedback) -> str:
+    """The page as HTML. Of builds of more than 4,000 rows the audits are of 4,000, evenly spread."""
+    steps = [
+        _section(record, artefact.rows(), artefact.dropped(), work)
+        for record, artefact in zip(build.records, build.folders, strict=True)
+    ]
+    last = build.folders[-1].rows()
+    paired = {"caption", "negative_caption"}.issubset(last.column_names)
+    audits: Sequence[BenchmarkAudit] = ()
+    if paired:
+        first = next(
+            rows
+            for rows in (artefact.rows() for artefact in build.folders)
+            if {"caption", "negative_caption"}.issubset(rows.column_names)
+        )
+        named = [("as assembled", last)]
+        if first["id"].to_pylist() != last["id"].to_pylist():
+            named.insert(0, ("before the first row was dropped", first))
+        audits = _audits(named, work, feedback)
+    return build_page(
+        recipe.title,
+        steps,
+        about=recipe.summary,
+        command=command,
+        right=last["caption"].to_pylist() if paired else (),
+        wrong=last["negative_caption"].to_pylist() if paired else (),
+        tables=_counts(last),
+        audits=audits,
+    )
+
+
+def _section(record: StepRecord, rows: pa.Table, dropped: pa.Table, work: StepContext) -> StepSection:
+    order: list[int] = []
+    if len(dropped):
+        reasons = np.array(dropped[REASON].to_pylist())
+        for reason in record.dropped:
+            order += np.flatnonzero(reasons == reason)[:_PER_REASON].tolist()
+    spread = np.linspace(0, max(0, len(rows) - 1), min(_KEPT, len(rows))).round().astype(int)
+    example = partial(_example, work=work)
+    return StepSection(
+        record.label,
+        STEPS[record.step].summary if record.step in STEPS else "",
+        record.rows_in,
+        record.rows_out,
+        record.dropped,
+        {name: _setting(value) for name, value in record.settings.items()},
+        record.facts,
+        tuple(example(rows, int(at)) for at in dict.fromkeys(spread.tolist())),
+        tuple(example(dropped, at) for at in order[:_DROPPED]),
+    )
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def _example(rows: pa.Table, at: int, *, work: StepContext) -> RowExample:
+    row = rows.slice(at, 1).to_pylist()[0]
+    images = {}
+    for column in IMAGE_ROLES:
+        cell = row.get(column)
+        if cell:
+            try:
+                images[column] = Image(cell, FileSource(work.image_file(cell)))
+            except DataError:
+                continue
+    originals = [f"{role}_original" for role in CAPTION_ROLES if row.get(f"{role}_original") != row.get(role)]
+    texts = {name: row[name] for name in (*CAPTION_ROLES, *originals, "subset") if row.get(name)}
+    return RowExample(
+        str(row["id"]),
+        {name.replace("_", " "): str(text) for name, text in texts.items()},
+        images,
+        str(row.get(REASON) or ""),
+    )
+
+
+def _counts(rows: pa.Table) -> list[Table]:
+    """What was built, by category and by how often an image occurs."""
+    tables = []
+    if "subset" in rows.column_names:
+        tables.append(counts_table("Rows by category", _tally(rows["subset"].to_pylist()), corner="category"))
+    if "image" in rows.column_names:
+        uses = _tally([str(n) for n in _tally(rows["image"].to_pylist()).values()])
+        tables.append(counts_table("Images by how many rows they have", uses, corner="rows of an image"))
+    return tables
+
+
+def _tally(values: Sequence[str | None]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for name in values:
+        counts[name or ""] = counts.get(name or "", 0) + 1
+    return counts
+
+
+def _audits(
+    named: Sequence[tuple[str, pa.Table]], work: StepContext, feedback: Feedback
+) -> tuple[BenchmarkAudit, ...]:
+    """The audit of each table by itself: the tables share rows, and that is no leakage."""
+    audits: list[BenchmarkAudit] = []
+    quiet = replace(feedback, remark=feedback.note)
+    for title, rows in named:
+        options = AuditOptions(
+            pictures=False,
+            limit=_AUDITED,
+            draws=1000,
+            seed=work.seed,
+            cache=work.session.folder,
+            batch_size=work.session.batch_size,
+            workers=0,
+        )
+        audits += audit([_choices(title, rows)], options, feedback=quiet).audits
+    return tuple(audits)
+
+
+def _choices(title: str, rows: pa.Table) -> Benchmark:
+    """Rows as choices between their captions, without any image at hand."""
+    ids = rows["id"].to_pylist()
+    shown = rows["image"].to_pylist() if "image" in rows.column_names else [None] * len(rows)
+    images = [Image(cell or name, None, photo="") for cell, name in zip(shown, ids, strict=True)]
+    groupings = {
+        name: tuple(cell or "" for cell in rows[name].to_pylist())
+        for name in ("subset",)
+        if name in rows.column_names
+    }
+    card = Card(
+        name=title.replace(" ", "-"),
+        title=title[0].upper() + title[1:],
+        form="choice",
+        size=len(rows),
+        measures=("accuracy",),
+        groupings=tuple(groupings),
+    )
+    captions = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
+    return choices(card, ids, captions, images, groupings, source="rows of a build")

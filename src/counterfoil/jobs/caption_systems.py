@@ -1,0 +1,402 @@
+"""Captioning systems side by side: values of metrics, ratings of people, and how far both agree."""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil.benchmarks.answers import versions
+from counterfoil.benchmarks.tables import DataTable, first_double, floats, read_table
+from counterfoil.engine.caption_scoring import CaptionInputs
+from counterfoil.engine.session import Session
+from counterfoil.errors import DataError, InputError
+from counterfoil.evaluation.system_scores import NumberOf, SystemScores, together
+from counterfoil.evaluation.systems import SystemCorrelations, system_correlations
+from counterfoil.jobs import captions
+from counterfoil.jobs.caption_inputs import MediaFolder, Policy, same_items
+from counterfoil.jobs.captions import MetricRequest, Value
+from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.outputs import guarded_file, write
+from counterfoil.jobs.results import Tabular
+from counterfoil.models.captions.base import CaptionMetric
+from counterfoil.report.labels import amount
+from counterfoil.report.systems_page import agreements, differences, systems_page
+from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown
+
+#: Two systems have no useful correlation.
+FEWEST = 3
+
+#: Columns that name a system, a judge, an image, first the likeliest.
+_NAMES = ("system", "name", "model", "captioner", "id")
+_JUDGES = ("judge", "rater", "annotator", "worker")
+_IMAGES = ("image", "image_id", "video", "video_id")
+
+_LONG = "a row per system, or per judgement with columns 'judge' or 'image' that tell them apart"
+
+
+def names(files: Sequence[Path]) -> tuple[str, ...]:
+    """What systems are called: their files, without endings; raises `InputError` for two of one name."""
+    stems = tuple(file.stem for file in files)
+    double = first_double(stems)
+    if double is not None:
+        raise InputError("two systems of one name", given=double, hint="files are called after their systems")
+    return stems
+
+
+@contextmanager
+def shelf(cache: Path | None) -> Iterator[Path]:
+    """The folder of finished work; a passing one where none is kept, so that images are embedded once."""
+    if cache is not None:
+        yield cache
+        return
+    with tempfile.TemporaryDirectory(prefix="counterfoil-") as folder:
+        yield Path(folder)
+
+
+@dataclass(frozen=True)
+class People:
+    """People's ratings of systems, by the name of the score; by judge where the table names judges."""
+
+    scores: dict[str, SystemScores]
+    judges: dict[str, dict[str, SystemScores]]
+
+    def table(self) -> dict[str, dict[str, float]]:
+        """{system: {score: number}}."""
+        systems = next(iter(self.scores.values())).systems
+        return {
+            system: {name: float(of.fixed[row]) for name, of in self.scores.items()}
+            for row, system in enumerate(systems)
+        }
+
+
+@dataclass(frozen=True)
+class SystemRatings:
+    """A table of what people gave: per row a system, a judge, an image (empty without) and the numbers."""
+
+    path: Path
+    system: Sequence[str]
+    judge: Sequence[str]
+    image: Sequence[str]
+    of_images: bool
+    numbers: Mapping[str, NDArray[np.float64]]
+
+    @classmethod
+    def read(cls, path: Path, systems: Sequence[str]) -> "SystemRatings":
+        """The table in a file, which has a row per system, judge or image, or each of them.
+
+        Raises `DataError` where no column names systems, a number is none, a judgement is doubled, or one of
+        `systems` is missing, and `InputError` for fewer than `FEWEST` of these.
+        """
+        if len(systems) < FEWEST:
+            raise InputError(
+                "too few systems to correlate with what people gave them",
+                given=", ".join(systems),
+                allowed=f"{FEWEST} systems or more",
+                hint="leave --humans out",
+            )
+        table = read_table(path)
+        lower = {name.lower(): name for name in table.columns}
+        column, by_judge, by_image = (
+            next((lower[name] for name in names if name in lower), None)
+            for names in (_NAMES, _JUDGES, _IMAGES)
+        )
+        if column is None:
+            raise DataError(
+                "no column names the systems", where=path, given=", ".join(table.columns), allowed=_NAMES
+            )
+        scores = [name for name in table.columns if name not in (column, by_judge, by_image)]
+        if not scores:
+            raise DataError("no scores of people", where=path, hint="a column for each, such as M1 and M2")
+        called = _cells(table, column)
+        judge, image = (
+            _cells(table, name_column) if name_column else [""] * len(called)
+            for name_column in (by_judge, by_image)
+        )
+        double = first_double(zip(called, judge, image, strict=True))
+        if double is not None:
+            given = ", ".join(filter(None, double))
+            raise DataError("a system occurs twice", where=path, given=given, hint=_LONG)
+        missing = [name for name in systems if name not in called]
+        if missing:
+            raise DataError(
+                "systems that people gave nothing",
+                where=path,
+                given=", ".join(missing),
+                allowed=", ".join(dict.fromkeys(called)),
+                hint="a system is called as its file, without the ending",
+            )
+        numbers = {score: floats(table, score) for score in scores}
+        return cls(path, called, judge, image, by_image is not None, numbers)
+
+    def people(self, systems: Sequence[str], images: Sequence[str]) -> People:
+        """People's ratings of these systems; others are left out.
+
+        Raises `DataError` for an image that is none of `images`.
+        """
+        place = {name: number for number, name in enumerate(images)} if self.of_images else {"": 0}
+        row_of = {name: number for number, name in enumerate(systems)}
+        rows = [row for row, name in enumerate(self.system) if name in row_of]
+        for row in rows:
+            if self.image[row] not in place:
+                raise DataError(
+                    "an image that no system wrote a caption of",
+                    where=f"{self.path}, row {row + 1}",
+                    given=self.image[row],
+                    allowed=f"such as {images[0]}",
+                )
+        judges: dict[str, dict[str, SystemScores]] = {}
+        for score, numbers in self.numbers.items():
+            names = dict.fromkeys(self.judge[row] for row in rows)
+            tables = {name: np.full((len(systems), len(place)), np.nan) for name in names}
+            for row in rows:
+                tables[self.judge[row]][row_of[self.system[row]], place[self.image[row]]] = numbers[row]
+            judges[score] = {
+                name: SystemScores.means(systems, of)
+                if self.of_images
+                else SystemScores(tuple(systems), of[:, 0])
+                for name, of in tables.items()
+            }
+        return People({score: together(own) for score, own in judges.items()}, judges)
+
+
+def _cells(table: DataTable, column: str) -> list[str]:
+    return [str(cell).strip() for cell in table[column]]
+
+
+@dataclass(frozen=True, eq=False)
+class SystemValues:
+    """A system: the value of each metric, and what it is made of, image by image."""
+
+    values: Mapping[str, Value]
+    scores: Mapping[str, NDArray[np.float64]]
+    sums: Mapping[str, tuple[NDArray[np.float64], NumberOf] | None]
+
+    @classmethod
+    def of(
+        cls,
+        inputs: CaptionInputs,
+        metrics: Mapping[str, CaptionMetric],
+        images: Sequence[str],
+        *,
+        session: Session = Session(),
+    ) -> "SystemValues":
+        """What metrics say of a system's captions, in the order of `images`."""
+        values, scores = captions.values(inputs, metrics, session=session)
+        row = {name: number for number, name in enumerate(images_of(inputs))}
+        order = [row[name] for name in images]
+        sums = {}
+        for name, metric in metrics.items():
+            summands = captions.summed(inputs, metric, values[name], scores[name])
+            sums[name] = None if summands is None else (summands[0][order], summands[1])
+        return cls(values, {name: own[order] for name, own in scores.items()}, sums)
+
+
+def images_of(inputs: CaptionInputs) -> list[str]:
+    """What each row's image is called."""
+    return [inputs.captions[position].id for position in inputs.candidate]
+
+
+def agreement(systems: Mapping[str, SystemValues], people: People, **how: Any) -> SystemCorrelations:
+    """How far each metric puts systems in the order in which people do."""
+    return system_correlations(
+        {metric: _column(metric, systems) for metric in _columns(values_of(systems))},
+        people.scores,
+        judges=people.judges,
+        **how,
+    )
+
+
+def _column(metric: str, systems: Mapping[str, SystemValues]) -> SystemScores:
+    """A metric of all systems, with what adds up to it where something does."""
+    fixed = SystemScores.of({system: own.values[metric].value for system, own in systems.items()})
+    summands = [own.sums[metric] for own in systems.values()]
+    known = [parts for parts in summands if parts is not None]
+    if len(known) < len(summands):
+        return fixed
+    sums, value = np.stack([parts[0] for parts in known]), known[0][1]
+    is_mean = all(own.values[metric].is_mean for own in systems.values())
+    scores = np.stack([own.scores[metric] for own in systems.values()]) if is_mean else None
+    return SystemScores(fixed.systems, fixed.fixed, sums, value, scores)
+
+
+def values_of(systems: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Value]]:
+    """{system: {metric: value}}."""
+    return {system: own.values for system, own in systems.items()}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SystemComparison(Tabular):
+    """A row per system, a column per metric, and how metrics order systems as people do.
+
+    Rows by "system" are one per system: `system`, the value of each metric, and what people gave it. Rows by
+    "value" are one per system and metric: `system`, `metric`, `value`, `mean`, `low`, `high` (95 %), `n`.
+    """
+
+    by_system: Mapping[str, SystemValues]
+    people: People | None
+    #: How far metrics order systems as people do, None without their ratings.
+    agreement: SystemCorrelations | None
+    metrics: Mapping[str, CaptionMetric]
+    #: How many captions each system wrote.
+    captions: int
+
+    rows_by = ("system", "value")
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "system":
+            return pa.table(columns(self.by_system, self.people))
+        return pa.Table.from_pylist(
+            [
+                {"system": system, "metric": name, **row}
+                for system, own in self.by_system.items()
+                for name, row in captions.to_json(own.values).items()
+            ]
+        )
+
+    @property
+    def systems(self) -> Table:
+        """A row per system, a column per metric and per score of people; the best in bold."""
+        values, people = values_of(self.by_system), None if self.people is None else self.people.table()
+        best = {name: max(own[name].value for own in values.values()) for name in _columns(values)}
+        rows = []
+        for system, own in values.items():
+            cells = [
+                Cell(value.value, value.low, value.high, value.n, rank=int(value.value == best[name]))
+                for name, value in own.items()
+            ]
+            given = [] if people is None else [Cell(f"{score:g}") for score in people[system].values()]
+            rows.append(Row(system, (*cells, *given)))
+        scores = () if people is None else _columns(people)
+        heads = (
+            *(Column(name, style="score") for name in best),
+            *(Column(name, style="text") for name in scores),
+        )
+        title = f"{amount(len(self.by_system), 'system')} on {amount(self.captions, 'image')}"
+        return Table(title, heads, tuple(rows), "system")
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The systems, how far metrics agree with people, and which of them agree better."""
+        if self.agreement is None:
+            return (self.systems,)
+        return (self.systems, *agreements(self.agreement), *differences(self.agreement))
+
+    @property
+    def notes(self) -> list[str]:
+        """Why there are no intervals, limits of the agreement, and what metrics are."""
+        return [
+            *captions.no_intervals(values_of(self.by_system)),
+            *(() if self.agreement is None else self.agreement.notes),
+            *(f"{name}: {title}" for name, title in captions.titles(self.metrics).items()),
+        ]
+
+    def __repr__(self) -> str:
+        return f"<SystemComparison of {', '.join(self.by_system)} by {', '.join(self.metrics)}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, as `captions systems --json` writes it."""
+        return {
+            "captions": self.captions,
+            "systems": {name: captions.to_json(own.values) for name, own in self.by_system.items()},
+            **({} if self.people is None else {"humans": self.people.table()}),
+            **({} if self.agreement is None else {"agreement": self.agreement.to_json()}),
+            "scorers": {name: metric.identity.to_json() for name, metric in self.metrics.items()},
+            "versions": versions(),
+        }
+
+    def to_csv(self) -> str:
+        """All numbers of the tables as CSV."""
+        return to_csv(*self.tables)
+
+    def to_markdown(self) -> str:
+        """The tables in Markdown, with intervals."""
+        pages = [to_markdown(table, intervals=True) for table in self.tables]
+        return "\n".join([*pages, *(f"{note}.\n" for note in self.notes)])
+
+    def to_latex(self) -> str:
+        """The tables as LaTeX (booktabs), with intervals."""
+        pages = [to_latex(table, intervals=True) for table in self.tables]
+        return "\n".join([*pages, *(f"% {note}.\n" for note in self.notes)])
+
+    def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write one self-contained page."""
+        agreed = self.agreement
+        agreement_tables = ((), ()) if agreed is None else (agreements(agreed), differences(agreed))
+        html = systems_page(self.systems, *agreement_tables, self.notes)
+        write(path, html, command="captions systems", overwrite=overwrite)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the numbers of systems to `path`, as CSV, JSON or Parquet by its suffix."""
+        captions.check_kind(Path(path))
+        with guarded_file(path, command="captions systems", overwrite=overwrite):
+            captions.write_table(Path(path), columns(self.by_system, self.people))
+
+
+def compare_systems(
+    predictions: Sequence[Path],
+    references: Path,
+    request: MetricRequest,
+    *,
+    humans: Path | None = None,
+    over: Literal["images", "systems"] = "images",
+    draws: int = 10_000,
+    seed: int = 0,
+    media: MediaFolder | None = None,
+    policy: Policy | None = None,
+    feedback: Feedback = SILENT,
+) -> SystemComparison:
+    """Captioners by metrics, a file of `predictions` each, and whether people (`humans`) order them likewise.
+
+    All systems must have written captions of the same images. `over` says what is drawn anew for intervals of
+    correlations and swapped in their tests. Raises `DataError` for files that do not fit each other, and
+    `InputError` for two systems of one name.
+    """
+    called = names(predictions)
+    judged = None if humans is None else SystemRatings.read(humans, called)
+    messages: set[str] = set()
+
+    def once(text: str) -> None:
+        # The same folder and the same references are behind every system.
+        if text not in messages:
+            messages.add(text)
+            feedback.note(text)
+
+    with feedback.busy("reading captions"):
+        shown = MediaFolder() if media is None else media
+        inputs = [request.read(file, references, shown, policy=policy, note=once) for file in predictions]
+    same_items(inputs)
+    pictures = images_of(inputs[0])
+    people = None if judged is None else judged.people(called, pictures)
+    systems = {}
+    with shelf(request.cache) as cache:
+        metrics = request.load(inputs[0], cache, feedback)
+        for name, inputs_of in zip(called, inputs, strict=True):
+            with feedback.progress() as report:
+                session = replace(request, cache=cache).session(feedback, report)
+                systems[name] = SystemValues.of(inputs_of, metrics, pictures, session=session)
+    agreed = None
+    if people is not None:
+        with feedback.busy("drawing images and systems anew"):
+            agreed = agreement(systems, people, over=over, draws=draws, seed=seed)
+    return SystemComparison(systems, people, agreed, metrics, len(inputs[0]))
+
+
+def columns(systems: Mapping[str, SystemValues], people: People | None) -> dict[str, list[Any]]:
+    """The table as columns for a file: a row per system."""
+    values = values_of(systems)
+    table: dict[str, list[Any]] = {"system": list(values)}
+    table |= {name: [own[name].value for own in values.values()] for name in _columns(values)}
+    if people is not None:
+        given = people.table()
+        table |= {name: [given[system][name] for system in values] for name in people.scores}
+    return table
+
+
+def _columns(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    return list(next(iter(rows.values())))

@@ -1,0 +1,298 @@
+"""A comparison of runs: intervals and tests of their differences, as tables, pages and plain values."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil.benchmarks.data_paths import Places
+from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
+from counterfoil.evaluation.compare import Comparison, Difference, check_common, over_shared, remeasured
+from counterfoil.evaluation.compare import compare as tested
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.run import measured_run
+from counterfoil.jobs.evaluation_inputs import whereabouts, whole_benchmark
+from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.outputs import load_runs
+from counterfoil.jobs.results import Pictures, Tabular, measure_rows, write_page
+from counterfoil.metrics.ties import Ties
+from counterfoil.outputs import active_outputs
+from counterfoil.report import figures
+from counterfoil.report.comparison_tables import by_group, differences, headline, overview
+from counterfoil.report.notes import rests_on
+from counterfoil.report.tables import Table, to_csv, to_latex, to_markdown
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunComparison(Tabular):
+    """Runs side by side, a `Comparison` per benchmark, with a test of every difference.
+
+    Rows by "difference" are one per tested difference: `benchmark`, `measure`, `a` minus `b`, `value`, `low`
+    and `high` (95 %), `p` of no difference, `p_holm`, `mcnemar`. Rows by "measure" are those of
+    all runs, as `EvaluationRun` has them.
+    """
+
+    rows_by = ("difference", "measure")
+
+    comparisons: tuple[Comparison, ...]
+
+    def __len__(self) -> int:
+        return len(self.comparisons)
+
+    def __iter__(self) -> Iterator[Comparison]:
+        return iter(self.comparisons)
+
+    def __getitem__(self, benchmark: str) -> Comparison:
+        """The comparison on one benchmark; raises `UnknownNameError` for one that is not here."""
+        comparisons = {comparison.benchmark: comparison for comparison in self.comparisons}
+        if benchmark not in comparisons:
+            raise UnknownNameError("benchmark", benchmark, comparisons)
+        return comparisons[benchmark]
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """The tested differences on all benchmarks: to the baseline where there is one, else of all pairs."""
+        return tuple(
+            d
+            for comparison in self.comparisons
+            for d in (comparison.against_baseline() if comparison.baseline else comparison.differences)
+        )
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "measure":
+            runs = [run for comparison in self.comparisons for run in comparison.runs]
+            return pa.Table.from_pylist([row for run in runs for row in measure_rows(run)])
+        return pa.Table.from_pylist([d.to_json() for d in self.differences], schema=_DIFFERENCES)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Every run's result, with its differences to the baseline (else to later runs) as `against`."""
+        return [
+            _with_differences(run, comparison) for comparison in self.comparisons for run in comparison.runs
+        ]
+
+    def to_markdown(self) -> str:
+        """The tables in Markdown, with intervals; best in bold, second best in italics."""
+        pages = [to_markdown(table, intervals=True) for table in self._tables()]
+        return "\n".join([*pages, *(f"{line}.\n" for line in self.notes)])
+
+    def to_latex(self) -> str:
+        """The tables as LaTeX floats (booktabs), with intervals; best in bold, second best underlined."""
+        pages = [to_latex(table, intervals=True) for table in self._tables()]
+        return "\n".join([*pages, *(f"% {line}.\n" for line in self.notes)])
+
+    def to_csv(self) -> str:
+        """The tables as CSV: a line per number at full precision, with interval and count."""
+        tables = (overview(*self.comparisons), *self._groups(), *self._tested())
+        return to_csv(*(table for table in tables if table.columns))
+
+    def to_html(
+        self,
+        path: str | Path,
+        *,
+        title: str = "counterfoil report",
+        pictures: Pictures = "auto",
+        private: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        """Write one self-contained page: tables, figures, tests, and the questions to look through.
+
+        `pictures` says which images it carries: "auto" asks the benchmark's licence. Paths and users of this
+        machine are left out, except with `private`. A file that exists is replaced only with
+        `overwrite`. Needs matplotlib.
+        """
+        write_page(
+            self.comparisons, path, title=title, pictures=pictures, private=private, overwrite=overwrite
+        )
+
+    def plot(self, measures: Sequence[str] | None = None, *, benchmark: str | None = None) -> Any:
+        """A matplotlib figure of the measures of one benchmark with intervals and chance.
+
+        By default the main measures of the only benchmark. Needs matplotlib.
+        """
+        if benchmark is None and len(self) > 1:
+            names = [comparison.benchmark for comparison in self.comparisons]
+            raise InputError("a figure is of one benchmark", allowed=names, hint="name it: benchmark=NAME")
+        chosen = self.comparisons[0] if benchmark is None else self[benchmark]
+        return figures.measures(chosen, measures)
+
+    def with_images(
+        self,
+        *,
+        data: Path | None = None,
+        images: Path | None = None,
+        required: bool = False,
+        feedback: Feedback = SILENT,
+    ) -> "RunComparison":
+        """The comparison with its benchmarks' images, where those are still to be found.
+
+        A run folder keeps no images. They are looked for where the run found them, or in `data` and `images`.
+        With `required` it is an error where they are not in `data`, else a note.
+        """
+        places = Places(data)
+        comparisons = []
+        for comparison in self.comparisons:
+            place, folder = _whereabouts(comparison, places, images, many=len(self) > 1)
+            if (outputs := active_outputs()) is not None:
+                outputs.read(*(path for path in (place, folder) if path is not None))
+            try:
+                comparisons.append(_with_images(comparison, place, folder))
+            except CounterfoilError as error:
+                if required:
+                    raise
+                feedback.note(f"no pictures of {comparison.benchmark} on the page: {error}")
+                comparisons.append(comparison)
+        return RunComparison(tuple(comparisons))
+
+    @property
+    def tables(self) -> list[Table]:
+        """The main measures of each benchmark, and the differences."""
+        overviews = [overview(comparison, finer=False) for comparison in self.comparisons]
+        return [table for table in (*overviews, *self._tested()) if table.columns]
+
+    def __repr__(self) -> str:
+        names = [comparison.benchmark for comparison in self.comparisons]
+        runs = dict.fromkeys(run.name for comparison in self.comparisons for run in comparison.runs)
+        return f"<RunComparison of {', '.join(runs)} on {', '.join(names)}>"
+
+    def _groups(self) -> list[Table]:
+        return [by_group(comparison) for comparison in self.comparisons]
+
+    def _tested(self) -> list[Table]:
+        """A table of the tested differences per measure that has any."""
+        tested_ones = (
+            replace(comparison, differences=comparison.against_baseline())
+            if comparison.baseline
+            else comparison
+            for comparison in self.comparisons
+        )
+        return [
+            differences(comparison, name)
+            for comparison in tested_ones
+            for name in dict.fromkeys(d.measure for d in comparison.differences)
+        ]
+
+    def _tables(self) -> list[Table]:
+        """The tables of a page of text: a gallery's by itself, with what its authors report."""
+        galleries = [
+            comparison for comparison in self.comparisons if comparison.runs[0].benchmark.questions.directed
+        ]
+        others = [comparison for comparison in self.comparisons if comparison not in galleries]
+        overviews = [overview(*others)] if others else []
+        overviews += [overview(comparison, measures=headline(comparison) or None) for comparison in galleries]
+        return [table for table in (*overviews, *self._groups(), *self._tested()) if table.columns]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the intervals of each benchmark rest on."""
+        return [
+            f"{comparison.benchmark}: {line}"
+            for comparison in self.comparisons
+            for line in rests_on(comparison.runs[0].benchmark, [run.result for run in comparison.runs])
+        ]
+
+
+_DIFFERENCES = pa.schema(
+    [
+        *((name, pa.string()) for name in ("benchmark", "measure", "a", "b")),
+        *((name, pa.float64()) for name in ("value", "low", "high", "p", "p_holm", "mcnemar")),
+        ("signature", pa.string()),
+    ]
+)
+
+
+def compare(
+    runs: Sequence[Run | str | Path],
+    *,
+    baseline: Run | str | None = None,
+    interval: str | None = None,
+    ties: str | None = None,
+    shared: bool = False,
+    draws: int = 10_000,
+    seed: int = 0,
+    feedback: Feedback = SILENT,
+) -> RunComparison:
+    """Runs compared question by question: intervals of differences and their p-values, McNemar, Holm.
+
+    `runs` are runs, run folders, and folders of them. With a `baseline` (a run or its name) every other run
+    is tested against it, else all pairs. `interval` makes those of runs anew too; by default they keep
+    theirs, and those of differences are made as "auto" makes them; `draws` and `seed` are of correlations of
+    runs, where their intervals are made anew. `ties` counts ties in all runs anew, by default they stay as
+    each run counted them. With `shared` runs that answer other questions are compared over those that all
+    answer: people beside models. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where
+    the runs have no benchmark in common.
+    """
+    loaded = load_runs(runs, feedback)
+    check_common(loaded, note=feedback.note)
+    if ties is not None:
+        loaded = [_with_ties(run, Ties(ties)) for run in loaded]
+    if shared:
+        loaded = [
+            *over_shared(loaded, note=feedback.note, interval=interval or "auto", draws=draws, seed=seed)
+        ]
+    if interval is not None:
+        loaded = [remeasured(run, interval, draws=draws, seed=seed) for run in loaded]
+    name = baseline.name if isinstance(baseline, Run) else baseline
+    return RunComparison(tested(loaded, baseline=name, interval=interval or "auto"))
+
+
+def _with_ties(run: Run, ties: Ties) -> Run:
+    """The run with its ties counted otherwise; all else, and what else its result says, stays."""
+    old = run.result
+    if Ties(old.ties["policy"]) == ties:
+        return run
+    result = evaluate(
+        run.benchmark,
+        run.answers,
+        scorer=old.scorer,
+        ties=ties,
+        interval=old.provenance.get("interval", {}).get("method", "auto"),
+        measures=tuple(old.measures) or None,
+        provenance=old.provenance,
+    )
+    return replace(measured_run(run.benchmark, run.answers, result, run.manifest), name=run.name)
+
+
+def _with_differences(run: Run, comparison: Comparison) -> dict[str, Any]:
+    against: dict[str, dict[str, Any]] = {}
+    for d in comparison.differences:
+        if d.a == run.name and comparison.baseline in (None, d.b):
+            against.setdefault(d.b, {})[d.measure] = {
+                "difference": d.value,
+                "low": d.low,
+                "high": d.high,
+                "p": d.p,
+                "p_holm": d.p_holm,
+                "mcnemar": d.mcnemar,
+                "signature": d.signature,
+            }
+    return {**run.result.to_json(), "scorer": run.name, "against": against}
+
+
+def _whereabouts(
+    comparison: Comparison, places: Places, images: Path | None, *, many: bool
+) -> tuple[Path | None, Path | None]:
+    """Where the data and the images of the benchmark lie, as far as anything says so."""
+    place, folder = whereabouts(comparison.runs[0])
+    if places.plain is not None:
+        place = places.of(comparison.benchmark, many=many)
+    return place, images or folder
+
+
+def _with_images(comparison: Comparison, place: Path | None, folder: Path | None) -> Comparison:
+    """The comparison with its images; itself where it has them, or nothing says where they are."""
+    if comparison.runs[0].benchmark.images_at_hand:
+        return comparison
+    whole = whole_benchmark(comparison.benchmark, place, folder)
+    if whole is None:
+        return comparison
+    runs = tuple(run.with_benchmark(whole) for run in comparison.runs)
+    if all(after is before for after, before in zip(runs, comparison.runs, strict=True)):
+        raise DataError(
+            "not the questions, captions and images that the runs were measured on",
+            where=place or comparison.benchmark,
+            hint="name the right ones with --data and --images",
+        )
+    return replace(comparison, runs=runs)

@@ -1,0 +1,474 @@
+"""An evaluation: benchmarks found and read, a scorer loaded, every question answered, runs saved.
+
+Everything that can be wrong with names, files and settings is found before a model is loaded. Finished work
+is kept in a cache, so an evaluation that was stopped goes on where it was. Galleries of the same items are
+ranked together, from one pass over the scores.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from counterfoil import catalog
+from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.data_paths import Places
+from counterfoil.engine.plan import Progress, used_captions, used_images
+from counterfoil.engine.run import run as answer_benchmark
+from counterfoil.errors import CounterfoilError, ScoreError
+from counterfoil.evaluation.evaluate import IntervalMethod, binarize
+from counterfoil.evaluation.evaluate import evaluate as measure
+from counterfoil.evaluation.run import measured_run, save_run
+from counterfoil.jobs import evaluation_inputs as inputs
+from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions
+from counterfoil.jobs.outputs import check_identity, guarded, run_folder, run_folders
+from counterfoil.jobs.results import EvaluationRun
+from counterfoil.metrics.ties import Ties
+from counterfoil.models.base import DEFAULT, Options
+from counterfoil.outputs import Outputs, existing_paths, guarding
+from counterfoil.report.labels import duration
+from counterfoil.store import check_writable
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(SessionOptions):
+    """Options of an evaluation; the defaults are those of the command line."""
+
+    #: Where the data and the images of benchmarks that are given by name lie.
+    data: Places = field(default_factory=Places)
+    images: Places = field(default_factory=lambda: Places(option="--images"))
+    #: Only so many questions, or below 1 such a share of them, evenly spread over the benchmark.
+    limit: float | None = None
+    #: Only the questions whose images and captions are at hand.
+    available: bool = False
+    #: Whether data must hold as many questions as the release.
+    counts: bool = True
+    #: The folder that gets a run folder per benchmark; None saves nothing.
+    out: Path | None = None
+    #: Replace run folders of other scorers.
+    overwrite: bool = False
+    #: What results call the scorer; None takes the scorer's own name.
+    name: str | None = None
+    #: The measures that are reported; none named are all.
+    measures: Sequence[str] = ()
+    ties: Ties = Ties.STRICT
+    interval: IntervalMethod = IntervalMethod.AUTO
+    draws: int = 10_000
+    seed: int = 0
+    #: Of a scorer that is given by name: device, precision, prompt, columns and the like.
+    scorer: Options = DEFAULT
+    #: A dual encoder, or its name, whose first `depth` items a scorer of pairs ranks again.
+    first_stage: Any = None
+    depth: int = 32
+    #: How many first items of each query a run keeps.
+    top: int = 50
+    #: Whether a right answer beyond the end of a truncated ranking is a miss.
+    truncated_as_miss: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A benchmark that is read, its given answers (None for other scorers), and how many are missing."""
+
+    key: str
+    benchmark: Benchmark
+    given: Any
+    unanswered: int
+    #: All of it, where a limit left only some questions.
+    whole: Benchmark | None = None
+    measures: Sequence[str] | None = None
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """A scorer and benchmarks that are ready: all is read, loaded and checked, nothing is computed yet.
+
+    `missing` are the benchmarks that could not be read, or measured so far, each with its error.
+    """
+
+    scorer: Any
+    options: EvaluateOptions
+    feedback: Feedback
+    total: int
+    missing: list[tuple[str, CounterfoilError]]
+    _parts: Sequence[_Part]
+    _first: Any
+    _called: str
+    _asked: str
+    _named: bool
+    _outputs: Outputs
+    _ranked: dict[str, Answers] = field(default_factory=dict)
+
+    def runs(self) -> Iterator[EvaluationRun]:
+        """Each benchmark's run as soon as it is measured, saved where `out` is set.
+
+        Of several benchmarks one that cannot be measured is added to `missing`, and the others go on.
+        """
+        for part in self._parts:
+            try:
+                answers, whole_time = self._answers(part)
+            except CounterfoilError as error:
+                if self.total == 1:
+                    raise
+                self.missing.append((part.key, error))
+                continue
+            spent = getattr(self.scorer, "spent", None)
+            if spent is not None:
+                self.feedback.note(f"{self._called}: {spent()}")
+            yield self._measured(*self._narrowed(part, answers))
+            if whole_time is not None:
+                self.feedback.note(whole_time)
+
+    def check_complete(self) -> None:
+        """Raise `InputError` naming the benchmarks that could not be measured, if any."""
+        if self.missing:
+            raise inputs.not_measured(self.missing, self.total)
+
+    def _answers(self, part: _Part) -> tuple[Answers, str | None]:
+        """The answers to a benchmark; of some of its questions also what all of them would take."""
+        options = self.options
+        with self.feedback.progress() as progress:
+            scorer = self.scorer if part.given is None else part.given
+            if part.whole is not None:
+                watch = Stopwatch(progress, scorer)
+                session = options.session(self.feedback, watch)
+                answers = answer_benchmark(part.benchmark, scorer, session=session)
+                return answers, watch.note(part.benchmark, part.whole)
+            session = options.session(self.feedback, progress)
+            if not part.benchmark.questions.directed:
+                return answer_benchmark(part.benchmark, scorer, session=session), None
+            if not self._ranked:
+                galleries = [gallery for gallery in self._parts if gallery.benchmark.questions.directed]
+                from counterfoil.engine.retrieve import rank_galleries
+
+                rankings = rank_galleries(
+                    [gallery.benchmark for gallery in galleries],
+                    self.scorer,
+                    first_stage=self._first,
+                    depth=options.depth,
+                    top=options.top,
+                    truncated_as_miss=options.truncated_as_miss,
+                    session=session,
+                )
+                self._ranked = {
+                    gallery.key: answers for gallery, answers in zip(galleries, rankings, strict=True)
+                }
+            return self._ranked[part.key], None
+
+    def _narrowed(self, part: _Part, answers: Answers) -> tuple[_Part, Answers]:
+        """The questions that count, where a model left some without an answer."""
+        missing = getattr(answers, "unanswered", None)
+        if missing is None or not missing.any() or answers.has_rankings:
+            return part, answers
+        empty, policy, benchmark = int(missing.sum()), self.options.scorer.unanswered, part.benchmark
+        # A scorer that was loaded before says itself what becomes of them.
+        policy = getattr(self.scorer, "unanswered", policy)
+        scores = cast(Scores | Outcomes, answers)
+        self.feedback.note(
+            f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are "
+            + ("left out" if policy == "leave-out" else "counted as wrong")
+        )
+        part = replace(part, unanswered=empty)
+        if policy == "leave-out":
+            rows = np.flatnonzero(~missing)
+            if not len(rows):
+                raise ScoreError("no question is answered", where=self._called)
+            title = f"{benchmark.card.title} (those answered of its {len(benchmark):,})"
+            return replace(part, benchmark=benchmark.part(rows, title)), scores.take(rows)
+        return part, binarize(benchmark, scores)
+
+    def _measured(self, part: _Part, answers: Answers) -> EvaluationRun:
+        options = self.options
+        facts: dict[str, Any] = about(part.benchmark, images=options.images.images_of(part.key))
+        if options.limit is not None:
+            facts["limit"] = options.limit
+        if part.unanswered:
+            policy = getattr(self.scorer, "unanswered", None)
+            facts["unanswered"] = {
+                "questions": part.unanswered,
+                "policy": policy if isinstance(policy, str) else options.scorer.unanswered,
+            }
+        result = measure(
+            part.benchmark,
+            answers,
+            scorer=self._called,
+            ties=options.ties,
+            interval=options.interval,
+            draws=options.draws,
+            seed=options.seed,
+            measures=part.measures,
+            provenance={"benchmark": facts},
+        )
+        manifest = {"named": self._named, "asked": self._asked}
+        if options.out is None:
+            return EvaluationRun.of(measured_run(part.benchmark, answers, result, manifest))
+        folder = run_folder(options.out, part.key)
+        with guarding(self._outputs):
+            run = save_run(folder, part.benchmark, answers, result, manifest)
+        self.feedback.note(f"run written to {folder}")
+        return EvaluationRun.of(run)
+
+
+def prepare(
+    scorer: Any,
+    benchmarks: Sequence[str | Benchmark],
+    options: EvaluateOptions | None = None,
+    *,
+    feedback: Feedback = SILENT,
+) -> Evaluation:
+    """The evaluation of `scorer` on `benchmarks`: names, files, questions and settings are read and checked.
+
+    `scorer` is a name (`open-clip:ViT-B-32-quickgelu/openai`) or a loaded scorer, a benchmark a name, a
+    folder in counterfoil's own format, or a loaded benchmark. A model that is named is loaded last. Of
+    several benchmarks one that cannot be read is left out with a warning; one alone raises its error. Raises
+    `InputError` for unknown names, outputs that would replace something else, and settings that do not fit.
+    """
+    options = options or EvaluateOptions()
+    with guarded("evaluate", overwrite=options.overwrite) as outputs:
+        return _prepare(scorer, benchmarks, options, feedback, outputs)
+
+
+def _prepare(
+    scorer: Any,
+    benchmarks: Sequence[str | Benchmark],
+    options: EvaluateOptions,
+    feedback: Feedback,
+    outputs: Outputs,
+) -> Evaluation:
+    named = options.scorer.backbone, options.first_stage
+    scorer, backbone, first_stage = (_with_kind(benchmark, feedback) for benchmark in (scorer, *named))
+    options = replace(options, scorer=replace(options.scorer, backbone=backbone), first_stage=first_stage)
+    run_name = called = _called(scorer, options)
+    benchmarks = [
+        catalog.benchmark_name(benchmark) if isinstance(benchmark, str) else benchmark
+        for benchmark in benchmarks
+    ]
+    keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in benchmarks]
+    for folder in run_folders(options.out, keys, run_name):
+        check_writable(folder.path, folder=True)
+        outputs.folder(folder)
+    for benchmark in benchmarks:
+        if isinstance(benchmark, str) and not Path(benchmark).is_dir():
+            catalog.benchmark_card(benchmark)
+    for spec in (scorer, backbone, first_stage):
+        if isinstance(spec, str) and spec:
+            catalog.scorer_name(spec)
+    if isinstance(scorer, str):
+        catalog.check_metric(scorer, backbone)
+        options = replace(
+            options,
+            scorer=replace(
+                options.scorer,
+                whole_rows=inputs.whole_rows(scorer, keys),
+                ids=inputs.beside(options.scorer.ids, options.data.plain),
+                backbone=inputs.beside_data(options.scorer.backbone, options.data.plain),
+            ),
+        )
+    outputs.read(*existing_paths(_reads(scorer, options)))
+
+    # A model is loaded once the data are known to be there. Given answers may carry the questions along.
+    loaded = (
+        None
+        if (isinstance(scorer, str) and catalog.has_model(scorer))
+        else _loaded(scorer, options, feedback)
+    )
+    parts: list[_Part] = []
+    missing: list[tuple[str, CounterfoilError]] = []
+    for key, benchmark in zip(keys, benchmarks, strict=True):
+        try:
+            parts.append(_read(key, benchmark, scorer, loaded, options, feedback, many=len(keys) > 1))
+        except CounterfoilError as error:
+            if len(keys) == 1:
+                raise
+            missing.append((key, error))
+    if not parts:
+        raise inputs.not_measured(missing, len(keys))
+    for key, _ in missing:
+        feedback.warn(f"{key} is not at hand; the others are measured")
+    outputs.read(*(part.benchmark.path for part in parts if part.benchmark.path is not None))
+    if loaded is None:
+        loaded = _loaded(scorer, options, feedback)
+    if options.name is None and (title := getattr(loaded, "title", "")):
+        called = title
+    first = first_stage
+    if isinstance(first_stage, str):
+        plain = replace(options.scorer, ids=None, column=None, whole_rows=False, backbone="", settings={})
+        first = _loaded(first_stage, replace(options, scorer=plain), feedback)
+    for part in parts:
+        inputs.check(loaded, part.benchmark)
+        if options.out is not None and options.name is not None:
+            identity = inputs.scorer_for(loaded, part.benchmark).identity
+            check_identity(run_folder(options.out, part.key), run_name, identity)
+    reported = inputs.measures([part.benchmark for part in parts], options.measures)
+    parts = [replace(part, measures=names) for part, names in zip(parts, reported, strict=True)]
+    return Evaluation(
+        scorer=loaded,
+        options=options,
+        feedback=feedback,
+        total=len(keys),
+        missing=missing,
+        _parts=parts,
+        _first=first,
+        _called=called,
+        _asked=run_name,
+        # A loaded scorer has a name of its own; a run of a named one is called after its folder.
+        _named=options.name is not None or not isinstance(scorer, str),
+        _outputs=outputs,
+    )
+
+
+def _with_kind(scorer: Any, feedback: Feedback) -> Any:
+    """A scorer that was named without its kind, with it, which is said; any other as it is."""
+    if not isinstance(scorer, str) or not scorer:
+        return scorer
+    if Path(scorer).is_dir():
+        from counterfoil.models.checkpoint import is_checkpoint
+
+        if is_checkpoint(Path(scorer)):
+            return scorer
+    full = catalog.full_name(scorer)
+    if full != scorer:
+        kind = full.partition(":")[0]
+        feedback.note(f"{scorer} is {full}: {catalog.scorers()[kind].summary}")
+    return full
+
+
+def _called(scorer: Any, options: EvaluateOptions) -> str:
+    """The name of the scorer in results, as far as it is known before anything is loaded."""
+    if options.name is not None:
+        return options.name
+    first = options.first_stage
+    if first is not None:
+        from counterfoil.engine.retrieve import name as reranked
+
+        return reranked(_name(scorer), _name(first), options.depth)
+    return f"{_name(scorer)} {options.scorer.backbone if isinstance(scorer, str) else ''}".strip()
+
+
+def _name(scorer: Any) -> str:
+    return scorer if isinstance(scorer, str) else str(getattr(scorer, "title", "") or scorer.identity.name)
+
+
+def _reads(scorer: Any, options: EvaluateOptions) -> list[object]:
+    """The names of what is read, files among them."""
+    places = (options.data, options.images)
+    paths = [path for place in places for path in (place.plain, *place.named.values())]
+    specs = [place for place in (scorer, options.first_stage) if isinstance(place, str)]
+    return [*specs, *(path for path in (*paths, options.scorer.ids) if path is not None)]
+
+
+def _loaded(scorer: Any, options: EvaluateOptions, feedback: Feedback) -> Any:
+    if not isinstance(scorer, str):
+        return scorer
+    with feedback.busy(f"loading {scorer}"):
+        where = inputs.beside_data(scorer, options.data.plain)
+        loaded = catalog.scorer(where, options.scorer, memory=options.cache)
+    if (described := getattr(loaded, "described", None)) is not None:
+        feedback.note(f"{scorer}: {described}")
+    return loaded
+
+
+def _read(
+    key: str,
+    benchmark: str | Benchmark,
+    scorer: Any,
+    loaded: Any,
+    options: EvaluateOptions,
+    feedback: Feedback,
+    *,
+    many: bool,
+) -> _Part:
+    """The benchmark with its data, narrowed to what is asked of it."""
+    if isinstance(benchmark, Benchmark):
+        questions = benchmark
+    else:
+        where = options.data.of(key, many=many)
+        with feedback.busy(f"reading {key}"):
+            pictures = options.images.images_of(key)
+            questions = inputs.benchmark(key, where, pictures, loaded, counts=options.counts)
+    if options.available:
+        whole = len(questions)
+        questions = questions.available()
+        feedback.note(f"{questions.name}: {len(questions):,} of {whole:,} questions are at hand")
+    if any(words in (questions.source or "") for words in ("left out", "taken out")):
+        # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
+        feedback.note(f"{questions.name}: {questions.source}")
+    unanswered = options.scorer.unanswered
+    limit = options.limit
+    if limit is not None:
+        limit = max(1, round(limit * len(questions))) if limit < 1 else int(limit)
+    unlimited = questions
+    given, questions, empty = inputs.narrowed(loaded, questions, limit, unanswered, feedback=feedback)
+    if isinstance(scorer, str):
+        inputs.check_at_hand(scorer, options.scorer.backbone, questions)
+    partial = limit is not None and len(questions) < len(unlimited)
+    return _Part(key, questions, given, empty, unlimited if partial else None)
+
+
+class Stopwatch:
+    """Progress of stages that is passed on; of each stage the start, the end of the first batch and the last.
+
+    `requests` are those that `scorer` (of an endpoint) was asked for until now.
+    """
+
+    def __init__(self, progress: Progress, scorer: Any) -> None:
+        self._progress, self._scorer = progress, scorer
+        self._stages: dict[str, list[tuple[float, int, int]]] = {}
+        self._requests = getattr(scorer, "requests", 0)
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Note the time, and pass it on."""
+        self._stages.setdefault(stage, [])[2:] = [(time.monotonic(), done, total)]
+        self._progress(stage, done, total)
+
+    def note(self, part: Benchmark, whole: Benchmark) -> str | None:
+        """What `whole` would take by the time of `part`; None where nothing was waited for."""
+        if not self._stages:
+            return None
+        growth = len(whole) / len(part)
+        sizes = {
+            "images": len(used_images(whole)) / max(1, len(used_images(part))),
+            "captions": _texts(whole) / max(1, _texts(part)),
+        }
+        seconds = 0.0
+        for stage, points in self._stages.items():
+            took = _seconds(points, sizes.get(stage.rpartition(" ")[2], growth))
+            if took is None:
+                return f"{whole.name}: part of this came from the cache; --no-cache shows what all would take"
+            seconds += took
+        costs = [f"{duration(seconds)} at this speed"]
+        if requests := getattr(self._scorer, "requests", 0) - self._requests:
+            # Answers that were kept say nothing of the endpoint's speed.
+            spent = self._scorer.endpoint.spent
+            costs = costs if spent.requests > spent.cached else []
+            costs.append(f"{round(requests * growth):,} requests")
+        return f"{whole.name}: all {len(whole):,} questions would take about {' and '.join(costs)}"
+
+
+def _texts(benchmark: Benchmark) -> int:
+    """How many different captions some question asks about."""
+    return len({benchmark.captions[at].text for at in used_captions(benchmark)})
+
+
+def _seconds(points: list[tuple[float, int, int]], growth: float) -> float | None:
+    """Seconds of a stage with `growth` times as many items; None where the cache knew them all.
+
+    The first batch loads the model, so that where there are more the speed is that of the others.
+
+    >>> _seconds([(0.0, 0, 40), (9.0, 20, 40), (10.0, 40, 40)], growth=10)
+    28.0
+    >>> _seconds([(0.0, 0, 40), (4.0, 40, 40)], growth=10)
+    40.0
+    """
+    (began, known, total), (ended, done, _) = points[0], points[-1]
+    if done == known:
+        return None if total else 0.0
+    first, loaded = points[1][:2]
+    if done == loaded:
+        return (ended - began) / (done - known) * total * growth
+    left = total * growth - (loaded - known)
+    return first - began + (ended - first) / (done - loaded) * left

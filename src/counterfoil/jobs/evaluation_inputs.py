@@ -1,0 +1,190 @@
+"""Inputs of an evaluation: benchmarks found and read, given answers narrowed, early checks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from counterfoil import catalog
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.folder import is_benchmark_folder, load
+from counterfoil.errors import CounterfoilError, InputError
+from counterfoil.evaluation.result import Run
+from counterfoil.jobs.feedback import Feedback
+
+
+def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:
+    """The named measures that each benchmark has, in their order; None (all of them) where none is named.
+
+    Raises what `evaluate` would, before anything is scored: where no benchmark has a measure, and where a
+    benchmark has none of them.
+    """
+    from counterfoil.evaluation.evaluate import check_measures
+
+    if not named:
+        return [None] * len(benchmarks)
+    lacking: list[dict[str, InputError]] = []
+    for one in benchmarks:
+        lacking.append({})
+        for name in named:
+            try:
+                check_measures(one, [name])
+            except InputError as error:
+                lacking[-1][name] = error
+    for name in named:
+        if all(name in errors for errors in lacking):
+            raise lacking[0][name]
+    names = [[name for name in named if name not in errors] for errors in lacking]
+    for its, errors in zip(names, lacking, strict=True):
+        if not its:
+            raise errors[named[0]]
+    return [*names]
+
+
+def not_measured(missing: Sequence[tuple[str, CounterfoilError]], total: int) -> CounterfoilError:
+    """The error that names the benchmarks which could not be measured, of `total`.
+
+    >>> print(not_measured([("bivlc", CounterfoilError("no such folder", where="b"))], 3))
+    1 of 3 benchmarks was not measured: bivlc (b: no such folder)
+    """
+    one = len(missing) == 1
+    return InputError(
+        f"{len(missing)} of {total} benchmarks {'was' if one else 'were'} not measured: "
+        + ", ".join(f"{name} ({error})" for name, error in missing)
+    )
+
+
+def whereabouts(run: Run) -> tuple[Path | None, Path | None]:
+    """Where the data and the images of a run's benchmark lie, as far as the run says so."""
+    images = run.manifest.get("benchmark", {}).get("images")
+    return run.benchmark.path, None if not images else Path(images)
+
+
+def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Benchmark | None:
+    """The benchmark with its images: from a folder of our own, by its reader, or drawn on the spot.
+
+    None where nothing says where it is.
+    """
+    if place is not None:
+        return (
+            load(place) if is_benchmark_folder(place) else catalog.benchmark(name, data=place, images=images)
+        )
+    card = catalog.benchmarks().get(name)
+    # What is drawn comes from no file, and is always the same.
+    drawn = card is not None and card.reader.startswith("counterfoil.world.")
+    return catalog.benchmark(name, images=images) if drawn else None
+
+
+def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
+    """The scorer that answers `benchmark`: a caption metric has variants for videos and images."""
+    from counterfoil.models.base import abilities
+
+    if "reads_references" not in abilities(scorer):
+        return scorer
+    from counterfoil.engine.caption_scoring import metric_for
+
+    return metric_for(scorer, benchmark.images, benchmark.corpus)
+
+
+def check(scorer: Any, benchmark: Benchmark) -> None:
+    """Raise where a caption metric lacks something in a benchmark, before any benchmark is measured."""
+    from counterfoil.models.base import abilities
+
+    if "reads_references" in abilities(scorer):
+        from counterfoil.engine.caption_scoring import check as check_metric
+
+        check_metric(benchmark, scorer)
+
+
+def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
+    """Whether each row of a given table answers a question of its own: where all of them rate captions.
+
+    The table is read before the benchmarks are, since it may carry their questions.
+    """
+    from counterfoil.benchmarks.forms import FORMS, Form
+    from counterfoil.errors import DataError
+    from counterfoil.inputs.files import read_json
+
+    def form(name: str) -> type[Form] | None:
+        if name in catalog.benchmarks():
+            return FORMS[catalog.benchmarks()[name].form]
+        try:
+            return FORMS.get(read_json(Path(name, "card.json")).get("form"))
+        except (DataError, AttributeError):
+            return None
+
+    forms = [form(name) for name in benchmarks] if scorer.startswith("given:") else [None]
+    return all(question_form is not None and question_form.row_per_question for question_form in forms)
+
+
+def beside(path: Path | None, data: Path | None) -> Path | None:
+    """A relative path may also be meant from the data folder."""
+    return data / path if path and data and not path.exists() and (data / path).exists() else path
+
+
+def beside_data(scorer: str, data: Path | None) -> str:
+    """A relative path to given numbers may also be meant from the data folder."""
+    kind, _, path = scorer.partition(":")
+    return f"{kind}:{beside(Path(path), data)}" if kind in ("given", "embeddings") and path else scorer
+
+
+def benchmark(
+    name: str, data: Path | None, images: Path | None, scorer: Any, *, counts: bool = True
+) -> Benchmark:
+    """The benchmark from its data; from the questions that given answers carry where no data is named."""
+    from counterfoil.models.base import abilities
+
+    if data is None and "given_scores" in abilities(scorer) and name in catalog.benchmarks():
+        carried = catalog.benchmark_from_answers(name, scorer.table)
+        if carried is not None:
+            return carried
+    return catalog.benchmark(name, data=data, images=images, counts=counts)
+
+
+def narrowed(
+    scorer: Any, benchmark: Benchmark, limit: int | None, unanswered: str, *, feedback: Feedback
+) -> tuple[Any, Benchmark, int]:
+    """The given answers (None for other scorers), the questions that are left, and how many lack an answer.
+
+    `limit` leaves so many questions, and `unanswered` "leave-out" those that given outcomes answer.
+    """
+    from counterfoil.models.base import abilities
+
+    given = "given_scores" in abilities(scorer)
+    if not given or (not scorer.partial and scorer.unanswered is None and limit is None):
+        return None, benchmark if limit is None else benchmark.limited(limit), 0
+    from counterfoil.engine.align import answered, covered, matched
+
+    if scorer.partial:
+        whole, benchmark = len(benchmark), covered(scorer, benchmark)
+        if len(benchmark) < whole:
+            feedback.note(f"{benchmark.name}: {len(benchmark):,} of {whole:,} questions are answered in full")
+    if scorer.unanswered is None and limit is None:
+        return None, benchmark, 0
+    scorer = matched(scorer, benchmark, note=feedback.warn)
+    if limit is not None:
+        scorer, benchmark = scorer.take(benchmark.spread(limit)), benchmark.limited(limit)
+    empty = 0 if scorer.unanswered is None else int(scorer.unanswered.sum())
+    if empty:
+        what = "left out" if unanswered == "leave-out" else "counted as wrong"
+        feedback.note(
+            f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are {what}"
+        )
+        if unanswered == "leave-out":
+            scorer, benchmark = answered(scorer, benchmark)
+    return scorer, benchmark, empty
+
+
+def check_at_hand(spec: str, backbone: str, benchmark: Benchmark) -> None:
+    """Raise `DataError` where images or captions that the scorer `spec` will look at are missing.
+
+    For dual encoders of a library, alone or as the backbone of a metric, this is known before a model is
+    loaded; given embeddings need no items.
+    """
+    from counterfoil.engine.plan import check_at_hand as check_items
+
+    kind, _, name = spec.partition(":")
+    models = ("open-clip", "hf")
+    if kind in models:
+        check_items(benchmark)
+    elif kind == "metric" and backbone.partition(":")[0] in models and benchmark.card.shows == "image":
+        check_items(benchmark, images="images" in catalog.metrics()[name].needs)

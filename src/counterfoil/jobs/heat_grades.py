@@ -1,0 +1,309 @@
+"""Heatmaps graded in the drawn world, where the true place of each thing is known.
+
+Asked are pairs of a picture and a caption that is true of it. Each word of the caption that says something of
+a thing (its colour, shape, size or texture) should point at the things of which that is true.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy import ndarray
+
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.engine.explain import METHODS, OCCLUSION, ExplainedPair, Heat, PairToExplain, check_methods
+from counterfoil.engine.explain import explain as explain_pairs
+from counterfoil.engine.perturbations import words_of
+from counterfoil.errors import DataError
+from counterfoil.jobs.explain import ExplainOptions, prepared
+from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.results import Tabular
+from counterfoil.metrics.heatmaps import area_iou, iou_chance, pointing_chance, pointing_game, upsampled
+from counterfoil.models.base import abilities
+from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.stats.estimates import cluster_interval
+from counterfoil.world.drawings import LazyDrawing
+from counterfoil.world.painting import masks
+from counterfoil.world.truth import SAYS, matches, spoken_of
+
+#: Questions that are graded where no number is given.
+GRADED = 40
+#: Heatmaps of other scenes that are held against each mask.
+_ELSEWHERE = 4
+
+_MEASURES = ("pointing", "iou")
+
+
+@dataclass(frozen=True)
+class GradedMeasure:
+    """The mean of a measure over words, in [0, 1], with its 95 % interval and what it is compared with."""
+
+    value: float
+    low: float
+    high: float
+    #: Of a random point, or of random pixels, in closed form: the share of the picture that is right.
+    chance: float
+    #: The mean where each heatmap is replaced by some of other scenes: what a habit, such as looking at the
+    #: middle, gets.
+    elsewhere: float
+    #: The difference from `elsewhere`, in [-1, 1], and its interval.
+    lift: float
+    lift_low: float
+    lift_high: float
+
+
+@dataclass(frozen=True)
+class HeatGrade:
+    """How often the heatmaps of one method point at the right things.
+
+    `words` is "all", or the kind of what is said: "colour", "shape", "size", "texture"; `n` of them, in so
+    many clusters of questions that share scenes.
+    """
+
+    method: str
+    words: str
+    n: int
+    clusters: int
+    pointing: GradedMeasure
+    iou: GradedMeasure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeatGrades(Tabular):
+    """Heatmaps against the true places of things, by method and kind of word.
+
+    Rows by "grade" are one per method, kind of word and measure ("pointing", "iou"): `n`, `clusters` and the
+    fields of `GradedMeasure`. Rows by "word" are one per word of each pair and method: `question`, `caption`,
+    `image`, `word`, `kind`, `cluster`, `pointing` and `iou`, each with its chance and its value elsewhere.
+    """
+
+    scorer: str
+    benchmark: Benchmark
+    grades: tuple[HeatGrade, ...]
+    items: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...] = ()
+
+    rows_by = ("grade", "word")
+
+    def __repr__(self) -> str:
+        first = self.grades[0]
+        return (
+            f"<HeatGrades of {self.scorer} on {self.benchmark.name}: {first.method} points right "
+            f"{first.pointing.value:.3f}, by chance {first.pointing.chance:.3f}>"
+        )
+
+    @property
+    def tables(self) -> list[Table]:
+        """One table per method: a row per kind of word."""
+        columns = (
+            Column("words", style="text"),
+            *(Column(name, measure) for measure in _MEASURES for name in (measure, "chance", "elsewhere")),
+        )
+        return [
+            Table(
+                f"{METHODS[method].title} of {self.scorer} on {self.benchmark.card.title}",
+                columns,
+                tuple(
+                    Row(
+                        grade.words,
+                        (
+                            Cell(f"{grade.n:,}"),
+                            *(
+                                cell
+                                for graded in (grade.pointing, grade.iou)
+                                for cell in (
+                                    Cell(graded.value, graded.low, graded.high),
+                                    Cell(graded.chance),
+                                    Cell(graded.elsewhere),
+                                )
+                            ),
+                        ),
+                    )
+                    for grade in self.grades
+                    if grade.method == method
+                ),
+                "Words of",
+            )
+            for method in dict.fromkeys(grade.method for grade in self.grades)
+        ]
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "word":
+            return pa.Table.from_pylist(list(self.items))
+        return pa.Table.from_pylist(
+            [
+                {
+                    **{name: getattr(grade, name) for name in ("method", "words", "n", "clusters")},
+                    "measure": name,
+                    **asdict(getattr(grade, name)),
+                }
+                for grade in self.grades
+                for name in _MEASURES
+            ]
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, as `explain --grade --json` writes it."""
+        return {
+            "scorer": self.scorer,
+            "benchmark": self.benchmark.name,
+            "grades": [asdict(grade) for grade in self.grades],
+            "notes": list(self.notes),
+        }
+
+
+def grade_heatmaps(
+    scorer: Any,
+    benchmark: str | Benchmark,
+    options: ExplainOptions | None = None,
+    *,
+    feedback: Feedback = SILENT,
+) -> HeatGrades:
+    """The pointing game and the IoU of a scorer's heatmaps on a benchmark of the drawn world.
+
+    Intervals know which questions share scenes. Raises `DataError` for a benchmark
+    whose pictures are not drawn from scenes, or without a pair to grade, and what `explain` raises.
+    """
+    options = options or ExplainOptions(limit=GRADED)
+    loaded, whole = prepared(scorer, benchmark, options, feedback)
+    questions = whole.select(options.chosen(whole))
+    if not any(isinstance(image.source, LazyDrawing) for image in questions.images):
+        raise DataError(
+            "where things lie is not known",
+            where=questions.name,
+            allowed="benchmarks that are drawn from scenes: world-quads, world-choices",
+        )
+    methods = check_methods(loaded, options.methods) or (OCCLUSION.name,)
+    cases = list(_cases(questions))
+    if not cases:
+        raise DataError("no caption with a word that says where to look", where=questions.name)
+    pairs = [case.pair for case in cases]
+    if "scores_pairs" in abilities(loaded):
+        feedback.note(f"at most {options.scores(pairs, methods):,} scores are asked for")
+    with feedback.progress() as progress:
+        session = options.session(feedback, progress)
+        explained = explain_pairs(
+            loaded, pairs, methods=methods, occlusion=options.occlusion, mask=options.mask, session=session
+        )
+    items = [row for at in range(len(cases)) for row in _graded(cases, explained, at)]
+    kinds = ["all", *dict.fromkeys(kind for kind, _ in SAYS.values())]
+    grades = [
+        _grade(method, kind, rows)
+        for method in methods
+        for kind in kinds
+        if (rows := [r for r in items if r["method"] == method and kind in ("all", r["kind"])])
+    ]
+    return HeatGrades(
+        scorer=str(getattr(loaded, "title", "") or loaded.identity.name),
+        benchmark=questions,
+        grades=tuple(grades),
+        items=tuple(items),
+        notes=(
+            f"{len(items) // len(methods):,} words of {len(cases):,} true captions, "
+            f"{len(questions):,} questions",
+            "pointing: the hottest pixel lies on a thing of which the word is true; iou: overlap with those",
+            "chance: a random point or random pixels; elsewhere: the heatmaps of other scenes",
+            *options.remarks(methods),
+            "intervals: 95 %, over questions that share scenes",
+        ),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """A picture with a caption that is true of it."""
+
+    question: str
+    cluster: int
+    pair: PairToExplain
+    drawing: LazyDrawing
+
+
+def _cases(benchmark: Benchmark) -> Iterator[_Case]:
+    """Every true pair of the questions once, with the words that say where to look."""
+    captions, images = benchmark.listed.slots()
+    clusters, seen = benchmark.clusters.tolist(), set()
+    for at, name in enumerate(benchmark.questions.ids):
+        for c, i in ((c, i) for i in images[at].tolist() for c in captions[at].tolist()):
+            if c < 0 or i < 0 or (c, i) in seen:
+                continue
+            seen.add((c, i))
+            image, caption = benchmark.images[i], benchmark.captions[c]
+            text, drawing = caption.text or "", image.source
+            if not isinstance(drawing, LazyDrawing) or not matches(text, drawing.scene):
+                continue
+            spans = tuple(span for span in words_of(text) if (text[span.start : span.end].lower() in SAYS))
+            if spans:
+                yield _Case(name, clusters[at], PairToExplain(image, caption, spans), drawing)
+
+
+def _graded(cases: Sequence[_Case], explained: Sequence[ExplainedPair], at: int) -> Iterator[dict[str, Any]]:
+    """A row per word and method of one case."""
+    case, one = cases[at], explained[at]
+    places = masks(case.drawing.scene, case.drawing.size)
+    others = [other for other in range(len(cases)) if cases[other].cluster != case.cluster]
+    # Other ones for every case, or a few heatmaps would stand for all.
+    starts = range(at, at + len(others), max(1, len(others) // _ELSEWHERE))[:_ELSEWHERE]
+    others = [others[turn % len(others)] for turn in starts]
+    for number, word in enumerate(one.words):
+        mask = np.any(places[spoken_of(word, case.drawing.scene)], axis=0)
+        chance = {"pointing": pointing_chance(mask), "iou": iou_chance(mask)}
+        for k, heat in enumerate(one.heats):
+
+            def measured(heatmap: Heat, part: int, mask: ndarray = mask) -> dict[str, float]:
+                pixels = upsampled(heatmap.parts[part], mask.shape[0], mask.shape[1], box=heatmap.box)
+                return {"pointing": pointing_game(pixels, mask), "iou": area_iou(pixels, mask)}
+
+            own = measured(heat, number)
+            foreign = [
+                measured(explained[other].heats[k], number % len(explained[other].words)) for other in others
+            ]
+            yield {
+                "question": case.question,
+                "caption": case.pair.caption.id,
+                "image": case.pair.image.id,
+                "word": word,
+                "kind": SAYS[word.lower()][0],
+                "cluster": case.cluster,
+                "method": heat.method,
+                **{
+                    f"{name}{suffix}": value
+                    for name in _MEASURES
+                    for suffix, value in (
+                        ("", own[name]),
+                        ("_chance", chance[name]),
+                        (
+                            "_elsewhere",
+                            float(np.mean([measures[name] for measures in foreign]))
+                            if foreign
+                            else chance[name],
+                        ),
+                    )
+                },
+            }
+
+
+def _grade(method: str, kind: str, rows: Sequence[dict[str, Any]]) -> HeatGrade:
+    clusters = np.array([row["cluster"] for row in rows])
+
+    def measure(name: str) -> GradedMeasure:
+        values, chance, elsewhere = (
+            np.array([row[f"{name}{suffix}"] for row in rows]) for suffix in ("", "_chance", "_elsewhere")
+        )
+        # Differences lie in [-1, 1], and intervals are of numbers in [0, 1].
+        columns = np.stack([values, (values - elsewhere + 1) / 2], axis=1)
+        low, high = cluster_interval(columns, clusters)
+        return GradedMeasure(
+            value=float(values.mean()),
+            low=float(low[0]),
+            high=float(high[0]),
+            chance=float(chance.mean()),
+            elsewhere=float(elsewhere.mean()),
+            lift=float((values - elsewhere).mean()),
+            lift_low=float(2 * low[1] - 1),
+            lift_high=float(2 * high[1] - 1),
+        )
+
+    return HeatGrade(method, kind, len(rows), len(np.unique(clusters)), measure("pointing"), measure("iou"))

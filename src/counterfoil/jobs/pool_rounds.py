@@ -1,0 +1,404 @@
+"""Pooling in rounds: propose, judge, merge, and again, with what each round cost, found and left behind.
+
+The drawn world, a benchmark, a table of people's answers or a scorer judges proposed pairs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil import catalog
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.judgements import Direction, gain_of
+from counterfoil.benchmarks.tables import DataTable
+from counterfoil.build.pooling import Judge, PoolingState, table_judge
+from counterfoil.engine.run import score_items
+from counterfoil.engine.session import Session
+from counterfoil.engine.topk import ModelLists
+from counterfoil.errors import DataError, InputError
+from counterfoil.evaluation.judged_pairs import right_pairs
+from counterfoil.evaluation.pooling import PoolRound, Tasks
+from counterfoil.evaluation.result import Run
+from counterfoil.jobs.bias import AnnotatorStudy, bias
+from counterfoil.jobs.evaluation_inputs import whole_benchmark
+from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions
+from counterfoil.jobs.model_lists import chosen_queries, load
+from counterfoil.jobs.results import Tabular
+from counterfoil.models.base import Options
+from counterfoil.report.tables import Column, Table, text_table
+from counterfoil.stats.capture_recapture import Population
+from counterfoil.store import write_csv, write_json
+from counterfoil.world.people import Annotator, judge
+
+#: What a folder of rounds holds.
+FILES = ("positives.csv", "judgements.csv", "rounds.json")
+
+
+#: The judge that knows the truth of the drawn world.
+WORLD = "world"
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundOptions(SessionOptions):
+    """Options of pooling in rounds; the defaults are those of the command line.
+
+    `people` simulated people of that accuracy and bias answer in place of the world's truth, the majority
+    counts. `threshold` is that of a scorer that judges; `draws` are those behind the intervals of bias, which
+    is not measured at 0. `data` and `images` say where the gallery lies whose pictures are looked at, where
+    the runs do not; `cache`, `batch_size` and `workers` are for models that look at them.
+    """
+
+    rounds: int = 3
+    k: int = 5
+    direction: Direction | None = None
+    queries: str | Path | Sequence[str] | None = None
+    ids: str | Path | None = None
+    tasks: Tasks = field(default_factory=Tasks)
+    people: int = 0
+    accuracy: float = 0.95
+    bias: float = 0.0
+    threshold: float | None = None
+    draws: int = 500
+    seed: int = 0
+    device: str = "auto"
+    data: Path | None = None
+    images: Path | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("rounds", 1), ("k", 1), ("people", 0), ("draws", 0)):
+            if getattr(self, name) < least:
+                raise InputError(name, given=getattr(self, name), allowed=f"{least} or more")
+        if self.threshold is not None and not np.isfinite(self.threshold):
+            raise InputError("threshold", given=self.threshold, allowed="a finite number")
+        # Raises where the chances would not be chances.
+        Annotator("simulated", self.accuracy, self.bias)
+
+
+def judge_of(
+    judge: str | Path | Benchmark | Judge,
+    models: Sequence[ModelLists],
+    chosen: Mapping[Direction, Sequence[str]],
+    options: RoundOptions,
+    gallery: Benchmark | None,
+    session: Session | None,
+) -> tuple[Judge, int | None]:
+    """A function that judges pairs, and how many right pairs there are among those that could be asked."""
+    if callable(judge):
+        return judge, None
+    if isinstance(judge, Benchmark):
+        return _of_benchmark(judge, models, chosen, options)
+    name = str(judge)
+    if name == WORLD:
+        known = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
+        if known is None or known.card.name != "world-gallery":
+            raise InputError(
+                "the world judges runs over its own gallery only",
+                given="no run" if known is None else known.name,
+                allowed="runs over world-gallery",
+                hint="or name a table of judgements, a benchmark or a scorer with --judge",
+            )
+        return _of_benchmark(known, models, chosen, options)
+    if Path(name).is_file():
+        return table_judge(Path(name)), None
+    if Path(name).is_dir() or ":" not in name:
+        return _of_benchmark(catalog.benchmark(name), models, chosen, options)
+    return _of_scorer(name, models, options, gallery, session), None
+
+
+def _of_benchmark(
+    benchmark: Benchmark,
+    models: Sequence[ModelLists],
+    chosen: Mapping[Direction, Sequence[str]],
+    options: RoundOptions,
+) -> tuple[Judge, int]:
+    """The right answers of a gallery as the judge, or simulated people who see them."""
+    image_ids, caption_ids = models[0].image_ids, models[0].caption_ids
+    codes = []
+    for way, names in chosen.items():
+        items = models[0].ids(way)[1]
+        pairs = right_pairs(benchmark, way, names, items)
+        if way == "i2t":
+            codes += [(names[q], items[i]) for q, i in pairs.tolist()]
+        else:
+            codes += [(items[i], names[q]) for q, i in pairs.tolist()]
+    right = dict.fromkeys(codes, True)
+    if not right:
+        raise DataError(
+            "the benchmark knows no right pair of these items",
+            where=benchmark.name,
+            allowed=f"images such as {image_ids[0]}, captions such as {caption_ids[0]}",
+        )
+    crowd = [Annotator(f"person {at + 1}", options.accuracy, options.bias) for at in range(options.people)]
+    rng = np.random.default_rng(options.seed)
+
+    def truth(table: pa.Table) -> NDArray[np.float64]:
+        pairs = list(zip(table["image"].to_pylist(), table["caption"].to_pylist(), strict=True))
+        if not crowd:
+            return np.array([float(pair in right) for pair in pairs])
+        answers = judge(table.select(["image", "caption"]), right, crowd, rng)
+        votes = np.array([gain_of(answer) for answer in answers["answer"].to_pylist()], dtype=np.float64)
+        return (votes.reshape(len(crowd), len(pairs)).mean(axis=0) > 0.5).astype(np.float64)
+
+    return truth, len(right)
+
+
+def _of_scorer(
+    name: str,
+    models: Sequence[ModelLists],
+    options: RoundOptions,
+    gallery: Benchmark | None,
+    session: Session | None,
+) -> Judge:
+    """A scorer as the judge: right where its score is at or above the threshold."""
+    if options.threshold is None:
+        raise InputError(
+            "a scorer judges by a threshold",
+            given=name,
+            hint="choose one on verified pairs, and give it with --threshold",
+        )
+    items = gallery or _gallery(models, options)
+    if items is None:
+        raise InputError("a scorer needs the images and captions", given=name, hint="name their benchmark")
+    scorer = catalog.scorer(name, Options(device=options.device))
+    images = {image.id: image for image in items.images}
+    captions = {caption.id: caption for caption in items.captions}
+    threshold, used = options.threshold, session or options.session(SILENT)
+
+    def scored(table: pa.Table) -> NDArray[np.float64]:
+        shown, image = _used(table["image"].to_pylist(), images, items.name)
+        texts, caption = _used(table["caption"].to_pylist(), captions, items.name)
+        scores = score_items(scorer, shown, used.keys(shown), texts, (caption, image), session=used)
+        return (scores >= threshold).astype(np.float64)
+
+    return scored
+
+
+def _gallery(models: Sequence[ModelLists], options: RoundOptions) -> Benchmark | None:
+    """The gallery of the runs among the models, with its pictures where they are at hand."""
+    benchmark = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
+    if benchmark is None:
+        return None if options.data is None else catalog.benchmark(str(options.data), images=options.images)
+    return whole_benchmark(benchmark.name, options.data or benchmark.path, options.images) or benchmark
+
+
+def _used(names: list[str], known: Mapping[str, _Item], where: str) -> tuple[list[_Item], NDArray[np.int64]]:
+    """The different items that are named, and the position of each name among them."""
+    number: dict[str, int] = {}
+    at = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
+    lacking = next((name for name in number if name not in known), None)
+    if lacking is not None:
+        raise DataError("no such item", where=where, given=lacking)
+    return [known[name] for name in number], at
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PoolRounds(Tabular):
+    """Rounds of pooling with what each cost and found, how much is still missing, and whom the models favour.
+
+    Rows by "round" are one per round, by "model" one per round and model: `proposed`, `judged`, `right`. Rows
+    by "judgement" are the judged pairs with their gain and the round; by "positive" those that are right.
+    """
+
+    models: tuple[str, ...]
+    k: int
+    rounds: tuple[PoolRound, ...]
+    judgements: pa.Table
+    #: The bias of the models' proposals after each round; None where it cannot be told.
+    biases: tuple[AnnotatorStudy | None, ...]
+    remarks: tuple[str, ...] = ()
+
+    rows_by = ("round", "model", "judgement", "positive")
+
+    @property
+    def positives(self) -> pa.Table:
+        """The pairs that were judged right, each once: image, caption, gain, round."""
+        gains = self.judgements["gain"].to_numpy()
+        rows = np.flatnonzero(gains > 0)
+        pairs = self.judgements["pair"].to_numpy()[rows]
+        _, first = np.unique(pairs, return_index=True)
+        return self.judgements.take(pa.array(rows[np.sort(first)])).select(
+            ["image", "caption", "gain", "round"]
+        )
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "judgement":
+            return self.judgements
+        if by == "positive":
+            return self.positives
+        rows = []
+        for one in self.rounds:
+            facts = one.to_json()
+            of_models, missing = facts.pop("by_model"), facts.pop("missing")
+            if by == "model":
+                rows += [{"round": one.number, "model": name, **row} for name, row in of_models.items()]
+            else:
+                ends = {
+                    f"{name}_{end}": None if of is None else of[end]
+                    for name, of in missing.items()
+                    for end in (("total",) if name == "graded" else ("total", "low", "high"))
+                }
+                rows.append({**facts, **ends})
+        return pa.Table.from_pylist(rows)
+
+    @property
+    def tables(self) -> list[Table]:
+        """The rounds, what each model added, and the bias after the last round."""
+        known = any(one.total is not None for one in self.rounds)
+        names = ["judged", "right", "right of judged", "all right", "cost", "independent", "at least"]
+        names += ["graded"] if any(one.missing.graded is not None for one in self.rounds) else []
+        names += ["all there are"] if known else []
+        rows = []
+        for one in self.rounds:
+            of = one.missing
+            cells = [
+                f"{one.judged:,}",
+                f"{one.right:,}",
+                "–" if not one.judged else f"{100 * one.yielded:.1f} %",
+                f"{one.all_right:,}",
+                f"{one.cost:,.2f}",
+                _written(of.independent),
+                _written(of.chao),
+            ]
+            if "graded" in names:
+                cells.append("–" if of.graded is None else _count(of.graded))
+            cells += ["–" if one.total is None else f"{one.total:,}"] if known else []
+            rows.append((str(one.number), *cells))
+        caption = f"Rounds of pooling: the next {self.k} of {len(self.models)} models for each query."
+        all_tables = [text_table(caption, "round", [Column(name) for name in names], rows)]
+        by_model = [
+            (
+                name,
+                *(
+                    f"{right:,} of {judged:,}"
+                    for one in self.rounds
+                    for _, judged, right in [one.by_model[name]]
+                ),
+            )
+            for name in self.models
+        ]
+        all_tables.append(
+            text_table(
+                "Right of judged pairs, by who proposed them.",
+                "model",
+                [Column(f"round {one.number}") for one in self.rounds],
+                by_model,
+            )
+        )
+        last = next((one for one in reversed(self.biases) if one is not None), None)
+        return [*all_tables, *([] if last is None else [one for one in last.tables if "Bias" in one.caption])]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided, and what the estimates rest on."""
+        rests = (
+            "estimates of all right pairs are from how the models' finds overlap: 'independent' is too low "
+            "where models find the same easy pairs, 'at least' is a lower bound, and 'graded' holds if no "
+            "pair is out of every model's reach and no models are near copies, which the finds cannot show",
+        )
+        if len(self.models) < 2:
+            return self.remarks
+        return (*self.remarks, *rests)
+
+    def __repr__(self) -> str:
+        last = self.rounds[-1] if self.rounds else None
+        return f"<PoolRounds: {len(self.rounds)}, {0 if last is None else last.all_right:,} right pairs>"
+
+    def to_json(self) -> dict[str, Any]:
+        """All rounds as plain values, with the bias after each."""
+        return {
+            "models": list(self.models),
+            "k": self.k,
+            "rounds": [
+                {**one.to_json(), "bias": None if of is None else of.to_json()}
+                for one, of in zip(self.rounds, self.biases, strict=True)
+            ],
+            "notes": list(self.notes),
+        }
+
+    def save(self, folder: str | Path) -> None:
+        """Write positives.csv, judgements.csv (which `bias` reads) and rounds.json into a folder."""
+        folder = Path(folder)
+        write_csv(folder / FILES[0], self.positives)
+        write_csv(folder / FILES[1], self.judgements)
+        write_json(folder / FILES[2], self.to_json())
+
+
+def _written(of: Population | None) -> str:
+    if of is None:
+        return "–"
+    return f"{_count(of.total)} [{_count(of.low)}, {_count(of.high)}]"
+
+
+def _count(number: float) -> str:
+    return "∞" if number == np.inf else f"{number:,.0f}"
+
+
+def pool_rounds(
+    scores: Sequence[Run | str | Path],
+    judge: str | Path | Benchmark | Judge,
+    options: RoundOptions | None = None,
+    *,
+    gallery: Benchmark | None = None,
+    session: Session | None = None,
+    feedback: Feedback = SILENT,
+) -> PoolRounds:
+    """Pool the models' proposals in rounds, judge them, and say what is still missing.
+
+    `scores` are runs, run folders, embeddings (.npz) and similarities (.npy) of the same items. `judge` is
+    "world" (runs over the drawn world's gallery, whose truth is known), a table of judgements, a benchmark
+    whose right answers count, a scorer as KIND:WHAT with a threshold, or a function from a table of pairs to
+    gains. Lists are read further down in every round, and rounds end early where nothing is left to propose.
+    `gallery` has the items where a scorer judges.
+
+    Raises `InputError` for a judge that cannot judge these pairs, `DataError` where galleries differ or files
+    cannot be used.
+    """
+    options = options or RoundOptions()
+    with feedback.busy("reading lists"):
+        models = load(scores, ids=None if options.ids is None else Path(options.ids), widest=True)
+    ways: tuple[Direction, ...] = ("i2t", "t2i") if options.direction is None else (options.direction,)
+    chosen = chosen_queries(models, options.queries, ways)
+    judging, total = judge_of(judge, models, chosen, options, gallery, session)
+    tasks = options.tasks
+    state = PoolingState(models, chosen, options.k, lambda judged: tasks.of(judged) * tasks.price, total)
+    names = tuple(lists.name for lists in models)
+    done: list[PoolRound] = []
+    biases: list[AnnotatorStudy | None] = []
+    for number in range(1, options.rounds + 1):
+        with feedback.busy(f"round {number}: judging what {len(models)} models propose"):
+            pooling_round = state.round(number, judging)
+        if pooling_round is None:
+            state.remarks.append(f"nothing was left to propose in round {number}")
+            break
+        done.append(pooling_round)
+        biases.append(_bias(scores, state.table(), options))
+    if not done:
+        raise InputError("the models propose nothing", given=f"k {options.k}")
+    return PoolRounds(names, options.k, tuple(done), state.table(), tuple(biases), tuple(state.remarks))
+
+
+def _bias(
+    scores: Sequence[Run | str | Path], judgements: pa.Table, options: RoundOptions
+) -> AnnotatorStudy | None:
+    """The bias of what the models proposed so far; None for one model, and where nothing was right."""
+    gains = judgements["gain"].to_numpy()
+    answered = judgements.filter(pa.array(~np.isnan(gains)))
+    directions = set(answered.filter(pa.array(answered["gain"].to_numpy() > 0))["direction"].to_pylist())
+    if len(scores) < 2 or not options.draws or directions != set(answered["direction"].to_pylist()):
+        return None
+    columns = {name: answered[name].to_pylist() for name in answered.column_names}
+    return bias(
+        scores,
+        DataTable(columns, "the judgements of the rounds"),
+        measures=("recall_at_1",),
+        ids=options.ids,
+        draws=options.draws,
+        seed=options.seed,
+    )

@@ -1,0 +1,124 @@
+"""The study of the small world: built, trained on, measured in both directions, and reported."""
+
+import json
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from counterfoil.benchmarks.answers import command
+from counterfoil.claims import claimed
+from counterfoil.errors import MissingExtraError
+from counterfoil.jobs.compare import RunComparison
+from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.results import Tabular
+from counterfoil.report.tables import Table
+from counterfoil.store import check_writable
+
+if TYPE_CHECKING:
+    from counterfoil.studies.demo import Study
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyReport(Tabular):
+    """The results of a study: its findings, the networks' runs, and the folder of its report.
+
+    Rows by "finding" are one per claim: `claim`, `verdict` ("holds", "does not hold", "undecided") and the
+    `sentence` that says why. Rows by "measure" are those of the runs, as `EvaluationRun` has them.
+    """
+
+    study: "Study"
+    #: The page; networks, runs and all numbers (findings.json) lie beside it.
+    path: Path
+    #: Duration of the study in seconds.
+    seconds: float
+
+    rows_by = ("finding", "measure")
+
+    @property
+    def comparison(self) -> RunComparison:
+        """The runs of the first seed's networks, side by side on each benchmark."""
+        return RunComparison(self.study.comparisons)
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "measure":
+            return self.comparison.to_arrow(by="measure")
+        findings = [*self.study.findings, *self.study.captions.findings]
+        return pa.table(
+            {
+                "claim": [finding.claim for finding in findings],
+                "verdict": [str(finding.verdict) for finding in findings],
+                "sentence": [finding.sentence for finding in findings],
+            }
+        )
+
+    @property
+    def tables(self) -> list[Table]:
+        """The main measures of each benchmark, and the differences."""
+        return self.comparison.tables
+
+    @property
+    def notes(self) -> list[str]:
+        """Each claim and its verdict."""
+        findings = [*self.study.findings, *self.study.captions.findings]
+        return [
+            f"{finding.claim} {finding.verdict.capitalize()} in this run. {finding.sentence}"
+            for finding in findings
+        ]
+
+    def __repr__(self) -> str:
+        return f"<StudyReport in {self.path}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers as plain values, as they are in findings.json."""
+        from counterfoil.studies.plan import NUMBERS
+
+        numbers: dict[str, Any] = json.loads((self.path.parent / NUMBERS).read_text(encoding="utf-8"))
+        return numbers
+
+    def plot(self, *, benchmark: str | None = None) -> Any:
+        """A matplotlib figure of the main measures on a benchmark, by default the first."""
+        return self.comparison.plot(benchmark=benchmark or self.study.comparisons[0].benchmark)
+
+
+def study(out: str | Path, *, full: bool = False, seed: int = 0, feedback: Feedback = SILENT) -> StudyReport:
+    """The study of `counterfoil demo --full`: four models trained on a drawn world, measured, and what held.
+
+    Networks, runs and the report are kept in the folder `out`; a study that was stopped goes on where it was,
+    one with another seed or plan begins anew. `full` takes three seeds per model, the noise study and the
+    mining study; `seed` is the first seed of the networks. Raises `MissingExtraError` without the extras
+    `train` and `report`, `InputError` for a folder that holds something else or that another study writes to.
+    """
+    began, out = perf_counter(), Path(out)
+    check_writable(out, folder=True)
+    from counterfoil.report.drawing import check
+
+    check()
+    for library in ("torch", "lightning_fabric", "safetensors"):
+        try:
+            __import__(library)
+        except ModuleNotFoundError:
+            raise MissingExtraError(library, "train") from None
+    from counterfoil.studies import demo, plan
+
+    chosen = plan.FULL if full else plan.SHORT
+    chosen = replace(
+        chosen,
+        seeds=tuple(seed + offset for offset in chosen.seeds),
+        dialled=tuple(seed + offset for offset in chosen.dialled),
+    )
+    with claimed(out, "demo", plan.FILES):
+        with feedback.progress() as report:
+            # The engine and the evaluation say all the rest of how a run came about.
+            facts = partial(_facts, command=command())
+            small_world = demo.study(chosen, out, facts=facts, progress=report, note=feedback.note)
+        with feedback.busy("writing the report"):
+            path = demo.write(small_world, out, seconds=perf_counter() - began)
+    return StudyReport(small_world, path, perf_counter() - began)
+
+
+def _facts(benchmark: object, scorer: object, *, command: list[str]) -> dict[str, Any]:
+    return {"command": command}

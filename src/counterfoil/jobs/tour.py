@@ -1,0 +1,323 @@
+"""The tour of `counterfoil demo`: measure, build, ask, explain and compare on a small world, on one page.
+
+Every part is a job of this package, and the page prints the command that does the same in the tour's folder.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from counterfoil import __version__
+from counterfoil.benchmarks import folder as benchmarks
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.records import FileSource
+from counterfoil.errors import InputError, MissingExtraError
+from counterfoil.inputs.files import read_json
+from counterfoil.jobs.build import BuildOptions, build
+from counterfoil.jobs.compare import RunComparison, compare
+from counterfoil.jobs.evaluate import EvaluateOptions, prepare
+from counterfoil.jobs.explain import ExplainOptions, explain
+from counterfoil.jobs.feedback import SILENT, Feedback, ignore
+from counterfoil.jobs.outputs import guarded_file
+from counterfoil.jobs.training import train
+from counterfoil.models.base import Options
+from counterfoil.outputs import each_guarded
+from counterfoil.report import tour_page
+from counterfoil.report.build_page import StepSection
+from counterfoil.report.labels import duration
+from counterfoil.report.tour_page import Built, Campaigned
+from counterfoil.store import check_writable, write_csv, write_json, write_text
+from counterfoil.studies.plan import expected
+from counterfoil.world.sample import choices
+from counterfoil.world.training import save_training, training
+
+#: The page, and the file that makes a folder that of a tour.
+REPORT, MARK = "report.html", "tour.json"
+#: What the scorers are called, and what each is.
+SCORERS = {
+    "pairs": "a network that learned from pictures and captions",
+    "negatives": "a network that also learned from wrong captions",
+    "blind": "learns from the other questions' captions and sees no picture",
+    "people": "simulated people, three answers to each question",
+}
+_BENCHMARK, _TRAINING, _CAMPAIGN, _ANSWERS, _CAPTIONS = (
+    "benchmark",
+    "training",
+    "campaign",
+    "answers.parquet",
+    "captions.csv",
+)
+#: The recipe, the captions of a step, and the folder of each network.
+_NETWORKS = {"pairs": ("coco", 64), "negatives": ("trohn-text", 32)}
+_MIX = {"able": 0.8, "careless": 0.2}
+_LR = 1.5e-3
+#: All of it, in steps of training.
+_WORK = 1000.0
+
+
+@dataclass(frozen=True)
+class TourSizes:
+    """How large the parts of a tour are."""
+
+    questions: int = 280
+    rows: int = 3000
+    steps: int = 200
+    people: int = 20
+    captions: int = 60
+    pixels: int = 128
+
+
+#: About a minute.
+SIZES = TourSizes()
+
+
+@dataclass(frozen=True, eq=False)
+class Tour:
+    """A finished tour: its page, the comparison on it, and what took how many seconds."""
+
+    path: Path
+    comparison: RunComparison
+    #: By part, in order.
+    seconds: Mapping[str, float]
+    #: Of all of it by the clock, and of this process.
+    whole: float
+    processor: float
+
+
+def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str, ...]]:
+    """The commands of each part, to be run in the tour's folder; `question` is the one that is explained."""
+    seeded = f" --seed {seed}" if seed else ""
+    measuring = [
+        f"counterfoil world build choices --n {sizes.questions} --size {sizes.pixels} --out {_BENCHMARK} "
+        "--overwrite",
+        f"counterfoil world build training --kind trohn-text --n {sizes.rows} --out {_TRAINING} --overwrite",
+    ]
+    for name, (recipe, batch) in _NETWORKS.items():
+        measuring.append(
+            f"counterfoil train {recipe} --model small --data {_TRAINING} --steps {sizes.steps} "
+            f"--batch-size {batch} --lr {_LR}{seeded} --out models/{name}"
+        )
+    for name, (scorer, more) in _asked().items():
+        given = "".join(f" --set {key}={value}" for key, value in more.items())
+        measuring.append(f"counterfoil evaluate {scorer} {_BENCHMARK}{given} --out runs/{name}")
+    mix = ",".join(f"{kind}={share}" for kind, share in _MIX.items())
+    return {
+        "measure": tuple(measuring),
+        "build": (
+            f"counterfoil build sugarcrepe --from {_CAPTIONS} --images {_BENCHMARK}/images --out built",
+        ),
+        "ask": (
+            f"counterfoil annotate create choose --from {_BENCHMARK} --out {_CAMPAIGN} --overwrite",
+            f"counterfoil annotate simulate {_CAMPAIGN} --people {sizes.people} --mix {mix} --out {_ANSWERS} "
+            "--overwrite",
+            f"counterfoil annotate agreement {_ANSWERS} --campaign {_CAMPAIGN}",
+        ),
+        "explain": (
+            f"counterfoil explain models/pairs {_BENCHMARK} --questions {question} --html explain.html "
+            "--overwrite",
+        ),
+        "compare": ("counterfoil compare runs/* --html compare.html --overwrite",),
+    }
+
+
+def _asked() -> dict[str, tuple[str, Mapping[str, str]]]:
+    """The scorer of each run, and its settings."""
+    scorers: dict[str, tuple[str, Mapping[str, str]]] = {name: (f"models/{name}", {}) for name in _NETWORKS}
+    return scorers | {
+        "blind": ("blind:learned", {}),
+        "people": (f"people:{_ANSWERS}", {"campaign": _CAMPAIGN}),
+    }
+
+
+def tour(
+    out: str | Path,
+    *,
+    seed: int = 0,
+    overwrite: bool = False,
+    feedback: Feedback = SILENT,
+) -> Tour:
+    """The tour in the folder `out`: a page, and the files of every part for the user to go on with.
+
+    A tour that was stopped begins again but for its trainings, which go on. `seed` is that of the networks.
+    Raises `MissingExtraError` without what the extra `demo` installs, `InputError` where `out` holds
+    something else.
+    """
+    out = Path(out)
+    check_writable(out, folder=True)
+    needed = ("torch", "lightning_fabric", "safetensors", "matplotlib", "sqlalchemy", "alembic", "HanTa")
+    for library in needed:
+        if find_spec(library) is None:
+            raise MissingExtraError(library, "demo")
+    ours = {"tour": __version__, "seed": seed}
+    mark = out / MARK
+    known = read_json(mark) if mark.is_file() else None
+    if known != ours and not overwrite and out.is_dir() and any(out.iterdir()):
+        what = "files that are not of a demo" if known is None else "the demo of another seed or version"
+        raise InputError(f"the folder holds {what}", where=out, hint="name a new folder with --out")
+    write_json(mark, ours)
+    feedback.note(f"takes about {duration(expected(_WORK))} here")
+    parts = _Making(SIZES, seed, feedback)
+    began, worked = perf_counter(), process_time()
+    # As the commands that the page prints are run: names in runs and manifests are the same.
+    with chdir(out), each_guarded():
+        for part in ("world", "ask", "learn", "measure", "build", "compare", "explain"):
+            getattr(parts, part)()
+        with feedback.busy("writing the page"):
+            path = Path(REPORT)
+            write_text(path, parts.page())
+    return Tour(out / REPORT, parts.compared, parts.seconds, perf_counter() - began, process_time() - worked)
+
+
+@dataclass(eq=False)
+class _Making:
+    """A tour while it is made: each method is a part, and leaves what the page shows of it."""
+
+    sizes: TourSizes
+    seed: int
+    feedback: Feedback
+    seconds: dict[str, float] = field(default_factory=dict)
+    #: What the page has of each part.
+    shown: dict[str, Any] = field(default_factory=dict)
+
+    @contextmanager
+    def _timed(self, part: str, message: str) -> Iterator[None]:
+        began = perf_counter()
+        yield
+        spent = perf_counter() - began
+        self.seconds[part] = self.seconds.get(part, 0.0) + spent
+        self.feedback.note(f"{message} ({spent:.0f} s)")
+
+    def world(self) -> None:
+        """A benchmark, rows to learn from, and a table of captions."""
+        sizes = self.sizes
+        with (
+            self._timed("drawing", "drew a benchmark and rows to learn from"),
+            self.feedback.progress() as at,
+        ):
+            benchmarks.save(choices(sizes.questions, size=sizes.pixels, progress=at), _BENCHMARK, progress=at)
+            rows = training(sizes.rows, kind="trohn-text", progress=at)
+            save_training(rows, Path(_TRAINING), progress=at)
+        self.benchmark = benchmarks.load(_BENCHMARK)
+        captions, images = self.benchmark.listed.slots()
+        shown = [self.benchmark.images[at].source for at in images[: sizes.captions, 0]]
+        files = [image_source.path.name for image_source in shown if isinstance(image_source, FileSource)]
+        texts = [self.benchmark.captions[at].text for at in captions[: sizes.captions, 0]]
+        write_csv(_CAPTIONS, pa.table({"image": files, "caption": texts}))
+
+    def ask(self) -> None:
+        """A campaign about every question, answered by simulated people."""
+        from counterfoil.annotate.judgement_table import write_judgement_table
+        from counterfoil.jobs.annotate_agreement import annotate_agreement
+        from counterfoil.jobs.annotate_create import create_campaign
+        from counterfoil.jobs.annotate_simulate import annotate_simulate
+
+        people = self.sizes.people
+        with self._timed("asking", f"asked {people} simulated people"):
+            create_campaign("choose", _BENCHMARK, _CAMPAIGN, overwrite=True)
+            simulated = annotate_simulate(_CAMPAIGN, people=people, mix=_MIX, feedback=self.feedback)
+            with guarded_file(_ANSWERS, command="annotate simulate", overwrite=True):
+                write_judgement_table(Path(_ANSWERS), simulated.judgements)
+            agreed = annotate_agreement(_ANSWERS, campaign=_CAMPAIGN).to_arrow().to_pylist()[0]
+        self.shown["people"] = Campaigned(
+            people=people,
+            answers=simulated.simulation.counts.answers,
+            labels=tuple(
+                (outcome.model, outcome.right, outcome.low, outcome.high, outcome.items)
+                for outcome in simulated.labels
+            ),
+            kinds=tuple(
+                (outcome.kind, outcome.worked, outcome.right, outcome.flagged) for outcome in simulated.kinds
+            ),
+            raw=agreed["raw"],
+            alpha=(agreed["alpha"], agreed["alpha_low"], agreed["alpha_high"]),
+        )
+
+    def learn(self) -> None:
+        """Two networks."""
+        for name, (recipe, batch) in _NETWORKS.items():
+            with self._timed("training", f"trained the network '{name}'"):
+                train(
+                    recipe,
+                    {"model": "small", "data": Path(_TRAINING), "out": Path("models", name), "workers": 0},
+                    changed={"steps": self.sizes.steps, "batch_size": batch, "lr": _LR, "seed": self.seed},
+                    feedback=self.feedback,
+                )
+
+    def measure(self) -> None:
+        """A run of every scorer, and all of them compared."""
+        with self._timed("measuring", f"measured {len(SCORERS)} scorers"):
+            for name, (scorer, settings) in _asked().items():
+                options = EvaluateOptions(
+                    out=Path("runs", name), workers=0, scorer=Options(settings=settings)
+                )
+                for _ in prepare(scorer, [_BENCHMARK], options, feedback=self._quiet).runs():
+                    pass
+
+    def build(self) -> None:
+        """Negatives for the captions of a table."""
+        settings = {"read.source": _CAPTIONS, "read.images": f"{_BENCHMARK}/images"}
+        with self._timed("building", "built negatives for captions"):
+            built = build(
+                "sugarcrepe", "built", BuildOptions(settings=settings, workers=0), feedback=self._quiet
+            )
+        folders = built.build.folders
+        steps = [
+            StepSection(record.label, "", record.rows_in, record.rows_out, record.dropped, {}, record.facts)
+            for record in built.build.records
+        ]
+        self.shown["built"] = Built(
+            captions=self.sizes.captions,
+            steps=tuple(steps),
+            kept_rows=tuple(folders[-1].rows().slice(0, 200).to_pylist()),
+            dropped_rows=tuple(
+                row for folder in folders for row in folder.dropped().slice(0, 200).to_pylist()
+            ),
+        )
+
+    def compare(self) -> None:
+        """All runs side by side."""
+        with self._timed("comparing", "compared them"):
+            comparison = compare([Path("runs", name) for name in sorted(SCORERS)], feedback=self._quiet)
+            self.compared = comparison.with_images(data=Path(_BENCHMARK))
+            self.compared.to_html("compare.html", overwrite=True)
+
+    def explain(self) -> None:
+        """Of the questions that the network gets wrong and people right, the one with the widest margin.
+
+        Captions that differ in words come first: where words only change places, none of them tells why.
+        """
+        runs = {run.name: run for run in self.compared.comparisons[0].runs}
+        scores = cast(Scores, runs["pairs"].answers).scores
+        lead = scores[:, 1] - scores[:, 0]
+        wanted = (lead > 0) & (runs["people"].items[self.benchmark.card.measures[0]] > 0.5)
+        captions, _ = self.benchmark.listed.slots()
+        words = [sorted((self.benchmark.captions[at].text or "").split()) for at in captions.ravel()]
+        differ = np.array([one != other for one, other in zip(words[::2], words[1::2], strict=True)])
+        self.question = self.benchmark.questions.ids[int(np.lexsort((lead, differ, wanted))[-1])]
+        with self._timed("explaining", "explained one wrong answer"):
+            options = ExplainOptions(questions=[self.question], workers=0)
+            explanation = explain("models/pairs", _BENCHMARK, options, feedback=self._quiet)
+            explanation.to_html("explain.html", overwrite=True)
+        self.shown["explained"] = explanation.questions[0]
+
+    def page(self) -> str:
+        """The page of all of it."""
+        return tour_page.page(
+            self.compared.comparisons[0],
+            called=SCORERS,
+            commands=commands(self.sizes, self.seed, self.question),
+            seconds=self.seconds,
+            **self.shown,
+        )
+
+    @property
+    def _quiet(self) -> Feedback:
+        """Progress alone: what a job notes about itself would say little here."""
+        return replace(self.feedback, note=ignore, remark=ignore)

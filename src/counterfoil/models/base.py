@@ -1,0 +1,553 @@
+"""The protocols of scorers and their identities: a number for an image and a caption.
+
+A scorer never sees a benchmark. Two networks under one name must never share what a cache keeps: an identity
+says which weights it is of, or which version of the code where there are none; of a scorer that says neither,
+its torch modules, tensors and NumPy arrays are looked for among its attributes (`identity_of`).
+"""
+
+import hashlib
+import re
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
+from pathlib import Path
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.store import digest, digest_value
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Everything that a scorer's answers depend on. Equal identities give equal scores.
+
+    Batch size, number of workers and number of devices are not part of it. Scores are kept in a cache only
+    where `weights` or `revision` is given, or the weights can be found (`identity_of`).
+    """
+
+    name: str
+    #: The version of the model on a hub; of a scorer without weights that of its code.
+    revision: str = ""
+    #: Digest of the weights, or of the file of numbers.
+    weights: str = ""
+    #: Digest or description of what is done to pixels before the model sees them.
+    preprocessing: str = ""
+    precision: str = "fp32"
+    #: Template with `{}` for the caption.
+    prompt: str = "{}"
+    #: Anything else that changes answers: overrides, the kind of device, seeds. Versions of libraries change
+    #: the seventh digit and belong to the provenance of a run.
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """A short name for this identity in caches."""
+        return digest_value(self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """The identity as plain values, for manifests."""
+        return asdict(self)
+
+
+#: How deep attributes of attributes are looked into, and where the `repr` of an object names its place.
+_DEPTH = 6
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def identity_of(scorer: Any) -> Identity:
+    """The scorer's identity; without `weights` in it, with the digest of the weights that the scorer holds.
+
+    Those are all torch modules (every parameter and buffer, and the structure that prints), tensors and NumPy
+    arrays among its attributes: also in lists, dictionaries and objects, behind bound methods, partial
+    functions and closures. They are read at every call, so a network that is trained on between two runs has
+    two identities. A scorer that holds none keeps its identity as it is.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Bilinear:
+    ...     matrix: np.ndarray
+    ...     identity: Identity = Identity("bilinear")
+    >>> one, other = (identity_of(Bilinear(np.full((2, 2), value))) for value in (0.0, 1.0))
+    >>> one.name == other.name, one.key == other.key
+    (True, False)
+    """
+    identity: Identity = scorer.identity
+    if identity.weights:
+        return identity
+    held = {name: _digest(value) for name, value in _found(scorer, "", set(), _DEPTH)}
+    return replace(identity, weights=digest_value(held)) if held else identity
+
+
+def check_kept(identity: Identity) -> None:
+    """Raise `InputError` where an identity says nothing that would change with the weights or the code."""
+    if not (identity.weights or identity.revision):
+        raise InputError(
+            "what this scorer computes cannot be kept: its identity has neither weights nor a revision, so "
+            "another model of this name would get its scores",
+            where=identity.name,
+            hint='Identity(NAME, revision="1") with a number that you raise when the code changes, '
+            "Identity(NAME, weights=DIGEST), or no cache",
+        )
+
+
+def _found(value: Any, name: str, seen: set[int], depth: int) -> Iterator[tuple[str, Any]]:
+    """The modules, tensors and arrays reached from `value`, each once, by the way that leads there."""
+    if id(value) in seen or depth < 0:
+        return
+    seen.add(id(value))
+    # Where torch was never imported, nothing of it can be held.
+    torch = sys.modules.get("torch")
+    of_torch = torch is not None and isinstance(value, torch.nn.Module | torch.Tensor)
+    if of_torch or (isinstance(value, np.ndarray) and value.dtype != object):
+        yield name, value
+        return
+    for part, inner in _inside(value):
+        yield from _found(inner, f"{name}.{part}", seen, depth - 1)
+
+
+def _inside(value: Any) -> list[tuple[str, Any]]:
+    """What `value` holds, with a name for each that is the same in every process."""
+    if isinstance(value, str | bytes | int | float | complex | type | ModuleType | None):
+        return []
+    if isinstance(value, Mapping):
+        return [(str(key), inner) for key, inner in value.items()]
+    if isinstance(value, list | tuple):
+        return [(str(i), inner) for i, inner in enumerate(value)]
+    if isinstance(value, partial):
+        return [("func", value.func), ("args", value.args), ("keywords", value.keywords)]
+    if isinstance(value, MethodType):
+        return [("self", value.__self__)]
+    if isinstance(value, FunctionType):
+        held: list[tuple[str, Any]] = []
+        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+            with suppress(ValueError):  # not yet assigned
+                held.append((name, cell.cell_contents))
+        return [*held, ("wrapped", getattr(value, "__wrapped__", None))]
+    named: dict[str, Any] = {}
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if not name.startswith("__") and hasattr(value, name):
+                named[name] = getattr(value, name)
+    return list({**named, **getattr(value, "__dict__", {})}.items())
+
+
+def _digest(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return digest(f"{value.dtype} {value.shape};".encode() + value.tobytes())
+    if not hasattr(value, "named_parameters"):
+        return digest_tensors({"": value})
+    state = {**dict(value.named_parameters()), **dict(value.named_buffers())}
+    # What no tensor tells, an activation say, is in what the module prints.
+    return digest_value([ADDRESS.sub("", repr(value)), digest_tensors(state)])
+
+
+def digest_tensors(state: Mapping[str, Any]) -> str:
+    """32 hex digits that name the tensors (names, types, shapes and bytes), whatever file they came from."""
+    torch = sys.modules["torch"]
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(state):
+        tensor = state[name].detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        # NumPy knows no bfloat16, but it knows bytes.
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+#: What a scorer can do; a scorer declares its abilities in a class attribute `does`.
+Ability = Literal[
+    "embeds",
+    "embeds_texts",
+    "scores_pairs",
+    "picks",
+    "classifies",
+    "reads_references",
+    "learns",
+    "given_scores",
+    "given_embeddings",
+    "given_similarity",
+    "given_rankings",
+]
+
+#: The methods that show an ability of a scorer without `does`.
+_METHODS: Mapping[str, Ability] = {
+    "of_texts": "reads_references",
+    "of_embeddings": "reads_references",
+    "of_parts": "reads_references",
+    "image_probabilities": "classifies",
+    "embed_images": "embeds",
+    "embed_captions": "embeds_texts",
+    "pick": "picks",
+    "score_pairs": "scores_pairs",
+    "score": "scores_pairs",
+}
+
+
+def abilities(scorer: Any) -> tuple[Ability, ...]:
+    """The abilities that a scorer declares in `does`, or those that its methods show where it has no `does`.
+
+    >>> class Longest:
+    ...     def score(self, images, captions):
+    ...         return [len(caption.text) for caption in captions]
+    >>> abilities(Longest())
+    ('scores_pairs',)
+    """
+    declared: Sequence[Ability] | None = getattr(scorer, "does", None)
+    if declared is not None:
+        return tuple(declared)
+    shown = tuple(dict.fromkeys(able for method, able in _METHODS.items() if hasattr(scorer, method)))
+    # An embedder of images and captions answers what one of captions does.
+    return tuple(able for able in shown if able != "embeds_texts" or "embeds" not in shown)
+
+
+class Identified(Protocol):
+    """What has an identity."""
+
+    @property
+    def identity(self) -> Identity:
+        """Everything that its answers depend on."""
+        ...
+
+
+@runtime_checkable
+class Scorer(Identified, Protocol):
+    """Once per pair: a cross-encoder, a captioner's likelihood, a text-only baseline.
+
+    One that can do with less than both says so with a class attribute `needs`, such as `("captions",)`, and
+    is asked even where the rest is not at hand.
+    """
+
+    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
+        """One number per (images[i], captions[i]); higher means a better match."""
+        ...
+
+
+@runtime_checkable
+class PairScorer(Identified, Protocol):
+    """Once per pair, as a stream of batches: a cross-encoder that decodes images while it computes.
+
+    The engine cuts the pairs into batches, those of an image one after another; a scorer yields one array per
+    batch, in order. `needs` is as that of `Scorer`.
+    """
+
+    def score_pairs(
+        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """One number per pair of each batch, higher is better; images are decoded in `workers` processes."""
+        ...
+
+
+def stream_pairs(
+    scorer: PairScorer | Scorer, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+) -> Iterator[Float[np.ndarray, "batch"]]:
+    """The scores of each batch of pairs; of a scorer with `score` alone by one call per batch.
+
+    >>> class Longest:
+    ...     identity = Identity("longest")
+    ...     def score(self, images, captions):
+    ...         return np.array([len(caption.text) for caption in captions])
+    >>> image, captions = Image("a"), (Caption("0", "a cat"), Caption("1", "a red cat"))
+    >>> list(stream_pairs(Longest(), [[(image, caption)] for caption in captions]))
+    [array([5]), array([9])]
+    """
+    if isinstance(scorer, PairScorer):
+        return scorer.score_pairs(batches, workers=workers)
+    return (scorer.score(*(list(side) for side in zip(*batch, strict=True))) for batch in batches)
+
+
+@runtime_checkable
+class TextEmbedder(Identified, Protocol):
+    """Once per caption, compared in blocks with other captions: an encoder of sentences."""
+
+    def embed_captions(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """One float32 array per batch of captions."""
+        ...
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """How long the model finds each caption; the engine batches captions of like length."""
+        ...
+
+    def compare(
+        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
+    ) -> Float[ndarray, "pairs"]:
+        """One float64 score per row: captions[i] with images[i], or with other captions in their place."""
+        ...
+
+
+@runtime_checkable
+class Embedder(TextEmbedder, Protocol):
+    """Once per item, compared in blocks: a dual encoder, a file of embeddings.
+
+    The engine cuts the items into batches; an embedder yields one array per batch, in order. An embedder
+    may prepare later batches while an earlier one is computed.
+    """
+
+    def embed_images(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """One float32 array per batch of images, decoded in `workers` processes."""
+        ...
+
+
+@runtime_checkable
+class Classifier(Identified, Protocol):
+    """Once per item, and never about two items: is it natural, or was it made by a machine?
+
+    The engine answers questions with it by the rule of two steps (`counterfoil.metrics.detection`).
+    """
+
+    def image_probabilities(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """For each batch of images, decoded in `workers` processes, the probabilities of being synthetic."""
+        ...
+
+    def caption_probabilities(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """For each batch of captions the probabilities of being synthetic."""
+        ...
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """How long the model finds each caption; the engine batches captions of like length."""
+        ...
+
+
+#: What becomes of questions without an answer, as in `Options.unanswered`.
+Unanswered = Literal["refuse", "wrong", "leave-out"]
+
+
+@dataclass(frozen=True)
+class QuestionItems:
+    """The images and captions of one question: two of each of a quad; of a choice one and its candidates."""
+
+    images: tuple[Image, ...]
+    captions: tuple[Caption, ...]
+
+
+@dataclass(frozen=True)
+class Picks:
+    """What was picked in one question: places among its items, -1 where the answer is refused or unread.
+
+    `captions[i]` is the caption picked for image i, empty where there is one caption; `images[c]` the image
+    picked for caption c, empty where there is one image.
+
+    >>> Picks((0, 1), (0, -1)).answered
+    False
+    """
+
+    captions: tuple[int, ...]
+    images: tuple[int, ...]
+
+    @property
+    def answered(self) -> bool:
+        """Whether everything that was asked has an answer."""
+        return min((*self.captions, *self.images)) >= 0
+
+
+@runtime_checkable
+class QuestionScorer(Identified, Protocol):
+    """Once per question, with its items together. A scorer declares the ability "picks" in `does`."""
+
+    #: What becomes of questions without an answer.
+    unanswered: Unanswered
+
+    def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
+        """What is picked in each question, in order; a position says nothing of which option is right."""
+        ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of a scorer. Each loader takes those that apply to it and refuses the others."""
+
+    #: "auto" is a GPU where there is one.
+    device: str = "auto"
+    #: "fp32", "bf16" or "fp16".
+    precision: str = "fp32"
+    #: Template with `{}` for the caption.
+    prompt: str = "{}"
+    #: Column of a given table; None guesses from the header.
+    column: str | None = None
+    #: Each row of a given table answers a question of its own, whatever ids look like, as of rated captions.
+    whole_rows: bool = False
+    #: What becomes of questions that a given table of outcomes, or a model that may refuse, has no answer to:
+    #: "refuse", "wrong" (they count as wrong) or "leave-out" (they are not measured).
+    unanswered: str = "refuse"
+    #: Seed of scorers that draw numbers.
+    seed: int = 0
+    #: An npz file with the ids of the images and captions that a given similarity is of.
+    ids: Path | None = None
+    #: Of a caption metric: the model behind it, as a scorer is named (`metric:clip-s` needs one).
+    backbone: str = ""
+    #: Settings that differ from the default, {"protocol": "retrieval"}; of a caption metric from the
+    #: official ones, {"references": "paper"}.
+    settings: Mapping[str, str] = field(default_factory=dict)
+    #: The key of an endpoint. It is sent to that endpoint alone, and never shown or written.
+    api_key: str = field(default="", repr=False)
+
+
+DEFAULT = Options()
+
+
+def reject_unused_options(scorer: str, options: Options, *concerning: str) -> None:
+    """Raises `InputError` where `options` asks for something that `scorer` has no use for.
+
+    A seed and a device are never too much: one command line may set them for other things as well.
+
+    >>> reject_unused_options("blind:constant", Options(seed=3))
+    >>> reject_unused_options("blind:constant", Options(prompt="a photo of {}"))
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: blind:constant: has no use for the option 'prompt'; given: a photo of {}
+    """
+    for option in fields(options):
+        value = getattr(options, option.name)
+        if value != getattr(DEFAULT, option.name) and option.name not in (*concerning, "seed", "device"):
+            raise InputError(f"has no use for the option '{option.name}'", where=scorer, given=value)
+
+
+#: Loads a scorer; it travels to other processes by pickle.
+Source = Callable[[], Any]
+
+#: The sources of the scorers that live now, by `id`.
+_SOURCES: dict[int, Source] = {}
+
+
+def remember_source(scorer: Any, source: Source) -> None:
+    """Note that `source` gives a scorer like this one, of the same identity."""
+    with suppress(TypeError):  # no weak reference to it: it travels as it is
+        weakref.finalize(scorer, _SOURCES.pop, id(scorer), None)
+        _SOURCES[id(scorer)] = source
+
+
+def source_of(scorer: Any) -> Source | None:
+    """What loads a scorer like this one; None of a scorer that was not loaded by its name.
+
+    >>> class Longest:
+    ...     identity = Identity("longest", revision="1")
+    >>> scorer = Longest()
+    >>> source_of(scorer) is None
+    True
+    >>> remember_source(scorer, Longest)
+    >>> source_of(scorer) is Longest
+    True
+    """
+    return _SOURCES.get(id(scorer))
+
+
+#: The settings of dual encoders that name the route of pictures, with their values, first the reference's.
+IMAGE_ROUTES = {"resize": ("host", "device"), "compile": ("no", "yes")}
+#: Settings that were removed, and what to do instead.
+_REMOVED_SETTINGS = {"decode": "leave it out: images are decoded whole; resize=device is the faster setting"}
+
+
+@dataclass(frozen=True)
+class ScorerSettings:
+    """The settings of one scorer (`Options.settings`), read by its loader.
+
+    >>> settings = ScorerSettings("itm:blip", {"protocol": "retrieval"})
+    >>> settings.one_of("protocol", ("itm", "retrieval")), settings.count("processes")
+    ('retrieval', 1)
+    """
+
+    #: The scorer, for errors.
+    where: str
+    given: Mapping[str, str]
+
+    def only(self, *names: str) -> None:
+        """Raise `UnknownNameError` for a setting that is none of these."""
+        for key in self.given:
+            if key in _REMOVED_SETTINGS and key not in names:
+                raise InputError(
+                    "the setting was removed", where=self.where, given=key, hint=_REMOVED_SETTINGS[key]
+                )
+            if key not in names:
+                raise UnknownNameError("setting", key, names, where=self.where)
+
+    def get(self, name: str, default: str = "") -> str:
+        """The value of a setting."""
+        return self.given.get(name, default)
+
+    def one_of(self, name: str, allowed: Sequence[str], default: str = "") -> str:
+        """One of some words; where none is given the default, else the first."""
+        value = self.get(name, default or allowed[0])
+        if value not in allowed:
+            raise InputError(f"no such {name}", where=self.where, given=value or "(empty)", allowed=allowed)
+        return value
+
+    def count(self, name: str, default: int = 1) -> int:
+        """A whole number from 1."""
+        value = self.get(name, str(default))
+        if not value.isascii() or not value.isdigit() or not 0 < len(value) < 7 or int(value) < 1:
+            raise InputError(
+                f"no number of {name}", where=self.where, given=value or "(empty)", allowed="1 to 999,999"
+            )
+        return int(value)
+
+    def number(self, name: str, default: float, *, low: float, high: float) -> float:
+        """A number from `low` to `high`, both included."""
+        text = self.get(name, str(default))
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not low <= value <= high:
+            raise InputError(
+                f"no value of {name}",
+                where=self.where,
+                given=text or "(empty)",
+                allowed=f"{low:g} to {high:g}",
+            )
+        return value
+
+
+def prompt_of(options: Options, *, where: str) -> str:
+    """The prompt template; raises `InputError` where it has no place, or several, for the caption."""
+    if options.prompt.count("{}") != 1:
+        raise InputError(
+            "the prompt needs one {} for the caption",
+            where=where,
+            given=options.prompt,
+            allowed="a photo of {}",
+        )
+    return options.prompt
+
+
+def text_of(caption: Caption) -> str:
+    """The caption's text; raises `DataError` where it is not at hand."""
+    if caption.text is None:
+        raise DataError(
+            f"caption '{caption.id}' is not at hand",
+            hint="give the captions with --data, or measure from given scores",
+        )
+    return caption.text
+
+
+def prompted(identity: Identity, captions: Sequence[Caption]) -> list[str]:
+    """The captions within the prompt; raises as `text_of`."""
+    before, _, after = identity.prompt.partition("{}")
+    return [before + text_of(caption) + after for caption in captions]
+
+
+def cosines(
+    captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
+) -> Float[ndarray, "pairs"]:
+    """The cosine of captions[i] with images[i], unit vectors both.
+
+    Summed in float64, in [-1, 1] up to rounding: what every dual encoder compares with.
+
+    >>> cosines(np.eye(2, dtype=np.float32), np.ones((2, 2), dtype=np.float32) / np.float32(2**0.5)).round(6)
+    array([0.707107, 0.707107])
+    """
+    return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))

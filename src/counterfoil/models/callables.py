@@ -1,0 +1,183 @@
+"""Scorers made of a user's own function of images and captions, or of a torch module with two towers."""
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import PIL.Image
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.models.base import ADDRESS, Identity, cosines, text_of
+from counterfoil.models.images import prepared
+from counterfoil.models.runtime import import_torch
+
+#: A function of some pictures and as many captions: one number per pair, higher for a better match.
+ScoreFunction = Callable[[list[PIL.Image.Image], list[str]], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionScorer:
+    """A `Scorer` that calls a function with a list of RGB pictures and a list of as many captions.
+
+    The function returns one number per pair: a list, a NumPy array or a tensor of shape (pairs,).
+    """
+
+    identity: Identity
+    function: ScoreFunction
+
+    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
+        """One float64 number per pair; raises `ScoreError` where the function gives another shape."""
+        given = self.function(
+            [image.decode() for image in images], [text_of(caption) for caption in captions]
+        )
+        values = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
+        if values.shape != (len(images),):
+            raise ScoreError(
+                "the function gave scores of another shape",
+                where=self.identity.name,
+                given=values.shape,
+                allowed=f"({len(images)},): one score per image and caption",
+            )
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleEncoder:
+    """An `Embedder` around a torch module with `encode_image` and `encode_text`, as models of open_clip are.
+
+    Embeddings are normalised in float32 and compared by cosine. The module stays on its device and in its
+    mode of training, except while it encodes. Its weights are digested at every evaluation, so a module that
+    is trained on between two of them is another scorer.
+    """
+
+    identity: Identity
+    model: Any
+    #: A PIL picture to a tensor.
+    preprocess: Callable[[PIL.Image.Image], Any]
+    #: A list of texts to a tensor of tokens.
+    tokenizer: Callable[[list[str]], Any]
+
+    def embed_images(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """One (batch, width) float32 array of unit vectors per batch.
+
+        Pictures are prepared in `workers` processes where `preprocess` can be sent to them, else in this one.
+        """
+        torch = import_torch()
+        preparation = _Prepared(self.preprocess)
+        with closing(
+            prepared(batches, preparation, workers=workers if _sendable(preparation) else 0)
+        ) as all_:
+            for arrays in all_:
+                pixels = torch.stack([torch.from_numpy(array) for array in arrays])
+                yield self._rows(self.model.encode_image, pixels)
+
+    def embed_captions(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """One (batch, width) float32 array of unit vectors per batch."""
+        for batch in batches:
+            yield self._rows(self.model.encode_text, self.tokenizer([text_of(caption) for caption in batch]))
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """Characters of each caption: captions of like length go through the model together."""
+        return [len(text_of(caption)) for caption in captions]
+
+    def compare(
+        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
+    ) -> Float[ndarray, "pairs"]:
+        """The cosine of captions[i] with images[i], in [-1, 1] up to rounding."""
+        return cosines(captions, images)
+
+    def _rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch width"]:
+        torch = import_torch()
+        first = next(iter(self.model.parameters()))
+        kind = {"dtype": first.dtype} if batch.is_floating_point() else {}
+        training = self.model.training
+        self.model.eval()
+        try:
+            with torch.inference_mode():
+                rows = encode(batch.to(first.device, **kind)).float()
+                rows = torch.nn.functional.normalize(rows, dim=-1)
+        finally:
+            self.model.train(training)
+        return rows.cpu().numpy()
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A user's preprocessing as a `Preparation`: its tensor as an array."""
+
+    preprocess: Callable[[PIL.Image.Image], Any]
+
+    def __call__(self, picture: PIL.Image.Image) -> ndarray:
+        return np.asarray(self.preprocess(picture))
+
+
+def scorer(
+    model: Any,
+    *,
+    name: str | None = None,
+    version: str = "",
+    preprocess: Callable[[PIL.Image.Image], Any] | None = None,
+    tokenizer: Callable[[list[str]], Any] | None = None,
+) -> FunctionScorer | ModuleEncoder:
+    """A scorer of one's own: a function of images and captions, or a torch module with two towers.
+
+    A function gets a list of PIL pictures (RGB) and a list of as many captions, and returns one number per
+    pair. A module with `encode_image` and `encode_text` also needs the `preprocess` of its pictures and the
+    `tokenizer` of its texts, as `open_clip.create_model_and_transforms` and `open_clip.get_tokenizer` give
+    them; its embeddings are compared by cosine. `name` is what results call it.
+
+    Finished work of a module is kept under the digest of its weights. What a function does cannot be told
+    from outside, so its work is kept only with a `version`, to be raised whenever its code changes.
+
+    Raises `InputError` for what is neither.
+
+    >>> longest = scorer(lambda images, captions: [len(text) for text in captions], name="longest caption")
+    >>> longest.identity.name
+    'longest caption'
+    """
+    called = name or getattr(model, "__name__", "") or type(model).__name__
+    if hasattr(model, "encode_image") and hasattr(model, "encode_text"):
+        if preprocess is None or tokenizer is None:
+            lacking = "preprocess" if preprocess is None else "tokenizer"
+            raise InputError(
+                f"a module with encode_image and encode_text needs its {lacking}",
+                where=called,
+                allowed="scorer(model, preprocess=..., tokenizer=...)",
+                hint="open_clip.create_model_and_transforms and open_clip.get_tokenizer give them",
+            )
+        device = next(iter(model.parameters())).device
+        described = {"preprocess": _described(preprocess), "tokenizer": _described(tokenizer)}
+        identity = Identity(called, version, preprocessing=str(described), options={"device": device.type})
+        return ModuleEncoder(identity, model, preprocess, tokenizer)
+    if not callable(model) or hasattr(model, "identity"):
+        raise InputError(
+            "this is no function of images and captions, and no module with encode_image and encode_text",
+            given=type(model).__name__,
+            hint="a scorer that is loaded needs no scorer(...) around it",
+        )
+    if preprocess is not None or tokenizer is not None:
+        raise InputError("a function gets pictures and texts as they are", where=called, given="preprocess")
+    return FunctionScorer(Identity(called, version), model)
+
+
+def _described(function: Any) -> str:
+    """The `repr` of a function without its place in memory; transforms of torchvision say what they do."""
+    return ADDRESS.sub("", repr(function))
+
+
+def _sendable(preparation: _Prepared) -> bool:
+    """Whether worker processes can have it: what is defined in a script or a notebook is not found there."""
+    try:
+        return b"__main__" not in pickle.dumps(preparation)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False

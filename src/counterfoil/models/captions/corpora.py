@@ -1,0 +1,227 @@
+"""Files of captions in which a metric counts documents, and the weights of tokens by their rarity there."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from jaxtyping import Int64
+from numpy import ndarray
+
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_json
+from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption
+from counterfoil.models.base import Identity
+from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
+from counterfoil.models.captions.registry import Settings
+from counterfoil.store import digest_file
+
+#: Longer sentences of a corpus in ActivityNet's layout are left out, as EMScore's code does it.
+LONGEST_SENTENCE = 66
+
+LAYOUTS = (
+    "{ID: [CAPTION]}",
+    '{ID: {"sentences": [CAPTION]}}',
+    "[CAPTION]",
+    "COCO's annotations with image_id and caption",
+)
+
+
+def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[str]]:
+    """The captions of each image or video in a JSON file, for the setting of a metric that names it.
+
+    The layouts are those of VATEX, of ActivityNet (sentences of more than `LONGEST_SENTENCE` words left out),
+    a list of captions (each by itself), and COCO's. Raises `DataError`: where there is no file, saying that
+    `where` may have what is `allowed`; for what is in none of the layouts; and for no captions.
+    """
+    if not path.is_file():
+        raise DataError(
+            "no such file", where=where, given=path, allowed=[*allowed, "a JSON file of captions"]
+        )
+    value = read_json(path)
+    if isinstance(value, list):
+        groups = [[_text(text, f"{path}, caption {at + 1}")] for at, text in enumerate(value)]
+    elif isinstance(value, dict) and isinstance(value.get("annotations"), list):
+        by_image: dict[str, list[str]] = {}
+        for at, row in enumerate(value["annotations"]):
+            place = f"{path}, annotation {at + 1}"
+            if not isinstance(row, dict) or "image_id" not in row:
+                raise DataError("not an annotation", where=place, allowed="image_id and caption")
+            by_image.setdefault(str(row["image_id"]), []).append(_text(row.get("caption"), place))
+        groups = list(by_image.values())
+    elif isinstance(value, dict):
+        groups = [_listed(own, f"{path}, '{key}'") for key, own in value.items()]
+    else:
+        groups = []
+    groups = [own for own in groups if own]
+    if not groups:
+        raise DataError("a corpus without captions", where=path, allowed=LAYOUTS)
+    return groups
+
+
+def _listed(own: Any, where: str) -> list[str]:
+    talk = isinstance(own, dict)
+    sentences = own.get("sentences") if talk else own
+    if not isinstance(sentences, list):
+        raise DataError("not a list of captions", where=where, given=str(own)[:80], allowed=LAYOUTS)
+    texts = [_text(sentence, where) for sentence in sentences]
+    return [sentence for sentence in texts if not talk or len(sentence.split(" ")) <= LONGEST_SENTENCE]
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise DataError("a caption is not a text", where=where, given=str(value)[:80])
+    return value
+
+
+#: What the setting `idf` may be beside a file. "benchmark" is the corpus that the benchmark came with, and
+#: where there is none the candidates, or the references of a metric that compares with them.
+SOURCES = ("benchmark", "references", "candidates", "none")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A file of captions whose tokens are counted, and a digest of what is in it."""
+
+    name: str
+    captions: tuple[str, ...]
+    digest: str
+    _counted: dict[str, Frequencies] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, idf: str, where: str) -> "Corpus | None":
+        """The corpus that the setting `idf` names, None where it names none.
+
+        Raises `DataError` for a file that is not there, or holds no captions.
+        """
+        if idf in SOURCES:
+            return None
+        return cls.read(Path(idf), where)
+
+    @classmethod
+    def read(cls, path: Path, where: str) -> "Corpus":
+        """The corpus in a file, read and counted once as long as the file stays as it is.
+
+        Raises what `of` does.
+        """
+        state = path.stat() if path.is_file() else None
+        changed = None if state is None else (state.st_size, state.st_mtime_ns)
+        return _read(path, f"{where}, idf", changed)
+
+    @property
+    def identity(self) -> str:
+        """Its entry in a metric's identity: its content, not its location."""
+        return f"corpus {self.digest}"
+
+    def frequencies(self, local: LocalEmbedder) -> Frequencies:
+        """Those of the corpus, as the model's tokenizer reads it; counted once."""
+        key = local.identity.key
+        if key not in self._counted:
+            # Every embedder of tokens here has it; a corpus is too long to be embedded for its ids.
+            self._counted[key] = Frequencies.of(cast(Any, local).token_ids(self.captions))
+        return self._counted[key]
+
+
+# Of one command several metrics ask for the corpus, and each of them more than once.
+@lru_cache(maxsize=4)
+def _read(path: Path, where: str, changed: tuple[int, int] | None) -> Corpus:
+    own = documents(path, where=where, allowed=SOURCES)
+    return Corpus(path.name, tuple(itertools.chain.from_iterable(own)), digest_file(path))
+
+
+class Counting:
+    """What metrics share that count documents: in which captions, and who they are by that."""
+
+    identity: Identity
+    needs: tuple[str, ...]
+    settings: Settings
+    corpus: Corpus | None
+
+    @property
+    def wants_corpus(self) -> bool:
+        """Whether its document frequencies are those of the benchmark's corpus, where that is at hand."""
+        return self.settings.idf == "benchmark"
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """Which captions its document frequencies are of."""
+        if self.corpus is not None:
+            return {"idf": f"{len(self.corpus.captions):,} captions of {self.corpus.name}"}
+        return {"idf": "none" if self.settings.idf == "none" else f"the {self.counted} that are measured"}
+
+    @property
+    def counted(self) -> str:
+        """What is counted where there is no corpus; EMScore's code takes references, if it has any."""
+        if not self.wants_corpus:
+            return self.settings.idf
+        return "references" if "references" in self.needs else "candidates"
+
+    def for_corpus(self, file: Path | None) -> Any:
+        """The metric for a benchmark whose corpus is `file`; without a corpus where that is None or missing.
+
+        It is another one only where `wants_corpus`, as EMScore's code measures VATEX-EVAL and
+        ActivityNet-FOIL. Raises `DataError` for a file without captions.
+        """
+        if not self.wants_corpus:
+            return self
+        there = file is not None and file.is_file()
+        corpus = Corpus.read(file, self.identity.name) if there and file is not None else None
+        idf = self.counted
+        values = {**self.identity.options["metric"], "idf": idf if corpus is None else corpus.identity}
+        return replace(  # type: ignore[type-var]
+            self,
+            identity=replace(self.identity, options={**self.identity.options, "metric": values}),
+            settings=replace(self.settings, idf=idf),
+            corpus=corpus,
+        )
+
+
+def frequencies(
+    idf: str,
+    corpus: Corpus | None,
+    local: LocalEmbedder,
+    candidates: Sequence[CaptionTokens],
+    references: Sequence[Sequence[CaptionTokens]] | None,
+    documents: Int64[ndarray, "documents"] | None = None,
+) -> Frequencies | None:
+    """The document frequencies that the setting `idf` asks for, None where every token counts alike.
+
+    Of candidates every one counts. References are those of the rows `documents`, or of all rows, and then a
+    reference of several candidates counts as often. Raises `DataError` where there are no captions to count.
+    """
+    if corpus is not None:
+        return corpus.frequencies(local)
+    if idf == "none" or not len(candidates):
+        return None
+    if idf == "candidates":
+        return Frequencies.of([caption.ids for caption in candidates])
+    groups = references or ()
+    counted = groups if documents is None else [groups[row] for row in documents]
+    return Frequencies.of([caption.ids for group in counted for caption in group])
+
+
+class Phrases:
+    """Captions with their weights, each made once however often it is asked for.
+
+    Without frequencies every token weighs 1. Where marks do not count, those of begin and end weigh 0.
+    """
+
+    def __init__(self, frequencies: Frequencies | None, *, marks: bool) -> None:
+        self._frequencies = frequencies
+        self._marks = marks
+        self._made: dict[int, tuple[CaptionTokens, TokenizedCaption]] = {}
+
+    def __call__(self, tokens: CaptionTokens) -> TokenizedCaption:
+        """The phrase of these tokens."""
+        known = self._made.get(id(tokens))
+        if known is None:
+            # The tokens are kept too, so that no others can get their id.
+            frequencies = self._frequencies
+            weights = np.ones(len(tokens.used)) if frequencies is None else frequencies.weights(tokens.used)
+            if not self._marks:
+                weights[[0, -1]] = 0
+            known = self._made[id(tokens)] = tokens, TokenizedCaption(tokens.vectors, weights, tokens.whole)
+        return known[1]

@@ -1,0 +1,311 @@
+"""Caption metrics with a model behind them: CLIP-S, PAC-S, EMScore, their kin with references, token-match.
+
+`load` gives an `EmbeddingMetric` (one embedding per item) or a `LocalMetric` (tokens and frames), with the
+official prefix, weight and treatment of what the papers leave open; `options.settings` changes them
+(`settings`).
+
+CLIP-S and PAC-S are about pictures. PAC-S scores videos with PAC-S by EMScore's formulae (section 3.2): where
+a benchmark shows videos, take `metric.for_videos()` of these, a `LocalMetric` under the same name with the
+same model; CLIP-S is refused there in a line.
+
+What the codes behind the published numbers do, and where this differs:
+
+* CLIPScore and PAC-S put "A photo depicts " before candidates and references, EMScore nothing. They cut off
+  captions that are too long, as here; EMScore's code stops with an error.
+* CLIPScore on a GPU computes in half precision up to the score, on a CPU in single; PAC-S and EMScore round
+  nothing. Here scores are float64, of float32 embeddings; `arithmetic=half` and precision fp16 are
+  CLIPScore's GPU, whose scores tie often. Its numbers come out to a step or two of half precision, not to the
+  bit: embeddings here have length 1 before they are rounded, there after it.
+* EMScore's padding makes scores depend on the rows beside them; here none does, but for `padding=released`.
+  Where all weights of a caption are 0, as of a load of one caption, its code has a NaN; here its tokens count
+  alike.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from jaxtyping import Float, Int64
+from numpy import ndarray
+from threadpoolctl import threadpool_limits
+
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
+from counterfoil.metrics.captions.em_score import mean_of, with_references, with_videos
+from counterfoil.metrics.captions.token_match import token_match
+from counterfoil.models.base import Ability, Identity, Options, reject_unused_options
+from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
+from counterfoil.models.captions.corpora import Corpus, Counting, Phrases, frequencies
+from counterfoil.models.captions.registry import KINDS, Kind, Settings, deciding_settings, read
+from counterfoil.models.dual import DualEncoder
+from counterfoil.models.given_galleries import GivenEmbeddings
+from counterfoil.models.hf_text import TextEncoder
+
+#: Loads the model behind a metric, with the metric's prompt in its options.
+Backbone = Callable[[Options], Any]
+
+
+def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | FrameMetric | TokenMetric":
+    """The metric called `name`, such as "clip-s", around the model that `backbone` loads.
+
+    `backbone` gets `options` with the metric's prefix as the prompt, and gives an `Embedder` or
+    `GivenEmbeddings`; the prefix of the latter was added, or not, when they were embedded. A prompt in
+    `options` takes the place of the prefix.
+
+    Raises `UnknownNameError` for an unknown metric or setting, `InputError` for a value that is not allowed,
+    where no model is named or it compares in another way than by cosine, and where the metric looks at tokens
+    and the model has none; `DataError` for a corpus that cannot be read; and what `backbone` raises.
+    """
+    if name not in KINDS:
+        raise UnknownNameError("metric of embeddings", name, KINDS)
+    where = f"metric:{name}"
+    reject_unused_options(where, options, "precision", "prompt", "backbone", "settings")
+    if not options.backbone:
+        raise InputError(
+            "a model has to stand behind this metric",
+            where=where,
+            hint="name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai",
+        )
+    if "prefix" in options.settings and options.prompt != "{}":
+        raise InputError(
+            "a prefix and a prompt", where=where, given=options.prompt, hint="set one of the two"
+        )
+    kind, settings = KINDS[name], read(options.settings, name)
+    if name in ("em-score", "ref-em-score"):
+        return _of_frames(name, kind, settings, options, backbone)
+    model = backbone(_asked(settings, options))
+    if name == "token-match":
+        local, corpus = _local_of(model, name, options), Corpus.of(settings.idf, where)
+        return TokenMetric(
+            _identity(name, local.identity, settings, kind, corpus), kind.needs, local, settings, corpus
+        )
+    if isinstance(model, GivenEmbeddings) and ("prefix" in options.settings or options.prompt != "{}"):
+        raise InputError(
+            "captions that are embedded already cannot get a prefix",
+            where=where,
+            given=f"--scorer {options.backbone}",
+            hint="embed them with it",
+        )
+    if getattr(model, "comparison", None) is not None:
+        raise InputError(
+            "the model does not compare one vector with another by cosine",
+            where=where,
+            given=f"--scorer {options.backbone}",
+            allowed="a dual encoder with one point per item",
+        )
+    _check_looks(model, name, options)
+    identity = _identity(name, model.identity, settings, kind)
+    title = _title(name, model, settings)
+    return CosineMetric(identity, kind.needs, model, settings, title, options, backbone)
+
+
+@dataclass(frozen=True, eq=False)
+class CosineMetric:
+    """An `EmbeddingMetric`: CLIP-S, PAC-S, and the same with references."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
+
+    identity: Identity
+    needs: tuple[str, ...]
+    #: An `Embedder`, or `GivenEmbeddings`.
+    embedder: Any
+    settings: Settings
+    #: What results call it where its name would say too much: "PAC-S formula through MODEL"; else "".
+    title: str
+    _options: Options = field(repr=False)
+    _backbone: Backbone = field(repr=False)
+
+    def of_embeddings(
+        self,
+        candidates: Float[ndarray, "rows width"],
+        images: Float[ndarray, "rows width"] | None,
+        references: Float[ndarray, "references width"] | None,
+        starts: Int64[ndarray, "rows_and_one"] | None,
+    ) -> Float[ndarray, "rows"]:
+        """One float64 number per row; see `counterfoil.metrics.captions.clip_score`.
+
+        Raises `DataError` for a row without references where the metric reads them.
+        """
+        assert images is not None
+        weight, arithmetic = self.settings.weight, self.settings.arithmetic
+        if "references" not in self.needs:
+            return clip_s(candidates, images, weight=weight, arithmetic=arithmetic)
+        assert references is not None
+        assert starts is not None
+        return ref_clip_s(
+            candidates,
+            images,
+            references,
+            starts,
+            weight=weight,
+            negative=self.settings.negative,
+            arithmetic=arithmetic,
+        )
+
+    def for_videos(self) -> "FrameMetric":
+        """The metric of videos, by tokens and frames: PAC-S there is EMScore with PAC-S's model.
+
+        EMScore's official values hold, so there is no prefix unless one is set. Raises `InputError` for
+        CLIP-S, which no paper puts to videos, and where the model has no tokens. PAC-S section 3.2.
+        """
+        name = self.identity.name.removeprefix("metric:")
+        kind = KINDS[name].of_videos
+        if kind is None:
+            raise InputError(
+                "is about pictures, and these are videos",
+                where=self.identity.name,
+                hint="take em-score or pac-s" + (", with ref- before" if "references" in self.needs else ""),
+            )
+
+        def model(options: Options) -> Any:
+            if isinstance(self.embedder, DualEncoder):
+                return self.embedder.with_prompt(options.prompt)
+            return self._backbone(options)
+
+        settings = read(self._options.settings, name, videos=True)
+        return _of_frames(name, kind, settings, self._options, model)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameMetric(Counting):
+    """A `LocalMetric`: EMScore, and PAC-S of videos, with references or without."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
+
+    identity: Identity
+    #: References too where only their document frequencies are asked for.
+    needs: tuple[str, ...]
+    local: LocalEmbedder
+    settings: Settings
+    corpus: Corpus | None
+    #: Whether candidates are compared with references.
+    beside_references: bool
+    #: As a `CosineMetric`'s.
+    title: str = ""
+
+    def of_parts(
+        self,
+        candidates: Sequence[CaptionTokens],
+        images: Sequence[Float[ndarray, "_ width"]] | None,
+        references: Sequence[Sequence[CaptionTokens]] | None,
+        documents: Int64[ndarray, "documents"] | None = None,
+    ) -> Float[ndarray, "rows"]:
+        """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.em_score`.
+
+        Document frequencies are taken over these rows, or over the corpus (`for_corpus`). Raises `DataError`
+        for a row without frames, or without references where it is compared with them.
+        """
+        assert images is not None
+        rare = frequencies(self.counted, self.corpus, self.local, candidates, references, documents)
+        phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
+        own, padding = [phrase(tokens) for tokens in candidates], self.settings.padding
+        # Each row is a product of its own, so small that threads would only wait for each other.
+        with threadpool_limits(1, user_api="blas"):
+            shown = with_videos(own, images, padding=padding)
+            if not self.beside_references:
+                return shown.full
+            assert references is not None
+            others = [[phrase(tokens) for tokens in group] for group in references]
+            return mean_of(shown, with_references(own, others, best=self.settings.max, padding=padding)).full
+
+
+@dataclass(frozen=True, eq=False)
+class TokenMetric(Counting):
+    """A `LocalMetric` that looks at no images: candidates matched to references token by token."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
+
+    identity: Identity
+    needs: tuple[str, ...]
+    local: LocalEmbedder
+    settings: Settings
+    corpus: Corpus | None
+
+    def of_parts(
+        self,
+        candidates: Sequence[CaptionTokens],
+        images: Sequence[Float[ndarray, "_ width"]] | None,
+        references: Sequence[Sequence[CaptionTokens]] | None,
+        documents: Int64[ndarray, "documents"] | None = None,
+    ) -> Float[ndarray, "rows"]:
+        """One float64 number per row: F1, or the part that is set.
+
+        As in BERTScore the marks of begin and end may be found and weigh nothing themselves. Raises
+        `DataError` for a row without references. See `token_match` in `counterfoil.metrics.captions`.
+        """
+        assert references is not None
+        rare = frequencies(self.counted, self.corpus, self.local, candidates, references, documents)
+        phrase = Phrases(rare, marks=False)
+        own = [phrase(tokens) for tokens in candidates]
+        others = [[phrase(tokens) for tokens in group] for group in references]
+        with threadpool_limits(1, user_api="blas"):
+            matches = token_match(own, others)
+        return getattr(matches, self.settings.part)
+
+
+def _of_frames(
+    name: str, kind: Kind, settings: Settings, options: Options, backbone: Backbone
+) -> FrameMetric:
+    corpus = Corpus.of(settings.idf, f"metric:{name}")
+    model = backbone(_asked(settings, options))
+    _check_looks(model, name, options)
+    local = _local_of(model, name, options)
+    beside = "references" in kind.needs
+    needs = (*kind.needs, "references") if settings.idf == "references" and not beside else kind.needs
+    identity = _identity(name, local.identity, settings, kind, corpus)
+    return FrameMetric(identity, needs, local, settings, corpus, beside, _title(name, model, settings))
+
+
+def _title(name: str, model: Any, settings: Settings) -> str:
+    """What results call PAC-S where no model of PAC-S is behind it: there it is CLIP-S times 0.8.
+
+    PAC-S's model is one that was trained with the recipe `pac`, or that the user says is a released one.
+    """
+    if not name.endswith("pac-s") or settings.model == "pac-s":
+        return ""
+    if (getattr(model, "provenance", None) or {}).get("recipe") == "pac":
+        return ""
+    return f"{'RefPAC-S' if name.startswith('ref-') else 'PAC-S'} formula through {model.identity.name}"
+
+
+def _asked(settings: Settings, options: Options) -> Options:
+    """The options of the model behind the metric."""
+    prompt = options.prompt if options.prompt != "{}" else settings.prefix + "{}"
+    return replace(options, prompt=prompt, backbone="", settings={})
+
+
+def _check_looks(model: Any, name: str, options: Options) -> None:
+    if isinstance(model, TextEncoder):
+        raise InputError(
+            "the model reads captions and looks at no images",
+            where=f"metric:{name}",
+            given=f"--scorer {options.backbone}",
+            allowed="a dual encoder; an encoder of texts stands behind token-match",
+        )
+
+
+def _local_of(model: Any, name: str, options: Options) -> LocalEmbedder:
+    local: LocalEmbedder | None = getattr(model, "local", None)
+    if local is None:
+        raise InputError(
+            "the model gives no embeddings of single tokens in the space of its images",
+            where=f"metric:{name}",
+            given=f"--scorer {options.backbone}",
+            allowed="CLIP of open_clip or transformers, whose text tower is causal and ends with a mark",
+            hint="or an encoder of texts, hf-text:..."
+            if name == "token-match"
+            else "clip-s takes any dual encoder",
+        )
+    return local
+
+
+def _identity(
+    name: str, model: Identity, settings: Settings, kind: Kind, corpus: Corpus | None = None
+) -> Identity:
+    """A metric's identity: all of the model behind it, and how its answers are compared."""
+    values = deciding_settings(settings, kind)
+    if corpus is not None:
+        values["idf"] = corpus.identity
+    return replace(
+        model, name=f"metric:{name}", options={**model.options, "model": model.name, "metric": values}
+    )

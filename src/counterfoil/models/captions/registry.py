@@ -1,0 +1,295 @@
+"""The caption metrics by name: what each reads, where it is from, and settings of those with a model."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.metrics.captions.clip_score import CLIP_WEIGHT, PAC_WEIGHT, Arithmetic, Negative
+from counterfoil.metrics.captions.em_score import Best, Padding
+from counterfoil.models.base import Options
+from counterfoil.models.captions.base import CaptionMetric
+from counterfoil.registry import Registry, resolve
+
+#: What CLIPScore and PAC-S put before every caption.
+PREFIX = "A photo depicts "
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a metric is computed; each metric takes what concerns it."""
+
+    #: Put before candidates and references; a blank is added where it ends with none.
+    prefix: str = ""
+    weight: float = 1.0
+    #: "released" leaves negative cosines with references, "paper" counts them as 0.
+    negative: Negative = "released"
+    #: "exact", or "half" as CLIPScore's code on a GPU.
+    arithmetic: Arithmetic = "exact"
+    #: The largest of several references: of each "component" (released) or of the "whole" (PAC-S equation 8).
+    max: Best = "component"
+    #: Where document frequencies come from: "benchmark" (see `corpora.SOURCES`), "references",
+    #: "candidates", "none" or a JSON file of captions.
+    idf: str = "none"
+    padding: Padding = "none"
+    #: Which of the three token-match gives: "f1", "precision" or "recall".
+    part: str = "f1"
+    #: Whether the model is one that PAC-S released ("pac-s"), which no file says of itself, or any other.
+    model: str = "any"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the name of a metric stands for."""
+
+    #: What it reads.
+    needs: tuple[str, ...]
+    official: Settings
+    #: What may be set of it.
+    takes: tuple[str, ...]
+    #: The same where it is asked about videos; none where it cannot be.
+    of_videos: "Kind | None" = None
+
+
+_PICTURE = ("images", "captions")
+_ALL = ("images", "captions", "references")
+_COSINE = ("prefix", "weight", "arithmetic")
+_FRAMES = ("prefix", "idf", "padding")
+_EM = Kind(_PICTURE, Settings(idf="benchmark"), _FRAMES)
+_REF_EM = Kind(_ALL, Settings(idf="benchmark"), (*_FRAMES, "max"))
+
+
+KINDS: Mapping[str, Kind] = {
+    "clip-s": Kind(_PICTURE, Settings(PREFIX, CLIP_WEIGHT), _COSINE),
+    "ref-clip-s": Kind(_ALL, Settings(PREFIX, CLIP_WEIGHT), (*_COSINE, "negative")),
+    # PAC-S section 3.2: with its own model, a video is scored as EMScore scores it.
+    "pac-s": Kind(
+        _PICTURE,
+        Settings(PREFIX, PAC_WEIGHT),
+        (*_COSINE, "model"),
+        replace(_EM, takes=(*_EM.takes, "model")),
+    ),
+    "ref-pac-s": Kind(
+        _ALL,
+        Settings(PREFIX, PAC_WEIGHT),
+        (*_COSINE, "negative", "model"),
+        replace(_REF_EM, takes=(*_REF_EM.takes, "model")),
+    ),
+    "em-score": _EM,
+    "ref-em-score": _REF_EM,
+    "token-match": Kind(("captions", "references"), Settings(), ("prefix", "idf", "part")),
+}
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "negative": ("released", "paper"),
+    "arithmetic": ("exact", "half"),
+    "max": ("component", "whole"),
+    "padding": ("none", "released"),
+    "part": ("f1", "precision", "recall"),
+    "model": ("any", "pac-s"),
+}
+
+
+def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settings:
+    """The official values of the metric called `name`, of pictures or of videos, but for what is given.
+
+    One command may ask about both, so what concerns the other alone is passed over. Raises `UnknownNameError`
+    for what concerns neither, `InputError` for a value that is not allowed.
+
+    >>> read({"weight": "1"}, "clip-s")  # doctest: +ELLIPSIS
+    Settings(prefix='A photo depicts ', weight=1.0, negative='released', ...)
+    >>> read({"negative": "papr"}, "ref-clip-s")
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: metric:ref-clip-s: no such value of 'negative'; given: papr; ...
+    """
+    where, picture = f"metric:{name}", KINDS[name]
+    moving = picture.of_videos
+    known = dict.fromkeys([*picture.takes, *(moving.takes if moving else ())])
+    kind = moving if videos and moving else picture
+    values: dict[str, Any] = {}
+    for key, value in given.items():
+        if key not in known:
+            raise UnknownNameError("setting", key, known, where=where)
+        if value not in _WORDS.get(key, (value,)):
+            raise InputError(
+                f"no such value of '{key}'", where=where, given=value or "(empty)", allowed=_WORDS[key]
+            )
+        if key == "weight":
+            parsed: str | float = _weight(value, where)
+        else:
+            parsed = _prefix(value, where) if key == "prefix" else value
+        if key in kind.takes:
+            values[key] = parsed
+    return replace(kind.official, **values)
+
+
+def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
+    """What of the settings decides a metric's numbers, for its identity; the prefix is in the prompt.
+
+    >>> deciding_settings(KINDS["pac-s"].official, KINDS["pac-s"])
+    {'weight': 2.0, 'arithmetic': 'exact', 'model': 'any'}
+    """
+    names = [field.name for field in fields(settings) if field.name in kind.takes and field.name != "prefix"]
+    return {name: getattr(settings, name) for name in names}
+
+
+def _weight(text: str, where: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = float("nan")
+    if not 0 < weight < float("inf"):
+        raise InputError("not a weight", where=where, given=text or "(empty)", allowed="a number above 0")
+    return weight
+
+
+def _prefix(text: str, where: str) -> str:
+    if "{}" in text:
+        raise InputError("a prefix stands before captions", where=where, given=text, hint="leave {} out")
+    return text if not text or text.endswith(" ") else f"{text} "
+
+
+#: Loads the model behind a metric, with the metric's prompt in its options.
+Backbone = Callable[[Options], Any]
+
+
+@dataclass(frozen=True)
+class MetricEntry:
+    """A caption metric as `counterfoil list metrics` shows it."""
+
+    name: str
+    #: What it reads: captions, references, images; and model or java where it needs one.
+    needs: tuple[str, ...]
+    summary: str
+    source: str
+    #: The "module:function" that makes it: of (name, options), and of the backbone where it has a model.
+    target: str = ""
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model stands behind it, which `--scorer` names."""
+        return "model" in self.needs
+
+
+_READS = ("captions", "references")
+_LOOKS = ("images", "captions", "model")
+_BOTH = ("images", "captions", "references", "model")
+
+_ENTRIES = (
+    *(
+        MetricEntry(
+            f"bleu-{n}",
+            _READS,
+            f"precision of n-grams up to {n}, with a penalty for brevity; of a corpus, not a mean",
+            "Papineni et al. 2002, as in the COCO tool kit",
+        )
+        for n in (1, 2, 3, 4)
+    ),
+    MetricEntry(
+        "rouge-l",
+        _READS,
+        "F of the longest common subsequence, beta 1.2",
+        "Lin 2004, as in the COCO tool kit",
+    ),
+    MetricEntry(
+        "cider",
+        _READS,
+        "tf-idf of n-grams up to 4 against references, times 10; what the COCO tool kit calls CIDEr",
+        "Vedantam et al. 2015",
+    ),
+    MetricEntry("cider-d", _READS, "the same number under its right name", "Vedantam et al. 2015"),
+    MetricEntry(
+        "meteor",
+        (*_READS, "java"),
+        "words aligned exactly, by stem, synonym and paraphrase",
+        "Denkowski and Lavie 2014",
+    ),
+    MetricEntry("spice", (*_READS, "java"), "F of the propositions of scene graphs", "Anderson et al. 2016"),
+    MetricEntry(
+        "clip-s", _LOOKS, "2.5 times the cosine with the image, 0 where negative", "Hessel et al. 2021"
+    ),
+    MetricEntry(
+        "ref-clip-s",
+        _BOTH,
+        "harmonic mean of clip-s and the best cosine with a reference",
+        "Hessel et al. 2021",
+    ),
+    MetricEntry(
+        "pac-s", _LOOKS, "2 times the cosine, of a model tuned on positive augmentation", "PAC-S, section 3.1"
+    ),
+    MetricEntry(
+        "ref-pac-s", _BOTH, "harmonic mean of pac-s and the best cosine with a reference", "PAC-S, equation 6"
+    ),
+    MetricEntry(
+        "em-score",
+        _LOOKS,
+        "tokens matched to frames, and the whole to the whole; images and videos",
+        "Shi et al. 2022",
+    ),
+    MetricEntry("ref-em-score", _BOTH, "em-score and the same with references, averaged", "Shi et al. 2022"),
+    MetricEntry(
+        "token-match",
+        (*_READS, "model"),
+        "tokens matched to those of references, as BERTScore does, by a model that reads",
+        "Zhang et al. 2020",
+    ),
+    MetricEntry("length", ("captions",), "number of tokens: what a metric must beat", "PAC-S, Table 4"),
+)
+
+METRICS: Registry[MetricEntry] = Registry(
+    "caption metric", MetricEntry, "counterfoil.caption_metrics", _ENTRIES
+)
+
+#: Names that stand for several.
+SEVERAL: Mapping[str, tuple[str, ...]] = {"bleu": ("bleu-1", "bleu-2", "bleu-3", "bleu-4")}
+
+
+def entry(name: str) -> MetricEntry:
+    """The metric called `name`; raises `UnknownNameError`."""
+    return METRICS.find(name)
+
+
+def several(names: Sequence[str]) -> tuple[str, ...]:
+    """The metrics that names stand for, each once; a name may be a list with commas.
+
+    >>> several(["bleu,clip-s", "bleu-1"])
+    ('bleu-1', 'bleu-2', 'bleu-3', 'bleu-4', 'clip-s')
+    >>> several(["clipp"])
+    Traceback (most recent call last):
+    counterfoil.errors.UnknownNameError: unknown caption metric; given: clipp; ... did you mean 'clip-s'? ...
+    """
+    parts = [part.strip().removeprefix("metric:") for name in names for part in name.split(",")]
+    metrics = [metric for part in parts if part for metric in SEVERAL.get(part) or (entry(part).name,)]
+    if not metrics:
+        raise InputError("no metric is named", allowed=[*METRICS, *SEVERAL])
+    return tuple(dict.fromkeys(metrics))
+
+
+def check(name: str, backbone: str) -> None:
+    """Raise what `load` does where a metric lacks the model behind it, or has one too many."""
+    if not entry(name).has_model and backbone:
+        raise InputError(
+            "has no model behind it",
+            where=f"metric:{name}",
+            given=f"--scorer {backbone}",
+            hint="leave --scorer out, or take clip-s, pac-s or em-score",
+        )
+    if entry(name).has_model and not backbone:
+        raise InputError(
+            "needs a model to look with",
+            where=f"metric:{name}",
+            hint="name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai",
+        )
+
+
+def load(name: str, options: Options, backbone: Backbone) -> CaptionMetric:
+    """The metric called `name`, with `options.settings`; `backbone` loads the model behind it.
+
+    Raises `UnknownNameError` for an unknown name, and `InputError` where a metric has a model behind
+    it and none is named, or one is named and it has none.
+    """
+    check(name, options.backbone)
+    metric = entry(name)
+    kind = "embedding" if metric.has_model else "text"
+    make = resolve(metric.target or f"counterfoil.models.captions.{kind}:load")
+    return make(name, options, backbone) if metric.has_model else make(name, options)

@@ -1,0 +1,228 @@
+"""An OpenAI-compatible chat endpoint: requests with images, and answers kept in files.
+
+Every answer is written to its own file as soon as it arrives, named by the digest of everything that was sent
+(address, model, messages with the digest of each image, parameters).
+"""
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterfoil.benchmarks.records import Image, PixelSource
+from counterfoil.benchmarks.videos import Video
+from counterfoil.errors import CounterfoilError, InputError
+from counterfoil.inputs.files import decoded, parse_json
+from counterfoil.models.chat.client import Client, ClientSettings
+from counterfoil.models.chat.parsing import after_thinking
+from counterfoil.models.chat.protocols import Parts
+from counterfoil.storage import open_place
+from counterfoil.store import digest, digest_value, json_bytes
+
+#: The folder of answers within the folder of finished work.
+FOLDER = "chat"
+
+#: How many of the likeliest first tokens are asked for: the most that servers give.
+_TOP = 20
+#: The first bytes of formats that endpoints read; other images are sent as PNG.
+_FORMATS = ((b"\xff\xd8\xff", "jpeg"), (b"\x89PNG\r\n\x1a\n", "png"), (b"GIF8", "gif"))
+
+
+@dataclass(frozen=True)
+class ChatSettings(ClientSettings):
+    """How a chat model is asked; all of it is part of a request."""
+
+    temperature: float = 0.0
+    #: What an image may cost: "low", "high" or "auto"; empty leaves it to the endpoint.
+    detail: str = ""
+    #: The parameter that limits the length of answers; newer models take "max_completion_tokens" alone.
+    tokens_field: str = "max_tokens"
+    #: What the model is told before the question, and fields of the endpoint's own that go into the request.
+    system: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """One prompt, how many tokens the answer may have, and whether log-probabilities are asked for."""
+
+    parts: Parts
+    max_tokens: int
+    logprobs: bool = False
+    #: A seed, which endpoints that sample may heed.
+    seed: int | None = None
+    #: The JSON schema that the answer shall keep, and what was said before: the user's turns and the answers.
+    schema: Mapping[str, Any] | None = None
+    before: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer. `refused` says that the model or its filter declined; `text` may be empty.
+
+    `text` is all that came; `answer` is what stands behind the thinking of a reasoning model.
+    """
+
+    text: str
+    refused: bool
+    #: The likeliest first tokens with their log-probabilities; None where the endpoint gave none.
+    top: tuple[tuple[str, float], ...] | None
+    prompt_tokens: int
+    completion_tokens: int
+    #: What the endpoint calls the model that answered.
+    model: str
+    #: Whether the answer was cut off where it had used up its tokens.
+    truncated: bool = False
+
+    @property
+    def answer(self) -> str:
+        """The text without a reasoning model's thinking; "" where it did not come to its end."""
+        return after_thinking(self.text)
+
+
+class Endpoint(Client[ChatRequest, Reply]):
+    """A chat endpoint with its answers in `folder`, if there is one."""
+
+    kind, path, what = "chat", "chat/completions", "chat completion"
+    settings: ChatSettings
+
+    def __init__(self, settings: ChatSettings, *, key: str = "", folder: Path | None = None) -> None:
+        super().__init__(settings, key=key)
+        self._place = None if folder is None else open_place(folder)
+        #: Of the images of the requests at hand.
+        self._digests: dict[Image, str] = {}
+
+    def kept_in(self, folder: Path) -> "Endpoint":
+        """The same endpoint with its answers kept in `folder`."""
+        return Endpoint(self.settings, key=self._key, folder=folder / FOLDER)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether answers are kept from one process to the next."""
+        return self._place is not None
+
+    def ask(self, requests: Sequence[ChatRequest]) -> Iterator[Reply]:
+        """As `Client.ask`; digests of images are kept for these requests alone."""
+        self._digests = {}
+        yield from super().ask(requests)
+
+    def payload(self, request: ChatRequest) -> tuple[Callable[[], bytes], str]:
+        """What makes the body of a request, and the digest of everything in it and of where it goes."""
+        settings = self.settings
+        facts: dict[str, Any] = {
+            "model": settings.model,
+            settings.tokens_field: request.max_tokens,
+            "temperature": settings.temperature,
+            **settings.extra,
+        }
+        if request.logprobs:
+            facts |= {"logprobs": True, "top_logprobs": _TOP}
+
+        if request.seed is not None:
+            facts["seed"] = request.seed
+        if request.schema is not None:
+            form = {"name": "answer", "strict": True, "schema": dict(request.schema)}
+            facts["response_format"] = {"type": "json_schema", "json_schema": form}
+
+        def body(written: Callable[[Image], str]) -> dict[str, Any]:
+            def part(content: str | Image) -> dict[str, Any]:
+                if isinstance(content, str):
+                    return {"type": "text", "text": content}
+                detail = {"detail": settings.detail} if settings.detail else {}
+                return {"type": "image_url", "image_url": {"url": written(content), **detail}}
+
+            content = [part(item) for item in request.parts]
+            system = [{"role": "system", "content": settings.system}] if settings.system else []
+            turns_before = [
+                {"role": "assistant" if at % 2 else "user", "content": text}
+                for at, text in enumerate(request.before)
+            ]
+            return {**facts, "messages": [*system, *turns_before, {"role": "user", "content": content}]}
+
+        def named(image: Image) -> str:
+            if image not in self._digests:
+                data, kind = encoded(image)
+                self._digests[image] = f"{kind}:{digest(data)}"
+            return self._digests[image]
+
+        key = digest_value({"url": settings.url, "body": body(named)})
+        return lambda: json.dumps(body(_data_url)).encode(), key
+
+    def read(self, body: Any) -> Reply:
+        """The answer in a chat completion."""
+        choice = body["choices"][0]
+        message, usage = choice["message"], body.get("usage") or {}
+        content = message.get("content")
+        if isinstance(content, list):  # Some servers answer in parts.
+            content = "".join(part.get("text") or "" for part in content)
+        if not isinstance(content, str | None):
+            raise TypeError(type(content).__name__)
+        listed = (choice.get("logprobs") or {}).get("content") or []
+        first = listed[0]["top_logprobs"] if listed else []
+        top = tuple((str(entry["token"]), float(entry["logprob"])) for entry in first)
+        return Reply(
+            text=content or "",
+            refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
+            top=top or None,
+            prompt_tokens=int(usage.get("prompt_tokens") or 0),
+            completion_tokens=int(usage.get("completion_tokens") or 0),
+            model=str(body.get("model") or self.settings.model),
+            truncated=choice.get("finish_reason") == "length",
+        )
+
+    def refusal(self, message: str) -> Reply:
+        """A refusal without words."""
+        return Reply("", True, None, 0, 0, self.settings.model)
+
+    def known(self, key: str) -> Reply | None:
+        """The answer in the folder, if it is there and whole."""
+        file = None if self._place is None else self._place.read(f"{key}.json")
+        if file is None:
+            return None
+        try:
+            fields = parse_json(decoded(file.data, where=key), where=key, finite=True)["reply"]
+            top = fields["top"]
+            reply = Reply(**{**fields, "top": None if top is None else tuple((t, float(p)) for t, p in top)})
+        except (CounterfoilError, KeyError, TypeError, ValueError):
+            return None  # A damaged file is asked for again, and replaced.
+        with self._lock:
+            self.spent.cached += 1
+            self.spent.models.add(reply.model)
+        return reply
+
+    def keep(self, key: str, answer: Reply) -> Reply:
+        """The answer, written to its file and counted."""
+        if self._place is not None:
+            endpoint = {"url": self.settings.url, "model": self.settings.model}
+            self._place.write(f"{key}.json", json_bytes({"asked": endpoint, "reply": vars(answer)}))
+        with self._lock:
+            self.spent.prompt_tokens += answer.prompt_tokens
+            self.spent.completion_tokens += answer.completion_tokens
+            self.spent.models.add(answer.model)
+        return answer
+
+
+def encoded(image: Image) -> tuple[bytes, str]:
+    """The bytes that are sent and their format: the file's own where it is whole and of a known format.
+
+    Raises `InputError` for a video, and `DataError` for an image that cannot be read.
+    """
+    if isinstance(image, Video):
+        raise InputError("an endpoint is sent images, not videos", where=image.id)
+    if image.crop is None:
+        data = image.read()
+        for start, kind in _FORMATS:
+            if data.startswith(start):
+                return data, kind
+        if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+            return data, "webp"
+    return PixelSource(np.asarray(image.decode())).read(), "png"
+
+
+def _data_url(image: Image) -> str:
+    data, kind = encoded(image)
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"

@@ -1,0 +1,349 @@
+"""Chat models as scorers: pairs one at a time, or whole questions, read from what an endpoint answers."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import numpy as np
+from jaxtyping import Float
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import InputError, ModelError
+from counterfoil.models.base import (
+    DEFAULT,
+    Ability,
+    Identity,
+    Options,
+    Picks,
+    QuestionItems,
+    ScorerSettings,
+    Unanswered,
+    reject_unused_options,
+)
+from counterfoil.models.chat.endpoint import ChatRequest, ChatSettings, Endpoint, Reply
+from counterfoil.models.chat.parsing import are_logprobs, yes_no_logprobs, yes_or_no
+from counterfoil.models.chat.protocols import ORDERS, PROTOCOLS, Parts, Prompts, picked, turns
+
+#: How an answer of yes or no is read: `auto` finds out with one small request whether log-probabilities are
+#: given, and reads all answers in that way.
+READINGS = ("auto", "logprobs", "text")
+#: Of log-probabilities: the probability of yes, or its log odds against no.
+SCORES = ("p-yes", "log-odds")
+
+_PROBE = "Answer with one word, yes or no: is seven larger than three?"
+#: Raised where prompts or readings of the same settings change.
+_REVISION = "2"
+#: Fields of a request that have settings of their own.
+_OWN_FIELDS = frozenset(
+    ("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "logprobs", "top_logprobs")
+)
+
+
+def load(argument: str, options: Options = DEFAULT) -> "ChatScorer":
+    """The scorer `chat:URL#MODEL`; nothing is sent before a score is wanted.
+
+    Raises `InputError` for an address without a model, for settings that do not fit each other, and for
+    prompts without their {}.
+    """
+    where = f"chat:{argument}"
+    reject_unused_options(where, options, "settings", "unanswered", "api_key")
+    url, mark, model = argument.partition("#")
+    if not mark or not model.strip():
+        raise InputError(
+            "the endpoint lacks its model", given=where, allowed="chat:http://HOST:PORT/v1#MODEL"
+        )
+    settings = ScorerSettings(where, options.settings)
+    url = address(url, where=where)
+    protocol = settings.one_of("protocol", PROTOCOLS)
+    prompts = Prompts.of(
+        protocol,
+        question=settings.get("question"),
+        image_question=settings.get("image_question"),
+        where=where,
+    )
+    reading = settings.one_of("read", READINGS if protocol == "yes-no" else ("text",))
+    if reading == "text" and settings.get("score"):
+        raise InputError(
+            "a score belongs to log-probabilities", where=where, given="read=text", allowed="read=logprobs"
+        )
+    if protocol in ("yes-no", "answer") and settings.get("order"):
+        raise InputError(
+            f"{protocol} has no options to order",
+            where=where,
+            given=settings.get("order"),
+            allowed=PROTOCOLS[1:3],
+        )
+    chat = ChatSettings(
+        url,
+        model,
+        temperature=settings.number("temperature", 0.0, low=0.0, high=2.0),
+        detail=settings.one_of("detail", ("", "low", "high", "auto")),
+        tokens_field=settings.one_of("tokens_field", ("max_tokens", "max_completion_tokens")),
+        system=settings.get("system"),
+        extra=_extra(settings.get("extra"), where=where),
+        concurrency=settings.count("concurrency", 8),
+        rpm=settings.number("rpm", 0.0, low=0.0, high=1e6),
+        retries=int(settings.number("retries", 6, low=0, high=100)),
+        wait=settings.number("wait", 1.0, low=0.0, high=60.0),
+        timeout=settings.number("timeout", 120.0, low=0.01, high=3600.0),
+    )
+    return ChatScorer(
+        Endpoint(chat, key=options.api_key),
+        prompts,
+        reading=reading,
+        score_as=settings.one_of("score", SCORES),
+        order=settings.one_of("order", ORDERS),
+        seed=options.seed,
+        max_tokens=settings.count("max_tokens", 16),
+        sees=settings.one_of("images", ("yes", "no")) == "yes",
+        unanswered=cast(Unanswered, options.unanswered),
+        prices=(
+            settings.number("input_price", 0.0, low=0.0, high=1e6),
+            settings.number("output_price", 0.0, low=0.0, high=1e6),
+        ),
+    )
+
+
+def _extra(text: str, *, where: str) -> Mapping[str, Any]:
+    """The JSON object of fields that go into each request; raises `InputError` for anything else."""
+    try:
+        extra = json.loads(text or "{}")
+    except ValueError:
+        extra = None
+    if not isinstance(extra, dict) or not _OWN_FIELDS.isdisjoint(extra):
+        raise InputError(
+            "no fields of a request",
+            where=where,
+            given=text,
+            allowed='a JSON object such as {"reasoning_effort": "low"}, without fields that are settings',
+        )
+    return extra
+
+
+def address(url: str, *, where: str) -> str:
+    """The address without a slash at its end; raises `InputError` for what is none, or carries secrets.
+
+    >>> address("http://localhost:8000/v1/", where="chat")
+    'http://localhost:8000/v1'
+    >>> address("localhost:8000", where="chat")
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: chat: no address of an endpoint; given: localhost:8000; allowed: ...
+    """
+    try:
+        parts = urlsplit(url)
+        port_fits = parts.port is None or parts.port > 0
+    except ValueError:
+        parts, port_fits = urlsplit(""), False
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_fits:
+        raise InputError(
+            "no address of an endpoint",
+            where=where,
+            given=url or "(empty)",
+            allowed="http://HOST:PORT/v1#MODEL or https://HOST/v1#MODEL",
+        )
+    if parts.username or parts.password or parts.query:
+        raise InputError(
+            "an address with a user, a password or a query would be written into results",
+            where=where.partition("//")[0],
+            allowed="http://HOST:PORT/v1#MODEL, and the key in an environment variable",
+        )
+    return url.rstrip("/")
+
+
+@dataclass(eq=False)
+class ChatScorer:
+    """A chat model behind an endpoint, asked by a protocol.
+
+    Under `yes-no` it scores pairs: P(yes) in [0, 1] or the log odds where log-probabilities are read, 1 for
+    yes and 0 for no where texts are; NaN where the answer is refused or says neither. Under `choose` and
+    `two-images` it picks among the items of questions.
+    """
+
+    endpoint: Endpoint
+    prompts: Prompts
+    reading: str = "auto"
+    score_as: str = "p-yes"
+    order: str = "seeded"
+    seed: int = 0
+    max_tokens: int = 16
+    #: Whether images are sent; a model that reads text alone is asked without.
+    sees: bool = True
+    unanswered: Unanswered = "refuse"
+    #: Of a million tokens that are read, and written.
+    prices: tuple[float, float] = (0.0, 0.0)
+    #: Requests for pairs and questions, those with a kept answer among them; and what became of them.
+    requests: int = field(default=0, init=False)
+    refused: int = field(default=0, init=False)
+    unread: int = field(default=0, init=False)
+    truncated: int = field(default=0, init=False)
+
+    @property
+    def does(self) -> tuple[Ability, ...]:
+        """Pairs under `yes-no`, else whole questions."""
+        return ("scores_pairs",) if self.prompts.protocol == "yes-no" else ("picks",)
+
+    @property
+    def picks_matchings(self) -> bool:
+        """Whether one answer names the whole matching of a quad."""
+        return self.prompts.protocol == "two-images"
+
+    @property
+    def identity(self) -> Identity:
+        """Everything that answers depend on; a reading of `auto` is first found out."""
+        settings = self.endpoint.settings
+        ordered = self.prompts.protocol in ("choose", "two-images")
+        reading = self.found_reading()
+        return Identity(
+            name=f"chat:{settings.url}#{settings.model}",
+            revision=_REVISION,
+            prompt=self.prompts.question,
+            options={
+                "protocol": self.prompts.protocol,
+                "read": reading,
+                "temperature": settings.temperature,
+                **({"score": self.score_as} if reading == "logprobs" else {"max_tokens": self.max_tokens}),
+                **({"detail": settings.detail} if settings.detail else {}),
+                **({"system": settings.system} if settings.system else {}),
+                **({"extra": json.dumps(settings.extra, sort_keys=True)} if settings.extra else {}),
+                **({} if self.sees else {"images": "no"}),
+                **({"image_question": self.prompts.image_question} if self.prompts.image_question else {}),
+                **({"order": self.order, "seed": self.seed} if ordered else {}),
+            },
+        )
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """What the endpoint calls the models that answered, and how many answers were refused or unread."""
+        models = sorted(self.endpoint.spent.models)
+        return {
+            "models": models,
+            "refused": self.refused,
+            "unread": self.unread,
+            "truncated": self.truncated,
+        }
+
+    def kept_in(self, folder: Path) -> "ChatScorer":
+        """The same scorer with its answers kept in `folder`."""
+        return replace(self, endpoint=self.endpoint.kept_in(folder))
+
+    def score_pairs(
+        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """One number per pair of each batch, NaN where there is no answer; images are sent, not decoded."""
+        if not batches:
+            return
+        by_logprobs = self.found_reading() == "logprobs"
+        requests = [
+            ChatRequest(
+                self._sent(self.prompts.about_pair(image, caption)),
+                1 if by_logprobs else self.max_tokens,
+                by_logprobs,
+            )
+            for image, caption in chain.from_iterable(batches)
+        ]
+        self.requests += len(requests)
+        replies = self.endpoint.ask(requests)
+        for batch in batches:
+            yield np.array([self._score(next(replies), by_logprobs) for _ in batch], dtype=np.float64)
+
+    def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
+        """What the model picks in each question, in order."""
+        requests = turns(questions, self.prompts, order=self.order, seed=self.seed)
+        self.requests += len(requests)
+        replies = self.endpoint.ask(
+            [ChatRequest(self._sent(turn.parts), self.max_tokens) for turn in requests]
+        )
+        coming = iter(requests)
+        turn = next(coming, None)
+        for number, question in enumerate(questions):
+            answers = []
+            while turn is not None and turn.question == number:
+                reply = next(replies)
+                self.refused += reply.refused
+                if not reply.refused and turn.read(reply.answer) is None:
+                    self._not_read(reply)
+                answers.append((turn, None if reply.refused else reply.answer))
+                turn = next(coming, None)
+            yield picked(question, answers)
+
+    def found_reading(self) -> str:
+        """`logprobs` or `text`: as set, else as one small request finds that the endpoint answers."""
+        if self.reading == "auto":
+            (reply,) = self.endpoint.ask([ChatRequest((_PROBE,), 1, True)])
+            given = reply.top is not None and are_logprobs(reply.top) and yes_no_logprobs(reply.top)
+            self.reading = "logprobs" if given else "text"
+        return self.reading
+
+    def spent(self) -> str:
+        """What was sent and used, and what had no answer, in one line."""
+        used = self.endpoint.spent
+        cost = sum(
+            price * tokens / 1e6
+            for price, tokens in zip(self.prices, (used.prompt_tokens, used.completion_tokens), strict=True)
+        )
+        words = [
+            f"answers read as {'log-probabilities' if self.reading == 'logprobs' else 'text'}",
+            f"{used.requests:,} requests ({used.retried:,} of them again), "
+            f"{used.cached:,} answers from before",
+            f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens",
+            *([f"cost {cost:,.4f}"] if any(self.prices) else []),
+            f"{self.refused:,} refused, {self.unread:,} not readable",
+            *([f"{self.truncated:,} cut off at {self.max_tokens:,} tokens"] if self.truncated else []),
+        ]
+        return "; ".join(words)
+
+    def _sent(self, parts: Parts) -> Parts:
+        """What of a prompt is sent; raises `InputError` where images that are not sent are the options."""
+        if self.sees:
+            return parts
+        if sum(isinstance(part, Image) for part in parts) > 1:
+            raise InputError(
+                "without images there is nothing to choose among",
+                where=self.endpoint.settings.model,
+                given="images=no",
+                allowed="yes-no, or choices among captions",
+            )
+        return tuple(part for part in parts if not isinstance(part, Image))
+
+    def _not_read(self, reply: Reply) -> None:
+        """Count an answer that says nothing; raises `ModelError` for one that was cut off before it did."""
+        if not reply.truncated:
+            self.unread += 1
+            return
+        self.truncated += 1
+        if self.unanswered == "refuse":
+            settings = self.endpoint.settings
+            raise ModelError(
+                f"an answer was cut off at {self.max_tokens:,} tokens before it said anything",
+                where=f"chat:{settings.url}#{settings.model}",
+                given=reply.text[-80:] or "(empty)",
+                hint="let it write more, a reasoning model thinks first: --set max_tokens=2048",
+            )
+
+    def _score(self, reply: Reply, by_logprobs: bool) -> float:
+        if reply.refused:
+            self.refused += 1
+            return math.nan
+        if not by_logprobs:
+            answer = yes_or_no(reply.answer)
+            if answer is None:
+                self._not_read(reply)
+            return math.nan if answer is None else float(answer)
+        if reply.top is None:
+            settings = self.endpoint.settings
+            raise ModelError(
+                "an answer without log-probabilities",
+                where=f"chat:{settings.url}#{settings.model}",
+                given=reply.text or "(empty)",
+                hint="read all answers as text: --set read=text",
+            )
+        pair = yes_no_logprobs(reply.top)
+        self.unread += pair is None
+        if pair is None:
+            return math.nan
+        return math.exp(pair[0]) if self.score_as == "p-yes" else pair[0] - pair[1]

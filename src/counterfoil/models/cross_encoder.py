@@ -1,0 +1,205 @@
+"""Cross-encoders of every kind: a number for an image and a caption that are read together.
+
+A family of models contributes a `Matcher`: what it computes once per image, and what per pair. This module
+adds the rest: the images of later batches are read while earlier ones are computed, what belongs to an image
+is kept while its captions last, and captions go through the model in groups of like length, padded on the
+right and masked.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from numpy import ndarray
+from torch import Tensor
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import CounterfoilError, ModelError
+from counterfoil.models.base import Ability, Identity, prompted
+from counterfoil.models.hf_loading import SAMPLE
+from counterfoil.models.hf_text import HfTokens
+
+#: What a model computes of one image, on its device.
+State = tuple[Tensor, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenizedPairs:
+    """Pairs of images and captions as a model reads them.
+
+    Pair k is of the image `image_of[k]` and of the caption `caption_of[k]`, a row of `ids` and of `mask` (1
+    for tokens, 0 for padding, on the right).
+    """
+
+    ids: Tensor
+    mask: Tensor
+    caption_of: Tensor
+    image_of: Tensor
+
+    def bias(self, dtype: torch.dtype, rows: Tensor | None = None) -> Tensor:
+        """(captions or pairs, 1, 1, length): 0 for tokens and the lowest number for padding."""
+        mask = self.mask if rows is None else self.mask[rows]
+        return (1 - mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
+
+
+class Matcher(ABC):
+    """A model of image-text matching on its device."""
+
+    @abstractmethod
+    def images(self, inputs: Sequence[Any]) -> Sequence[State]:
+        """What is computed once per image, of images as they were read."""
+
+    @abstractmethod
+    def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
+        """(pairs,) numbers; higher means a better match."""
+
+
+def probability(logits: Tensor, match: int = 1) -> Tensor:
+    """The probability in float32 of the class that means "the caption is of the image", of two.
+
+    >>> probability(torch.tensor([[0.0, 0.0], [-1.0, 3.0]])).tolist()
+    [0.5, 0.9820137619972229]
+    """
+    return logits.float().softmax(dim=-1)[:, match]
+
+
+#: Batches of images to the inputs of each batch, read ahead in `workers` processes.
+Read = Callable[..., Generator[list[Any], None, None]]
+
+
+@dataclass(frozen=True, eq=False)
+class CrossEncoder:
+    """A `PairScorer` around a `Matcher`.
+
+    Each run of captions of one image costs one pass of the image tower, wherever batches are cut. Scores are
+    float32 whatever the precision of the model, and depend on batches by rounding only.
+    """
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+
+    identity: Identity
+    matcher: Matcher
+    tokens: HfTokens
+    read: Read
+    device: Any
+    needs: tuple[str, ...] = ("images", "captions")
+    #: Facts for a run's manifest that change scores by rounding at most: versions and device.
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    #: The heatmaps that the model has in it (`counterfoil.models.saliency`); None where it has none.
+    heats: Any = None
+
+    def score_pairs(
+        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """One number per pair of each batch; images are decoded in `workers` processes.
+
+        Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` naming the
+        file where an image cannot be read, and where a caption's text is not at hand.
+        """
+        new = new_images(batches)
+        states: dict[int, State] = {}
+        with closing(self.read(new, workers=workers)) as stream:
+            for batch, images, inputs in zip(batches, new, stream, strict=True):
+                # The mode must not outlast a step: the caller may compute gradients in between.
+                with torch.inference_mode():
+                    fresh = self.matcher.images(inputs) if images else ()
+                    known = {**states, **dict(zip(map(id, images), fresh, strict=True))}
+                    states = {id(image): known[id(image)] for image, _ in batch}
+                    scores = self._scores(batch, states)
+                yield scores
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
+        if not len(captions):
+            return 0
+        return sum(left > 0 for left in self.tokens.left_out(prompted(self.identity, captions)))
+
+    def _scores(
+        self, batch: Sequence[tuple[Image, Caption]], states: Mapping[int, State]
+    ) -> Float[ndarray, "batch"]:
+        slots = {key: slot for slot, key in enumerate(states)}
+        texts = prompted(self.identity, [caption for _, caption in batch])
+        rows = self.tokens.ids(texts)
+        scores = np.empty(len(batch), dtype=np.float32)
+        for group in length_groups([len(row) for row in rows]):
+            # The images of this group alone, numbered anew.
+            used, image_of = np.unique([slots[id(batch[pair][0])] for pair in group], return_inverse=True)
+            all_states = list(states.values())
+            pairs = self._tokenized([rows[pair] for pair in group], image_of)
+            group_scores = self.matcher.score([all_states[slot] for slot in used], pairs)
+            scores[group] = group_scores.float().cpu().numpy()
+        return scores
+
+    def _tokenized(self, rows: Sequence[Sequence[int]], image_of: Int64[ndarray, "pairs"]) -> TokenizedPairs:
+        """Pairs of captions, as ids of tokens, and images; equal captions are one."""
+        longest, filler = max(map(len, rows)), self.tokens.tokenizer.pad_token_id
+        padded = np.full((len(rows), longest), filler, dtype=np.int64)
+        mask = np.zeros((len(rows), longest), dtype=np.int64)
+        for at, row in enumerate(rows):
+            padded[at, : len(row)], mask[at, : len(row)] = row, 1
+        both, caption_of = np.unique(np.stack([padded, mask], axis=1), axis=0, return_inverse=True)
+        arrays = both[:, 0], both[:, 1], caption_of.reshape(-1), image_of
+        return TokenizedPairs(*(torch.from_numpy(array).to(self.device) for array in arrays))
+
+    def try_out(self, inputs: Any, hint: str | None = None) -> None:
+        """Score one image, read already, with a sample caption; raises `ModelError` where that fails."""
+        try:
+            with torch.inference_mode():
+                states = self.matcher.images([inputs])
+                rows = self.tokens.ids([SAMPLE])
+                pairs = self._tokenized(rows, np.zeros(1, dtype=np.int64))
+                scores = self.matcher.score(states, pairs)
+        except CounterfoilError:
+            raise
+        except Exception as error:
+            raise ModelError(
+                f"the model cannot score an image and a caption: {' '.join(str(error).split())[:240]}",
+                where=self.identity.name,
+                hint=hint,
+            ) from None
+        if scores.shape != (1,):
+            raise ModelError(
+                "the model gives no single number for a pair",
+                where=self.identity.name,
+                given=tuple(scores.shape),
+            )
+
+
+def new_images(batches: Sequence[Sequence[tuple[Image, Caption]]]) -> list[list[Image]]:
+    """For each batch its images that the batch before it does not hold, each once.
+
+    >>> one, two, caption = Image("1"), Image("2"), Caption("0", "a cat")
+    >>> found = new_images([[(one, caption), (one, caption)], [(one, caption), (two, caption)]])
+    >>> [[image.id for image in batch] for batch in found]
+    [['1'], ['2']]
+    """
+    fresh: list[list[Image]] = []
+    before: dict[int, Image] = {}
+    for batch in batches:
+        here = {id(image): image for image, _ in batch}
+        fresh.append([image for key, image in here.items() if key not in before])
+        before = here
+    return fresh
+
+
+def length_groups(lengths: Sequence[int]) -> list[Int64[ndarray, "some"]]:
+    """The positions of captions in groups of like length, shortest first.
+
+    In a group the longest caption has at most 8 tokens more than twice those of the shortest, so that little
+    is padding, and captions as people write them make one group.
+
+    >>> [group.tolist() for group in length_groups([9, 40, 12, 8])]
+    [[3, 0, 2], [1]]
+    """
+    order = np.argsort(lengths, kind="stable")
+    groups, begin = [], 0
+    for at in range(1, len(order) + 1):
+        if at == len(order) or lengths[order[at]] > 2 * lengths[order[begin]] + 8:
+            groups.append(order[begin:at])
+            begin = at
+    return groups

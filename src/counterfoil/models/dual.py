@@ -1,0 +1,324 @@
+"""Dual encoders of every model library: batches in, unit vectors out, of whole items or of their parts.
+
+A model library contributes the preparation of pictures and its `Towers`; this module adds worker processes,
+the prompt, normalisation and comparison. Parts are the tokens of captions and the frames of videos. Tokens
+are the states of the text tower after its last norm, projected as the whole caption is (EMScore's
+`encode_text(local=True)`); the whole caption is its mark of the end, so that the whole and the parts lie in
+one space. Frames are pictures like any others.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import PIL.Image
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.videos import FrameFeatures, Video
+from counterfoil.errors import DataError
+from counterfoil.models.base import Ability, Identity, cosines, prompted
+from counterfoil.models.captions.base import CaptionTokens
+from counterfoil.models.checkpoint_files import read_tensor
+from counterfoil.models.images import Preparation, prepared
+from counterfoil.models.matching_probability import RowSimilarity
+from counterfoil.models.patches import PatchEncoder, PatchTower
+from counterfoil.models.runtime import import_torch
+
+#: Frames that go through the image tower together; no more of them are decoded at any time.
+FRAMES = 32
+
+
+@dataclass(frozen=True)
+class TokenIds:
+    """The ids of a caption: all that fit into the model, and how many of them are its own.
+
+    `ids` are filled up with 0 to the length that the model reads, as OpenAI's tokenizer does it, whatever the
+    model's own fills up with: document frequencies are counted over all of them. The first `used` are those
+    from the mark of the begin to that of the end.
+    """
+
+    ids: tuple[int, ...]
+    used: int
+
+    @classmethod
+    def of(cls, own: Sequence[int], length: int) -> "TokenIds":
+        """The reading of a caption's own ids by a model of that length.
+
+        >>> TokenIds.of([7, 3, 9], 5)
+        TokenIds(ids=(7, 3, 9, 0, 0), used=3)
+        """
+        return cls((*own, *[0] * (length - len(own))), len(own))
+
+
+@runtime_checkable
+class TokenTower(Protocol):
+    """A text tower that gives all tokens and not just one."""
+
+    def read(self, texts: Sequence[str]) -> list[TokenIds]:
+        """The ids of each text; a text that is too long is cut off as the tokenizer does."""
+        ...
+
+    def states(self, texts: Sequence[str]) -> Any:
+        """A (texts, longest, width) tensor, projected and not normalised.
+
+        What lies behind a caption's last token means nothing.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LocalEncoder:
+    """A `LocalEmbedder` around the towers of a dual encoder."""
+
+    identity: Identity
+    preparation: Preparation
+    tower: TokenTower
+    #: (frames, width) unit vectors of prepared pictures.
+    unit_images: Callable[[Sequence[ndarray]], Float[ndarray, "frames width"]]
+    #: (texts, longest, width) unit vectors of what `tower.states` gives.
+    unit_states: Callable[[Sequence[str]], Float[ndarray, "texts longest width"]]
+    #: How many of these captions are cut off.
+    over_limit: Callable[[Sequence[Caption]], int]
+
+    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
+        """For each batch of captions their tokens, float32.
+
+        Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
+        caption's text is not at hand.
+        """
+        for batch in batches:
+            texts = prompted(self.identity, batch)
+            states = self.unit_states(texts) if texts else ()
+            captions = []
+            for reading, rows in zip(self.tower.read(texts), states, strict=True):
+                ids = np.array(reading.ids, dtype=np.int64)
+                # A copy: a view of three tokens would keep the whole batch in memory.
+                vectors = rows[: reading.used].copy()
+                captions.append(CaptionTokens(ids, ids[: reading.used], vectors, vectors[-1]))
+            yield captions
+
+    def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
+        """The ids of each text within the prompt, as `Tokens.ids`; no model runs."""
+        captions = [Caption("", text) for text in texts]
+        return [
+            np.array(reading.ids, dtype=np.int64)
+            for reading in self.tower.read(prompted(self.identity, captions))
+        ]
+
+    def embed_frames(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[list[Float[np.ndarray, "frames width"]]]:
+        """For each batch the unit vectors of its items' frames, float32; a picture has one.
+
+        Videos are decoded as a stream, `FRAMES` at a time, pictures in `workers` processes. Frames that
+        are embedded already are read from their files, taken as they are and made unit vectors. Raises
+        `DataError` naming what cannot be read, and videos without frames.
+        """
+        still = [batch for batch in batches if batch and _all_pictures(batch)]
+        with closing(prepared(still, self.preparation, workers=workers)) as stream:
+            for batch in batches:
+                if not batch:
+                    yield []
+                elif _all_pictures(batch):
+                    yield [row[None].copy() for row in self.unit_images(next(stream))]
+                else:
+                    yield [self._frames(item) for item in batch]
+
+    def _frames(self, item: Image) -> Float[ndarray, "frames width"]:
+        if is_given(item):
+            return given_frames(item)
+        rows, waiting, times, last = [], [], [], None
+        with closing(_pictures(item)) as pictures:
+            for picture in pictures:
+                # Where more frames are asked for than there are, one picture comes several times in a row.
+                if picture is last:
+                    times[-1] += 1
+                    continue
+                last = picture
+                times.append(1)
+                waiting.append(self.preparation(picture))
+                if len(waiting) == FRAMES:
+                    rows.append(self.unit_images(waiting))
+                    waiting = []
+        if waiting:
+            rows.append(self.unit_images(waiting))
+        if not rows:
+            raise DataError("a video without frames", where=f"video '{item.id}'")
+        return np.repeat(np.concatenate(rows), times, axis=0)
+
+
+def is_given(item: Image) -> bool:
+    """Whether a model has embedded the frames of this item already, so that none is needed."""
+    return isinstance(item, Video) and isinstance(item.source, FrameFeatures)
+
+
+def given_frames(item: Image) -> Float[ndarray, "frames width"]:
+    """The unit vectors of frames that are embedded already, of the part that is asked for.
+
+    Raises what `features_of`, `Video.part_of` and `unit` raise.
+    """
+    assert isinstance(item, Video)
+    assert isinstance(item.source, FrameFeatures)
+    return unit(item.part_of(features_of(item.source)), where=str(item.source))
+
+
+def features_of(source: FrameFeatures) -> Float[ndarray, "frames width"]:
+    """All of a file of frame features, float32; .pt files hold one tensor and nothing else.
+
+    Raises `DataError` as `FrameFeatures.read`, and `ModelError` for a .pt file that only running code could
+    restore.
+    """
+    if source.path.suffix != ".pt":
+        return source.read()
+    return source.checked(read_tensor(source.path))
+
+
+def unit(rows: Float[ndarray, "frames width"], *, where: str) -> Float[ndarray, "frames width"]:
+    """Rows of length 1, float32; raises `DataError` for a row of length 0.
+
+    >>> unit(np.array([[3.0, 4.0]]), where="talk.npy")
+    array([[0.6, 0.8]], dtype=float32)
+    """
+    wide = rows.astype(np.float64)
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    if not lengths.all():
+        raise DataError("a frame without length", where=f"{where}, frame {int(np.argmin(lengths))}")
+    return (wide / lengths).astype(np.float32)
+
+
+def _all_pictures(batch: Sequence[Image]) -> bool:
+    return not any(isinstance(item, Video) for item in batch)
+
+
+def _pictures(item: Image) -> Generator[PIL.Image.Image, None, None]:
+    """The frames of a video, or a picture as a video of one frame; closing it closes the file."""
+    if isinstance(item, Video):
+        yield from item.frames()
+    else:
+        yield item.decode()
+
+
+@dataclass(frozen=True, eq=False)
+class Towers:
+    """The two towers of a model on its device, as functions of prepared pictures and of texts."""
+
+    #: What the preparation made of each picture of a batch, to a (batch, width) tensor.
+    images: Callable[[Sequence[ndarray]], Any]
+    #: Texts to a (batch, width) tensor.
+    texts: Callable[[Sequence[str]], Any]
+    #: Texts to the number of tokens that are computed of each, start and end marks included.
+    count: Callable[[Sequence[str]], Sequence[int]]
+    #: Texts to how many tokens of each exceed the model's length and are cut off; None where unknown.
+    left_out: Callable[[Sequence[str]], Sequence[int]] | None = None
+    #: The text tower token by token, where it has one point per token in the space of the images.
+    tokens: TokenTower | None = None
+    #: The patches of pictures in the same space, where the tower has some.
+    patches: PatchTower | None = None
+    #: Which implementation computes each tower, for the provenance of a run.
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class DualEncoder:
+    """An `Embedder` around the two towers of a model.
+
+    Embeddings are normalised in float32 whatever the precision of the towers, and compared in float64. Where
+    a `comparison` says how rows are compared (several points per item, Gaussians), the towers give finished
+    rows and nothing is normalised here.
+    """
+
+    does: ClassVar[tuple[Ability, ...]] = ("embeds",)
+
+    identity: Identity
+    preparation: Preparation
+    towers: Towers
+    #: Facts for a run's manifest that change scores by rounding at most: versions, device, towers used.
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    comparison: RowSimilarity | None = None
+    #: What is opened of a pair: images are not where something else is read by their ids.
+    needs: tuple[str, ...] = ("images", "captions")
+
+    def embed_images(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """One (batch, width) float32 array of unit vectors per batch, decoded in `workers` processes.
+
+        Raises `DataError` naming the file where an image cannot be read.
+        """
+        with closing(prepared(batches, self.preparation, workers=workers)) as stream:
+            for arrays in stream:
+                yield self._rows(self.towers.images, arrays)
+
+    def embed_captions(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+        """One (batch, width) float32 array of unit vectors per batch.
+
+        Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
+        caption's text is not at hand.
+        """
+        for batch in batches:
+            yield self._rows(self.towers.texts, prompted(self.identity, batch))
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """Tokens of each caption within its prompt, at most as many as the model reads."""
+        return self.towers.count(prompted(self.identity, captions)) if len(captions) else []
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
+        if self.towers.left_out is None or not len(captions):
+            return 0
+        return sum(left > 0 for left in self.towers.left_out(prompted(self.identity, captions)))
+
+    def with_prompt(self, prompt: str) -> "DualEncoder":
+        """The same model with another prompt around captions, without a second copy in memory."""
+        return replace(self, identity=replace(self.identity, prompt=prompt))
+
+    @property
+    def local(self) -> LocalEncoder | None:
+        """The same model token by token; None where its tokens do not lie in the space of its images."""
+        if self.towers.tokens is None or self.comparison is not None:
+            return None
+        options = {**self.identity.options, "parts": "tokens, frames"}
+        return LocalEncoder(
+            identity=replace(self.identity, options=options),
+            preparation=self.preparation,
+            tower=self.towers.tokens,
+            unit_images=lambda arrays: self._rows(self.towers.images, arrays),
+            unit_states=self._states,
+            over_limit=self.over_limit,
+        )
+
+    @property
+    def patches(self) -> PatchEncoder | None:
+        """The same model patch by patch; None where its patches do not lie in the space of its captions."""
+        if self.towers.patches is None or self.comparison is not None:
+            return None
+        return PatchEncoder(self.preparation, self.towers.patches)
+
+    def compare(
+        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
+    ) -> Float[ndarray, "pairs"]:
+        """The cosine of captions[i] with images[i], in [-1, 1] up to rounding; or that of `comparison`."""
+        if self.comparison is not None:
+            return self.comparison.pairs(captions, images)
+        return cosines(captions, images)
+
+    def _rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch width"]:
+        torch = import_torch()
+        with torch.inference_mode():
+            rows = encode(batch).float()
+            if self.comparison is None:
+                rows = torch.nn.functional.normalize(rows, dim=-1)
+        return rows.cpu().numpy()
+
+    def _states(self, texts: Sequence[str]) -> Float[np.ndarray, "texts longest width"]:
+        torch = import_torch()
+        assert self.towers.tokens is not None
+        with torch.inference_mode():
+            states = torch.nn.functional.normalize(self.towers.tokens.states(texts).float(), dim=-1)
+        return states.cpu().numpy()

@@ -1,0 +1,338 @@
+"""Image-text-to-text models of the package transformers as decoders: Qwen-VL, LLaVA, PaliGemma and others."""
+
+import copy
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy import ndarray
+from torch import Tensor
+
+from counterfoil.errors import ModelError
+from counterfoil.models import hf_loading as loading
+from counterfoil.models.base import Identity, digest_tensors
+from counterfoil.models.generative.prefixes import (
+    Prefix,
+    Seen,
+    TextRow,
+    cache_argument,
+    cache_of,
+    log_probabilities,
+)
+from counterfoil.models.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
+from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.store import canonical_json
+
+#: Largest difference of log-probabilities between a shared computation and a whole one, relative to 1 and the
+#: value, by precision.
+TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
+
+
+@dataclass(frozen=True, eq=False)
+class ImageTextDecoder:
+    """A `Decoder` around an image-text-to-text model.
+
+    Shared are, where each agrees with the plain computation on samples: the output of the vision tower
+    (`together`), and keys and values of all that stands before the caption (`shares`). A prompt whose ids
+    attend to each other both ways shares no part of itself: PaliGemma's question, but not its image with a
+    fixed prompt.
+    """
+
+    model: Any
+    template: Template
+    device: Any
+    dtype: Any
+    read: tuple[int, ...] = ()
+    together: bool = False
+    shares: bool = False
+    wholes: ClassVar[bool] = True
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of ids."""
+        return int(self.model.config.get_text_config().vocab_size)
+
+    def checked(self, rows: Sequence[TextRow], read: tuple[int, ...], where: str) -> "ImageTextDecoder":
+        """The same decoder, sharing what agrees with the plain computation on grey pictures and `rows`."""
+        plain = replace(self, read=read, together=False, shares=False)
+        pictures = [np.full((side, 64, 3), 128, np.uint8) for side in (48, 96)]
+        seen = [plain.see(picture) for picture in pictures for _ in rows]
+        all_rows = [*rows, *rows]
+        try:
+            expected = log_probabilities(plain, seen, all_rows, [False] * len(all_rows))
+        except Exception as error:
+            raise ModelError(
+                f"the model cannot read a picture and a text: {' '.join(str(error).split())[:240]}",
+                where=where,
+                given=type(self.model).__name__,
+            ) from None
+        best = plain
+        for together in (True, False):
+            if together and "mm_encoder_outputs" not in inspect.signature(self.model.forward).parameters:
+                continue
+            for shares in (True, False):
+                tried = replace(plain, together=together, shares=shares)
+                ready = {id(picture): tried.see(picture) for picture in pictures}
+                places = [ready[id(picture)] for picture in pictures for _ in rows]
+                if tried._agrees(expected, places, all_rows):
+                    best = tried
+                    break
+            if best is not plain:
+                break
+        return best
+
+    def _agrees(self, expected: Sequence[ndarray], seen: Sequence[Seen], rows: Sequence[TextRow]) -> bool:
+        try:
+            values = log_probabilities(self, seen, rows, [True] * len(rows))
+        except Exception:
+            return False
+        near = TOLERANCE[self.dtype]
+        return all(
+            np.allclose(one, other, rtol=near, atol=near) for one, other in zip(values, expected, strict=True)
+        )
+
+    def see(self, picture: ndarray) -> Seen:
+        """A picture through the model's processor."""
+        seen = self.template.see(picture)
+        inputs = {
+            name: value.to(self.device, self.dtype if value.is_floating_point() else value.dtype)
+            for name, value in seen.inputs.items()
+            if isinstance(value, Tensor)
+        }
+        return replace(seen, inputs=inputs)
+
+    def begin(self, seen: Seen) -> Prefix:
+        """A picture and the beginning of the prompt, read once."""
+        ids = torch.tensor([[*seen.head, *self.read]], device=self.device)
+        kinds = {
+            name: torch.tensor([[*kind, *[0] * len(self.read)]], device=self.device)
+            for name, kind in seen.kinds.items()
+        }
+        output = self.model(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            use_cache=True,
+            logits_to_keep=1,
+            **kinds,
+            **self._pictures([seen]),
+        )
+        # The step from an id's place to its position, where pictures take fewer positions than ids (Qwen-VL).
+        step = getattr(self.model.model, "rope_deltas", None)
+        return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float(), step)
+
+    def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """Texts after their prefixes, each with the keys and values of its picture."""
+        (rows, longest), length = ids.shape, prefixes[0].length
+        places = torch.arange(longest, device=self.device)
+        mask = torch.ones((rows, length + longest), dtype=torch.long, device=self.device)
+        mask[:, length:] = places < lengths[:, None]
+        positions = {}
+        if prefixes[0].more is not None:
+            at = (length + places)[None] + torch.cat([prefix.more for prefix in prefixes]).to(self.device)
+            positions = {"position_ids": at[None].expand(3, -1, -1)}
+        output = self.model(
+            input_ids=ids,
+            attention_mask=mask,
+            use_cache=True,
+            logits_to_keep=keep,
+            **positions,
+            **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
+        )
+        return output.logits
+
+    def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
+        """Pictures and texts from the beginning, one text per picture."""
+        lines = [(*picture.head, *row.ids) for picture, row in zip(seen, rows, strict=True)]
+        longest = max(map(len, lines))
+
+        def padded(values: Sequence[Sequence[int]]) -> Tensor:
+            return torch.tensor(
+                [[*line, *[0] * (longest - len(line))] for line in values], device=self.device
+            )
+
+        kinds = {
+            name: padded(
+                [
+                    (
+                        *picture.kinds[name],
+                        *[0] * row.prompt,
+                        *[self.template.written] * (len(row.ids) - row.prompt),
+                    )
+                    for picture, row in zip(seen, rows, strict=True)
+                ]
+            )
+            for name in seen[0].kinds
+        }
+        output = self.model(
+            input_ids=padded(lines),
+            attention_mask=padded([[1] * len(line) for line in lines]),
+            use_cache=False,
+            logits_to_keep=keep,
+            **kinds,
+            **self._pictures(seen),
+        )
+        return output.logits
+
+    def _pictures(self, seen: Sequence[Seen]) -> dict[str, Any]:
+        """What the model gets of the pictures: pixels of one, or the vision tower's output of several."""
+        if not self.together:
+            (one,) = seen
+            return dict(one.inputs)
+        for picture in seen:
+            if picture.features is None:
+                takes = inspect.signature(self.model.get_image_features).parameters
+                inputs = {name: value for name, value in picture.inputs.items() if name in takes}
+                picture.features = self.model.get_image_features(**inputs, return_dict=True)
+        grids = [picture.inputs["image_grid_thw"] for picture in seen if "image_grid_thw" in picture.inputs]
+        return {
+            "mm_encoder_outputs": {"image": joined([picture.features for picture in seen])},
+            **({"image_grid_thw": torch.cat(grids)} if grids else {}),
+        }
+
+
+def joined(outputs: Sequence[Any]) -> Any:
+    """The outputs of a vision tower for several pictures as one, in their order."""
+
+    def both(parts: Sequence[Any]) -> Any:
+        if isinstance(parts[0], Tensor):
+            return torch.cat(list(parts))
+        return [item for part in parts for item in part]
+
+    # Of the class of the tower's own outputs, which a model may return with its own.
+    parts = {"pooler_output": both([output.pooler_output for output in outputs])}
+    layers = [getattr(output, "deepstack_features", None) for output in outputs]
+    if layers[0] is not None:
+        parts["deepstack_features"] = [both(part) for part in zip(*layers, strict=True)]
+    return type(outputs[0])(**parts)
+
+
+def stacked(caches: Sequence[Any]) -> Any:
+    """The keys and values of several prefixes as one cache, a row each; the given ones stay as they are."""
+    joint = copy.copy(caches[0])
+    if hasattr(joint, "self_attention_cache"):
+        joint.self_attention_cache = stacked([cache.self_attention_cache for cache in caches])
+        joint.cross_attention_cache = stacked([cache.cross_attention_cache for cache in caches])
+        joint.is_updated = dict(joint.is_updated)
+        return joint
+    alone = all(cache is caches[0] for cache in caches)
+    joint.layers = []
+    for layers in zip(*(cache.layers for cache in caches), strict=True):
+        layer = copy.copy(layers[0])
+        for name, value in vars(layers[0]).items():
+            if isinstance(value, Tensor) and value.ndim > 1 and value.shape[0] == 1:
+                rows = value.expand(len(caches), *value.shape[1:])
+                setattr(
+                    layer, name, rows if alone else torch.cat([vars(layer_of)[name] for layer_of in layers])
+                )
+        joint.layers.append(layer)
+    return joint
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A model that writes text about pictures, with its processor, ready to answer."""
+
+    model: Any
+    processor: Any
+    identity: Identity
+    device: Any
+    dtype: Any
+    versions: Mapping[str, Any]
+
+    @property
+    def image_id(self) -> int | None:
+        """The id that stands for a picture in prompts."""
+        for holder in (self.processor, self.model.config):
+            for name in ("image_token_id", "image_token_index"):
+                if getattr(holder, name, None) is not None:
+                    return int(getattr(holder, name))
+        return None
+
+    def decoder(self, where: str) -> ImageTextDecoder:
+        """The model with the template of its prompts; raises as `ChatTemplate.of`."""
+        template: Template
+        if self.model.config.model_type == "paligemma" and not getattr(self.processor, "chat_template", None):
+            template = PaliGemmaTemplate(self.processor, self.processor.tokenizer, where)
+        else:
+            with loading.quiet(loading.library_of()):
+                template = ChatTemplate.of(self.processor, self.image_id, where)
+        return ImageTextDecoder(self.model, template, self.device, self.dtype)
+
+
+#: Generative models of transformers without a chat template whose prompts and marks are of their own kind.
+_NOT_READ = ("blip-2", "instructblip", "instructblipvideo", "florence2")
+
+
+def opened(argument: str, context: LoadContext) -> Opened:
+    """The model in a local folder, or of that name on the hub (from the local cache where it is there).
+
+    Raises `ModelError` for folders without configuration, weights, tokenizer or image processor, and for
+    models that take no images or write no text.
+    """
+    where = context.where
+    library, config = loading.configuration_of(argument, where)
+    if config.model_type in _NOT_READ:
+        raise ModelError(
+            "BLIP-2, InstructBLIP and Florence-2 neither answer nor write captions here",
+            where=where,
+            given=f"model type {config.model_type}",
+            hint="let a server do it and ask chat:URL#MODEL; BLIP-2's model of matching is itm:NAME",
+        )
+    with loading.quiet(library):
+        kind = library.AutoModelForImageTextToText
+        if type(config) not in kind._model_mapping:
+            raise ModelError(
+                "the model takes no images, or writes no text about them",
+                where=where,
+                given=f"model type {config.model_type}",
+                allowed="image-text-to-text models: Qwen-VL, LLaVA, SmolVLM, PaliGemma, BLIP, GIT, ...",
+            )
+        model, revision = loading.weights_of(library, argument, where, kind=kind)
+        if config.model_type == "vision-encoder-decoder":
+            processor: Any = SeparateProcessors(
+                loading.fetched(library.AutoImageProcessor, argument, where, "image processor"),
+                loading.fetched(library.AutoTokenizer, argument, where, "tokenizer"),
+            )
+        else:
+            processor = loading.fetched(library.AutoProcessor, argument, where, "processor")
+    if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
+        raise ModelError(
+            "the folder holds no processor for images and texts together",
+            where=where,
+            given=type(processor).__name__,
+            hint="save the model's processor beside it (processor.save_pretrained)",
+        )
+    weights = digest_tensors(model.state_dict())
+    model, computed = to_device(model, context.device, context.dtype)
+    return Opened(
+        model=model,
+        processor=processor,
+        identity=context.identity(
+            revision=revision,
+            weights=weights,
+            preprocessing=canonical_json(json.loads(processor.image_processor.to_json_string())),
+            tokenizer=loading.tokenizer_digest(processor.tokenizer),
+        ),
+        device=context.device,
+        dtype=computed,
+        versions=context.provenance(library),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SeparateProcessors:
+    """The image processor and the tokenizer of a model that has no processor for both."""
+
+    image_processor: Any
+    tokenizer: Any
+
+
+def sharing(decoder: ImageTextDecoder) -> str:
+    """What is computed once per picture, in words, for provenance."""
+    if decoder.shares:
+        return f"picture and {len(decoder.read)} ids of the prompt once"
+    return "vision tower once" if decoder.together else "every pair from the beginning"

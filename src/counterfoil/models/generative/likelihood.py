@@ -1,0 +1,268 @@
+"""Likelihood of captions, log P(caption | image), by a model that writes them (`likelihood:NAME_OR_FOLDER`).
+
+A captioner favours captions that are likely without any image. `unconditional` takes that off: the score is
+log P(caption | image) - alpha log P(caption), where the second term comes from a language model (`lm`), from
+a grey picture (`blank`), or from pictures of noise (`noise`). alpha is 1 unless given.
+
+Source: Lin et al. 2024, "Revisiting the role of language priors in vision-language models" (VisualGPTScore).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import PIL.Image
+from numpy import ndarray
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import DataError, InputError
+from counterfoil.models.base import DEFAULT, Identity, Options, ScorerSettings
+from counterfoil.models.generative import captioners
+from counterfoil.models.generative.image_text import ImageTextDecoder, opened, sharing
+from counterfoil.models.generative.prefixes import Decoder, GenerativeScorer, TextRow, log_probabilities
+from counterfoil.models.generative.templates import PROBES, PaliGemmaTemplate
+from counterfoil.models.images import Preparation, Untouched
+from counterfoil.models.runtime import LoadContext
+
+#: What a model with a chat template is asked; PaliGemma has a prompt of its own, and captioners need none.
+INSTRUCTION, PALIGEMMA = "Describe this image in one sentence.", "caption en"
+#: The side of grey and of noisy pictures.
+_SIDE = 224
+
+
+def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
+    """The scorer by the model in a local folder or of that name on the hub; `open-clip:...` is a CoCa.
+
+    Scores are natural logarithms: of the whole caption (`length=sum`), or the mean per token (`length=mean`);
+    with the end token (`end=in`) or without (`end=out`). With an unconditional term they may be above 0.
+    Raises `InputError` for settings that do not fit each other, `ModelError` for models that write no
+    captions.
+    """
+    where = f"likelihood:{argument}"
+    context = LoadContext.of(where, options, "settings")
+    chosen = Choices.of(context.settings)
+    decoder: Decoder
+    if argument.startswith("open-clip:"):
+        name = argument.removeprefix("open-clip:")
+        writer, identity, versions = captioners.coca(name, context, chosen.instruction or "")
+        decoder, words = writer, Words.of_captioner(writer, chosen)
+    else:
+        model = opened(argument, context)
+        identity, versions = model.identity, dict(model.versions)
+        if model.model.config.model_type in captioners.CAPTIONERS:
+            writer = captioners.captioner_of(model, chosen.instruction or "", where)
+            decoder, words = writer, Words.of_captioner(writer, chosen)
+        else:
+            plain = model.decoder(where)
+            words = Words.of_template(plain, chosen)
+            decoder = plain.checked([words.row(probe) for probe in PROBES[1:3]], words.prompt, where)
+            identity = replace(identity, options={**identity.options, "template": plain.template.digest})
+            versions["computed"] = sharing(decoder)
+    preparation: Preparation = getattr(decoder, "preparation", Untouched())
+    prior, prior_facts = _prior(chosen, decoder, words, preparation, options)
+    return GenerativeScorer(
+        identity=replace(identity, options={**identity.options, **chosen.described(words), **prior_facts}),
+        decoder=decoder,
+        rows=lambda text: [words.row(text)],
+        value=lambda text, parts: chosen.value(parts[0]) - chosen.alpha * prior(text),
+        too_long=words.too_long,
+        provenance=versions,
+        preparation=preparation,
+        ahead=prior.learn,
+    )
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The settings of a likelihood, each in its allowed range."""
+
+    where: str
+    length: str
+    end: str
+    unconditional: str
+    alpha: float
+    lm: str
+    noises: int
+    #: None takes the model's usual one.
+    instruction: str | None
+    prediction: str
+
+    @classmethod
+    def of(cls, settings: ScorerSettings) -> "Choices":
+        """The settings; raises `InputError` for those that are not understood."""
+        choices = cls(
+            where=settings.where,
+            length=settings.one_of("length", ("sum", "mean")),
+            end=settings.one_of("end", ("in", "out")),
+            unconditional=settings.one_of("unconditional", ("none", "lm", "blank", "noise")),
+            alpha=settings.number("alpha", 1.0, low=0, high=10),
+            lm=settings.get("lm"),
+            noises=settings.count("noises", 3),
+            instruction=settings.given.get("instruction"),
+            prediction=settings.one_of("prediction", ("causal", "parallel")),
+        )
+        if choices.unconditional == "none":
+            for name in ("alpha", "lm", "noises"):
+                if name in settings.given:
+                    raise InputError(
+                        f"{name} is of the unconditional term, and there is none",
+                        where=settings.where,
+                        hint="add --set unconditional=lm (or blank, or noise)",
+                    )
+            return replace(choices, alpha=0.0)
+        if (choices.unconditional == "lm") != bool(choices.lm):
+            raise InputError(
+                "the unconditional term by a language model needs its name, and only that one does",
+                where=settings.where,
+                given=f"unconditional={choices.unconditional}, lm={choices.lm or '(none)'}",
+                allowed="unconditional=lm with lm=NAME_OR_FOLDER",
+            )
+        return choices
+
+    def value(self, part: ndarray) -> float:
+        """The score of a caption from the log-probabilities of its tokens."""
+        return float(part[:, 0].sum() if self.length == "sum" else part[:, 0].mean())
+
+    def described(self, words: "Words") -> dict[str, Any]:
+        """What of the settings scores depend on, for identities."""
+        facts: dict[str, Any] = {
+            "length": self.length,
+            "end": self.end,
+            "prompt": list(words.prompt),
+            "prediction": self.prediction,
+            "unconditional": self.unconditional,
+        }
+        return facts if self.unconditional == "none" else {**facts, "alpha": self.alpha}
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Captions to rows of ids: a prompt, the caption's own, the end token where it counts."""
+
+    where: str
+    prompt: tuple[int, ...]
+    ids: Callable[[str], tuple[int, ...]]
+    end: tuple[int, ...]
+    room: int
+    #: The id in place of the words so far, where each is predicted from the picture alone.
+    mask: int | None = None
+
+    @classmethod
+    def of_captioner(cls, captioner: captioners.Captioner, chosen: Choices) -> "Words":
+        """Those of a captioner; raises `InputError` where words are to be hidden and no token hides them."""
+        if chosen.prediction == "parallel" and captioner.mask is None:
+            raise InputError("the model has no token that hides a word", where=chosen.where, given="parallel")
+        return cls(
+            where=chosen.where,
+            prompt=captioner.prompt,
+            ids=captioner.words,
+            end=(captioner.end,) if chosen.end == "in" else (),
+            room=max(1, captioner.positions - len(captioner.prompt) - 1),
+            mask=captioner.mask if chosen.prediction == "parallel" else None,
+        )
+
+    @classmethod
+    def of_template(cls, decoder: ImageTextDecoder, chosen: Choices) -> "Words":
+        """Those of a model with a template of prompts; raises `InputError` for predictions in parallel."""
+        if chosen.prediction == "parallel":
+            raise InputError(
+                "a chat model predicts word after word", where=chosen.where, given="prediction=parallel"
+            )
+        template = decoder.template
+        usual = PALIGEMMA if isinstance(template, PaliGemmaTemplate) else INSTRUCTION
+        prompt = template.text(usual if chosen.instruction is None else chosen.instruction)
+        positions = getattr(decoder.model.config.get_text_config(), "max_position_embeddings", 1 << 20)
+        empty = decoder.template.see(np.full((56, 84, 3), 128, np.uint8))
+        return cls(
+            where=chosen.where,
+            prompt=prompt,
+            ids=lambda text: template.words(template.lead + text),
+            end=(template.end(),) if chosen.end == "in" else (),
+            room=max(1, positions - empty.size - len(prompt) - 1),
+        )
+
+    def row(self, text: str) -> TextRow:
+        """The row of a caption, cut to what the model reads; raises `DataError` where it has no tokens."""
+        targets = (*self.ids(text)[: self.room], *self.end)
+        if not targets:
+            raise DataError(
+                "an empty caption has no likelihood",
+                where=self.where,
+                hint="--set end=in counts the end token",
+            )
+        before = targets[:-1] if self.mask is None else (self.mask,) * (len(targets) - 1)
+        return TextRow((*self.prompt, *before), np.array(targets, dtype=np.int64)[:, None])
+
+    def too_long(self, text: str) -> bool:
+        """Whether a caption is cut."""
+        return len(self.ids(text)) > self.room
+
+
+@dataclass(eq=False)
+class Prior:
+    """The unconditional term of captions: each distinct text is computed once per process."""
+
+    compute: Callable[[Sequence[str]], Sequence[float]]
+    known: dict[str, float] = field(default_factory=dict)
+
+    def learn(self, texts: Sequence[str]) -> None:
+        """Compute those that are not known, together."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        if new:
+            self.known |= dict(zip(new, self.compute(new), strict=True))
+
+    def __call__(self, text: str) -> float:
+        """log P(caption), per token where the score is."""
+        if text not in self.known:
+            self.learn([text])
+        return self.known[text]
+
+
+def _prior(
+    chosen: Choices, decoder: Decoder, words: Words, preparation: Preparation, options: Options
+) -> tuple[Prior, dict[str, Any]]:
+    """The unconditional term, and what identities must know of it."""
+    if chosen.unconditional == "none":
+        return Prior(lambda texts: [0.0] * len(texts)), {}
+    if chosen.unconditional == "lm":
+        return _language_model(chosen, options)
+    if chosen.unconditional == "blank":
+        arrays, facts = [np.full((_SIDE, _SIDE, 3), 128, np.uint8)], {}
+    else:
+        rng = np.random.default_rng(options.seed)
+        arrays = [
+            np.clip(rng.normal(128, 64, (_SIDE, _SIDE, 3)), 0, 255).astype(np.uint8)
+            for _ in range(chosen.noises)
+        ]
+        facts = {"noises": chosen.noises, "seed": options.seed}
+    seen = [decoder.see(preparation(PIL.Image.fromarray(array))) for array in arrays]
+
+    def compute(texts: Sequence[str]) -> list[float]:
+        rows = [words.row(text) for text in texts]
+        pairs = [(picture, row) for picture in seen for row in rows]
+        values = log_probabilities(
+            decoder, [picture for picture, _ in pairs], [row for _, row in pairs], [True] * len(pairs)
+        )
+        sums = np.array([part[:, 0].sum() for part in values]).reshape(len(seen), len(texts))
+        # The mean of probabilities over pictures, not of their logarithms.
+        logs = np.logaddexp.reduce(sums, axis=0) - np.log(len(seen))
+        lengths = [1 if chosen.length == "sum" else len(row.wanted) for row in rows]
+        return [float(log) / length for log, length in zip(logs, lengths, strict=True)]
+
+    return Prior(compute), facts
+
+
+def _language_model(chosen: Choices, options: Options) -> tuple[Prior, dict[str, Any]]:
+    from counterfoil.models.text_models import load_lm
+
+    settings = {"score": "log-likelihood" if chosen.length == "sum" else "mean", "end": chosen.end}
+    model = load_lm(chosen.lm, Options(device=options.device, precision=options.precision, settings=settings))
+    identity: Identity = model.identity
+
+    def compute(texts: Sequence[str]) -> list[float]:
+        nothing = Image("")
+        (values,) = model.score_pairs([[(nothing, Caption(text, text)) for text in texts]])
+        return [float(value) for value in values]
+
+    return Prior(compute), {"lm": replace(identity, name="").to_json()}

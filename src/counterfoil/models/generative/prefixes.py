@@ -1,0 +1,325 @@
+"""Shared prefixes: log-probabilities of tokens after pictures, with each picture read once for all its texts.
+
+A model that writes from left to right reads picture and prompt once. What it kept of them (keys and values)
+is repeated for the texts that follow, which are short beside the hundreds of positions of a picture. Texts go
+through the model together, those of like length first, padded on the right: under a causal mask nothing
+depends on what follows.
+"""
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from numpy import ndarray
+from torch import Tensor
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.models.base import Ability, Identity, text_of
+from counterfoil.models.images import Preparation, Untouched, prepared
+
+#: Positions that go through a model at a time, by kind of device: a processor gains nothing by more than a
+#: few hundred, whose activations stay near it. And logits that are held at a time.
+POSITIONS = {"cpu": 512, "cuda": 65536}
+LOGITS = 1 << 26
+#: Pictures go to a model's own processor as they are.
+UNTOUCHED = Untouched()
+
+
+@dataclass(frozen=True, eq=False)
+class TextRow:
+    """Ids after a picture, and the ids whose log-probability is wanted at the last `len(wanted)` positions.
+
+    The last `len(wanted) - 1` ids are the model's own words so far; those before them are the prompt.
+    """
+
+    ids: tuple[int, ...]
+    wanted: Int64[ndarray, "positions choices"]
+
+    @property
+    def prompt(self) -> int:
+        """How many ids belong to the prompt."""
+        return len(self.ids) - len(self.wanted) + 1
+
+
+@dataclass(eq=False)
+class Seen:
+    """A picture as its model's processor gives it: its inputs, and how many positions it takes."""
+
+    size: int
+    inputs: Mapping[str, Any]
+    head: tuple[int, ...] = ()
+    kinds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    #: What the vision tower gave, and the prefix, once they are computed.
+    features: Any = None
+    prefix: "Prefix | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class Prefix:
+    """What a model keeps of a picture and the prompt after it; the same whatever else is asked."""
+
+    cache: Any
+    length: int
+    #: (vocabulary,): logits of the first id after the prefix; None where the decoder reads no id.
+    last: Tensor | None = None
+    #: Whatever else the decoder needs to go on.
+    more: Any = None
+
+
+def cache_argument(model: Any, cache: Any) -> dict[str, Any]:
+    """Keys and values before a text, under the name that the model takes: since transformers 5.24 `cache`."""
+    known = "cache" in inspect.signature(model.forward).parameters
+    return {"cache" if known else "past_key_values": cache}
+
+
+def cache_of(output: Any) -> Any:
+    """The keys and values of what a model has read, from its output, by either name."""
+    cache = getattr(output, "cache", None)
+    return output.past_key_values if cache is None else cache
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    """A model that gives logits of the next id after a picture and some ids."""
+
+    @property
+    def device(self) -> Any:
+        """The torch device that it computes on."""
+        ...
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of ids."""
+        ...
+
+    @property
+    def read(self) -> tuple[int, ...]:
+        """The ids that `begin` reads; rows that do not start with them are read whole."""
+        ...
+
+    @property
+    def together(self) -> bool:
+        """Whether `whole` takes several pictures."""
+        ...
+
+    @property
+    def shares(self) -> bool:
+        """Whether `begin` and `go_on` can be asked at all."""
+        ...
+
+    @property
+    def wholes(self) -> bool:
+        """Whether `whole` can be asked; else even a single text is read after its prefix."""
+        ...
+
+    def see(self, picture: ndarray) -> Seen:
+        """A picture made ready; no tower runs."""
+        ...
+
+    def begin(self, seen: Seen) -> Prefix:
+        """The prefix of a picture."""
+        ...
+
+    def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
+        """(rows, kept, vocabulary) logits after `ids` (rows, longest), each after its prefix."""
+        ...
+
+    def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
+        """The same of one row per picture, each read from its beginning; `keep` counts from there."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class GenerativeScorer:
+    """A scorer of pairs by the log-probabilities of rows: those that `rows` makes of a caption's text."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+
+    identity: Identity
+    decoder: Decoder
+    rows: Callable[[str], Sequence[TextRow]]
+    #: The score, from a caption's text and the log-probabilities of its rows.
+    value: Callable[[str, Sequence[ndarray]], float]
+    #: Whether a caption is longer than the model reads.
+    too_long: Callable[[str], bool]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    #: What workers do to pictures before the decoder sees them.
+    preparation: Preparation = UNTOUCHED
+    #: Called with the texts of a batch before their values are asked for.
+    ahead: Callable[[Sequence[str]], None] = lambda texts: None
+
+    def score_pairs(
+        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+    ) -> Iterator[Float[ndarray, "batch"]]:
+        """One score per pair of each batch. A picture whose pairs follow one another is read once.
+
+        Images are decoded in `workers` processes. Raises `DataError` where an image or a text is not at hand.
+        """
+        fresh: list[list[Image]] = []
+        last: Image | None = None
+        for batch in batches:
+            distinct = {id(image): image for image, _ in batch}
+            fresh.append([image for image in distinct.values() if image is not last])
+            last = batch[-1][0] if batch else last
+        seen: dict[int, Seen] = {}
+        with closing(prepared(fresh, self.preparation, workers=workers)) as pictures:
+            for batch, new, arrays in zip(batches, fresh, pictures, strict=True):
+                for image, array in zip(new, arrays, strict=True):
+                    seen[id(image)] = self.decoder.see(array)
+                rows = [self.rows(text_of(caption)) for _, caption in batch]
+                owners = [seen[id(image)] for image, _ in batch]
+                # What is shared depends on the batch alone: a run that goes on from a cache does the same.
+                counts = Counter(id(image) for image, _ in batch)
+                shared = [
+                    counts[id(image)] * len(own) > 1 for (image, _), own in zip(batch, rows, strict=True)
+                ]
+                values_of_rows = iter(
+                    log_probabilities(
+                        self.decoder,
+                        [owner for owner, own in zip(owners, rows, strict=True) for _ in own],
+                        [row for own in rows for row in own],
+                        [many for many, own in zip(shared, rows, strict=True) for _ in own],
+                    )
+                )
+                values = [[next(values_of_rows) for _ in own] for own in rows]
+                self.ahead([text_of(caption) for _, caption in batch])
+                yield np.array(
+                    [
+                        self.value(text_of(caption), parts)
+                        for (_, caption), parts in zip(batch, values, strict=True)
+                    ],
+                    dtype=np.float64,
+                )
+                # The next batch may go on with the last picture; the others are done.
+                seen = {id(batch[-1][0]): seen[id(batch[-1][0])]} if batch else seen
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions are longer than the model reads, so that they are cut off."""
+        return sum(self.too_long(text_of(caption)) for caption in captions)
+
+
+def log_probabilities(
+    decoder: Decoder, seen: Sequence[Seen], rows: Sequence[TextRow], shared: Sequence[bool]
+) -> list[Float[ndarray, "positions choices"]]:
+    """Of each row after its picture the log-probabilities (float32 arithmetic, at most 0) of what it wants.
+
+    `shared` says which pictures are asked about more than once; the others are read whole together with their
+    text, where the decoder does better so.
+    """
+    values: list[ndarray] = [np.empty(0)] * len(rows)
+    read = len(decoder.read)
+    after: list[int] = []
+    whole: list[int] = []
+    for at, (row, many) in enumerate(zip(rows, shared, strict=True)):
+        fits = row.ids[:read] == decoder.read and row.prompt >= read
+        (after if decoder.shares and fits and (many or not decoder.wholes) else whole).append(at)
+    with torch.inference_mode():
+        for at in after:
+            if seen[at].prefix is None:
+                seen[at].prefix = decoder.begin(seen[at])
+        prefixes = {at: prefix for at in after if (prefix := seen[at].prefix) is not None}
+        for length in sorted({prefix.length for prefix in prefixes.values()}):
+            alike = {at: prefix for at, prefix in prefixes.items() if prefix.length == length}
+            _follow(decoder, alike, rows, values)
+        for chunk in _chunks(
+            decoder, whole, rows, lambda at: seen[at].size + len(rows[at].ids), alone=not decoder.together
+        ):
+            keep = torch.tensor(_kept([seen[at].size + len(rows[at].ids) for at in chunk], chunk, rows))
+            logits = decoder.whole(
+                [seen[at] for at in chunk], [rows[at] for at in chunk], keep.to(decoder.device)
+            )
+            _gather(logits, chunk, rows, values)
+    return values
+
+
+def _follow(
+    decoder: Decoder, prefixes: Mapping[int, Prefix], rows: Sequence[TextRow], values: list[ndarray]
+) -> None:
+    """The log-probabilities of rows after their prefixes, all of one length."""
+    read = len(decoder.read)
+    rest: dict[int, TextRow] = {}
+    for at, prefix in prefixes.items():
+        row = rows[at]
+        wanted = row.wanted
+        if row.prompt == read and prefix.last is not None:
+            # The prefix ends with the prompt: it has the first position's logits already.
+            values[at] = _chosen(prefix.last[None, None], wanted[None, :1])[0]
+            wanted = wanted[1:]
+        if len(wanted):
+            rest[at] = TextRow(row.ids[read:], wanted)
+    beside = max(prefix.length for prefix in prefixes.values())
+    parts = [np.empty(0)] * len(rows)
+    for chunk in _chunks(decoder, list(rest), rest, lambda at: len(rest[at].ids), beside=beside):
+        lengths = [len(rest[at].ids) for at in chunk]
+        ids = torch.zeros((len(chunk), max(lengths)), dtype=torch.long)
+        for line, at in enumerate(chunk):
+            ids[line, : lengths[line]] = torch.tensor(rest[at].ids)
+        keep = torch.tensor(_kept(lengths, chunk, rest))
+        inputs = (tensor.to(decoder.device) for tensor in (ids, torch.tensor(lengths), keep))
+        _gather(decoder.go_on([prefixes[at] for at in chunk], *inputs), chunk, rest, parts)
+    for at in rest:
+        values[at] = np.concatenate([part for part in (values[at], parts[at]) if part.size])
+
+
+def _chunks(
+    decoder: Decoder,
+    which: Sequence[int],
+    rows: Any,
+    length: Callable[[int], int],
+    *,
+    beside: int = 0,
+    alone: bool = False,
+) -> Iterator[list[int]]:
+    """Rows to go through the model together, those of like length first; `beside` positions are repeated."""
+    chunk: list[int] = []
+    for at in sorted(which, key=lambda at: (length(at), len(rows[at].wanted))):
+        longest, positions = length(at), max([len(rows[row].wanted) for row in (*chunk, at)])
+        full = (
+            (len(chunk) + 1) * longest > _positions(decoder)
+            or (len(chunk) + 1) * (longest + beside) > 8 * _positions(decoder)
+            or (len(chunk) + 1) * positions * decoder.vocabulary > LOGITS
+        )
+        if chunk and (full or alone):
+            yield chunk
+            chunk = []
+        chunk.append(at)
+    if chunk:
+        yield chunk
+
+
+def _positions(decoder: Decoder) -> int:
+    return POSITIONS.get(decoder.device.type, POSITIONS["cpu"])
+
+
+def _kept(lengths: Sequence[int], chunk: Sequence[int], rows: Any) -> ndarray:
+    """(rows, kept) positions whose logits are wanted; rows that want fewer repeat their last."""
+    most = max(len(rows[at].wanted) for at in chunk)
+    first = [length - len(rows[at].wanted) for length, at in zip(lengths, chunk, strict=True)]
+    return np.minimum(np.add.outer(first, np.arange(most)), np.subtract(lengths, 1)[:, None])
+
+
+def _gather(logits: Tensor, chunk: Sequence[int], rows: Any, results: list[ndarray]) -> None:
+    most, widest = logits.shape[1], max(rows[at].wanted.shape[1] for at in chunk)
+    wanted = np.zeros((len(chunk), most, widest), dtype=np.int64)
+    for line, at in enumerate(chunk):
+        own = rows[at].wanted
+        wanted[line, : len(own), : own.shape[1]] = own
+    values = _chosen(logits, wanted)
+    for line, at in enumerate(chunk):
+        positions, choices = rows[at].wanted.shape
+        results[at] = values[line, :positions, :choices]
+
+
+def _chosen(
+    logits: Tensor, wanted: Int64[ndarray, "rows kept choices"]
+) -> Float[ndarray, "rows kept choices"]:
+    """Log-probabilities of `wanted` in float32, whatever the precision of the model."""
+    full = logits.float()
+    chosen = full.gather(-1, torch.from_numpy(wanted).to(full.device)) - full.logsumexp(-1, keepdim=True)
+    return chosen.cpu().numpy().astype(np.float64)

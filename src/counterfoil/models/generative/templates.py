@@ -1,0 +1,283 @@
+"""Templates of prompts: a picture's ids, the user's text after it, and the model's own words, as token ids.
+
+A caption is untrusted text: what looks like a control token in it is encoded as plain text. The processor of
+a model runs once per picture; texts alone go through its tokenizer, in the model's own chat template.
+"""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import PIL.Image
+from numpy import ndarray
+
+from counterfoil.errors import ModelError
+from counterfoil.models.generative.prefixes import Seen
+from counterfoil.models.hf_loading import library_of, quiet
+from counterfoil.store import digest_value
+
+#: Texts whose first letters differ, so that what is common to their prompts belongs to the template.
+PROBES = ("a red cat on the mat", "Two dogs", "3 horses in the grass", '"No", he wrote')
+#: What a processor returns beside ids, one number per id.
+_BESIDE = ("token_type_ids", "mm_token_type_ids")
+
+
+@dataclass(frozen=True, eq=False)
+class ChatTemplate:
+    """The chat template of an image-text-to-text model: user's turn, picture first, then the model's turn."""
+
+    processor: Any
+    tokenizer: Any
+    image_id: int | None
+    where: str
+    #: Ids of a prompt without an expanded picture that belong to what stands before the text.
+    cut: int = 0
+    #: Text between the last control token of a prompt and the model's first word, and what the template puts
+    #: before that word.
+    anchor: str = ""
+    lead: str = ""
+    #: The kind (`token_type_ids`) of the model's own words.
+    written: int = 0
+
+    @classmethod
+    def of(cls, processor: Any, image_id: int | None, where: str) -> "ChatTemplate":
+        """The template; raises `ModelError` where it is missing, ignores pictures or cannot be followed."""
+        tokenizer = processor.tokenizer
+        if getattr(processor, "chat_template", None) is None:
+            raise ModelError(
+                "the model has no chat template, so that nothing says how it is asked",
+                where=where,
+                given=type(processor).__name__,
+                hint="save one with its processor (chat_template.jinja)",
+            )
+        if "sanitize_control_tokens" not in inspect.signature(tokenizer.apply_chat_template).parameters:
+            raise ModelError(
+                "this version of transformers cannot make control tokens in captions harmless",
+                where=where,
+                hint="pip install -U transformers",
+            )
+        try:
+            return cls._followed(processor, image_id, where)
+        except ModelError:
+            raise
+        except Exception as error:
+            raise ModelError(
+                "its chat template makes no prompt of a picture and a text: "
+                + " ".join(str(error).split())[:160],
+                where=where,
+                given=type(processor).__name__,
+            ) from None
+
+    @classmethod
+    def _followed(cls, processor: Any, image_id: int | None, where: str) -> "ChatTemplate":
+        tokenizer = processor.tokenizer
+        bare = cls(processor, tokenizer, image_id, where)
+        cut = bare._cut()
+        plain = bare._rendered(PROBES[0])
+        marks = [token.content for token in tokenizer.added_tokens_decoder.values()]
+        anchor = plain[max((plain.rfind(mark) + len(mark) for mark in marks if mark in plain), default=0) :]
+        replied = bare._rendered(PROBES[0], reply=PROBES[1])
+        lead = replied[len(plain) : replied.rfind(PROBES[1])] if replied.startswith(plain) else ""
+        template = cls(processor, tokenizer, image_id, where, cut, anchor, lead)
+        first = template.see(np.full((56, 84, 3), 128, np.uint8))
+        for probe in PROBES:
+            whole = list(template._seen(np.full((56, 84, 3), 128, np.uint8), probe)["input_ids"][0])
+            if whole != [*first.head, *template.text(probe)]:
+                raise ModelError(
+                    "its chat template puts something before the picture that depends on the text",
+                    where=where,
+                    given=type(processor).__name__,
+                )
+        return template
+
+    @property
+    def digest(self) -> str:
+        """Names the template in identities."""
+        return digest_value([self.processor.chat_template])
+
+    def text(self, text: str) -> tuple[int, ...]:
+        """The ids after the picture: the user's text, and the beginning of the model's turn."""
+        return tuple(self._ids(text)[self.cut :])
+
+    def words(self, text: str) -> tuple[int, ...]:
+        """The ids of the model's own `text` right after a prompt: those that it adds to the prompt's."""
+        before, both = self._plain(self.anchor), self._plain(self.anchor + text)
+        return tuple(both[len(before) :] if both[: len(before)] == before else self._plain(text))
+
+    def end(self) -> int:
+        """The id that ends the model's turn."""
+        replied = self._rendered(PROBES[0], reply=PROBES[1], ended=True)
+        rest = replied[replied.rfind(PROBES[1]) + len(PROBES[1]) :]
+        ids = self.tokenizer(rest, add_special_tokens=False)["input_ids"]
+        ended = (
+            ids[0] if ids and ids[0] in self.tokenizer.added_tokens_decoder else self.tokenizer.eos_token_id
+        )
+        if ended is None:
+            raise ModelError("no token ends the model's turn", where=self.where, hint="--set end=out")
+        return int(ended)
+
+    def see(self, picture: ndarray) -> Seen:
+        """A picture and all ids up to the text."""
+        inputs = self._seen(picture, PROBES[0])
+        return _seen(inputs, _head(inputs, self.text(PROBES[0]), self.where))
+
+    def _seen(self, picture: ndarray, text: str) -> dict[str, Any]:
+        # The text is a probe, which needs no care; some processors cannot take care beside a picture.
+        inputs = self.processor.apply_chat_template(
+            [self.asked(text, PIL.Image.fromarray(picture))],
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            **self.options(),
+        )
+        return dict(inputs)
+
+    def asked(self, text: str, picture: Any = None) -> list[dict[str, Any]]:
+        """The user's turn: a picture, or its place, and a text."""
+        image = {"type": "image"} if picture is None else {"type": "image", "image": picture}
+        return [{"role": "user", "content": [image, {"type": "text", "text": text}]}]
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer.apply_chat_template(
+            self.asked(text),
+            chat_template=self._template(),
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=False,
+            sanitize_control_tokens=True,
+            **self.options(),
+        )
+        return ids
+
+    def _rendered(self, text: str, *, reply: str = "", ended: bool = False) -> str:
+        messages = self.asked(text)
+        if reply:
+            messages.append({"role": "assistant", "content": [{"type": "text", "text": reply}]})
+        rendered: str = self.tokenizer.apply_chat_template(
+            messages,
+            chat_template=self._template(),
+            add_generation_prompt=not reply,
+            continue_final_message=bool(reply) and not ended,
+            tokenize=False,
+            **self.options(),
+        )
+        return rendered
+
+    def _template(self) -> str:
+        template = self.processor.chat_template
+        return str(template["default"] if isinstance(template, Mapping) else template)
+
+    def options(self) -> dict[str, bool]:
+        """Further arguments of the template."""
+        # A model that thinks first would answer after its thoughts.
+        return {"enable_thinking": False} if "enable_thinking" in self._template() else {}
+
+    def _cut(self) -> int:
+        """How many ids of a prompt, its picture not expanded, stand before the text."""
+        cuts = []
+        for probe in PROBES[:2]:
+            ids = self._ids(probe)
+            seen = self._seen(np.full((56, 84, 3), 128, np.uint8), probe)
+            if "cross_attention_mask" in seen:
+                raise ModelError(
+                    "attends to pictures beside its prompt, as Mllama does, which is not supported",
+                    where=self.where,
+                    given=type(self.processor).__name__,
+                    hint="serve it and ask it as chat:URL#MODEL",
+                )
+            whole = [int(token) for token in seen["input_ids"][0]]
+            same = 0
+            while same < min(len(ids), len(whole)) and ids[-1 - same] == whole[-1 - same]:
+                same += 1
+            marks = [at + 1 for at, token in enumerate(ids) if token == self.image_id]
+            if whole == ids:
+                raise ModelError(
+                    "its chat template has no place for a picture",
+                    where=self.where,
+                    given=self._template()[:80],
+                )
+            cuts.append(max([len(ids) - same, *marks]))
+        return max(cuts)
+
+    def _plain(self, text: str) -> list[int]:
+        return plain_ids(self.tokenizer, text)
+
+
+@dataclass(frozen=True, eq=False)
+class PaliGemmaTemplate:
+    """PaliGemma's prompt: picture, begin mark, text and a line break; the model's words are of kind 1.
+
+    Source: big_vision's notes on PaliGemma, and `PaliGemmaProcessor` of transformers.
+    """
+
+    processor: Any
+    tokenizer: Any
+    where: str
+    lead: str = ""
+    written: int = 1
+    digest: str = field(default="paligemma")
+
+    def text(self, text: str) -> tuple[int, ...]:
+        """The begin mark, the text, a line break."""
+        return (self.tokenizer.bos_token_id, *plain_ids(self.tokenizer, f"{text}\n"))
+
+    def words(self, text: str) -> tuple[int, ...]:
+        """The ids of a suffix."""
+        return tuple(plain_ids(self.tokenizer, text))
+
+    def end(self) -> int:
+        """The end mark of a suffix."""
+        return int(self.tokenizer.eos_token_id)
+
+    def see(self, picture: ndarray) -> Seen:
+        """A picture and its ids."""
+        text, image = self.processor.image_token + PROBES[0], PIL.Image.fromarray(picture)
+        with quiet(library_of()):  # the library's own use of NumPy warns
+            inputs = dict(self.processor(text=text, images=image, return_tensors="pt"))
+        inputs.pop("labels", None)
+        return _seen(inputs, _head(inputs, self.text(PROBES[0]), self.where))
+
+
+Template = ChatTemplate | PaliGemmaTemplate
+
+
+def plain_ids(tokenizer: Any, text: str) -> list[int]:
+    """The ids of a text without any marks; what looks like a control token is plain text."""
+    encoding = tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)
+    return [int(token) for token in encoding["input_ids"]]
+
+
+def common(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The ids that all rows begin with.
+
+    >>> common([(1, 2, 3), (1, 2, 5, 6)])
+    (1, 2)
+    """
+    length = 0
+    for column in zip(*rows, strict=False):
+        if len(set(column)) > 1:
+            break
+        length += 1
+    return tuple(rows[0][:length])
+
+
+def _head(inputs: dict[str, Any], tail: tuple[int, ...], where: str) -> tuple[int, ...]:
+    """The ids of a prompt before its text, which must be `tail`; raises `ModelError` where it is not."""
+    ids = tuple(int(token) for token in inputs.pop("input_ids")[0])
+    head = ids[: len(ids) - len(tail)]
+    if ids[len(head) :] != tail:
+        raise ModelError("its processor and its tokenizer disagree on the ids of a prompt", where=where)
+    return head
+
+
+def _seen(inputs: dict[str, Any], head: tuple[int, ...]) -> Seen:
+    kinds = {
+        name: tuple(int(kind) for kind in inputs.pop(name)[0][: len(head)])
+        for name in _BESIDE
+        if name in inputs
+    }
+    inputs.pop("attention_mask", None)
+    return Seen(len(head), inputs, head, kinds)

@@ -1,0 +1,174 @@
+"""Captions that a model of transformers writes of images: BLIP, GIT, encoder-decoders, PaliGemma, chat ones.
+
+The model is read by the loader of `likelihood:NAME_OR_FOLDER`. A model with a chat template is asked for a
+caption in a user's turn; one that only writes captions goes on from the beginning of one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import PIL.Image
+import torch
+
+from counterfoil.benchmarks.records import Image
+from counterfoil.errors import ModelError
+from counterfoil.models import hf_loading as loading
+from counterfoil.models.base import DEFAULT, Identity, Options
+from counterfoil.models.generative.captioners import CAPTIONERS, captioner_of
+from counterfoil.models.generative.image_text import Opened, opened
+from counterfoil.models.generative.likelihood import INSTRUCTION, PALIGEMMA
+from counterfoil.models.generative.templates import ChatTemplate
+from counterfoil.models.runtime import LoadContext
+
+#: What `generate` gets of pictures, and how many of the ids that it returns stand before the caption.
+Inputs = Callable[[Sequence[PIL.Image.Image]], tuple[dict[str, Any], int]]
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionWriter:
+    """A model that writes captions of pictures; `identity` names it with its weights and its prompt."""
+
+    identity: Identity
+    opened: Opened
+    inputs: Inputs
+    #: The most tokens that it can write after its prompt; None where nothing limits it.
+    room: int | None = None
+
+    def write(
+        self,
+        images: Sequence[Image],
+        *,
+        most: int,
+        beams: int = 1,
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> list[str]:
+        """A caption of each image, of `most` tokens at most, without marks; empty where it writes nothing.
+
+        At temperature 0 the likeliest caption of a search with so many `beams` is taken (1: the likeliest
+        token each time). Above it tokens are drawn; the same images in one call with the same seed then
+        give the same captions. Raises `DataError` for an
+        image that cannot be read, and `ModelError` where the model fails.
+        """
+        if not images:
+            return []
+        pictures = [image.decode() for image in images]
+        sampling: dict[str, Any] = {"do_sample": False, "num_beams": beams}
+        if temperature > 0:
+            sampling = {
+                "do_sample": True, "num_beams": 1, "temperature": temperature, "top_k": 0, "top_p": 1.0
+            }  # fmt: skip
+        devices = [self.opened.device] if self.opened.device.type == "cuda" else []
+        with (
+            loading.quiet(loading.library_of()),
+            torch.inference_mode(),
+            torch.random.fork_rng(devices),
+        ):
+            torch.manual_seed(seed)
+            try:
+                given, start = self.inputs(pictures)
+                ids = self.opened.model.generate(
+                    **given, max_new_tokens=min(most, self.room or most), **sampling
+                )
+            except Exception as error:
+                out = "out of memory" in str(error).lower()
+                raise ModelError(
+                    "the model failed",
+                    where=self.identity.name,
+                    given=f"{type(error).__name__}: {' '.join(str(error).split())[:240]}",
+                    hint="let it read fewer images together" if out else None,
+                ) from None
+        texts = self.opened.processor.tokenizer.batch_decode(ids[:, start:], skip_special_tokens=True)
+        return [text.strip() for text in texts]
+
+
+def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None = None) -> CaptionWriter:
+    """The model in a local folder, or of that name on the hub, with its usual prompt or another.
+
+    Raises what the loader of `likelihood:` raises: `ModelError` for folders without a model, and for models
+    that take no images or write no text.
+    """
+    where = f"captioner:{argument}"
+    model = opened(argument, LoadContext.of(where, options))
+    kind = model.model.config.model_type
+    with loading.quiet(loading.library_of()):
+        if kind in CAPTIONERS:
+            inputs, room, prompt = _of_captioner(model, prompt or "", where)
+        elif kind == "paligemma" and not getattr(model.processor, "chat_template", None):
+            prompt, room = PALIGEMMA if prompt is None else prompt, None
+            inputs = _of_paligemma(model, prompt)
+        else:
+            prompt, room = INSTRUCTION if prompt is None else prompt, None
+            inputs = _of_chat(model, prompt, where)
+    identity = replace(model.identity, options={**model.identity.options, "prompt": prompt})
+    return CaptionWriter(identity, model, inputs, room)
+
+
+def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int, str]:
+    """Pictures and the beginning of a caption, which is part of what is written."""
+    captioner = captioner_of(model, prompt, where)
+    kind, images = model.model.config.model_type, model.processor.image_processor
+
+    def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
+        pixels = images(images=list(pictures), return_tensors="pt")["pixel_values"]
+        ids = torch.tensor([captioner.prompt] * len(pictures), device=model.device)
+        given: dict[str, Any] = {"pixel_values": pixels.to(model.device, model.dtype)}
+        if kind == "blip":
+            # Its own `generate` leaves out the last id.
+            end = torch.full((len(ids), 1), captioner.end, device=model.device)
+            ids = torch.cat([ids, end], dim=1)
+            return {**given, "input_ids": ids, "attention_mask": torch.ones_like(ids)}, 0
+        given |= {"pad_token_id": captioner.end, "eos_token_id": captioner.end}
+        if kind == "vision-encoder-decoder":
+            return {**given, "decoder_input_ids": ids}, 0
+        return {**given, "input_ids": ids, "attention_mask": torch.ones_like(ids)}, 0
+
+    return inputs, captioner.positions - len(captioner.prompt), prompt
+
+
+def _of_paligemma(model: Opened, prompt: str) -> Inputs:
+    """Pictures in place of their tokens, then the prompt."""
+    text = model.processor.image_token + prompt
+
+    def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
+        return _placed(
+            model.processor(text=[text] * len(pictures), images=list(pictures), return_tensors="pt"), model
+        )
+
+    return inputs
+
+
+def _of_chat(model: Opened, prompt: str, where: str) -> Inputs:
+    """The chat template with a picture and the prompt; batches are padded on the left."""
+    template = ChatTemplate.of(model.processor, model.image_id, where)
+    tokenizer = model.processor.tokenizer
+    tokenizer.padding_side = "left"
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+
+    def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
+        return _placed(
+            model.processor.apply_chat_template(
+                [template.asked(prompt, picture) for picture in pictures],
+                add_generation_prompt=True,
+                tokenize=True,
+                return_dict=True,
+                return_tensors="pt",
+                padding=True,
+                **template.options(),
+            ),
+            model,
+        )
+
+    return inputs
+
+
+def _placed(given: Any, model: Opened) -> tuple[dict[str, Any], int]:
+    """The tensors on the model's device, and the length of the prompt."""
+    placed = {
+        name: value.to(model.device, model.dtype if value.is_floating_point() else value.dtype)
+        for name, value in dict(given).items()
+        if isinstance(value, torch.Tensor) and name != "labels"
+    }
+    return {**placed, "pad_token_id": model.processor.tokenizer.pad_token_id}, placed["input_ids"].shape[1]

@@ -1,0 +1,466 @@
+"""Given embeddings (npz), similarities (npy) and rankings (JSON, npz), read without ever unpickling.
+
+Rows of a similarity are images, columns captions, higher scores better. Without ids rows and columns are in
+the order of the benchmark's items; with them (an npz file with `image_ids` and `caption_ids`) they may be in
+any order. The file stays on the disk: what is needed is read when it is needed.
+
+Rankings list for every query the ids found, best first, truncated anywhere, in both directions. A list that
+names an item twice is refused: what it leaves out is unknown. They are recognised by what is in the file:
+
+* JSON: `{"i2t": {image id: [caption ids]}, "t2i": {caption id: [image ids]}}`, ids as numbers or strings,
+  lists as long as they come. Fit for lists of tens or hundreds: the full rankings of COCO's 5,000 test images
+  and 25,000 captions are 2 GB of text, which take ten times that in memory.
+* npz, for full rankings: `image_ids` (n,), `i2t` (n, k) of caption ids, `caption_ids` (m,), `t2i` (m, j) of
+  image ids, a row per query; behind the end of a shorter list stands -1 (integers) or "" (strings).
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int, Real
+from numpy import ndarray
+
+from counterfoil.benchmarks.tables import first_double
+from counterfoil.errors import DataError
+from counterfoil.inputs.arrays import read_npy, read_npz
+from counterfoil.inputs.files import parse_json, read_text
+from counterfoil.inputs.limits import check_room
+from counterfoil.models.base import DEFAULT, Ability, Identity, Options, reject_unused_options
+from counterfoil.store import digest_file
+
+#: Names under which files in the wild keep their arrays, ours first.
+IMAGES = ("images", "image", "img", "imgs", "image_embeddings", "image_embeds")
+CAPTIONS = ("captions", "caption", "cap", "caps", "text", "texts", "caption_embeddings", "text_embeds")
+IMAGE_IDS = ("image_ids", "image_id", "img_ids")
+CAPTION_IDS = ("caption_ids", "caption_id", "cap_ids", "text_ids")
+
+#: Values of embeddings whose lengths neither overflow nor vanish in any precision that is computed in.
+_LARGEST, _SMALLEST = 1e15, 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class GivenEmbeddings:
+    """Embeddings of images and captions computed elsewhere.
+
+    `images` is (number of images, width) and `captions` (number of captions, width), as stored (float32 or
+    float64, finite, no zero rows, not necessarily of unit length). Where ids are None the rows are in the
+    benchmark's order.
+    """
+
+    does: ClassVar[tuple[Ability, ...]] = ("given_embeddings",)
+
+    identity: Identity
+    images: Float[ndarray, "images width"]
+    captions: Float[ndarray, "captions width"]
+    image_ids: tuple[str, ...] | None = None
+    caption_ids: tuple[str, ...] | None = None
+
+    def compare(
+        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
+    ) -> Float[ndarray, "pairs"]:
+        """Cosine of captions[i] with images[i] in float64, in [-1, 1]."""
+        left, right = captions.astype(np.float64), images.astype(np.float64)
+        dot = np.einsum("ij,ij->i", left, right)
+        return dot / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
+
+
+def load_embeddings(argument: str, options: Options = DEFAULT) -> GivenEmbeddings:
+    """The embeddings in the npz file `argument`.
+
+    Arrays are named `images` and `captions` (or `img`, `cap`, `text`, ...), each (rows, width) of float16,
+    float32 or float64, with optional `image_ids` and `caption_ids` of integers or strings, one per row.
+    float16 becomes float32. Of captions alone they answer questions that compare captions with each other.
+    Raises `DataError` for files that are no npz, cut off, of other names, shapes or types, with rows that
+    are not finite or all zero, and with ids that are doubled or too few.
+    """
+    reject_unused_options(f"embeddings:{argument}", options)
+    path = Path(argument)
+    arrays = read_npz(path, names="images captions", hint="check the path after 'embeddings:'")
+    caption_name, captions = _one_of(arrays, CAPTIONS, path)
+    captions = _checked(captions, f"{path}, array '{caption_name}'")
+    image_name, images = "", captions[:0]
+    if any(name.lower() not in (*CAPTIONS, *CAPTION_IDS) for name in arrays):
+        image_name, images = _one_of(arrays, IMAGES, path)
+        images = _checked(images, f"{path}, array '{image_name}'")
+    if images.shape[1] != captions.shape[1]:
+        raise DataError(
+            "image and caption embeddings differ in width",
+            where=path,
+            given=f"'{image_name}' {images.shape}, '{caption_name}' {captions.shape}",
+            hint="both must come from the same model, after its projections",
+        )
+    return GivenEmbeddings(
+        identity=Identity(name=f"embeddings:{argument}", weights=digest_file(argument)),
+        images=images,
+        captions=captions,
+        image_ids=ids_of(arrays, IMAGE_IDS, len(images), path, per="embedding"),
+        caption_ids=ids_of(arrays, CAPTION_IDS, len(captions), path, per="embedding"),
+    )
+
+
+def _one_of(arrays: Mapping[str, ndarray], names: tuple[str, ...], path: Path) -> tuple[str, ndarray]:
+    names_found = [name for name in arrays if name.lower() in names]
+    if len(names_found) == 1:
+        return names_found[0], arrays[names_found[0]]
+    raise DataError(
+        f"{'several arrays' if names_found else 'no array'} could be the {names[0]}",
+        where=path,
+        given=", ".join(names_found or arrays) or "(no arrays)",
+        allowed=f"one of {', '.join(names)}",
+    )
+
+
+def _checked(array: ndarray, where: str) -> Float[ndarray, "rows width"]:
+    if array.dtype.kind != "f":
+        raise DataError(
+            "embeddings are not floating point",
+            where=where,
+            given=array.dtype,
+            allowed="float16, float32, float64",
+        )
+    if array.ndim != 2 or 0 in array.shape:
+        hint = (
+            f"reshape it to ({array.size // array.shape[-1]}, {array.shape[-1]})"
+            if array.ndim > 2 and array.size
+            else None
+        )
+        raise DataError(
+            "embeddings have the wrong shape",
+            where=where,
+            given=array.shape,
+            allowed="(rows, width)",
+            hint=hint,
+        )
+    check_room(array.size * 8, where=where, what="these embeddings")
+    values: ndarray = array.astype(np.float64 if array.dtype.itemsize >= 8 else np.float32)
+    finite = np.isfinite(values).all(axis=1)
+    if not finite.all():
+        raise DataError(
+            "embedding is not finite",
+            where=f"{where}, row {int(np.argmin(finite)) + 1}",
+            hint=f"{int((~finite).sum())} of {len(values)} rows have NaN or infinite values",
+        )
+    largest = np.abs(values).max(axis=1)
+    far = largest > _LARGEST
+    if far.any():
+        raise DataError(
+            "embedding is too large to be compared: its length would overflow",
+            where=f"{where}, row {int(np.argmax(far)) + 1}",
+            given=f"a value of {largest[int(np.argmax(far))]:.3g}",
+            allowed=f"values up to {_LARGEST:g}",
+            hint="divide all embeddings by one number, or by their lengths",
+        )
+    zero = largest < _SMALLEST
+    if zero.any():
+        raise DataError(
+            "embedding is all zeros (or nearly), so it has no direction to compare",
+            where=f"{where}, row {int(np.argmax(zero)) + 1}",
+            hint=f"{int(zero.sum())} of {len(values)} rows are zero",
+        )
+    return values
+
+
+def ids_of(
+    arrays: Mapping[str, ndarray], names: tuple[str, ...], rows: int, path: Path, *, per: str
+) -> tuple[str, ...] | None:
+    """The ids among the arrays of a file, as strings, or None where it has none under any of the names.
+
+    Raises `DataError` where they are not one per `per` (what a row is, for the message), or one occurs twice.
+    """
+    id_arrays = [name for name in arrays if name.lower() in names]
+    if not id_arrays:
+        return None
+    array = arrays[id_arrays[0]]
+    where = f"{path}, array '{id_arrays[0]}'"
+    if array.dtype.kind not in "iuUS" or array.ndim != 1:
+        raise DataError(
+            "ids are not a list of integers or strings", where=where, given=f"{array.dtype} {array.shape}"
+        )
+    if len(array) != rows:
+        raise DataError(f"not one id per {per}", where=where, given=f"{len(array)} ids", allowed=str(rows))
+    ids = tuple(
+        value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        for value in array.tolist()
+    )
+    first: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if first.setdefault(name, row) != row:
+            raise DataError(
+                "id occurs twice", where=f"{where}, rows {first[name] + 1} and {row + 1}", given=name
+            )
+    return ids
+
+
+@dataclass(frozen=True, eq=False)
+class GivenSimilarity:
+    """Scores of images (rows) with captions (columns) as stored, memory-mapped; nothing is known of NaN yet.
+
+    Where ids are None rows and columns are in the benchmark's order.
+    """
+
+    does: ClassVar[tuple[Ability, ...]] = ("given_similarity",)
+
+    identity: Identity
+    values: Real[ndarray, "images captions"]
+    image_ids: tuple[str, ...] | None = None
+    caption_ids: tuple[str, ...] | None = None
+
+
+def load_similarity(argument: str, options: Options = DEFAULT) -> GivenSimilarity:
+    """The similarity in an npy file, with the ids in the npz file `options.ids` if there is one.
+
+    Numbers are float16, float32, float64 or integers. Raises `DataError` for files that are no npy file, cut
+    off or pickled, for other shapes and types, and for ids that are missing, doubled or not as many.
+    """
+    reject_unused_options(f"given:{argument}", options, "ids")
+    path = Path(argument)
+    values = read_npy(path, mapped=True, hint="check the path after 'given:'")
+    if values.dtype.kind not in "iu" and values.dtype.type not in (np.float16, np.float32, np.float64):
+        raise DataError(
+            "a similarity is not of real numbers",
+            where=path,
+            given=values.dtype,
+            allowed="float16, float32, float64, integers",
+        )
+    if values.ndim != 2 or 0 in values.shape:
+        raise DataError(
+            "a similarity has the wrong shape", where=path, given=values.shape, allowed="(images, captions)"
+        )
+    image_ids, caption_ids = (None, None) if options.ids is None else _ids(options.ids, path, values.shape)
+    return GivenSimilarity(
+        Identity(
+            name=f"given:{argument}",
+            weights=digest_file(path),
+            options={} if options.ids is None else {"ids": digest_file(options.ids)},
+        ),
+        values,
+        image_ids,
+        caption_ids,
+    )
+
+
+def _ids(file: Path, path: Path, shape: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    arrays = read_npz(file, names="image_ids caption_ids", hint="check the path after '--ids'")
+    rows = ids_of(arrays, IMAGE_IDS, shape[0], file, per=f"row of {path.name}")
+    columns = ids_of(arrays, CAPTION_IDS, shape[1], file, per=f"column of {path.name}")
+    if rows is None or columns is None:
+        raise DataError(
+            f"no ids of {'images' if rows is None else 'captions'}",
+            where=file,
+            given=", ".join(arrays) or "(no arrays)",
+            allowed="image_ids and caption_ids",
+        )
+    return rows, columns
+
+
+_ARRAYS = ("image_ids", "i2t", "caption_ids", "t2i")
+# Integers below this are looked up in a table.
+_SMALL = 1 << 26
+# {"i2t": {"17": [ ..., as no table begins.
+_BEGINNING = re.compile(r'\s*\{\s*"(i2t|t2i)"\s*:\s*(\[|\{\s*(\}|"[^"]*"\s*:\s*\[))')
+
+
+@dataclass(frozen=True, eq=False)
+class RankedLists:
+    """A ranked list per query: that of query q is `entries[starts[q]:starts[q + 1]]`, best first.
+
+    Its entries are places in `items`, the ids of everything that any list names.
+    """
+
+    queries: tuple[str, ...]
+    items: tuple[str, ...]
+    starts: Int[ndarray, "bounds"]
+    entries: Int[ndarray, "entries"]
+
+    @property
+    def lengths(self) -> Int[ndarray, "queries"]:
+        """How many items each list names."""
+        return np.diff(self.starts)
+
+    def __getitem__(self, query: str) -> tuple[str, ...]:
+        """The ids that a query's list names, best first."""
+        at = self.queries.index(query)
+        return tuple(self.items[i] for i in self.entries[self.starts[at] : self.starts[at + 1]])
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRankings:
+    """The ranked captions of images (`i2t`) and the ranked images of captions (`t2i`)."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("given_rankings",)
+
+    identity: Identity
+    i2t: RankedLists
+    t2i: RankedLists
+
+
+def holds_rankings(path: Path) -> bool:
+    """Whether a file is of rankings: a JSON object that begins with "i2t" or "t2i", or any npz file."""
+    if path.suffix.lower() == ".npz":
+        return True
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        beginning = file.read(4096).decode("utf-8-sig", "ignore")
+    return _BEGINNING.match(beginning) is not None
+
+
+def load_rankings(argument: str, options: Options = DEFAULT) -> GivenRankings:
+    """The rankings in a JSON or npz file.
+
+    Raises `DataError` for files that cannot be read, where a direction is missing, where something is no list
+    of ids, and where a list names an item twice.
+    """
+    reject_unused_options(f"given:{argument}", options)
+    path = Path(argument)
+    i2t, t2i = _from_arrays(path) if path.suffix.lower() == ".npz" else _from_json(path)
+    return GivenRankings(Identity(name=f"given:{argument}", weights=digest_file(path)), i2t, t2i)
+
+
+def to_lists(ranked: Mapping[str, Any], *, where: str = "rankings") -> RankedLists:
+    """The lists of some queries, from ids; raises `DataError` for other things and for doubled ids.
+
+    >>> lists = to_lists({"17": [4, 2], "9": ["2"]})
+    >>> lists["17"], lists["9"], lists.lengths
+    (('4', '2'), ('2',), array([2, 1]))
+    """
+    place: dict[str, int] = {}
+    parts = []
+    for query, ids in ranked.items():
+        here = f"{where}, query '{query}'"
+        if not isinstance(ids, list | tuple):
+            raise DataError("not a list of ids", where=here, given=str(ids)[:40], allowed="[id, id, ...]")
+        odd = [str(i)[:40] for i in ids if isinstance(i, bool) or not isinstance(i, int | str)]
+        if odd:
+            raise DataError("not an id", where=here, given=odd[0], allowed="whole numbers and strings")
+        names = [i if isinstance(i, str) else str(i) for i in ids]
+        if len(set(names)) < len(names):
+            raise _doubled(here, first_double(names))
+        parts.append(np.array([place.setdefault(name, len(place)) for name in names], dtype=np.int32))
+    starts = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
+    return RankedLists(tuple(ranked), tuple(place), starts, np.concatenate([np.empty(0, np.int32), *parts]))
+
+
+def _from_json(path: Path) -> tuple[RankedLists, RankedLists]:
+    value = parse_json(read_text(path), where=path)
+    if not isinstance(value, dict):
+        raise DataError("not rankings", where=path, allowed='{"i2t": {...}, "t2i": {...}}')
+    _check_directions(value, path)
+    for side in ("i2t", "t2i"):
+        if not isinstance(value[side], dict):
+            raise DataError(
+                "not an object of lists", where=f"{path}, '{side}'", allowed="{query id: [ids], ...}"
+            )
+    # One direction at a time, so that its text-like form is gone before the next is made.
+    i2t = to_lists(value.pop("i2t"), where=f"{path}, i2t")
+    return i2t, to_lists(value.pop("t2i"), where=f"{path}, t2i")
+
+
+def _from_arrays(path: Path) -> tuple[RankedLists, RankedLists]:
+    arrays = read_npz(path, names=" ".join(_ARRAYS), hint="check the path after 'given:'")
+    if not {"i2t", "t2i"} & arrays.keys():
+        raise DataError(
+            "not rankings",
+            where=path,
+            given=f"arrays {', '.join(arrays) or '(none)'}",
+            allowed=_ARRAYS,
+            hint=f"embeddings are given as embeddings:{path}",
+        )
+    _check_directions(arrays, path)
+    lists = []
+    for side, names, kind in (("i2t", IMAGE_IDS, "image"), ("t2i", CAPTION_IDS, "caption")):
+        table = arrays.pop(side)
+        where = f"{path}, array '{side}'"
+        if table.ndim != 2 or table.dtype.kind not in "iuU":
+            raise DataError(
+                "not rows of ids",
+                where=where,
+                given=f"{table.dtype} {table.shape}",
+                allowed="integers or strings, (queries, length)",
+            )
+        queries = ids_of(arrays, names, len(table), path, per=f"row of '{side}'")
+        if queries is None:
+            raise DataError(f"no ids of the {kind} queries", where=path, allowed=f"an array '{kind}_ids'")
+        lists.append(_from_rows(queries, table, where))
+    return lists[0], lists[1]
+
+
+def _check_directions(value: Mapping[str, Any], path: Path) -> None:
+    for side, what in (("i2t", "image id: [caption ids]"), ("t2i", "caption id: [image ids]")):
+        if side not in value:
+            raise DataError(
+                f"the direction '{side}' is missing",
+                where=path,
+                given=", ".join(value),
+                allowed=f'"{side}" with {what}',
+                hint="a benchmark is measured in both directions; an empty list ranks nothing for a query",
+            )
+
+
+def _from_rows(queries: tuple[str, ...], table: ndarray, where: str) -> RankedLists:
+    """Lists from rows of ids, some rows at a time: what is made on the way is small beside the table."""
+    ends = "" if table.dtype.kind == "U" else -1
+    if table.dtype.kind == "i" and table.size and table.min() < -1:
+        raise DataError(
+            "not an id", where=where, given=int(table.min()), allowed="0 and above, or -1 behind the end"
+        )
+    step = max(1, (1 << 22) // max(table.shape[1], 1))
+    rows = [slice(lo, lo + step) for lo in range(0, len(table), step)]
+    known, places_of = _numbered(table, rows)
+    lengths, parts = [np.zeros(0, np.int64)], [np.empty(0, np.int32)]
+    for part in rows:
+        ids = table[part]
+        listed = ids != ends if table.dtype.kind != "u" else np.ones(ids.shape, dtype=bool)
+        length = listed.sum(axis=1)
+        holes = (listed != (np.arange(ids.shape[1]) < length[:, None])).any(axis=1)
+        if holes.any():
+            query = queries[part.start + int(np.argmax(holes))]
+            raise DataError(
+                "an id behind the end of a list", where=f"{where}, query '{query}'", given=repr(ends)
+            )
+        places = places_of(ids)
+        # Behind the ends stand numbers that occur nowhere, so that no two of a row are equal by themselves.
+        ordered = np.sort(np.where(listed, places, -1 - np.arange(ids.shape[1], dtype=np.int32)), axis=1)
+        twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if twice.any():
+            at = int(np.argmax(twice))
+            double = ordered[at, 1:][ordered[at, 1:] == ordered[at, :-1]][0]
+            raise _doubled(f"{where}, query '{queries[part.start + at]}'", str(known[double]))
+        lengths.append(length)
+        parts.append(places[listed])
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
+    return RankedLists(queries, tuple(str(i) for i in known.tolist()), starts, np.concatenate(parts))
+
+
+def _numbered(table: ndarray, rows: Sequence[slice]) -> tuple[ndarray, Callable[[ndarray], ndarray]]:
+    """The ids in a table, ascending, and what gives the place of each of some ids among them.
+
+    What stands behind the ends gets a place that means nothing.
+    """
+    if table.dtype.kind != "U" and table.size and table.max() < _SMALL:
+        # Small numbers, as COCO's: a mark and a place for each are found at once. -1 marks the last, unused.
+        seen = np.zeros(int(table.max()) + 2, dtype=bool)
+        for part in rows:
+            seen[table[part]] = True
+        seen[-1] = False
+        place = (np.cumsum(seen) - 1).astype(np.int32)
+        return np.flatnonzero(seen), lambda ids: place[ids]
+    known = np.empty(0, table.dtype)
+    for part in rows:
+        known = np.union1d(known, table[part])
+    if table.dtype.kind != "u":
+        known = known[known != ("" if table.dtype.kind == "U" else -1)]
+    return known, lambda ids: np.searchsorted(known, ids).astype(np.int32)
+
+
+def _doubled(where: str, item: str) -> DataError:
+    return DataError(
+        "a ranking names an item twice",
+        where=where,
+        given=item,
+        hint="one of the two pushed another item out: make the list again from the scores",
+    )

@@ -1,0 +1,431 @@
+"""Dual encoders of the package transformers, for scoring (`hf:NAME_OR_FOLDER`) and for training.
+
+Any model whose class has `get_image_features` and `get_text_features` with one vector each: CLIP, SigLIP,
+SigLIP2, ALIGN, AltCLIP and others. Scoring uses the model's own image processor; training lets worker
+processes resize pictures where that gives the same. Captions are padded to the longest of their batch where
+that is exact (CLIP: causal, pooled at the end mark); elsewhere to the full length the model was trained with.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import torch
+from numpy import ndarray
+from torch import Tensor, nn
+
+from counterfoil.errors import InputError, ModelError
+from counterfoil.models.base import DEFAULT, Options, digest_tensors
+from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels
+from counterfoil.models.dual import DualEncoder, Towers
+from counterfoil.models.hf_loading import (
+    SAMPLE,
+    can_cut,
+    check_place,
+    check_words,
+    fetched,
+    library_of,
+    quiet,
+    tokenizer_digest,
+    weights_of,
+)
+from counterfoil.models.hf_text import ClipTokens, HfTokens
+from counterfoil.models.image_route import ImageRoute
+from counterfoil.models.images import Resized, Untouched
+from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
+from counterfoil.models.patches import PatchTower, of_transformers
+from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.store import canonical_json
+
+#: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.
+_LEVELS = 1.0
+
+
+def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
+    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there).
+
+    Raises `ModelError` for folders without a configuration, weights, tokenizer or image processor, models
+    without image and text features, weights that are incomplete or would need their own code, and names that
+    cannot be downloaded.
+    """
+    where = f"hf:{argument}"
+    context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
+    route, device = ImageRoute.of(context.settings), context.device
+    model, revision, processor, tokenizer = _loaded(library, argument, where)
+    # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
+    weights = digest_tensors(model.state_dict())
+    model, computed = to_device(model, device, context.dtype)
+    tokens = HfTokens.of(model, tokenizer)
+    resized = preparation_for(processor, where=where)
+    # The processor may resize a little differently from Pillow, so the reference is the processor itself.
+    preparation = Untouched() if route.resize == "host" else route.preparation(resized, where=where)
+    inputs_of, images = _image_tower(model, processor, resized, route, context, computed)
+
+    def texts(texts: Sequence[str]) -> Tensor:
+        return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
+
+    of_patches = of_transformers(model)
+
+    def patches(pictures: Sequence[ndarray]) -> Tensor:
+        assert of_patches is not None
+        return of_patches(**inputs_of(pictures))
+
+    grey = np.full((48, 64, 3), 128, dtype=np.uint8)
+    _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
+    return DualEncoder(
+        identity=context.identity(
+            revision=revision,
+            weights=weights,
+            tokenizer=tokenizer_digest(tokenizer),
+            length=tokens.length,
+            preprocessing=canonical_json(json.loads(processor.to_json_string())),
+            **route.facts(),
+        ),
+        preparation=preparation,
+        towers=Towers(
+            images=images,
+            texts=texts,
+            count=tokens.count,
+            left_out=tokens.left_out,
+            tokens=ClipTokens(model, tokens, device) if tokens.cut else None,
+            patches=None if of_patches is None else PatchTower(patches, resized),
+        ),
+        provenance={
+            **context.provenance(library),
+            "text tower": "cut to the longest caption" if tokens.cut else f"padded to {tokens.length} tokens",
+        },
+    )
+
+
+def backbone(argument: str) -> Backbone:
+    """The same model for training, in fp32 on the CPU.
+
+    Raises `ModelError` as `load` does, and for models whose images are not one tensor of pixels (SigLIP2 with
+    free proportions).
+    """
+    where = f"hf:{argument}"
+    model, revision, processor, tokenizer = _loaded(library_of(), argument, where)
+    card = {
+        "kind": "hf",
+        "config": json.loads(model.config.to_json_string()),
+        "from": argument,
+        **({"revision": revision} if revision else {}),
+    }
+    return _around(where, model, processor, tokenizer, card)
+
+
+def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
+    """The architecture that a card describes, with random weights.
+
+    Tokenizer and image processor are read from `folder`, or from the model's origin where that is None.
+    Raises `ModelError` where transformers cannot build it.
+    """
+    where = f"hf:{card['from']}"
+    library = library_of()
+    with quiet(library):
+        try:
+            config = library.AutoConfig.for_model(**card["config"])
+            model = library.AutoModel.from_config(config)
+        except Exception as error:
+            raise ModelError(
+                f"transformers cannot build the model of this card: {str(error)[:240]}", where=where
+            ) from None
+        processing = _processing(library, str(card["from"] if folder is None else folder), where)
+    return _around(where, model, *processing, card)
+
+
+def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any]:
+    """Model, revision on the hub, image processor and tokenizer."""
+    check_place(argument, where)
+    with quiet(library):
+        model, revision = weights_of(library, argument, where)
+        if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
+            raise ModelError(
+                "the model has no image and text features",
+                where=where,
+                given=f"{type(model).__name__} (model type {model.config.model_type})",
+                allowed="dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...",
+                hint="an encoder of texts is hf-text:..., for metric:token-match",
+            )
+        return model, revision, *_processing(library, argument, where)
+
+
+def _processing(library: Any, place: str, where: str) -> tuple[Any, Any]:
+    return (
+        fetched(library.AutoImageProcessor, place, where, "image processor"),
+        fetched(library.AutoTokenizer, place, where, "tokenizer"),
+    )
+
+
+def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:
+    tokens = HfTokens.of(model, tokenizer)
+    masked = not tokens.cut and "attention_mask" in tokenizer.model_input_names
+    pad = tokenizer.pad_token_id if masked else None
+    network = HfNetwork(model.float().requires_grad_(True), pad=pad, where=where).eval()
+    preparation = preparation_for(processor, where=where)
+    pixels = HfPixels(processor, preparation)
+    # The library finds the kind of tokenizer by the kind of model.
+    files = partial(processor_files, (tokenizer, processor), "config.json", dict(card["config"]))
+
+    def sample() -> tuple[Tensor, Tensor]:
+        picture = preparation(PIL.Image.new("RGB", (64, 48), (128, 128, 128)))
+        return network.encode_images(pixels([picture])).points, network.encode_texts(tokens([SAMPLE])).points
+
+    hint = "images that are more than one tensor of pixels cannot be trained on"
+    _check(where, tokenizer, sample, hint=hint)
+    return Backbone(where, network, preparation, pixels, tokens, card, files)
+
+
+def _check(
+    where: str, tokenizer: Any, sample: Callable[[], tuple[Tensor, Tensor]], **advice: str | None
+) -> None:
+    """Raise `ModelError` where a picture and a caption do not give one vector each, of one width.
+
+    Also where the tokenizer knows no words. `advice` goes with the error of a model that cannot embed.
+    """
+    check_words(tokenizer, where)
+    try:
+        with torch.inference_mode():
+            image, text = sample()
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"the model cannot embed a picture and a caption: {' '.join(str(error).split())[:240]}",
+            where=where,
+            **advice,
+        ) from None
+    if image.shape != text.shape:
+        raise ModelError(
+            "image and text features cannot be compared",
+            where=where,
+            given=f"{tuple(image.shape)} and {tuple(text.shape)}",
+            allowed="one vector each, of one width",
+        )
+
+
+# -- inputs -----------------------------------------------------------------------------------------------
+
+
+def _image_tower(
+    model: Any,
+    processor: Any,
+    resized: Resized | Untouched,
+    route: ImageRoute,
+    context: LoadContext,
+    dtype: Any,
+) -> tuple[Callable[[Sequence[ndarray]], Mapping[str, Any]], Callable[[Sequence[ndarray]], Tensor]]:
+    """What the image tower takes of prepared pictures, and its (batch, width) features of them.
+
+    Raises `InputError` for compiling a tower whose inputs are more than one tensor of pixels.
+    """
+    where, pixels_of, program = context.where, None, None
+    if route.resize == "device":
+        assert isinstance(resized, Resized)
+        pixels_of = DevicePixels(resized, processor.image_mean, processor.image_std, context.device, dtype)
+
+    def inputs_of(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
+        if pixels_of is not None:
+            return {"pixel_values": pixels_of(pictures)}
+        inputs = processor(images=[PIL.Image.fromarray(picture) for picture in pictures], return_tensors="pt")
+        # Whole numbers (shapes, masks) keep their type.
+        return inputs.to(context.device, dtype)
+
+    def tower(**inputs: Any) -> Tensor:
+        return features_of(model.get_image_features(**inputs), where)
+
+    if route.compile == "yes":
+        if not isinstance(resized, Resized):
+            raise InputError(
+                "the model's pictures are prepared by its library alone, and its tower is not compiled",
+                where=where,
+                given="compile=yes",
+                hint="leave out --set compile",
+            )
+        tolerance = TOLERANCE[context.options.precision]
+        program = CompiledTower(lambda pixels: tower(pixel_values=pixels), tolerance=tolerance, where=where)
+
+    def images(pictures: Sequence[ndarray]) -> Tensor:
+        inputs = inputs_of(pictures)
+        return tower(**inputs) if program is None else program(inputs["pixel_values"])
+
+    return inputs_of, images
+
+
+@dataclass(frozen=True, eq=False)
+class HfPixels:
+    """Prepared pictures to the pixels that the model takes, on the CPU."""
+
+    processor: Any
+    preparation: Resized | Untouched
+
+    def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
+        """(batch, 3, height, width) floats, normalised."""
+        if isinstance(self.preparation, Untouched):
+            whole = [PIL.Image.fromarray(picture) for picture in pictures]
+            return self.processor(images=whole, return_tensors="pt")["pixel_values"]
+        mean, std = (
+            torch.tensor(list(colours), dtype=torch.float32).view(3, 1, 1)
+            for colours in (self.processor.image_mean, self.processor.image_std)
+        )
+        pixels = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous()
+        return pixels.float().div_(255).sub_(mean).div_(std)
+
+
+def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
+    """A preparation by Pillow that replaces the processor; `Untouched` where the processor does anything
+    else.
+
+    That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255 (where the
+    processor resizes with torchvision). Raises `ModelError` where its card asks for what cannot be.
+    """
+    try:
+        return _replacement(processor)
+    except MemoryError:
+        raise
+    # Over sizes that are none, transformers raises anything from AttributeError to OverflowError.
+    except Exception as error:
+        words = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ModelError(
+            f"its image processor cannot prepare a picture: {words}",
+            where=where,
+            hint="is preprocessor_config.json as it was published?",
+        ) from None
+
+
+def _replacement(processor: Any) -> Resized | Untouched:
+    kind = {2: "bilinear", 3: "bicubic"}.get(int(getattr(processor, "resample", None) or -1))
+    size, crop = (_sides(getattr(processor, name, None)) for name in ("size", "crop_size"))
+    plain = (
+        kind is not None
+        and processor.do_resize
+        and processor.do_rescale
+        and processor.do_normalize
+        and abs(processor.rescale_factor * 255 - 1) < 1e-6
+        and not getattr(processor, "do_pad", False)
+    )
+    if not plain:
+        return Untouched()
+    crops = bool(getattr(processor, "do_center_crop", False))
+    side = size.get("height", 0)
+    if crops and set(size) == {"shortest_edge"} and len({size["shortest_edge"], *crop.values()}) == 1:
+        resized = Resized(size["shortest_edge"], "shortest", kind, corner="floor")  # type: ignore[arg-type]
+    elif not crops and size == {"height": side, "width": side}:
+        resized = Resized(side, "squash", kind)  # type: ignore[arg-type]
+    else:
+        return Untouched()
+    return resized if _agrees(processor, resized) else Untouched()
+
+
+def _agrees(processor: Any, resized: Resized) -> bool:
+    """Whether Pillow and the processor agree on a smooth picture whose margins are not even."""
+    ramp = np.linspace(0, 12, 3 * 331 * 478).reshape(331, 478, 3)
+    picture = PIL.Image.fromarray((np.sin(ramp * ramp) * 120 + 128).astype(np.uint8))
+    ours = HfPixels(processor, resized)([resized(picture)])
+    theirs = HfPixels(processor, Untouched())([np.asarray(picture)])
+    if ours.shape != theirs.shape:
+        return False
+    levels = (ours - theirs).abs() * torch.tensor(list(processor.image_std)).view(3, 1, 1) * 255
+    return float(levels.mean()) <= _LEVELS
+
+
+def _sides(size: Any) -> dict[str, int]:
+    """The sides that a processor's size names."""
+    names = ("shortest_edge", "longest_edge", "height", "width", "max_height", "max_width")
+    values = {name: getattr(size, name, None) for name in names} if not isinstance(size, Mapping) else size
+    return {name: int(value) for name, value in dict(values).items() if value is not None}
+
+
+# -- the network ------------------------------------------------------------------------------------------
+
+
+class HfNetwork(LibraryNetwork):
+    """The two towers of a dual encoder of transformers.
+
+    `pad` is the padding id where the tower needs a mask (BERT's kind), None where padding changes nothing
+    (CLIP) or was part of training (SigLIP).
+    """
+
+    def __init__(self, model: nn.Module, *, pad: int | None, where: str) -> None:
+        if not hasattr(model, "logit_scale"):
+            # ALIGN keeps the temperature itself.
+            start = getattr(model, "temperature", torch.tensor(0.07)).detach()
+            model.logit_scale = nn.Parameter(start.reciprocal().log())
+        super().__init__(model, unused=("temperature",))
+        self.pad, self._where = pad, where
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, 3, height, width) to (batch, width)."""
+        output = self.model.get_image_features(pixel_values=pixels)
+        return Encoded(features_of(output, self._where))
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, length) to (batch, width)."""
+        return Encoded(features_of(self._texts(tokens), self._where))
+
+    def local_images(self, pixels: Tensor) -> Local:
+        """The whole and every patch, of towers that are sequences of patches after a class token (CLIP)."""
+        output = self.model.get_image_features(pixel_values=pixels)
+        states = getattr(output, "last_hidden_state", None)
+        if states is None or not can_cut(self.model):
+            whole = features_of(output, self._where)
+            return Local(whole, whole[:, None])
+        return Local(output.pooler_output, states[:, 1:])
+
+    def local_texts(self, tokens: Tensor) -> Local:
+        """The whole and every word up to the end mark, of CLIP's causal tower."""
+        output = self._texts(tokens)
+        if not can_cut(self.model):
+            whole = features_of(output, self._where)
+            return Local(whole, whole[:, None])
+        end = self.model.config.text_config.eos_token_id
+        # Before 2023 configurations named 2 as CLIP's end mark, which is the highest id of its vocabulary.
+        ends = tokens.argmax(dim=-1) if end == 2 else (tokens == end).int().argmax(dim=-1)
+        places = torch.arange(tokens.shape[1], device=tokens.device)
+        return Local(output.pooler_output, output.last_hidden_state, places > ends[:, None])
+
+    def projections(self) -> Sequence[nn.Parameter]:
+        """`visual_projection.weight` and `text_projection.weight`, where there are both (CLIP's kind)."""
+        layers = [getattr(self.model, f"{side}_projection", None) for side in ("visual", "text")]
+        if not all(isinstance(layer, nn.Linear) for layer in layers):
+            return ()
+        return tuple(layer.weight for layer in layers if isinstance(layer, nn.Linear))
+
+    def _texts(self, tokens: Tensor) -> Any:
+        mask = {} if self.pad is None else {"attention_mask": (tokens != self.pad).long()}
+        return self.model.get_text_features(input_ids=tokens, **mask)
+
+    def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
+        """The towers for scoring, with the lengths of captions and, of CLIP, single tokens."""
+        tokens = backbone.tokens
+        assert isinstance(tokens, HfTokens)
+        of_patches = of_transformers(self.model)
+
+        def patches(pictures: Sequence[ndarray]) -> Tensor:
+            assert of_patches is not None
+            return of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
+
+        return replace(
+            self.plain_towers(backbone, device, dtype),
+            count=tokens.count,
+            left_out=tokens.left_out,
+            tokens=ClipTokens(self.model, tokens, device) if tokens.cut else None,
+            patches=None if of_patches is None else PatchTower(patches, backbone.preparation),
+        )
+
+
+def features_of(output: Any, where: str) -> Tensor:
+    """The (batch, width) tensor in a model's output: itself, or its `pooler_output`."""
+    features = output if isinstance(output, Tensor) else getattr(output, "pooler_output", None)
+    if features is None or features.ndim != 2:
+        raise ModelError(
+            "the model gives no single vector per item",
+            where=where,
+            given=type(output).__name__ if features is None else tuple(features.shape),
+        )
+    return features

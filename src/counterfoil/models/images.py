@@ -1,0 +1,243 @@
+"""From image records to arrays of bytes, in worker processes that never import torch.
+
+The pool is Python's own: an error raised in a worker arrives as itself, arrays travel through pipes (no
+shared memory to run out of), and workers start fast because what they import is light.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import PIL.Image
+from jaxtyping import UInt8
+from numpy import ndarray
+
+from counterfoil.benchmarks.records import BytesSource, FileSource, Image, TarSource
+from counterfoil.errors import DataError, InputError
+from counterfoil.storage.location import is_distant
+
+#: Images at a distance that are read at a time.
+_READS = 16
+#: How many times as long as wide a picture may be: resized by its shorter side, one of 1 x 20,000 would take
+#: 3 GB.
+_LONGEST = 300
+#: Sources that are files, or lie in one.
+_PLACED = (FileSource, TarSource)
+
+
+@runtime_checkable
+class Preparation(Protocol):
+    """What workers do to a picture. Must be picklable."""
+
+    def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "height width 3"]:
+        """The pixels of one RGB picture."""
+        ...
+
+
+@runtime_checkable
+class ImageReader(Protocol):
+    """A preparation that takes an image itself, in place of its decoded picture: its id says what is read."""
+
+    def read(self, image: Image) -> ndarray:
+        """What a network is given of the image; raises `DataError` where that is not there."""
+        ...
+
+    def sample(self) -> ndarray:
+        """An array as `read` gives them, of no image: it shows a network's shapes."""
+        ...
+
+
+def inputs_of(preparation: Preparation, image: Image) -> ndarray:
+    """What a preparation makes of an image, decoded unless it reads images itself.
+
+    Raises `DataError` where the image cannot be read, or is so long that resizing it would take gigabytes.
+    """
+    if isinstance(preparation, ImageReader):
+        return preparation.read(image)
+    picture = image.decode()
+    if max(picture.size) > _LONGEST * min(picture.size):
+        raise DataError(
+            "image too long for its width",
+            where=image.source,
+            given=f"{picture.width} x {picture.height} pixels",
+            allowed=f"at most {_LONGEST} times as long as wide",
+        )
+    return preparation(picture)
+
+
+@dataclass(frozen=True)
+class Untouched:
+    """All pixels as decoded, for models that bring their own processing."""
+
+    def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "height width 3"]:
+        """The pixels as they are."""
+        return np.asarray(picture)
+
+
+@dataclass(frozen=True)
+class Resized:
+    """Resize and crop to `size` as open_clip's evaluation does, kept as bytes; scaling and mean come later.
+
+    `mode` "shortest" scales the shorter side to `size` and crops the centre; "squash" ignores proportions.
+    `corner` says where the crop begins if the margins are not even: open_clip rounds half to even,
+    transformers rounds down.
+    """
+
+    size: int
+    mode: Literal["shortest", "squash"] = "shortest"
+    interpolation: Literal["bicubic", "bilinear"] = "bicubic"
+    corner: Literal["even", "floor"] = "even"
+
+    def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "size size 3"]:
+        """(size, size, 3) bytes."""
+        kind = PIL.Image.Resampling[self.interpolation.upper()]
+        width, height = self.target(*picture.size)
+        resized = picture.resize((width, height), kind)
+        if self.mode == "squash":
+            return np.asarray(resized)
+        left, top = self.corner_at(width, height)
+        return np.asarray(resized.crop((left, top, left + self.size, top + self.size)))
+
+    def target(self, width: int, height: int) -> tuple[int, int]:
+        """Width and height that a picture of this size is resized to, before it is cropped.
+
+        >>> Resized(224).target(640, 427), Resized(224, "squash").target(640, 427)
+        ((335, 224), (224, 224))
+        """
+        if self.mode == "squash":
+            return self.size, self.size
+        short, long = sorted((width, height))
+        longer = int(self.size * long / short)
+        return (self.size, longer) if width <= height else (longer, self.size)
+
+    def corner_at(self, width: int, height: int) -> tuple[int, int]:
+        """Left and top of the crop in a resized picture."""
+        margins = (width - self.size) / 2.0, (height - self.size) / 2.0
+        left, top = (int(margin) if self.corner == "floor" else round(margin) for margin in margins)
+        return left, top
+
+
+def prepared(
+    batches: Sequence[Sequence[Image]], preparation: Preparation, *, workers: int
+) -> Generator[list[ndarray], None, None]:
+    """Each batch of images as a list of pixel arrays, in order.
+
+    With `workers` above 0 that many processes decode and prepare, up to two batches each ahead of the one
+    asked for; a single batch is prepared here, which takes less than a process takes to start, and so is what
+    an `ImageReader` reads, which may hold all of it in memory. Processes do not import the script that runs,
+    so it needs no `if __name__ == "__main__"`, except where sources of images are defined in it. Raises what
+    decoding raises (`DataError` naming the file) when the batch's turn comes.
+    """
+    if not workers or len(batches) < 2 or isinstance(preparation, ImageReader):
+        for batch in batches:
+            yield _prepare(preparation, batch)
+        return
+    pool = ProcessPoolExecutor(
+        max_workers=min(workers, len(batches)),
+        mp_context=multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver"),
+        initializer=_start_worker,
+        initargs=(preparation,),
+    )
+    sources = {type(image.source).__module__ for batch in batches for image in batch}
+    alone = nullcontext if "__main__" in sources else _without_main
+
+    def submit(batch: Sequence[Image]) -> "Future[list[ndarray]]":
+        with alone():
+            return pool.submit(_prepare_in_worker, list(batch))
+
+    try:
+        waiting: deque[Future[list[ndarray]]] = deque()
+        rest = iter(batches)
+        for batch in rest:
+            waiting.append(submit(batch))
+            if len(waiting) >= 2 * workers:
+                break
+        while waiting:
+            ready = waiting.popleft().result()
+            for batch in rest:
+                waiting.append(submit(batch))
+                break
+            yield ready
+    except BrokenProcessPool:
+        raise InputError(
+            "a process that decodes images stopped",
+            given=f"{workers} workers",
+            hint="is there too little memory? try fewer, or --workers 0",
+        ) from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _prepare(preparation: Preparation, batch: Sequence[Image]) -> list[ndarray]:
+    return [inputs_of(preparation, image) for image in _fetched(batch)]
+
+
+def _fetched(batch: Sequence[Image]) -> Sequence[Image]:
+    """The images of a batch, those at a distance with their bytes, of which several are read at once."""
+    apart = [image for image in batch if isinstance(image.source, _PLACED) and is_distant(image.source.path)]
+    if len(apart) < 2:
+        return batch
+    with ThreadPoolExecutor(_READS) as pool:
+        data = dict(zip(map(id, apart), pool.map(_read_or_none, apart), strict=True))
+    return [
+        replace(image, source=BytesSource(content, str(image.source)))
+        if (content := data.get(id(image))) is not None
+        else image
+        for image in batch
+    ]
+
+
+def _read_or_none(image: Image) -> bytes | None:
+    """The bytes; None of what cannot be read, which says so when its turn comes to be decoded."""
+    try:
+        return image.read()
+    except DataError:
+        return None
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Processes that start in this block do not import the main module.
+
+    Python imports it in each, which runs a script a second time that does not guard against that.
+    """
+    main = vars(sys.modules["__main__"])
+    main_file: dict[str, Any] = {name: main[name] for name in ("__spec__", "__file__") if name in main}
+    main["__spec__"] = None
+    main.pop("__file__", None)
+    try:
+        yield
+    finally:
+        main.update(main_file)
+
+
+_in_worker: list[Preparation] = []
+
+
+def _start_worker(preparation: Preparation) -> None:
+    _in_worker[:] = [preparation]
+    # Ctrl-C reaches every process of the terminal; the parent alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    """End this worker when its parent is gone, however that went: a pool's own workers would wait forever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _prepare_in_worker(batch: Sequence[Image]) -> list[ndarray]:
+    return _prepare(_in_worker[0], batch)

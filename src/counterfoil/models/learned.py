@@ -1,0 +1,233 @@
+"""Blind scorers that learn from the other questions of the benchmark that they answer.
+
+`blind:unigram` knows how often words are, `blind:bag-of-words` which words right captions have, and
+`blind:learned` also which neighbours words have, how long captions are and where they differ. Each question
+is answered by what was learned from others, which share no item with it (`data.contrasts`): how well they do
+says what a benchmark gives away, and not what they were taught of it. With `--set captions=FILE`
+`blind:unigram` counts words in that file instead, and is a scorer like others.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from counterfoil.benchmarks.caption_files import read_texts
+from counterfoil.benchmarks.contrasts import Contrasts
+from counterfoil.benchmarks.records import Caption, Image, words
+from counterfoil.models.base import (
+    Ability,
+    Identity,
+    Options,
+    ScorerSettings,
+    reject_unused_options,
+    text_of,
+)
+from counterfoil.store import digest_value
+
+#: The weight of the squared length of the coefficients of a fit.
+RIDGE = 1.0
+#: Features that fewer pairs of captions differ in are left out of a fit.
+LEAST = 2
+
+
+def log_frequencies(contrasts: Contrasts) -> Float[ndarray, "rows"]:
+    """The mean log-frequency of each caption's words among the distinct captions of the other folds.
+
+    Counts are of words, one added to each; a caption without words has that of a word never seen.
+    """
+    scores = np.zeros(len(contrasts.texts))
+    for tested, learned in contrasts.splits():
+        distinct = {" ".join(contrasts.tokens[row]): row for row in np.flatnonzero(learned)}
+        table = WordFrequencies.of(contrasts.tokens[row] for row in distinct.values())
+        scores[tested] = [table.mean_log(contrasts.tokens[row]) for row in np.flatnonzero(tested)]
+    return scores
+
+
+@dataclass(frozen=True, eq=False)
+class WordFrequencies:
+    """How often words were counted, in all `total`.
+
+    >>> table = WordFrequencies.of([["a", "cat"], ["a", "dog"]])
+    >>> table.mean_log(["a"]) > table.mean_log(["a", "cat"]) > table.mean_log(["zebra"])
+    True
+    """
+
+    counts: dict[str, int]
+    total: int
+
+    @classmethod
+    def of(cls, captions: Iterable[Sequence[str]]) -> "WordFrequencies":
+        """Those of captions in words."""
+        counts: dict[str, int] = {}
+        for tokens in captions:
+            for word in tokens:
+                counts[word] = counts.get(word, 0) + 1
+        return cls(counts, sum(counts.values()))
+
+    def mean_log(self, tokens: Sequence[str]) -> float:
+        """The mean over words of log((count + 1) / (total + different words + 1))."""
+        whole = self.total + len(self.counts) + 1
+        # Captions of the same words are equal to the last bit, in whatever order they have them.
+        seen = sorted(self.counts.get(word, 0) + 1 for word in tokens) or [1]
+        return float(np.mean(np.log(seen)) - np.log(whole))
+
+
+def named_features(contrasts: Contrasts, *, ngrams: int) -> list[list[str]]:
+    """The features of each row: its words, and with `ngrams` 2 neighbours too, the ends among them."""
+    if ngrams == 1:
+        return [sorted(set(tokens)) for tokens in contrasts.tokens]
+    rows = []
+    for tokens in contrasts.tokens:
+        ended = ["^", *tokens, "$"]
+        rows.append(sorted({*tokens, *map(" ".join, pairwise(ended))}))
+    return rows
+
+
+#: Numbers beside n-grams: of words, of letters, of words that only this caption has, and where these stand.
+SHAPE = ("words", "letters", "own words", "place of own words")
+
+
+def shapes(contrasts: Contrasts) -> Float[ndarray, "rows 4"]:
+    """`SHAPE` of each row; places are from 0, the first word, to 1, the last, and 1/2 without own words."""
+    numbers = np.zeros((len(contrasts.texts), len(SHAPE)))
+    of_question: dict[int, list[int]] = {}
+    for row, question in enumerate(contrasts.question.tolist()):
+        of_question.setdefault(question, []).append(row)
+    for rows in of_question.values():
+        for row in rows:
+            tokens = contrasts.tokens[row]
+            others = {word for other in rows if other != row for word in contrasts.tokens[other]}
+            own = [place for place, word in enumerate(tokens) if word not in others] if len(rows) > 1 else []
+            place = float(np.mean(own)) / max(1, len(tokens) - 1) if own else 0.5
+            numbers[row] = len(tokens), len(contrasts.texts[row]), len(own), place
+    return numbers
+
+
+def learned_scores(contrasts: Contrasts, *, ngrams: int, shape: bool) -> Float[ndarray, "rows"]:
+    """A score of each caption by a linear model that was fitted to the questions of the other folds.
+
+    Contrasts are fitted by logistic regression of "the first is right" on the difference of the features of
+    a right and a wrong caption, without an intercept; ratings by least squares; both with `RIDGE`. Features
+    are the presence of words (`ngrams` 1), of words and neighbours (2), and with `shape` the numbers of
+    `shapes`, in units of their standard deviation. Where nothing is left to learn from, scores are 0.
+    """
+    from scipy.sparse import csr_matrix, hstack
+
+    named = named_features(contrasts, ngrams=ngrams)
+    names = {name: at for at, name in enumerate(sorted({name for row in named for name in row}))}
+    columns = np.array([names[name] for row in named for name in row], dtype=np.int64)
+    starts = np.cumsum([0, *map(len, named)])
+    table = csr_matrix((np.ones(len(columns)), columns, starts), shape=(len(named), len(names)))
+    if shape:
+        numbers = shapes(contrasts)
+        spread = numbers.std(axis=0)
+        table = hstack([table, csr_matrix(numbers / np.where(spread > 0, spread, 1))]).tocsr()
+    # The order of the texts, and not of the questions, decides how sums are rounded.
+    order = sorted(range(len(named)), key=lambda row: (contrasts.keys[row], contrasts.truth[row]))
+    pairs, scores = contrasts.pairs, np.zeros(len(named))
+    for tested, learned in contrasts.splits():
+        if contrasts.rated:
+            rows = [row for row in order if learned[row]]
+            if rows:
+                weights, middle = _least_squares(table[rows], contrasts.truth[rows])
+                scores[tested] = table[tested] @ weights + middle
+            continue
+        chosen = pairs[learned[pairs].all(axis=1)]
+        if len(chosen):
+            scores[tested] = table[tested] @ _logistic(table[chosen[:, 0]] - table[chosen[:, 1]])
+    return scores
+
+
+def _logistic(differences: Any) -> Float[ndarray, "features"]:
+    """The coefficients that make every row's product large, with `RIDGE`."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    known = np.flatnonzero(np.asarray((differences != 0).sum(axis=0)).reshape(-1) >= LEAST)
+    inside = differences[:, known].tocsr()
+    across = inside.T.tocsr()
+
+    def loss(weights: ndarray) -> tuple[float, ndarray]:
+        product = inside @ weights
+        value = np.logaddexp(0, -product).sum() + RIDGE / 2 * weights @ weights
+        return float(value), RIDGE * weights - across @ expit(-product)
+
+    fitted = minimize(loss, np.zeros(len(known)), jac=True, method="L-BFGS-B", options={"maxiter": 200})
+    weights = np.zeros(differences.shape[1])
+    weights[known] = fitted.x
+    return weights
+
+
+def _least_squares(table: Any, values: Float[ndarray, "rows"]) -> tuple[Float[ndarray, "features"], float]:
+    """Coefficients and the mean, with `RIDGE` on features less their means."""
+    from scipy.sparse.linalg import LinearOperator, lsqr
+
+    means = np.asarray(table.mean(axis=0)).reshape(-1)
+    centred = LinearOperator(
+        table.shape,
+        matvec=lambda x: table @ x.reshape(-1) - means @ x.reshape(-1),
+        rmatvec=lambda y: table.T @ y.reshape(-1) - means * y.sum(),
+    )
+    middle = float(values.mean())
+    weights: ndarray = lsqr(centred, values - middle, damp=RIDGE**0.5, atol=1e-10, btol=1e-10)[0]
+    return weights, middle - float(means @ weights)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedScorer:
+    """A scorer whose answer to a question is learned from the others; `answer` is given all of them."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("learns",)
+    needs: ClassVar[tuple[str, ...]] = ("captions",)
+
+    identity: Identity
+    #: Of `FITS`.
+    kind: str
+
+    def answer(self, contrasts: Contrasts) -> Float[ndarray, "rows"]:
+        """A score of every caption, higher for one that is more likely right; 0 where nothing is learned."""
+        if self.kind == "unigram":
+            return log_frequencies(contrasts)
+        more = self.kind == "learned"
+        return learned_scores(contrasts, ngrams=2 if more else 1, shape=more)
+
+
+#: The scorers that learn, by name.
+FITS = ("unigram", "bag-of-words", "learned")
+
+
+def load(name: str, options: Options) -> "LearnedScorer | Unigram":
+    """`unigram`, `bag-of-words` or `learned`; `unigram` of a file where `--set captions=FILE` names one.
+
+    Raises `DataError` where the file holds no captions, `InputError` for settings of the others.
+    """
+    where = f"blind:{name}"
+    reject_unused_options(where, options, "settings")
+    settings = ScorerSettings(where, options.settings)
+    settings.only(*(("captions",) if name == "unigram" else ()))
+    path = settings.get("captions")
+    if not path:
+        return LearnedScorer(Identity(where, revision="1"), name)
+    table = WordFrequencies.of(map(words, read_texts(Path(path))))
+    return Unigram(Identity(where, weights=digest_value(table.counts), revision="1"), table)
+
+
+@dataclass(frozen=True, eq=False)
+class Unigram:
+    """The mean log-frequency of a caption's words in a file of captions."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+    needs: ClassVar[tuple[str, ...]] = ("captions",)
+
+    identity: Identity
+    table: WordFrequencies
+
+    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
+        """One number per pair, below 0; raises `DataError` where a caption's text is not at hand."""
+        return np.array([self.table.mean_log(words(text_of(caption))) for caption in captions])

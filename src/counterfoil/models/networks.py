@@ -1,0 +1,393 @@
+"""Trainable networks: dual encoders of every library, detectors on top of them, and both as scorers.
+
+A `Network` is only arithmetic. A `Backbone` adds its inputs (pictures to pixels, texts to tokens) and the
+card that it is built from again. A detector is frozen towers and one sigmoid unit per modality that says
+whether an item is synthetic (BiVLC section 5.3 and Appendix E.3); as in the released code the unit sees the
+projected embedding, which is not normalised.
+"""
+
+import json
+import tempfile
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import PIL.Image
+import torch
+from jaxtyping import Float
+from numpy import ndarray
+from torch import Tensor, nn
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import InputError
+from counterfoil.models.base import Ability, Identity, Options, text_of
+from counterfoil.models.dual import DualEncoder, Towers
+from counterfoil.models.image_route import REFERENCE, ImageRoute
+from counterfoil.models.images import ImageReader, Preparation, prepared
+from counterfoil.models.matching_probability import RowSimilarity
+from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.store import digest_value
+
+
+class Encoded(NamedTuple):
+    """One tower's output for a batch, not normalised.
+
+    `points` is (batch, width) for one vector per item and (batch, heads, width) for several (PVSE).
+    `log_variance` is (batch, width) where an item is a distribution around its point (PCME).
+    `attention` is (batch, heads, places): how much each head looks at each place of the picture, or word.
+    `residuals` is (batch, heads, width): what each head found there (PVSE keeps them apart).
+    """
+
+    points: Tensor
+    log_variance: Tensor | None = None
+    attention: Tensor | None = None
+    residuals: Tensor | None = None
+
+
+class Local(NamedTuple):
+    """One tower's output for a batch, as a whole and place by place, not normalised."""
+
+    #: (batch, width): the same points as those of `Encoded`.
+    whole: Tensor
+    #: (batch, places, local width): a picture's patches or cells, a text's words.
+    places: Tensor
+    #: (batch, places), true where there is nothing (padding); None where all places count.
+    nothing: Tensor | None = None
+
+
+class Answer(NamedTuple):
+    """A network's output for a batch: all that a loss needs, so that every parameter is used in `forward`."""
+
+    images: Encoded
+    texts: Encoded
+    #: Logarithm of the inverse temperature, a scalar.
+    logit_scale: Tensor
+    #: Scale and shift of PCME's matching probability, (2,).
+    match: Tensor | None = None
+
+
+class Network(nn.Module):
+    """Two towers and a temperature.
+
+    `logit_scale` is the logarithm of the inverse temperature, as in CLIP. `forward` encodes both sides at
+    once, so that wrappers which hook it (distributed training) see every parameter.
+    """
+
+    logit_scale: nn.Parameter
+
+    @abstractmethod
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, 3, height, width) normalised pixels to the image tower's output."""
+
+    @abstractmethod
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, length) token ids to the text tower's output."""
+
+    def local_images(self, pixels: Tensor) -> Local:
+        """The same with the tower's features of each place; by default the whole is the one place.
+
+        A network with features of places overrides this and runs its tower once.
+        """
+        return _one_place(self.encode_images(pixels))
+
+    def local_texts(self, tokens: Tensor) -> Local:
+        """The same of texts and their words, padding marked."""
+        return _one_place(self.encode_texts(tokens))
+
+    def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
+        """Both, of batches that may differ in size (hard negatives are further rows)."""
+        # A scalar, however a library keeps it.
+        return Answer(self.encode_images(pixels), self.encode_texts(tokens), self.logit_scale.reshape(()))
+
+    def projections(self) -> Sequence[nn.Parameter]:
+        """The last linear map of each tower: all that PAC-S trains. Empty where there is none."""
+        return ()
+
+    def heads(self) -> Sequence[nn.Parameter]:
+        """The parameters on top of a backbone: all that PCME's first stage trains."""
+        return ()
+
+    def rows(self, encoded: Encoded) -> Tensor:
+        """(batch, width): one row per item, as a scorer embeds it; not normalised here."""
+        return encoded.points
+
+    def comparison(self, *, seed: int = 0) -> RowSimilarity | None:
+        """How `rows` are compared, with the weights as they are; None is the inner product.
+
+        Noise of samples comes from `seed`.
+        """
+        return None
+
+    def plain_towers(self, backbone: "Backbone", device: torch.device, dtype: torch.dtype) -> Towers:
+        """The towers by `encode_images` and `encode_texts`, with the weights of the moment of each call."""
+
+        def images(pictures: Sequence[ndarray]) -> Tensor:
+            return self.rows(self.encode_images(backbone.pixels(pictures).to(device=device, dtype=dtype)))
+
+        def texts(texts: Sequence[str]) -> Tensor:
+            return self.rows(self.encode_texts(backbone.tokens(texts).to(device)))
+
+        @lru_cache(maxsize=1 << 16)
+        def count(text: str) -> int:
+            return int(backbone.tokens([text]).shape[1])
+
+        return Towers(images, texts, lambda texts: [count(text) for text in texts])
+
+    def towers(
+        self, backbone: "Backbone", device: torch.device, dtype: torch.dtype, precision: str
+    ) -> Towers:
+        """The towers for scoring, of a network that is on `device` with activations of `dtype`.
+
+        A library's network adds what it knows of its tokens, or computes in fewer operations.
+        """
+        return self.plain_towers(backbone, device, dtype)
+
+
+class PlacesNetwork(Network):
+    """Two towers, `visual` and `text`, each of which gives the whole of an item and its places."""
+
+    visual: nn.Module
+    text: nn.Module
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, width) points of what the image tower takes."""
+        return Encoded(self.visual(pixels).whole)
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, width) points of (batch, length) word ids."""
+        return Encoded(self.text(tokens).whole)
+
+    def local_images(self, pixels: Tensor) -> Local:
+        """The same, and the cells of the picture, or its regions."""
+        return self.visual(pixels)
+
+    def local_texts(self, tokens: Tensor) -> Local:
+        """The same, and the words."""
+        return self.text(tokens)
+
+
+class LibraryNetwork(Network):
+    """The two towers of a library's model, which is kept as `model`, whole.
+
+    The bias of sigmoid losses (`logit_bias`) becomes a buffer and stays as it is, and so do the parameters
+    named `unused`: the bias adds the same to every logit, no loss of this package depends on that, and
+    distributed training wants parameters that are used.
+    """
+
+    def __init__(self, model: nn.Module, *, unused: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.model = model
+        for name in ("logit_bias", *unused):
+            value = getattr(model, name, None)
+            if isinstance(value, nn.Parameter):
+                delattr(model, name)
+                model.register_buffer(name, value.detach())
+
+    @property
+    def logit_scale(self) -> nn.Parameter:
+        """Logarithm of the inverse temperature."""
+        return self.model.logit_scale
+
+    @property
+    def logit_bias(self) -> Tensor | None:
+        """The bias that a sigmoid loss adds to every logit, where the model has one."""
+        return getattr(self.model, "logit_bias", None)
+
+
+def _one_place(encoded: Encoded) -> Local:
+    return Local(encoded.points, encoded.points[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Backbone:
+    """A network with its inputs and its card.
+
+    `card` is plain values: `build(card)` in `counterfoil.models.checkpoint` gives the same architecture.
+    """
+
+    name: str
+    network: Network
+    #: In worker processes, an RGB picture to (height, width, 3) bytes.
+    preparation: Preparation
+    #: A batch of those bytes to (batch, 3, height, width) floats on the CPU, normalised.
+    pixels: Callable[[Sequence[ndarray]], Tensor]
+    #: Texts to (batch, length) token ids on the CPU, cut or padded as the tower needs it.
+    tokens: Callable[[Sequence[str]], Tensor]
+    card: Mapping[str, Any] = field(default_factory=dict)
+    #: The files of tokenizer and image processor that a checkpoint keeps, by name.
+    files: Callable[[], Mapping[str, bytes]] = dict
+    #: How pictures come to the towers of a scorer.
+    route: ImageRoute = REFERENCE
+
+    def device(self) -> torch.device:
+        """The network's device."""
+        return self.network.logit_scale.device
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What is opened of a pair: not the image, where something else is read by its id."""
+        return ("captions",) if isinstance(self.preparation, ImageReader) else ("images", "captions")
+
+    def sample(self) -> Tensor:
+        """A batch of one, of a grey picture: it shows the shapes of what the network gives."""
+        prepare = self.preparation
+        if isinstance(prepare, ImageReader):
+            return self.pixels([prepare.sample()])
+        return self.pixels([prepare(PIL.Image.new("RGB", (64, 64), (128, 128, 128)))])
+
+
+def processor_files(parts: Sequence[Any], name: str, config: Mapping[str, Any]) -> Mapping[str, bytes]:
+    """The files that tokenizers and image processors save, by name, and `config` as the JSON file `name`.
+
+    With them a checkpoint needs neither hub nor folder.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for part in parts:
+            part.save_pretrained(folder)
+        files = {
+            str(file.relative_to(folder)): file.read_bytes()
+            for file in sorted(Path(folder).rglob("*"))
+            if file.is_file()
+        }
+    return {**files, name: json.dumps(config, indent=2).encode()}
+
+
+class DetectorNetwork(Network):
+    """A unit per modality on top of a network that stays as it is, whatever mode this one is put into.
+
+    Its points are (batch, 1): the logit of being synthetic.
+    """
+
+    def __init__(self, inner: Network, width: int) -> None:
+        super().__init__()
+        self.inner = inner.requires_grad_(False).eval()
+        self.image_unit, self.text_unit = nn.Linear(width, 1), nn.Linear(width, 1)
+
+    @property
+    def logit_scale(self) -> nn.Parameter:
+        """The temperature of the network below; no detector depends on it."""
+        return self.inner.logit_scale
+
+    def train(self, mode: bool = True) -> "DetectorNetwork":
+        """The units in that mode; the network below answers, it does not learn."""
+        super().train(mode)
+        self.inner.eval()
+        return self
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, 3, height, width) to logits (batch, 1)."""
+        return Encoded(self.image_unit(unit_input(self.inner.encode_images(pixels))))
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, length) to logits (batch, 1)."""
+        return Encoded(self.text_unit(unit_input(self.inner.encode_texts(tokens))))
+
+    def heads(self) -> Sequence[nn.Parameter]:
+        """Weight and bias of both units."""
+        return (*self.image_unit.parameters(), *self.text_unit.parameters())
+
+
+def unit_input(encoded: Encoded) -> Tensor:
+    """(batch, width): what a unit sees of an item; several points are put side by side."""
+    return encoded.points.flatten(1)
+
+
+def detector(backbone: Backbone) -> Backbone:
+    """`backbone` with two untrained units: torch's random state decides their weights.
+
+    The network below is frozen, and not copied. Raises `InputError` where there are units already.
+    """
+    if isinstance(backbone.network, DetectorNetwork):
+        raise InputError("a detector stands on an encoder", where=backbone.name, given="a detector")
+    if "images" not in backbone.needs:
+        raise InputError("a detector looks at pictures", where=backbone.name, given="a network of regions")
+    network, device = backbone.network.eval(), backbone.device()
+    with torch.inference_mode():
+        # Captions are as wide, or nothing could be compared.
+        width = unit_input(network.encode_images(backbone.sample().to(device))).shape[1]
+    units = DetectorNetwork(network, width).to(device)
+    card = {"kind": "detector", "on": backbone.card}
+    return replace(backbone, name=f"detector({backbone.name})", network=units, card=card)
+
+
+@dataclass(frozen=True, eq=False)
+class Detector:
+    """A `Classifier`: how probably each image, and each caption, was made by a machine."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("classifies",)
+
+    identity: Identity
+    preparation: Preparation
+    #: Prepared pictures, and texts, to logits (batch, 1).
+    towers: Towers
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def image_probabilities(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """(batch,) float32 in [0, 1] per batch; raises `DataError` naming a file that cannot be read."""
+        with closing(prepared(batches, self.preparation, workers=workers)) as stream:
+            for arrays in stream:
+                yield _probabilities(self.towers.images, arrays)
+
+    def caption_probabilities(
+        self, batches: Sequence[Sequence[Caption]]
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """(batch,) float32 in [0, 1] per batch; raises `DataError` where a text is not at hand."""
+        for batch in batches:
+            yield _probabilities(self.towers.texts, [text_of(caption) for caption in batch])
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        """Tokens of each caption."""
+        return self.towers.count([text_of(caption) for caption in captions])
+
+
+def _probabilities(encode: Callable[[Any], Tensor], batch: Any) -> Float[np.ndarray, "batch"]:
+    with torch.inference_mode():
+        probabilities: ndarray = encode(batch).float().sigmoid()[:, 0].cpu().numpy()
+    return probabilities
+
+
+def network_scorer(
+    backbone: Backbone,
+    options: Options,
+    *,
+    where: str,
+    weights: str = "",
+    files: Mapping[str, str] | None = None,
+    recipe: str = "",
+) -> DualEncoder | Detector:
+    """The scorer of a backbone on a device and in a precision; its network is frozen, moved and rounded.
+
+    `weights` is the digest of its weights, `files` are those of its tokenizer's files and `recipe` is the
+    name of its training's recipe. Raises `InputError` for options that do not apply to it, `ModelError` for a
+    device that is not available.
+    """
+    detects = isinstance(backbone.network, DetectorNetwork)
+    context = LoadContext.of(where, options, "settings", *(() if detects else ("prompt",)))
+    network, computed = to_device(backbone.network, context.device, context.dtype)
+    comparison = network.comparison(seed=options.seed)
+    facts: dict[str, Any] = {"files": digest_value(dict(files))} if files else {}
+    facts |= {"seed": options.seed} if hasattr(comparison, "seed") else {}
+    facts |= {} if computed is context.dtype else {"activations": "fp32"}
+    shared: dict[str, Any] = {
+        "identity": context.identity(
+            weights=weights,
+            preprocessing=repr(backbone.preparation),
+            card=digest_value(backbone.card),
+            **facts,
+        ),
+        "preparation": backbone.preparation,
+        "towers": network.towers(backbone, context.device, computed, options.precision),
+        "provenance": context.provenance(
+            torch, network=backbone.name, **({"recipe": recipe} if recipe else {})
+        ),
+    }
+    if detects:
+        return Detector(**shared)
+    return DualEncoder(comparison=comparison, needs=backbone.needs, **shared)

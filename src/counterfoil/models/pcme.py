@@ -1,0 +1,308 @@
+"""Dual encoders with heads on top (`heads`): several points per item (PVSE), or a Gaussian (PCME).
+
+Heads look at places of a picture and words of a text (`Network.local_images`, `local_texts`) with attention
+of their own, and add what they find there to the point of the whole.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from counterfoil.errors import InputError
+from counterfoil.models.matching_probability import MostSimilarHeads, RowSimilarity, Sampled
+from counterfoil.models.networks import Answer, Backbone, Encoded, Local, Network
+
+
+class Attention(nn.Module):
+    """How much each head looks at each place: softmax of w2 tanh(w1 x) (Lin et al. 2017)."""
+
+    def __init__(self, width: int, heads: int, hidden: int) -> None:
+        super().__init__()
+        self.w1 = nn.Linear(width, hidden, bias=False)
+        self.w2 = nn.Linear(hidden, heads, bias=False)
+        nn.init.xavier_uniform_(self.w1.weight)
+        nn.init.xavier_uniform_(self.w2.weight)
+
+    def forward(self, local: Local) -> Tensor:
+        """(batch, heads, places), zero where there is nothing; each head's sum is one.
+
+        An item of nothing at all is looked at evenly.
+        """
+        scores = self.w2(torch.tanh(self.w1(local.places))).mT
+        if local.nothing is not None:
+            # At least one place stays unmasked: an empty text would give NaN.
+            closed = local.nothing & ~local.nothing.all(dim=1, keepdim=True)
+            scores = scores.masked_fill(closed[:, None], -torch.inf)
+        return scores.softmax(dim=2)
+
+
+class Heads(nn.Module):
+    """Several views of an item: norm(whole + sigmoid(map(what a head attends to))) (PVSE).
+
+    The paper has one `map` for all heads. Heads that see one and the same place would all be alike with it:
+    with `own` each head has one of its own.
+    """
+
+    def __init__(
+        self, width: int, local: int, heads: int, *, hidden: int | None, dropout: float, own: bool
+    ) -> None:
+        super().__init__()
+        self.attention = Attention(local, heads, hidden or max(1, local // 2))
+        self.maps = nn.ModuleList(nn.Linear(local, width) for _ in range(heads if own else 1))
+        for layer in self.maps:
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+        self.dropout = nn.Dropout(dropout)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, local: Local) -> Encoded:
+        """Points (batch, heads, width), or (batch, width) for one head; with attention and residuals."""
+        attention = self.attention(local)
+        attended = attention @ local.places
+        if len(self.maps) == 1:
+            mapped = self.maps[0](attended)
+        else:
+            mapped = torch.stack([layer(attended[:, k]) for k, layer in enumerate(self.maps)], dim=1)
+        residuals = self.dropout(torch.sigmoid(mapped))
+        points = self.norm(local.whole[:, None] + residuals)
+        return Encoded(points.squeeze(1) if points.shape[1] == 1 else points, None, attention, residuals)
+
+
+class LogVariance(nn.Module):
+    """The log-variance of an item, from what it attends to and from the whole (PCME).
+
+    As in the paper's image side, on both sides: no norm, no sigmoid, and no recurrent layer of its own. The
+    sum of the maps is the logarithm of the standard deviation, which begins around `log_sigma`.
+    """
+
+    def __init__(self, width: int, local: int, *, hidden: int | None, log_sigma: float) -> None:
+        super().__init__()
+        self.attention = Attention(local, 1, hidden or max(1, local // 2))
+        self.of_places = nn.Linear(local, width)
+        self.of_whole = nn.Linear(width, width)
+        nn.init.xavier_uniform_(self.of_places.weight)
+        nn.init.constant_(self.of_places.bias, log_sigma)
+
+    def forward(self, local: Local) -> Tensor:
+        """(batch, width)."""
+        attended = (self.attention(local) @ local.places).squeeze(1)
+        return 2 * (self.of_places(attended) + self.of_whole(local.whole))
+
+
+Projection = Literal["auto", "shared", "own"]
+
+#: Sample inputs that show how wide a backbone's outputs are.
+_SENTENCE = "a picture of several things in a row"
+
+
+class _OnTop(Network):
+    """What both kinds of heads share: the network below, its temperature and its projections."""
+
+    def __init__(self, below: Network) -> None:
+        super().__init__()
+        self.below = below
+
+    @property
+    def logit_scale(self) -> nn.Parameter:
+        """That of the network below."""
+        return self.below.logit_scale
+
+    def projections(self) -> Sequence[nn.Parameter]:
+        """Those of the network below."""
+        return self.below.projections()
+
+    def heads(self) -> Sequence[nn.Parameter]:
+        """All that is not of the network below."""
+        own = {id(parameter) for parameter in self.below.parameters()}
+        return [parameter for parameter in self.parameters() if id(parameter) not in own]
+
+    def rows(self, encoded: Encoded) -> Tensor:
+        """The finished rows that `comparison` compares; the point itself where that is the inner product."""
+        finished = encoded.log_variance is not None or encoded.points.ndim == 3
+        return rows(encoded) if finished else encoded.points
+
+
+class PVSE(_OnTop):
+    """PVSE: several points per item (Song and Soleymani 2019)."""
+
+    def __init__(self, below: Network, image_heads: Heads, text_heads: Heads) -> None:
+        super().__init__(below)
+        self.image_heads, self.text_heads = image_heads, text_heads
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, 3, height, width) to points (batch, heads, width), attention and residuals."""
+        return self.image_heads(self.below.local_images(pixels))
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, length) to the same."""
+        return self.text_heads(self.below.local_texts(tokens))
+
+    def comparison(self, *, seed: int = 0) -> RowSimilarity | None:
+        """The most similar pair of heads."""
+        heads = self.image_heads.attention.w2.out_features
+        return MostSimilarHeads(heads) if heads > 1 else None
+
+
+class PCME(_OnTop):
+    """PCME: a Gaussian per item, and how a distance becomes a probability (Chun et al. 2021)."""
+
+    def __init__(
+        self,
+        below: Network,
+        image_heads: tuple[Heads, LogVariance],
+        text_heads: tuple[Heads, LogVariance],
+        match: tuple[float, float],
+        *,
+        samples: int = 7,
+    ) -> None:
+        super().__init__(below)
+        #: Samples per item wherever rows are compared.
+        self.samples = samples
+        self.image_heads, self.image_spread = image_heads
+        self.text_heads, self.text_spread = text_heads
+        #: Scale and shift: two points at a distance d match with sigmoid(2 (shift - scale d)).
+        self.match = nn.Parameter(torch.tensor(match))
+
+    def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
+        """Both sides, with scale and shift of the probability."""
+        return super().forward(pixels, tokens)._replace(match=self.match)
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, 3, height, width) to points and log-variances (batch, width)."""
+        local = self.below.local_images(pixels)
+        return self.image_heads(local)._replace(log_variance=self.image_spread(local))
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, length) to the same."""
+        local = self.below.local_texts(tokens)
+        return self.text_heads(local)._replace(log_variance=self.text_spread(local))
+
+    def comparison(self, *, seed: int = 0) -> RowSimilarity:
+        """The matching probability of samples, with noise from `seed`."""
+        scale, shift = (float(value) for value in self.match.detach().cpu())
+        return Sampled(scale, shift, samples=self.samples, seed=seed)
+
+
+def pvse(
+    backbone: Backbone,
+    *,
+    heads: int = 2,
+    hidden: int | None = None,
+    dropout: float = 0.0,
+    projection: Projection = "auto",
+    seed: int = 0,
+) -> Backbone:
+    """`backbone` with several points per item: PVSE, with fresh weights from `seed`.
+
+    `hidden` is the width inside the attention (by default half of that of a place). `projection` maps what
+    heads find: one map for all ("shared", as in the paper), one each ("own"), or ("auto") one each only on
+    a side where the backbone knows nothing of places and heads could not differ otherwise. The backbone's
+    network is not copied. Raises `InputError` for no heads, and for a backbone that has heads already.
+    """
+    if heads < 1:
+        raise InputError("heads of PVSE", given=heads, allowed="1 or more")
+    if projection not in ("auto", "shared", "own"):
+        raise InputError("projection of PVSE", given=projection, allowed=("auto", "shared", "own"))
+    options = {
+        "heads": heads, "hidden": hidden, "dropout": dropout, "projection": projection, "seed": seed
+    }  # fmt: skip
+    shown = _shown(backbone)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        heads_of_sides = [
+            Heads(
+                local.whole.shape[1],
+                local.places.shape[2],
+                heads,
+                hidden=hidden,
+                dropout=dropout,
+                own=projection == "own" or (projection == "auto" and local.places.shape[1] == 1),
+            )
+            for local in shown
+        ]
+    return _with(backbone, PVSE(backbone.network, *heads_of_sides), "pvse", options)
+
+
+def pcme(
+    backbone: Backbone,
+    *,
+    samples: int = 7,
+    scale: float = 15.0,
+    shift: float = 15.0,
+    hidden: int | None = None,
+    dropout: float = 0.0,
+    log_sigma: float = -4.0,
+    seed: int = 0,
+) -> Backbone:
+    """`backbone` with a Gaussian per item: PCME, with fresh weights from `seed`.
+
+    `samples` per item are compared where it is evaluated. `scale` and `shift` of the matching probability
+    begin as in the released code, and items with a standard deviation around exp(`log_sigma`); all are
+    learned from there. The released code begins around `log_sigma` 0: samples then lie far from their means,
+    whose distances are at most two, and a short training forgets what the towers knew. Raises `InputError`
+    for no samples, and for a backbone that has heads already.
+    """
+    if samples < 1:
+        raise InputError("samples of PCME", given=samples, allowed="1 or more")
+    options = {
+        "samples": samples, "scale": scale, "shift": shift, "hidden": hidden, "dropout": dropout,
+        "log_sigma": log_sigma, "seed": seed,
+    }  # fmt: skip
+    shown = _shown(backbone)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        heads_of_sides = []
+        for local in shown:
+            widths = local.whole.shape[1], local.places.shape[2]
+            head = Heads(*widths, 1, hidden=hidden, dropout=dropout, own=False)
+            heads_of_sides.append((head, LogVariance(*widths, hidden=hidden, log_sigma=log_sigma)))
+    (images, texts), below = heads_of_sides, backbone.network
+    network = PCME(below, images, texts, (scale, shift), samples=samples)
+    return _with(backbone, network, "pcme", options)
+
+
+def rows(encoded: Encoded) -> Float[Tensor, "batch _"]:
+    """What is kept of each item for evaluation, as one flat float32 row.
+
+    A point at length one; several, each at length one, one after the other; or a Gaussian: its mean at
+    length one, then its log-variances. `Network.comparison` says how such rows are compared.
+    """
+    points = functional.normalize(encoded.points.float(), dim=-1)
+    if encoded.log_variance is not None:
+        return torch.cat([points, encoded.log_variance.float()], dim=1)
+    return points.flatten(1)
+
+
+def _shown(backbone: Backbone) -> tuple[Local, Local]:
+    """The backbone's outputs for a grey picture and a sentence: their widths and places.
+
+    Raises `InputError` where it has heads already.
+    """
+    network = backbone.network
+    if isinstance(network, _OnTop):
+        raise InputError(
+            "heads stand on a network that has none",
+            where=backbone.name,
+            given=backbone.card.get("kind", type(network).__name__),
+            allowed="one point per item",
+        )
+    pixels, tokens = backbone.sample(), backbone.tokens([_SENTENCE])
+    training, device = network.training, backbone.device()
+    network.eval()
+    try:
+        with torch.no_grad():
+            return network.local_images(pixels.to(device)), network.local_texts(tokens.to(device))
+    finally:
+        network.train(training)
+
+
+def _with(backbone: Backbone, network: Network, kind: str, options: Mapping[str, object]) -> Backbone:
+    """The backbone with another network, and a card that says what it stands on."""
+    network.to(backbone.device()).train(backbone.network.training)
+    card = {"kind": kind, "on": backbone.card, **options}
+    return replace(backbone, name=f"{kind}({backbone.name})", network=network, card=card)

@@ -1,0 +1,219 @@
+"""Recurrent dual encoders: a GRU over words beside what is found in the cells of a picture.
+
+`vse` is after VSE++ (Faghri et al. 2018): the mean of the picture's features, and the state of a GRU at a
+caption's last word, each through a linear map. `vsrn` is after VSRN (Li et al. 2019): the features of each
+region go through layers that relate regions to each other, then a GRU reads them one after another. Features
+come from files that a detector left, as in the papers (`regions`, found by the id of an image), or from a few
+convolutions over small pictures, one cell for one region; either way the networks train from scratch
+(`counterfoil train vse++-warm --model vsrn --regions FILE`). VSRN's caption generator, which is a loss of its
+training, is left out, and a layer norm stands for its batch norms.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy import ndarray
+from torch import Tensor, nn
+from torch.nn.functional import normalize, pad
+
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.models import small
+from counterfoil.models.networks import Backbone, Local, PlacesNetwork
+from counterfoil.models.region_files import RegionFile, RegionReader
+from counterfoil.models.small import Sizes
+
+KINDS = ("vse", "vsrn")
+#: Layers that relate regions, as VSRN has them.
+_RELATIONS = 4
+#: How far the embeddings of words are spread at first (VSE++).
+_SPREAD = 0.1
+_TEMPERATURE = 0.07
+
+
+class WordGru(nn.Module):
+    """(batch, length) word ids to (batch, width): a GRU's state at the last word, through a linear map."""
+
+    def __init__(self, vocabulary: int, sizes: Sizes) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, sizes.words, padding_idx=0)
+        nn.init.uniform_(self.embedding.weight, -_SPREAD, _SPREAD)
+        self.gru = nn.GRU(sizes.words, sizes.width, batch_first=True)
+        self.projection = nn.Linear(sizes.width, sizes.width, bias=False)
+
+    def forward(self, tokens: Tensor) -> Local:
+        """The last state through a linear map, and the state after each word.
+
+        Padding stands behind the last word, so that no state before it depends on how much there is.
+        """
+        states, _ = self.gru(self.embedding(tokens))
+        there = tokens != 0
+        return Local(self.projection(_last(states, there)), states, ~there)
+
+
+class RegionTower(nn.Module):
+    """What both towers of images begin with: cells of a picture, or regions as they were given."""
+
+    def __init__(self, sizes: Sizes, regions: int | None) -> None:
+        super().__init__()
+        self.body = small.convolutions(sizes) if regions is None else None
+        self.projection = nn.Linear(sizes.channels[-1] if regions is None else regions, sizes.width)
+
+    def found(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """(batch, regions, width) features, and (batch, regions, 1): 1 for regions, 0 for padding.
+
+        Pixels go through convolutions. Of given regions the first number says whether there is one.
+        """
+        if self.body is not None:
+            cells = self.body(inputs).flatten(2).transpose(1, 2)
+            return cells, cells.new_ones(*cells.shape[:2], 1)
+        return inputs[:, :, 1:], inputs[:, :, :1]
+
+
+class MeanTower(RegionTower):
+    """The mean of the regions' features through a linear map (VSE++)."""
+
+    def forward(self, inputs: Tensor) -> Local:
+        """The whole, and the features of each region."""
+        regions, there = self.found(inputs)
+        mean = (regions * there).sum(dim=1) / there.sum(dim=1)
+        return Local(self.projection(mean), regions, _nothing(there))
+
+
+class Relation(nn.Module):
+    """(batch, regions, width) to the same: each region takes in the others by how they relate to it.
+
+    A residual graph convolution over all pairs of regions (VSRN). The scale of its norm begins at zero, so
+    that at first a region stays as it is.
+    """
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.queries, self.keys, self.values = (nn.Linear(width, width) for _ in range(3))
+        self.out = nn.Linear(width, width)
+        # Products of three maps grow without bound; normalised, what is added stays in size.
+        self.norm = nn.LayerNorm(width)
+        nn.init.zeros_(self.norm.weight)
+
+    def forward(self, regions: Tensor, there: Tensor) -> Tensor:
+        """The regions with what they relate to added; `there` is 0 for those that are padding."""
+        many = there.sum(dim=1, keepdim=True)
+        related = self.queries(regions) @ self.keys(regions).transpose(1, 2) / many
+        return regions + self.norm(self.out(related @ (self.values(regions) * there)))
+
+
+class ReasoningTower(RegionTower):
+    """Regions related to each other, then read by a GRU, whose last state is the image (VSRN)."""
+
+    def __init__(self, sizes: Sizes, regions: int | None) -> None:
+        super().__init__(sizes, regions)
+        self.relations = nn.ModuleList(Relation(sizes.width) for _ in range(_RELATIONS))
+        self.gru = nn.GRU(sizes.width, sizes.width, batch_first=True)
+        self.norm = nn.LayerNorm(sizes.width)
+
+    def forward(self, inputs: Tensor) -> Local:
+        """The whole, and each region as it stands among the others."""
+        features, there = self.found(inputs)
+        regions = normalize(self.projection(features), dim=-1)
+        for layer in self.relations:
+            regions = layer(regions, there)
+        states, _ = self.gru(normalize(regions, dim=-1))
+        return Local(self.norm(_last(states, there[:, :, 0])), regions, _nothing(there))
+
+
+class RecurrentNetwork(PlacesNetwork):
+    """Both towers; cosines of their points are the scores."""
+
+    def __init__(self, vocabulary: int, sizes: Sizes, *, kind: str, regions: int | None = None) -> None:
+        super().__init__()
+        self.visual = (MeanTower if kind == "vse" else ReasoningTower)(sizes, regions)
+        self.text = WordGru(vocabulary, sizes)
+        self.logit_scale = nn.Parameter(torch.tensor(1 / _TEMPERATURE).log())
+
+    def projections(self) -> Sequence[nn.Parameter]:
+        """The maps of the picture's features, and of the GRU's last state."""
+        return self.visual.projection.weight, self.text.projection.weight
+
+
+def _last(states: Tensor, there: Tensor) -> Tensor:
+    """The state at the last place of each row that is no padding."""
+    last = (there != 0).sum(dim=1).clamp(min=1) - 1
+    return states[torch.arange(len(states), device=states.device), last]
+
+
+def _nothing(there: Tensor) -> Tensor:
+    return there[:, :, 0] == 0
+
+
+def backbone(
+    captions: Iterable[str],
+    *,
+    kind: str = "vse",
+    sizes: Sizes | None = None,
+    seed: int = 0,
+    regions: RegionFile | None = None,
+) -> Backbone:
+    """A new network of a kind that knows the words of `captions`, with weights drawn from `seed`.
+
+    With `regions` it reads features of regions as wide as those of the first image there, and no pictures.
+    Raises `UnknownNameError` for other kinds than `vse` and `vsrn`.
+
+    >>> found = backbone(["A red star."], kind="vsrn", sizes=Sizes(picture=32, channels=(8, 16)))
+    >>> tuple(found.network.encode_texts(found.tokens(["a red moon", "a star"])).points.shape)
+    (2, 128)
+    """
+    if kind not in KINDS:
+        raise UnknownNameError("kind of recurrent network", kind, KINDS)
+    card = {"kind": kind, "vocabulary": small.words_of(captions), **asdict(sizes or Sizes())}
+    if regions is None:
+        return _made(card, seed)
+    return with_regions(_made({**card, "regions": regions.width}, seed), regions)
+
+
+def with_regions(backbone: Backbone, regions: RegionFile) -> Backbone:
+    """The same network with its regions from that file.
+
+    Raises `InputError` for a network that reads pixels, and `ModelError` where the first image's regions are
+    of another width than the network's.
+    """
+    if not isinstance(backbone.preparation, RegionReader):
+        raise InputError(
+            "the network reads pixels and no regions",
+            where=backbone.name,
+            given=regions.where,
+            allowed=f"{', '.join(KINDS)} trained with --regions",
+        )
+    reader = replace(backbone.preparation, regions=regions)
+    reader.check()
+    return replace(backbone, preparation=reader)
+
+
+def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
+    """The architecture that `card` describes, with weights of no meaning; it needs no files from `folder`.
+
+    Raises `ModelError` where the card lacks a fact.
+    """
+    return _made(card, 0)
+
+
+def _made(card: Mapping[str, Any], seed: int) -> Backbone:
+    kind, width = str(card["kind"]), card.get("regions")
+    backbone = small.made(card, seed, partial(RecurrentNetwork, kind=kind, regions=width), name=kind)
+    if width is None:
+        return backbone
+    return replace(backbone, preparation=RegionReader(int(width)), pixels=padded_regions)
+
+
+def padded_regions(images: Sequence[ndarray]) -> Tensor:
+    """(batch, most regions, 1 + width): the features of each region after a 1, and zeros for padding.
+
+    >>> import numpy as np
+    >>> padded_regions([np.full((1, 2), 5, np.float32), np.full((2, 2), 7, np.float32)])[0].tolist()
+    [[1.0, 5.0, 5.0], [0.0, 0.0, 0.0]]
+    """
+    most = max(map(len, images))
+    rows = [pad(torch.from_numpy(features), (1, 0), value=1.0) for features in images]
+    return torch.stack([pad(features, (0, 0, 0, most - len(features))) for features in rows])

@@ -1,0 +1,339 @@
+"""Region features of images in files, as an object detector left them: npz files, or a TSV.
+
+Three layouts are read. A folder holds one npz per image, `NAME.npz`, with `features` (regions, width) and
+`boxes` (regions, 4). One npz for all images has `image_ids`, `features` (images, regions, width), `boxes`
+(images, regions, 4) and, where images have fewer regions, `num_boxes`. In both, boxes are (left, top, right,
+bottom) in pixels beside `image_w` and `image_h`, or fractions of the image without these. A TSV without a
+header has the columns image_id, image_w, image_h, num_boxes, boxes, features of bottom-up attention (Anderson
+et al. 2018), or LXMERT's ten: img_id, img_h, img_w, four of objects and attributes, num_boxes, boxes,
+features. Boxes and features are base64 of float32. Of a TSV only the line of an image is read, when its turn
+comes.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+from jaxtyping import Float32
+from numpy import ndarray
+
+from counterfoil.benchmarks.records import FileSource, Image
+from counterfoil.errors import DataError, InputError, ModelError
+from counterfoil.inputs.arrays import read_npz
+from counterfoil.inputs.files import regular, unreadable
+from counterfoil.store import digest_file, digest_value
+
+#: Where the columns that are needed stand, by the number of columns.
+_COLUMNS = {
+    6: {"id": 0, "width": 1, "height": 2, "count": 3, "boxes": 4, "features": 5},
+    10: {"id": 0, "height": 1, "width": 2, "count": 7, "boxes": 8, "features": 9},
+}
+#: COCO's file names, whose numbers are the ids in files of regions.
+_COCO = re.compile(r"COCO_(?:train|val|test)20\d\d_(\d{12})")
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """The regions of one image.
+
+    Boxes are (left, top, right, bottom) as fractions of the image's width and height, None where the file has
+    none.
+    """
+
+    features: Float32[ndarray, "regions width"]
+    boxes: Float32[ndarray, "regions 4"] | None
+
+    def within(self, width: int, where: object) -> Float32[ndarray, "regions width"]:
+        """The features, which must be `width` wide; raises `ModelError` where they are not."""
+        if self.features.shape[1] != width:
+            raise ModelError(
+                "the regions do not fit the model",
+                where=where,
+                given=f"features {self.features.shape[1]:,} wide",
+                allowed=f"{width:,} wide",
+                hint="the model needs the regions of the detector that it was trained with",
+            )
+        return self.features
+
+
+@dataclass(frozen=True, eq=False)
+class RegionFile:
+    """Regions by image, found by its id or by the name of its file without the ending."""
+
+    where: Path
+    #: Functions that read the regions of an image.
+    readers: Mapping[str, Callable[[], Regions]]
+    #: Digest of all that was read.
+    digest: str
+
+    def of(self, image: Image) -> Regions:
+        """The regions of an image; raises `DataError` where the file has none for it."""
+        for name in names_of(image):
+            if name in self.readers:
+                return self.readers[name]()
+        raise DataError(
+            f"no regions for image '{image.id}'",
+            where=self.where,
+            given=", ".join(names_of(image)),
+            allowed=f"{', '.join(islice(self.readers, 3))}, … ({len(self.readers):,} in all)",
+            hint="images are found by id or by the name of their file without the ending",
+        )
+
+    @property
+    def width(self) -> int:
+        """The width of the first image's features."""
+        return self.first().features.shape[1]
+
+    def first(self) -> Regions:
+        """The regions of the first image, which show whether they fit a model."""
+        return next(iter(self.readers.values()))()
+
+    def batches(
+        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
+    ) -> Generator[list[Any], None, None]:
+        """The regions of each batch of images, in order; `workers` are of no use here.
+
+        Raises `DataError` before the first batch where any image has no regions.
+        """
+        for image in (image for batch in batches for image in batch):
+            if not any(name in self.readers for name in names_of(image)):
+                self.of(image)
+        for batch in batches:
+            yield [self.of(image) for image in batch]
+
+
+@dataclass(frozen=True, repr=False)
+class RegionReader:
+    """The `ImageReader` of networks on regions: features by an image's id, (regions, width) float32.
+
+    A network that is not told where its regions lie has None in their place. It prints as the digest of the
+    regions, which identities of scorers and of trainings have in them.
+    """
+
+    width: int
+    regions: RegionFile | None = None
+
+    def read(self, image: Image) -> Float32[ndarray, "regions width"]:
+        """The features of an image's regions.
+
+        Raises `DataError` where there are none for it, `ModelError` for features of another width, and
+        `InputError` where no file was named.
+        """
+        if self.regions is None:
+            raise InputError(
+                "the network reads regions of images, and no file of them is named",
+                given=f"image '{image.id}'",
+                hint="give them with --set regions=PATH, in training with --regions PATH",
+            )
+        return self.regions.of(image).within(self.width, self.regions.where)
+
+    def check(self) -> None:
+        """Raise `ModelError` where the first image's regions do not fit the network."""
+        if self.regions is not None:
+            self.regions.first().within(self.width, self.regions.where)
+
+    def sample(self) -> Float32[ndarray, "regions width"]:
+        """One region of zeros."""
+        return np.zeros((1, self.width), dtype=np.float32)
+
+    def __call__(self, picture: PIL.Image.Image) -> ndarray:
+        """Pixels are of no use: raises `InputError`, as for a frame of a video."""
+        raise InputError("the network reads regions of images by their ids, and no pictures")
+
+    def __repr__(self) -> str:
+        return f"regions({self.width}, {'' if self.regions is None else self.regions.digest})"
+
+
+def names_of(image: Image) -> list[str]:
+    """The names under which an image's regions may stand, in the order in which they are looked for.
+
+    >>> names_of(Image("COCO_val2014_000000391895.jpg"))
+    ['COCO_val2014_000000391895.jpg', 'COCO_val2014_000000391895', '391895']
+    """
+    names = [image.id, Path(image.id).stem]
+    if isinstance(image.source, FileSource):
+        names += [image.source.path.name, image.source.path.stem]
+    for name in list(names):
+        coco = _COCO.fullmatch(name) or re.fullmatch(r"(\d{12})", name)
+        if coco is not None:
+            names.append(str(int(coco[1])))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def read_regions(path: str | Path) -> RegionFile:
+    """The regions in a folder, an npz file or a TSV file.
+
+    Raises `DataError` for files of no such layout, ids that occur twice, arrays that do not belong together,
+    features that are not finite, and boxes outside of the image.
+    """
+    place = Path(path)
+    if place.is_dir():
+        files = sorted(place.glob("*.npz"))
+        if not files:
+            raise DataError("the folder holds no npz files", where=place, allowed="NAME.npz per image")
+        digest = digest_value({file.name: digest_file(file) for file in files})
+        readers: dict[str, Callable[[], Regions]] = {file.stem: partial(_one, file) for file in files}
+        return RegionFile(place, readers, digest)
+    regular(place, hint="check the setting features=PATH")
+    if place.suffix not in (".npz", ".tsv"):
+        raise DataError(
+            "unsupported file of regions",
+            where=place,
+            given=place.suffix or "no ending",
+            allowed=".npz, .tsv or a folder of npz files",
+        )
+    regions = _all(place) if place.suffix == ".npz" else _lines(place)
+    if not regions:
+        raise DataError("the file holds no regions", where=place)
+    return RegionFile(place, regions, digest_file(place))
+
+
+def _one(path: Path) -> Regions:
+    """The regions in a file of one image."""
+    arrays = read_npz(path, names="features boxes")
+    return _regions(path, _named(arrays, "features", path), arrays.get("boxes"), *_size(arrays, path))
+
+
+def _all(path: Path) -> dict[str, Callable[[], Regions]]:
+    """The regions in a file of many images."""
+    arrays: dict[str, ndarray] = read_npz(path, names="image_ids features boxes")
+    ids, features = _named(arrays, "image_ids", path), _named(arrays, "features", path)
+    names = [str(name_of) for name_of in ids.reshape(-1)]
+    per_image: dict[str, ndarray] = {
+        name: arrays[name] for name in ("boxes", "num_boxes", "image_w", "image_h") if name in arrays
+    }
+    for name, array in {"features": features, **per_image}.items():
+        if array.ndim == 0 or len(array) != len(names):
+            raise DataError(
+                "arrays of different numbers of images",
+                where=path,
+                given=f"{name} {array.shape} for {len(names)} image_ids",
+            )
+    regions: dict[str, Callable[[], Regions]] = {}
+    for at, name in enumerate(names):
+        _new(regions, name, path)
+        own: dict[str, Any] = {key: array[at] for key, array in per_image.items()}
+        count = int(own.get("num_boxes", features[at].shape[0]))
+        boxes = own["boxes"][:count] if "boxes" in own else None
+        where = f"{path}, image '{name}'"
+        regions[name] = partial(_regions, where, features[at][:count], boxes, *_size(own, where))
+    return regions
+
+
+def _lines(path: Path) -> dict[str, Callable[[], Regions]]:
+    """The regions of a TSV, by the places of its lines."""
+    regions: dict[str, Callable[[], Regions]] = {}
+    try:
+        with open(path, "rb") as file:
+            at, number = 0, 0
+            for line in file:
+                number += 1
+                begin, at = at, at + len(line)
+                if not line.strip():
+                    continue
+                cells = line.count(b"\t") + 1
+                if cells not in _COLUMNS:
+                    raise DataError(
+                        "a line of another number of columns",
+                        where=f"{path}, line {number}",
+                        given=cells,
+                        allowed="6 (image_id, image_w, image_h, num_boxes, boxes, features) or LXMERT's 10",
+                    )
+                name = line.split(b"\t", 1)[0].decode("utf-8", "replace").strip()
+                _new(regions, name, path)
+                regions[name] = partial(_line, path, number, begin)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    return regions
+
+
+def _line(path: Path, number: int, begin: int) -> Regions:
+    where = f"{path}, line {number}"
+    try:
+        with open(path, "rb") as file:
+            file.seek(begin)
+            cells = file.readline().rstrip(b"\r\n").split(b"\t")
+    except OSError as error:
+        raise unreadable(path, error) from None
+    columns = _COLUMNS[len(cells)]
+    try:
+        count, width, height = (int(cells[columns[name]]) for name in ("count", "width", "height"))
+        boxes, features = (
+            np.frombuffer(base64.b64decode(cells[columns[name]], validate=True), dtype="<f4")
+            for name in ("boxes", "features")
+        )
+    except (ValueError, binascii.Error) as error:
+        raise DataError(f"not a line of regions: {error}", where=where) from None
+    if count < 1 or len(boxes) != 4 * count or len(features) % count:
+        raise DataError(
+            "boxes and features do not fit their number",
+            where=where,
+            given=f"{count} boxes, {len(boxes)} numbers of boxes, {len(features)} of features",
+        )
+    return _regions(where, features.reshape(count, -1), boxes.reshape(count, 4), width, height)
+
+
+def _regions(
+    where: object, features: ndarray, boxes: ndarray | None, width: float | None, height: float | None
+) -> Regions:
+    """Regions that are checked, boxes as fractions."""
+    if features.ndim != 2 or not features.size or features.dtype.kind not in "fiu":
+        raise DataError(
+            "no table of features",
+            where=where,
+            given=f"{features.shape} {features.dtype}",
+            allowed="(regions, width) numbers",
+        )
+    features = features.astype(np.float32)
+    if not np.isfinite(features).all():
+        raise DataError("features that are not finite", where=where)
+    if boxes is None:
+        return Regions(features, None)
+    if boxes.shape != (len(features), 4) or boxes.dtype.kind not in "fiu":
+        raise DataError(
+            "boxes do not fit the features",
+            where=where,
+            given=f"{boxes.shape} for {len(features)} regions",
+            allowed=f"({len(features)}, 4)",
+        )
+    boxes = boxes.astype(np.float32)
+    if width is not None and height is not None:
+        boxes = boxes / np.array([width, height, width, height], dtype=np.float32)
+    # Detectors round boxes outwards, by a pixel at most.
+    if not (boxes >= -0.01).all() or not (boxes <= 1.01).all():
+        raise DataError(
+            "boxes outside of the image",
+            where=where,
+            given=f"{float(boxes.min()):g} to {float(boxes.max()):g} of its size",
+            hint="" if width is not None else "boxes in pixels need image_w and image_h beside them",
+        )
+    return Regions(features, boxes)
+
+
+def _named(arrays: Mapping[str, ndarray], name: str, path: Path) -> ndarray:
+    if name not in arrays:
+        raise DataError(f"has no array '{name}'", where=path, given=", ".join(arrays) or "no arrays")
+    return arrays[name]
+
+
+def _size(arrays: Mapping[str, Any], where: object) -> tuple[float | None, float | None]:
+    sides = [arrays.get(name) for name in ("image_w", "image_h")]
+    if sides[0] is None or sides[1] is None:
+        return None, None
+    width, height = (float(np.asarray(side).reshape(-1)[0]) for side in sides)
+    if not (width > 0 and height > 0):
+        raise DataError("no size of an image", where=where, given=f"{width:g} x {height:g}")
+    return width, height
+
+
+def _new(regions: Mapping[str, object], name: str, path: Path) -> None:
+    if name in regions:
+        raise DataError("an image occurs twice", where=path, given=name)

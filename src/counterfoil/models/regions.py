@@ -1,0 +1,222 @@
+"""Cross-encoders that read region features from files: `regions:NAME_OR_FOLDER` with the setting `features`.
+
+LXMERT and VisualBERT of transformers. The detector that made their regions is not part of them, so its output
+is read (`counterfoil.models.region_files`) and images themselves are not needed. Ids of images mean
+something in their own benchmark only, so scores are computed anew in every run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from counterfoil.errors import DataError, InputError, ModelError
+from counterfoil.models import hf_loading as loading
+from counterfoil.models.base import DEFAULT, Options, digest_tensors
+from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, probability
+from counterfoil.models.hf_text import HfTokens
+from counterfoil.models.region_files import Regions, read_regions
+from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.models.saliency import PairSaliency
+
+
+@dataclass(frozen=True, eq=False)
+class RegionFamily(Matcher):
+    """A model of regions on its device."""
+
+    kind: ClassVar[str]
+    #: The name of the width of features in the configuration.
+    width: ClassVar[str]
+    unused: ClassVar[str]
+    #: Whether it reads boxes.
+    placed: ClassVar[bool]
+    #: The class of the matching head that means "the caption is of the image", unless it is set.
+    matching: ClassVar[int]
+
+    model: Any
+    device: Any
+    dtype: torch.dtype
+    match: int
+    where: str
+
+    def tensors(self, regions: Sequence[Regions]) -> tuple[Tensor, Tensor, Tensor]:
+        """Features, boxes and mask of images, padded to the most regions.
+
+        Raises `ModelError` for features of another width, `DataError` for boxes that are missing.
+        """
+        most = max(len(image.features) for image in regions)
+        features, boxes, masks = [], [], []
+        for image in regions:
+            image.within(int(getattr(self.model.config, self.width)), self.where)
+            if self.placed and image.boxes is None:
+                raise DataError(
+                    "the regions have no boxes, which the model reads",
+                    where=self.where,
+                    hint="give boxes (left, top, right, bottom) beside the features",
+                )
+            more = (0, 0, 0, most - len(image.features))
+            features.append(pad(torch.from_numpy(image.features), more))
+            boxes.append(pad(torch.zeros(len(image.features), 4), more))
+            if image.boxes is not None:
+                boxes[-1] = pad(torch.from_numpy(image.boxes), more)
+            masks.append(pad(torch.ones(len(image.features), dtype=torch.long), more[2:]))
+        return (
+            torch.stack(features).to(self.device, self.dtype),
+            torch.stack(boxes).to(self.device, self.dtype),
+            torch.stack(masks).to(self.device),
+        )
+
+
+class Lxmert(RegionFamily):
+    """LXMERT (Tan and Bansal 2019): layers over words, over regions with boxes, and over both.
+
+    The first two run once, of a caption and of an image. The score is the probability of
+    `cross_relationship_score` that the caption is of the image, its class 1.
+    """
+
+    kind = "LxmertForPreTraining"
+    width = "visual_feat_dim"
+    unused = r"(cls\.predictions|obj_predict_head|answer_head)\..*"
+    placed = True
+    matching = 1
+
+    def images(self, regions: Sequence[Regions]) -> list[State]:
+        """The states of the regions after the layers that read nothing else, and their mask."""
+        features, boxes, mask = self.tensors(regions)
+        encoder, bias = self.model.lxmert.encoder, _bias(mask, self.dtype)
+        states = encoder.visn_fc(features, boxes)
+        for layer in encoder.r_layers:
+            states = layer(states, bias)[0]
+        return list(zip(states, mask, strict=True))
+
+    def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
+        """Probabilities in [0, 1]."""
+        lxmert, bias = self.model.lxmert, pairs.bias(self.dtype)
+        words = lxmert.embeddings(pairs.ids, torch.zeros_like(pairs.ids))
+        for layer in lxmert.encoder.layer:
+            words = layer(words, bias)[0]
+        words, bias = words[pairs.caption_of], bias[pairs.caption_of]
+        states, mask = _stacked(images, pairs)
+        seen = _bias(mask, self.dtype)
+        for layer in lxmert.encoder.x_layers:
+            words, states = layer(words, bias, states, seen)[:2]
+        logits = self.model.cls.seq_relationship(lxmert.pooler(words))
+        return probability(logits, self.match)
+
+
+class VisualBert(RegionFamily):
+    """VisualBERT (Li et al. 2019): one transformer over words and regions without places.
+
+    The score is the probability of `seq_relationship_logits` that the caption is of the image. That is class
+    0 by the documentation of transformers; the setting `match=1` takes the other one, for a checkpoint
+    trained with the labels turned around.
+    """
+
+    kind = "VisualBertForPreTraining"
+    width = "visual_embedding_dim"
+    unused = r"cls\.predictions\..*"
+    placed = False
+    matching = 0
+
+    def images(self, regions: Sequence[Regions]) -> list[State]:
+        """The features and their mask: nothing is computed before the caption is known."""
+        features, _, mask = self.tensors(regions)
+        return list(zip(features, mask, strict=True))
+
+    def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
+        """Probabilities in [0, 1]."""
+        pooled = self.together(images, pairs).pooler_output
+        return probability(self.model.cls.seq_relationship(pooled), self.match)
+
+    def together(self, images: Sequence[State], pairs: TokenizedPairs, **options: Any) -> Any:
+        """The transformer over the captions and regions of `pairs`, with its `options`."""
+        features, mask = _stacked(images, pairs)
+        return self.model.visual_bert(
+            input_ids=pairs.ids[pairs.caption_of],
+            attention_mask=pairs.mask[pairs.caption_of],
+            visual_embeds=features,
+            visual_attention_mask=mask,
+            visual_token_type_ids=torch.ones_like(mask),
+            **options,
+        )
+
+
+#: The families by transformers' model type.
+FAMILIES: dict[str, type[RegionFamily]] = {"lxmert": Lxmert, "visual_bert": VisualBert}
+
+
+def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
+    """The scorer in a local folder, or of that name on the hub (from the local cache where it is there).
+
+    Settings: `features`, the files of regions, which is needed; `tokenizer`, a folder or name, where the
+    model brings none (VisualBERT's released ones do not); `length`, to cut captions to fewer tokens; `match`,
+    the class of the matching head. Raises `ModelError` as `hf:` does, for other models, and for regions of
+    another width; `DataError` for files of regions that cannot be read or lack boxes that the model needs.
+    """
+    where = f"regions:{argument}"
+    context = LoadContext.of(where, options, "prompt", "settings")
+    settings, device = context.settings, context.device
+    if not settings.get("features"):
+        raise InputError(
+            "the regions of the images are missing", where=where, hint="give them with --set features=PATH"
+        )
+    library, config = loading.configuration_of(argument, where)
+    family = FAMILIES.get(config.model_type)
+    if family is None:
+        raise ModelError(
+            "not a model of image-text matching on regions",
+            where=where,
+            given=f"model type {config.model_type}",
+            allowed="LXMERT, VisualBERT",
+            hint="models that look at pixels are itm:...",
+        )
+    match = int(settings.one_of("match", ("0", "1"), default=str(family.matching)))
+    with loading.quiet(library):
+        model, revision = loading.weights_of(
+            library, argument, where, kind=getattr(library, family.kind), unused=family.unused
+        )
+        place = settings.get("tokenizer", argument)
+        tokenizer = loading.fetched(library.AutoTokenizer, place, where, "tokenizer")
+    loading.check_words(tokenizer, where)
+    weights = digest_tensors(model.state_dict())
+    model, computed = to_device(model, device, context.dtype)
+    length = loading.length_within(settings, loading.length_of(model.config, tokenizer))
+    regions = read_regions(settings.get("features"))
+    matcher, tokens = family(model, device, computed, match, where), HfTokens(tokenizer, length)
+    identity = context.identity(
+        revision=revision,
+        weights=weights,
+        tokenizer=loading.tokenizer_digest(tokenizer),
+        length=length,
+        preprocessing=regions.digest,
+        match=match,
+    )
+    scorer = CrossEncoder(
+        identity=identity,
+        matcher=matcher,
+        tokens=tokens,
+        read=regions.batches,
+        device=device,
+        needs=("captions",),
+        provenance=context.provenance(library, model=family.kind, regions=str(regions.where)),
+        heats=PairSaliency(identity, matcher, tokens, regions.of),
+    )
+    # The first image shows whether regions and model fit.
+    scorer.try_out(regions.first())
+    return scorer
+
+
+def _stacked(images: Sequence[State], pairs: TokenizedPairs) -> tuple[Tensor, Tensor]:
+    """States and masks of each pair's image, padded to the most regions."""
+    most = max(len(mask) for _, mask in images)
+    states = torch.stack([pad(part, (0, 0, 0, most - len(part))) for part, _ in images])
+    masks = torch.stack([pad(part, (0, most - len(part))) for _, part in images])
+    return states[pairs.image_of], masks[pairs.image_of]
+
+
+def _bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """(images, 1, 1, regions): 0 for regions and the lowest number for padding."""
+    return (1 - mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min

@@ -1,0 +1,279 @@
+"""Kinds of scorer, named before the colon of a scorer's name: their loaders, and those that can be trained.
+
+To be trained, a dual encoder is loaded and checked as for measuring; an architecture of open_clip without
+weights is allowed in addition.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.models.base import DEFAULT, IMAGE_ROUTES, Options, reject_unused_options
+from counterfoil.models.runtime import import_torch
+from counterfoil.registry import Registry
+
+if TYPE_CHECKING:
+    from counterfoil.models.networks import Backbone
+
+
+@dataclass(frozen=True)
+class ScorerEntry:
+    """A kind of scorer: `PREFIX:ARGUMENT` is loaded by `target`, a "module:function"."""
+
+    prefix: str
+    argument: str
+    summary: str
+    example: str
+    target: str
+    #: The extra it needs, empty where the core is enough.
+    extra: str = ""
+    #: The settings that it takes (`Options.settings`, on the command line --set).
+    settings: tuple[str, ...] = ()
+    #: Whether it embeds items one by one, so that a caption metric can look with it; None is found out by
+    #: loading it.
+    embeds: bool | None = None
+    #: The settings that name a further model.
+    named_models: tuple[str, ...] = ()
+
+
+_ENTRIES = (
+    ScorerEntry(
+        "given",
+        "PATH",
+        "scores or outcomes from a CSV, JSON, JSONL or Parquet file, or a folder of them; "
+        "of a gallery a similarity (npy) or rankings (json, npz)",
+        "given:scores/clip.jsonl",
+        "counterfoil.models.given:load",
+        embeds=False,
+    ),
+    ScorerEntry(
+        "embeddings",
+        "PATH",
+        "an npz file with the embeddings of images and captions, compared by cosine",
+        "embeddings:clip_vit_b32.npz",
+        "counterfoil.models.given_galleries:load_embeddings",
+        embeds=True,
+    ),
+    ScorerEntry(
+        "open-clip",
+        "ARCH/PRETRAINED",
+        "a dual encoder of open_clip; PRETRAINED is a tag or a local checkpoint",
+        "open-clip:ViT-B-32-quickgelu/openai",
+        "counterfoil.models.open_clip:load",
+        "models",
+        tuple(IMAGE_ROUTES),
+        embeds=True,
+    ),
+    ScorerEntry(
+        "hf",
+        "NAME_OR_FOLDER",
+        "a dual encoder of transformers (CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...)",
+        "hf:google/siglip-base-patch16-224",
+        "counterfoil.models.hf:load",
+        "models",
+        tuple(IMAGE_ROUTES),
+        embeds=True,
+    ),
+    ScorerEntry(
+        "itm",
+        "NAME_OR_FOLDER",
+        "a cross-encoder of transformers (BLIP, BLIP-2, ViLT, FLAVA, BridgeTower)",
+        "itm:Salesforce/blip-itm-base-coco",
+        "counterfoil.models.itm:load",
+        "models",
+        ("protocol", "length"),
+        embeds=False,
+    ),
+    ScorerEntry(
+        "regions",
+        "NAME_OR_FOLDER",
+        "a cross-encoder of transformers that reads region features from files (LXMERT, VisualBERT)",
+        "regions:unc-nlp/lxmert-base-uncased",
+        "counterfoil.models.regions:load",
+        "models",
+        ("features", "tokenizer", "length", "match"),
+        embeds=False,
+        named_models=("tokenizer",),
+    ),
+    ScorerEntry(
+        "hf-text",
+        "NAME_OR_FOLDER[@LAYER]",
+        "an encoder of texts of transformers (BERT, RoBERTa, ...), behind metric:token-match alone",
+        "hf-text:roberta-large@17",
+        "counterfoil.models.hf_text:load",
+        "models",
+        embeds=True,
+    ),
+    ScorerEntry(
+        "ckpt",
+        "FOLDER",
+        "a model that 'counterfoil train' wrote, detectors included; the folder alone will do",
+        "ckpt:runs/trohn-img",
+        "counterfoil.models.checkpoint:load",
+        "models",
+        ("regions",),
+        embeds=True,
+    ),
+    ScorerEntry(
+        "vqa",
+        "NAME_OR_FOLDER",
+        "the probability of yes to a question about the caption, from an image-text-to-text model of "
+        "transformers (Qwen-VL, LLaVA, PaliGemma, ...)",
+        "vqa:Qwen/Qwen3-VL-4B-Instruct",
+        "counterfoil.models.generative.answers:load",
+        "models",
+        ("score", "question"),
+        embeds=False,
+    ),
+    ScorerEntry(
+        "chat",
+        "URL#MODEL",
+        "a model behind an OpenAI-compatible chat endpoint, asked by a protocol (yes-no, choose, two-images, "
+        "answer)",
+        "chat:http://localhost:8000/v1#MODEL",
+        "counterfoil.models.chat.scorer:load",
+        "chat",
+        (
+            *(
+                "protocol",
+                "question",
+                "image_question",
+                "read",
+                "score",
+                "order",
+                "max_tokens",
+                "tokens_field",
+                "system",
+                "extra",
+                "images",
+            ),
+            *("temperature", "detail", "concurrency", "rpm", "retries", "wait", "timeout"),
+            *("input_price", "output_price"),
+        ),
+        embeds=False,
+    ),
+    ScorerEntry(
+        "likelihood",
+        "NAME_OR_FOLDER",
+        "the likelihood of the caption by a model that writes captions: an image-text-to-text model, BLIP or "
+        "GIT of transformers, or a CoCa of open_clip (likelihood:open-clip:ARCH/PRETRAINED)",
+        "likelihood:google/paligemma-3b-mix-224",
+        "counterfoil.models.generative.likelihood:load",
+        "models",
+        ("length", "end", "unconditional", "alpha", "lm", "noises", "instruction", "prediction"),
+        embeds=False,
+        named_models=("lm",),
+    ),
+    ScorerEntry(
+        "blind",
+        "constant|random|length|unigram|bag-of-words|learned|constant-image",
+        "baselines that never look at the image; those that learn do so from a benchmark's other questions, "
+        "and constant-image is a model (--scorer) that sees the mean image",
+        "blind:length",
+        "counterfoil.models.baselines:load_blind",
+        settings=("captions", "image"),
+        embeds=False,
+    ),
+    ScorerEntry(
+        "lm",
+        "NAME_OR_FOLDER",
+        "the likelihood of captions by a causal or masked language model of transformers; sees no image",
+        "lm:gpt2",
+        "counterfoil.models.text_models:load_lm",
+        "models",
+        ("score", "end", "kind", "context"),
+        embeds=False,
+    ),
+    ScorerEntry(
+        "text-encoder",
+        "NAME_OR_FOLDER",
+        "an encoder of sentences of transformers, where captions are compared with captions; sees no image",
+        "text-encoder:sentence-transformers/all-mpnet-base-v2",
+        "counterfoil.models.text_encoder:load",
+        "models",
+        ("pooling", "length"),
+        embeds=False,
+    ),
+    ScorerEntry(
+        "text-classifier",
+        "NAME_OR_FOLDER",
+        "the probability of a class by a classifier of texts, such as one of grammar; sees no image",
+        "text-classifier:textattack/distilbert-base-uncased-CoLA",
+        "counterfoil.models.text_models:load_classifier",
+        "models",
+        ("label", "score"),
+        embeds=False,
+    ),
+    ScorerEntry(
+        "plausibility",
+        "NAME_OR_FOLDER",
+        "the plausibility of captions by a T5 encoder laid out as Vera is; sees no image",
+        "plausibility:liujch1998/vera",
+        "counterfoil.models.text_models:load_plausibility",
+        "models",
+        ("score",),
+        embeds=False,
+    ),
+    ScorerEntry(
+        "metric",
+        "NAME",
+        "a caption metric (see 'counterfoil list metrics'); one that looks at images has a model behind it, "
+        "named with --scorer",
+        "metric:cider",
+        "counterfoil.models.captions.registry:load",
+        embeds=False,
+    ),
+    ScorerEntry(
+        "pixels",
+        "colours",
+        "for the drawn world: its colours against the colour words of captions, and nothing else",
+        "pixels:colours",
+        "counterfoil.models.baselines:load_pixels",
+        embeds=False,
+    ),
+)
+
+#: The kinds of scorer by prefix; `counterfoil.catalog` adds the oracle of the world.
+SCORERS: Registry[ScorerEntry] = Registry(
+    "kind of scorer", ScorerEntry, "counterfoil.scorers", _ENTRIES, name="prefix"
+)
+
+#: Kinds that look at no images, so that they stand behind a metric and are no scorers by themselves.
+TEXT_MODELS = ("hf-text",)
+
+
+#: The libraries whose models can be trained, by the prefix of their specs.
+KINDS = ("open-clip", "hf")
+
+
+def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
+    """The model that `spec` names, all of its parameters in fp32 and trainable, on the CPU.
+
+    * `open-clip:ARCH/TAG`, `open-clip:ARCH/FILE`, `open-clip:local-dir:FOLDER`; `open-clip:ARCH` starts from
+      random weights (torch's random state decides which).
+    * `hf:FOLDER_OR_NAME`: CLIP, SigLIP and others of their kind in transformers.
+
+    Pictures go through the model's own evaluation transform, as BiVLC trains; captions are cut to the longest
+    of their batch where the tower is causal. Raises `UnknownNameError` for other kinds, and what loading the
+    same model for measuring raises: activations that do not fit or that nothing tells, weights of
+    another architecture, files that cannot be read.
+    """
+    kind, colon, argument = spec.partition(":")
+    if kind not in KINDS:
+        raise UnknownNameError("kind of trainable model", kind, KINDS, where=spec)
+    if not colon or not argument:
+        raise InputError(
+            "the model lacks its name",
+            given=spec,
+            allowed=("open-clip:ARCH", "open-clip:ARCH/TAG", "open-clip:ARCH/FILE", "hf:FOLDER_OR_NAME"),
+        )
+    # What a scorer can be asked for beyond this (a precision, a prompt) means nothing in training.
+    reject_unused_options(spec, options)
+    import_torch()
+    if kind == "open-clip":
+        from counterfoil.models import open_clip
+
+        return open_clip.backbone(argument)
+    from counterfoil.models import hf
+
+    return hf.backbone(argument)

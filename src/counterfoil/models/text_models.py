@@ -1,0 +1,441 @@
+"""Language models, text classifiers and plausibility models: scorers that read captions and see no image.
+
+* `lm:NAME_OR_FOLDER` is a causal or a masked language model. `score` is `log-likelihood` (the default of a
+  causal one), `pseudo-log-likelihood` (of a masked one), `mean` (per token) or `perplexity` (with a minus, so
+  that higher is likelier); `end=in` counts the end token of a causal model too. A causal model reads a
+  caption behind its begin token, or behind the text `context`: of instruct models the token opens a turn.
+* `text-classifier:NAME_OR_FOLDER` is a classifier of sequences, such as one of grammar (CoLA); `label` names
+  the class, by name or number, whose probability (or `score=logit`) is the score.
+* `plausibility:NAME_OR_FOLDER` is laid out as Vera is: a T5 encoder whose linear head and temperature lie in
+  the last rows of its table of embeddings.
+
+A causal model also writes texts after prompts (`TextGenerator`). A prompt is a text, or the messages of a
+conversation, the user's first. A tokenizer with a chat template gets them as messages; one without gets them
+as they are, with a line between them.
+
+Batches are padded on the right, where neither a causal mask nor an attention mask lets padding count.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import InputError, ModelError, UnknownNameError
+from counterfoil.models import hf_loading as loading
+from counterfoil.models.base import DEFAULT, Ability, Identity, Options, prompted
+from counterfoil.models.runtime import LoadContext, to_device
+
+#: Numbers in the logits of one forward pass, at most: 256 MB in fp32.
+_LOGITS = 1 << 26
+#: Tokens that a model without a table of positions reads, and that Vera's authors give it.
+_TOKENS, _VERA_TOKENS = 512, 128
+#: Rows of Vera's table of embeddings that hold the head's weights, its bias and the temperature.
+_HEAD, _BIAS, _TEMPERATURE = 32099, 32098, 32097
+
+#: A rule: the ids of some texts, each with a mask of its marks, to a number for each.
+Rule = Callable[["TextModel", Sequence["Ids"]], Tensor]
+
+
+@dataclass(frozen=True)
+class Ids:
+    """The tokens of a text; `marks` says which the tokenizer put around it."""
+
+    ids: tuple[int, ...]
+    marks: tuple[bool, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TextModel:
+    """A `PairScorer` of captions alone; a caption that comes several times in a batch is computed once."""
+
+    does: ClassVar[tuple[Ability, ...]] = ("scores_pairs",)
+    needs: ClassVar[tuple[str, ...]] = ("captions",)
+
+    identity: Identity
+    network: Any
+    tokenizer: Any
+    device: Any
+    #: The most tokens that the model reads, marks included.
+    length: int
+    rule: Rule
+    #: The tokens before the first word, which are not counted, and the one after the last, of a causal model.
+    start: tuple[int, ...] = ()
+    end: int | None = None
+
+    def score_pairs(
+        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
+    ) -> Iterator[Float[np.ndarray, "batch"]]:
+        """One number per pair of each batch, that of its caption; raises `DataError` where it has no text."""
+        for batch in batches:
+            texts = prompted(self.identity, [caption for _, caption in batch])
+            distinct = list(dict.fromkeys(texts))
+            scores = dict(zip(distinct, self.values(distinct), strict=True))
+            yield np.asarray([scores[text] for text in texts], dtype=np.float64)
+
+    def values(self, texts: Sequence[str]) -> list[float]:
+        """A number for each text; texts of like length go through the model together."""
+        rows = [self.read(text) for text in texts]
+        order = sorted(range(len(rows)), key=lambda row: len(rows[row].ids))
+        scores = [0.0] * len(rows)
+        with torch.inference_mode():
+            if order:
+                numbers = self.rule(self, [rows[row] for row in order])
+                for row, number in zip(order, numbers.double().tolist(), strict=True):
+                    scores[row] = number
+        return scores
+
+    def read(self, text: str) -> Ids:
+        """The tokens of a text, cut to what the model reads."""
+        if not self.start:
+            given = self.tokenizer(
+                text, truncation=True, max_length=self.length, return_special_tokens_mask=True
+            )
+            return Ids(tuple(given["input_ids"]), tuple(map(bool, given["special_tokens_mask"])))
+        words = self.words(text)[: self.length - len(self.start) - (self.end is not None)]
+        ends = () if self.end is None else (self.end,)
+        marks = [True] * len(self.start) + [False] * (len(words) + len(ends))
+        return Ids((*self.start, *words, *ends), tuple(marks))
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
+        texts = prompted(self.identity, captions)
+        if self.start:
+            room = self.length - len(self.start) - (self.end is not None)
+            return sum(len(self.words(text)) > room for text in texts)
+        ids_of_texts = self.tokenizer(texts, truncation=False, verbose=False)["input_ids"] if texts else []
+        return sum(len(ids) > self.length for ids in ids_of_texts)
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """What a causal model reads before the caption."""
+        return {"context": self.tokenizer.decode(self.start)} if self.start else {}
+
+    def words(self, text: str) -> list[int]:
+        """The ids of a text without marks."""
+        return self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+
+    def forward(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Tensor]:
+        """The network's answer to rows of ids, padded on the right, and which ids are no padding."""
+        longest = max(map(len, rows))
+        filler = self.tokenizer.pad_token_id or 0
+        ids = torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows], device=self.device)
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows], device=self.device)
+        return self.network(input_ids=ids, attention_mask=mask), mask
+
+    def parts(self, rows: Sequence[Sequence[int]], width: int) -> Iterator[slice]:
+        """Slices of the rows, sorted by length, whose logits of so many columns fit into `_LOGITS`."""
+        at = 0
+        while at < len(rows):
+            n = 1
+            while at + n < len(rows) and (n + 1) * len(rows[at + n]) * width <= _LOGITS:
+                n += 1
+            yield slice(at, at + n)
+            at += n
+
+
+def likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
+    """The log-likelihood of each text after its start tokens, and how many tokens it is of."""
+    sums, counts = [], []
+    for part in model.parts([text.ids for text in texts], model.network.config.vocab_size):
+        rows = [text.ids for text in texts[part]]
+        output, mask = model.forward(rows)
+        logits = output.logits[:, :-1].float()
+        longest = max(map(len, rows))
+        following = torch.tensor([[*row[1:], *[0] * (longest - len(row))] for row in rows])
+        taken = logits.gather(-1, following.to(model.device)[..., None])[..., 0] - logits.logsumexp(-1)
+        counted = mask[:, 1:].clone()
+        counted[:, : len(model.start) - 1] = 0
+        sums.append((taken * counted).double().sum(dim=1).cpu())
+        counts.append(counted.sum(dim=1).cpu())
+    return torch.cat(sums), torch.cat(counts)
+
+
+def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
+    """The sum over a text's tokens of the log-probability of each where it alone is masked, and their number.
+
+    Source: Salazar et al., Masked Language Model Scoring, 2020.
+    """
+    cells = [
+        (number, place)
+        for number, text in enumerate(texts)
+        for place, mark in enumerate(text.marks)
+        if not mark
+    ]
+    sums = torch.zeros(len(texts), dtype=torch.float64)
+    hidden = model.tokenizer.mask_token_id
+    rows = [[*texts[n].ids[:place], hidden, *texts[n].ids[place + 1 :]] for n, place in cells]
+    for part in model.parts(rows, model.network.config.vocab_size):
+        output, _ = model.forward(rows[part])
+        places = torch.tensor([place for _, place in cells[part]])
+        at = torch.arange(len(places))
+        logits = output.logits[at, places].float()
+        own = torch.tensor([texts[n].ids[place] for n, place in cells[part]])
+        log_probabilities = (logits[at, own] - logits.logsumexp(-1)).double().cpu()
+        sums.index_add_(0, torch.tensor([n for n, _ in cells[part]]), log_probabilities)
+    return sums, torch.tensor([text.marks.count(False) for text in texts])
+
+
+def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
+    """A language model in a local folder, or of that name on the hub.
+
+    Which kind it is its configuration says (`architectures`); `kind=causal` or `kind=masked` where it does
+    not. Raises `InputError` for settings that do not fit the kind, `ModelError` where weights are missing or
+    the tokenizer has no token to begin with or to mask.
+    """
+    where = f"lm:{argument}"
+    context = LoadContext.of(where, options, "prompt", "settings")
+    settings = context.settings
+    library, config = loading.configuration_of(argument, where)
+    named = " ".join(getattr(config, "architectures", None) or ())
+    masked = "MaskedLM" in named or "ForPreTraining" in named
+    kind = settings.one_of("kind", ("causal", "masked"), "masked" if masked else "causal")
+    sum_name, of, auto = {
+        "causal": ("log-likelihood", likelihood, "AutoModelForCausalLM"),
+        "masked": ("pseudo-log-likelihood", pseudo_likelihood, "AutoModelForMaskedLM"),
+    }[kind]
+    score = settings.one_of("score", (sum_name, "mean", "perplexity"))
+    end = settings.one_of("end", ("out", "in"))
+    for name in ("end", "context"):
+        if kind == "masked" and name in settings.given:
+            raise InputError(f"{name} is a setting of causal models", where=where, given=f"kind={kind}")
+    before = settings.get("context")
+
+    def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
+        sums, counts = of(model, texts)
+        if score == sum_name:
+            return sums
+        # A text without tokens has the mean 0.
+        means = sums / counts.clamp(min=1)
+        return means if score == "mean" else -torch.exp(-means)
+
+    facts = {"kind": kind, "score": score, "end": end, **({"context": before} if before else {})}
+    model = load_model(context, library, argument, auto, rule, facts)
+    tokenizer = model.tokenizer
+    if kind == "masked":
+        if tokenizer.mask_token_id is None:
+            raise ModelError(
+                "its tokenizer has no token to mask with", where=where, hint="is it a causal model?"
+            )
+        return model
+    last = tokenizer.eos_token_id
+    first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else last
+    if first is None or (end == "in" and last is None):
+        raise ModelError("its tokenizer has no token to begin or to end with", where=where)
+    start = model.words(before) if before else [int(first)]
+    if len(start) >= model.length:
+        raise InputError("the context fills the model", where=where, given=f"{len(start):,} tokens")
+    return replace(model, start=tuple(start), end=int(last) if end == "in" else None)
+
+
+def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
+    """A classifier of sequences; the score is the probability of the class that `label` names.
+
+    Without `label` it is the class of index 1 of two ("acceptable" of CoLA, as SugarCrepe takes it). Raises
+    `InputError` where there are more classes and none is named, `UnknownNameError` for one that is not there.
+    """
+    where = f"text-classifier:{argument}"
+    context = LoadContext.of(where, options, "prompt", "settings")
+    score = context.settings.one_of("score", ("probability", "logit"))
+    library, config = loading.configuration_of(argument, where)
+    names = [str(config.id2label[number]) for number in sorted(config.id2label)]
+    wanted = context.settings.get("label")
+    if wanted in names:
+        label = names.index(wanted)
+    elif wanted.isascii() and wanted.isdigit() and len(wanted) < 6 and int(wanted) < len(names):
+        label = int(wanted)
+    elif wanted:
+        raise UnknownNameError("class", wanted, names, where=where)
+    elif len(names) > 2:
+        raise InputError("which class is the score?", where=where, allowed=names, hint="--set label=NAME")
+    else:
+        label = len(names) - 1
+
+    def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
+        numbers = []
+        for part in model.parts([text.ids for text in texts], len(names)):
+            logits = model.forward([text.ids for text in texts[part]])[0].logits.double()
+            numbers.append(logits if score == "logit" or len(names) == 1 else logits.softmax(-1))
+        return torch.cat(numbers)[:, label].cpu()
+
+    auto = "AutoModelForSequenceClassification"
+    return load_model(context, library, argument, auto, rule, {"label": names[label], "score": score})
+
+
+def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
+    """A model of Vera's layout; the score is sigmoid(logit / temperature), or the logit (`score=logit`).
+
+    The head is row 32,099 of the table of embeddings, its bias the first number of row 32,098, the
+    temperature the first of row 32,097; the text's last token is classified. Raises `ModelError` where the
+    table is shorter, or the temperature is not above 0.
+
+    Source: Liu et al., Vera, 2023, and the card of liujch1998/vera.
+    """
+    where = f"plausibility:{argument}"
+    context = LoadContext.of(where, options, "prompt", "settings")
+    score = context.settings.one_of("score", ("probability", "logit"))
+    library, config = loading.configuration_of(argument, where)
+    if config.model_type != "t5":
+        raise ModelError("not Vera's layout: no T5", where=where, given=f"model type {config.model_type}")
+
+    def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
+        table = model.network.get_input_embeddings().weight
+        numbers = []
+        for part in model.parts([text.ids for text in texts], table.shape[1]):
+            output, mask = model.forward([text.ids for text in texts[part]])
+            last = mask.sum(dim=1) - 1
+            states = output.last_hidden_state[torch.arange(len(last), device=last.device), last]
+            logits = states.double() @ table[_HEAD].double() + table[_BIAS, 0].double()
+            numbers.append(
+                logits if score == "logit" else (logits / table[_TEMPERATURE, 0].double()).sigmoid()
+            )
+        return torch.cat(numbers).cpu()
+
+    scorer = load_model(context, library, argument, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS)
+    table = scorer.network.get_input_embeddings().weight
+    if len(table) <= _HEAD or not float(table[_TEMPERATURE, 0]) > 0:
+        raise ModelError(
+            "not Vera's layout: its table of embeddings holds no head and temperature",
+            where=where,
+            given=f"{len(table):,} rows",
+            allowed=f"more than {_HEAD:,} rows, with a number above 0 in row {_TEMPERATURE:,}",
+        )
+    return scorer
+
+
+def load_model(
+    context: LoadContext,
+    library: Any,
+    argument: str,
+    auto: str,
+    rule: Rule,
+    facts: dict[str, Any],
+    longest: int | None = None,
+) -> TextModel:
+    """The model that the class `auto` of transformers reads, ready to answer by `rule`.
+
+    It reads at most `longest` tokens, where that is given. Raises `ModelError` for weights that are missing.
+    """
+    where = context.where
+    with loading.quiet(library):
+        model, revision = loading.weights_of(library, argument, where, kind=getattr(library, auto))
+        tokenizer = loading.fetched(library.AutoTokenizer, argument, where, "tokenizer")
+    weights = loading.digest_without_pooler(model)
+    model, _ = to_device(model, context.device, context.dtype)
+    if hasattr(model.config, "max_position_embeddings"):
+        length = loading.length_of(model.config, tokenizer)
+    else:
+        length = min(_TOKENS, int(tokenizer.model_max_length))
+    length = length if longest is None else min(length, longest)
+    identity = context.identity(
+        revision=revision,
+        weights=weights,
+        tokenizer=loading.tokenizer_digest(tokenizer),
+        length=length,
+        **facts,
+    )
+    return TextModel(identity, model, tokenizer, context.device, length, rule)
+
+
+# -- texts that a causal model writes ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TextGenerator:
+    """A model that continues prompts; `identity` names it with its weights."""
+
+    model: TextModel
+
+    @property
+    def identity(self) -> Identity:
+        """That of the model, as of the scorer of the same name."""
+        return self.model.identity
+
+    def write(
+        self,
+        prompts: Sequence[str | Sequence[str]],
+        *,
+        most: int,
+        temperature: float = 0.0,
+        seed: int = 0,
+        head: str = "",
+    ) -> list[str]:
+        """What the model writes after each prompt, up to its end mark or `most` tokens, without marks.
+
+        With `head` every answer has begun with that text, and what follows it is returned.
+
+        At temperature 0 the likeliest token is taken each time, and above it one is drawn; the same prompts
+        in one call with the same seed then give the same texts. All prompts go through the model together,
+        padded on the left. Raises `InputError` where a prompt leaves no room for an answer.
+        """
+        if not prompts:
+            return []
+        tokenizer = self.model.tokenizer
+        rows = [self._ids(prompt, head) for prompt in prompts]
+        longest = max(map(len, rows))
+        limit = getattr(self.model.network.config, "max_position_embeddings", None) or longest + most
+        if longest >= limit:
+            raise InputError(
+                "a prompt is longer than the model reads",
+                where=self.model.identity.name,
+                given=f"{longest:,} tokens",
+                allowed=f"fewer than {limit:,}",
+            )
+        filler = next(
+            mark for mark in (tokenizer.pad_token_id, tokenizer.eos_token_id, 0) if mark is not None
+        )
+        ids = torch.tensor([[filler] * (longest - len(row)) + row for row in rows], device=self.model.device)
+        mask = torch.tensor(
+            [[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=self.model.device
+        )
+        drawn: dict[str, Any] = {"do_sample": False}
+        if temperature > 0:
+            drawn = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
+        devices = [self.model.device] if self.model.device.type == "cuda" else []
+        with torch.inference_mode(), torch.random.fork_rng(devices):
+            torch.manual_seed(seed)
+            output = self.model.network.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                max_new_tokens=min(most, limit - longest),
+                pad_token_id=filler,
+                **drawn,
+            )
+        texts: list[str] = tokenizer.batch_decode(output[:, longest:], skip_special_tokens=True)
+        return [text.strip() for text in texts]
+
+    def _ids(self, prompt: str | Sequence[str], head: str = "") -> list[int]:
+        """The ids of a prompt, within the chat template where there is one, and of how the answer begins."""
+        tokenizer = self.model.tokenizer
+        messages = [prompt] if isinstance(prompt, str) else list(prompt)
+        if not getattr(tokenizer, "chat_template", None):
+            text = "\n\n".join(messages) + (f"\n\n{head}" if head else "")
+            return [*self.model.start, *self.model.words(text)]
+        roles = ("user", "assistant")
+        text = tokenizer.apply_chat_template(
+            [{"role": roles[at % 2], "content": message} for at, message in enumerate(messages)],
+            tokenize=False,
+            add_generation_prompt=True,
+        )
+        return self.model.words(text + head)
+
+
+def load_generator(argument: str, options: Options = DEFAULT) -> TextGenerator:
+    """The causal model in a local folder, or of that name on the hub.
+
+    Raises what the loader of `lm:` raises, and `ModelError` for a model that fills gaps and writes nothing.
+    """
+    model = load_lm(argument, options)
+    if not model.start or not model.network.can_generate():
+        raise ModelError(
+            "the model writes no text",
+            where=f"lm:{argument}",
+            given=type(model.network).__name__,
+            allowed="causal language models, such as GPT-2, Llama, Qwen",
+        )
+    return TextGenerator(model)

@@ -1,6 +1,0 @@
-"""Scorers: anything that gives a number to an image and a caption. torch lives here, imported where used."""
-
-from counterfoil.scorers.base import Embedder, Identity, Options, Scorer
-from counterfoil.scorers.registry import ScorerEntry
-
-__all__ = ["Embedder", "Identity", "Options", "Scorer", "ScorerEntry"]

@@ -1,0 +1,451 @@
+"""Prefixes in buckets of S3, of stores that speak its language, and of Google Cloud Storage, as places.
+
+Requests go through the clients of s3fs and gcsfs, one per process, with their credentials and retries. What
+neither has is here: writing and removing on the condition that an object is the one that was read.
+"""
+
+import asyncio
+import importlib.util
+import json
+import logging
+import secrets
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
+from io import BufferedIOBase, BytesIO
+from typing import Any, NamedTuple
+
+from counterfoil.errors import CounterfoilError, MissingExtraError, StorageError
+from counterfoil.storage.base import HEAD, PlaceEntry, Tagged
+from counterfoil.storage.location import SCHEMES, Location
+
+#: Reads in flight. One takes 20 to 100 ms, nearly all of it waiting.
+READS = 16
+#: Entries up to this size are read at once, without a look at their beginning.
+_SMALL = 4 * HEAD
+#: Seconds until a connection counts as failed, and how often a request is tried, and a connection.
+_CONNECT, _READ, TRIES, _CALLS = 5, 60, 4, 2
+
+#: The package of each scheme, as Python imports it.
+_PACKAGES = {"s3": "s3fs", "gcs": "gcsfs"}
+
+#: What helps where a bucket is not there.
+_NO_BUCKET = "check its name, or make it first"
+_SILENT = logging.NullHandler()
+_ENDPOINT = "check the network, and the address of the endpoint where it is not the provider's own"
+_CREDENTIALS = {
+    "s3": "set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; for open data FSSPEC_S3_ANON=true",
+    "gcs": "set GOOGLE_APPLICATION_CREDENTIALS; for open data FSSPEC_GCS_TOKEN=anon",
+}
+#: Names of exceptions, of libraries that need not be installed, and codes of answers.
+_NO_CREDENTIALS = {"NoCredentialsError", "PartialCredentialsError", "GoogleAuthError"}
+_NO_RIGHT = {"PermissionError", "AccessDenied", "403", 403}
+_NO_FILE = {"FileNotFoundError", "NoSuchKey", "404", 404}
+_NO_CONNECTION = {"ConnectionError", "HTTPClientError", "TimeoutError", "ClientError"}
+
+
+def filesystem(scheme: str) -> Any:
+    """fsspec's file system of a scheme, one per process, which keeps no listings.
+
+    What it needs beyond the URL comes from where its own package looks: `AWS_...` and `~/.aws` (S3), Google's
+    default credentials, `FSSPEC_...` variables. Raises `MissingExtraError` without its package.
+    """
+    package = _PACKAGES.get(scheme)
+    if package is not None and importlib.util.find_spec(package) is None:
+        raise MissingExtraError(package, SCHEMES[scheme])
+    import fsspec
+
+    if scheme == "gcs":
+        return _gcs_class()(use_listings_cache=False)
+    settings: dict[str, Any] = {"use_listings_cache": False} if package else {}
+    if scheme == "s3":
+        retries = {"mode": "standard", "total_max_attempts": TRIES}
+        settings["config_kwargs"] = {"connect_timeout": _CONNECT, "read_timeout": _READ, "retries": retries}
+    return fsspec.filesystem(scheme, **settings)
+
+
+@cache
+def _gcs_class() -> Any:
+    """gcsfs's file system, which tries a server half a minute that refuses every connection; this one calls
+    twice, and tries again what goes wrong on a connection."""
+    import aiohttp
+
+    # The class that is registered asks another server first which kind of bucket it is, for a minute where
+    # that does not answer; kinds that need it are read by gRPC alone.
+    from gcsfs.core import GCSFileSystem
+    from gcsfs.retry import retry_request
+
+    # What goes wrong is one line of ours; gcsfs would print each with all its frames before.
+    logging.getLogger("gcsfs").addHandler(_SILENT)
+    once = GCSFileSystem._request.__wrapped__
+    limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=_READ)
+
+    class GcsFiles(GCSFileSystem):  # type: ignore[misc]
+        """With limits of time."""
+
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(**{"requests_timeout": limits, **settings})
+
+        @retry_request(retries=TRIES)  # type: ignore[untyped-decorator]
+        async def _request(self, *args: Any, **options: Any) -> Any:
+            for left in reversed(range(_CALLS)):
+                try:
+                    return await once(self, *args, **options)
+                except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+                    if not left:
+                        raise ConnectionError(str(error)) from error
+                    await asyncio.sleep(1)
+            raise AssertionError(_CALLS)
+
+    return GcsFiles
+
+
+@contextmanager
+def reaching(where: object, scheme: str, error: type[CounterfoilError] = StorageError) -> Iterator[None]:
+    """Raise what goes wrong at a distance inside the block as one line of `error`."""
+    try:
+        yield
+    except (CounterfoilError, GeneratorExit):
+        raise
+    # The packages raise errors of their own, of aiohttp, of botocore and of Google's libraries.
+    except Exception as caught:
+        causes: list[BaseException] = [caught]
+        while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and len(causes) < 8:
+            causes.append(cause)
+        kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
+        codes = {code for cause in causes if (code := _code(cause)) is not None}
+        words = " ".join(str(caught).split()) or type(caught).__name__
+        hint: str | None = None
+        if kinds & _NO_CREDENTIALS or 401 in codes:
+            problem, hint = "no credentials", _CREDENTIALS.get(scheme)
+        elif codes & {"NoSuchBucket", "InvalidBucketName"}:
+            problem, hint = "no such bucket", _NO_BUCKET
+        elif (kinds | codes) & _NO_RIGHT or words.startswith("Forbidden"):
+            problem, hint = f"may not be used: {words}", "check the rights of your credentials to this bucket"
+        elif (kinds | codes) & _NO_FILE:
+            problem, hint = "no such file", "check the URL"
+        # An answer with a code came over a connection.
+        elif kinds & _NO_CONNECTION and not codes:
+            problem, hint = f"cannot be reached: {words}", _ENDPOINT
+        else:
+            problem = f"failed: {words}"
+        raise error(problem, where=where, hint=hint) from caught
+
+
+def _code(error: BaseException) -> object:
+    """The code of an error of S3 (a word) or of Google's storage (the status of HTTP)."""
+    answer = getattr(error, "response", None)
+    if isinstance(answer, dict):
+        return answer.get("Error", {}).get("Code")
+    code = getattr(error, "code", None)
+    return code if isinstance(code, int | str) else None
+
+
+class _Object(NamedTuple):
+    """What the store says of an object: when it was written, the time now, both by its clock, and by whom."""
+
+    written: float
+    now: float
+    writer: str | None
+
+
+#: The mark by which a writer knows its own object, where the answer to the first try was lost.
+_WRITER = "counterfoil-writer"
+
+
+@dataclass(frozen=True)
+class Bucket(ABC):
+    """A prefix in a bucket. One request writes one object, which appears whole when all of it has arrived."""
+
+    where: Location
+    #: `touch` is a request that is paid for.
+    patience: float = 86_400.0
+
+    @property
+    def bucket(self) -> str:
+        """The name of the bucket."""
+        return self.where.path.partition("/")[0]
+
+    def key(self, name: str) -> str:
+        """The key of a name."""
+        below = self.where.path.partition("/")[2]
+        return f"{below}/{name}" if below else name
+
+    @abstractmethod
+    def fetch(self, name: str, size: int | None = None) -> Tagged | None:
+        """The first `size` bytes of a name, or all; None where there is no such name."""
+
+    @abstractmethod
+    def upload(self, name: str, data: bytes, writer: str, tag: str | None = None) -> bool:
+        """Write an object if it is the one of `tag` still ("" for none there), or whatever there is.
+
+        Whether the condition was met; `writer` is kept beside the bytes.
+        """
+
+    @abstractmethod
+    def about(self, name: str) -> _Object | None:
+        """What the store says of an object; None where there is none."""
+
+    @abstractmethod
+    def listed(self, prefix: str) -> Iterator[tuple[str, int, float]]:
+        """Key, size and time of writing of all objects whose keys begin so."""
+
+    def read(self, name: str) -> Tagged | None:
+        """The object and what the store calls its version."""
+        return self.fetch(name)
+
+    def opened(
+        self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
+    ) -> Iterator[tuple[PlaceEntry, BufferedIOBase | None]]:
+        """By `READS` threads, a few more in flight than are open."""
+
+        def fetch(entry: PlaceEntry) -> Tagged | None:
+            if entry.size > _SMALL:
+                head = self.fetch(entry.name, HEAD)
+                if head is None or not wanted(head.data):
+                    return None
+            return self.fetch(entry.name)
+
+        with ThreadPoolExecutor(READS) as pool:
+            flying: deque[tuple[PlaceEntry, Future[Tagged | None]]] = deque()
+            waiting = iter(entries)
+            try:
+                while True:
+                    while len(flying) < 2 * READS and (entry := next(waiting, None)) is not None:
+                        flying.append((entry, pool.submit(fetch, entry)))
+                    if not flying:
+                        return
+                    entry, future = flying.popleft()
+                    fetched = future.result()
+                    if fetched is not None:
+                        yield entry, BytesIO(fetched.data)
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def write(self, name: str, data: bytes) -> None:
+        """One request, without a condition."""
+        self.upload(name, data, "")
+
+    def create(self, name: str, data: bytes) -> bool:
+        """On the condition that there is no such object."""
+        return self.replace(name, data, "")
+
+    def replace(self, name: str, data: bytes, tag: str) -> bool:
+        """On the condition that its tag is the same."""
+        writer = secrets.token_hex(8)
+        if self.upload(name, data, writer, tag):
+            return True
+        # A request whose answer was lost is sent again, and then meets the object that it wrote itself.
+        known = self.about(name)
+        return known is not None and known.writer == writer
+
+    def age(self, name: str) -> float | None:
+        """Both times are the server's: of the object, and of its answer."""
+        known = self.about(name)
+        return None if known is None else max(0.0, known.now - known.written)
+
+    def entries(self, prefix: str = "") -> list[PlaceEntry]:
+        """A thousand names per request."""
+        root, now = self.key(""), time.time()
+        return sorted(
+            PlaceEntry(key.removeprefix(root), size, now - written)
+            for key, size, written in self.listed(self.key(prefix))
+        )
+
+    def __str__(self) -> str:
+        return str(self.where)
+
+
+#: S3's codes of a condition that does not hold, of writers that came at the same moment, and of no object.
+_UNMET, _CLASH = {"PreconditionFailed", "412"}, {"ConditionalRequestConflict", "409", "OperationAborted"}
+_MISSING = {"NoSuchKey", "404", "NotFound"}
+#: How often a conditional request is sent while others come first.
+_CLASHES = 8
+
+
+@dataclass(frozen=True)
+class S3Place(Bucket):
+    """Conditions are `If-None-Match` and `If-Match`, and the tag is the ETag."""
+
+    scheme: str = "s3"
+
+    def fetch(self, name: str, size: int | None = None) -> Tagged | None:
+        """By a request for a range where not all is wanted."""
+        span: dict[str, Any] = {} if size is None else {"Range": f"bytes=0-{size - 1}"}
+        answer = self._call("get_object", name, missing=True, **span)
+        return None if answer is None else Tagged(answer["data"], answer["ETag"])
+
+    def upload(self, name: str, data: bytes, writer: str, tag: str | None = None) -> bool:
+        """`PutObject`."""
+        if tag is None:
+            return self._call("put_object", name, Body=data) is not None
+        condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
+        return self._settle("put_object", name, Body=data, Metadata={_WRITER: writer}, **condition)
+
+    def touch(self, name: str) -> bool:
+        """Copied onto itself on the server, which keeps bytes and ETag."""
+        source = {"Bucket": self.bucket, "Key": self.key(name)}
+        answer = self._call("copy_object", name, missing=True, CopySource=source, MetadataDirective="REPLACE")
+        return answer is not None
+
+    def about(self, name: str) -> _Object | None:
+        """`HeadObject`."""
+        answer = self._call("head_object", name, missing=True)
+        if answer is None:
+            return None
+        now = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+        writer = answer.get("Metadata", {}).get(_WRITER)
+        return _Object(answer["LastModified"].timestamp(), now.timestamp(), writer)
+
+    def remove(self, name: str, tag: str | None = None) -> bool:
+        """With a tag, on the condition that it is the ETag."""
+        if tag is not None:
+            return self._settle("delete_object", name, IfMatch=tag)
+        known = self.about(name)
+        if known is not None:
+            self._call("delete_object", name)
+        return known is not None
+
+    def listed(self, prefix: str) -> Iterator[tuple[str, int, float]]:
+        """`ListObjectsV2`."""
+        options: dict[str, Any] = {"Prefix": prefix}
+        while True:
+            page = self._call("list_objects_v2", None, **options)
+            for entry in page.get("Contents", ()):
+                yield entry["Key"], entry["Size"], entry["LastModified"].timestamp()
+            if not page.get("IsTruncated"):
+                return
+            options["ContinuationToken"] = page["NextContinuationToken"]
+
+    def _settle(self, method: str, name: str, **options: Any) -> bool:
+        """Whether the condition of a request was met, which is sent again while another one runs."""
+        for attempt in range(_CLASHES):
+            answer = self._call(method, name, missing=True, unmet=True, **options)
+            if answer != "clash":
+                return answer is not None
+            time.sleep(0.05 * 2**attempt * (0.5 + secrets.randbelow(1000) / 1000))
+        raise StorageError("other writers came first, every time", where=f"{self}/{name}", hint="try again")
+
+    def _call(
+        self, method: str, name: str | None, *, missing: bool = False, unmet: bool = False, **options: Any
+    ) -> Any:
+        """One request; None where there is no such object, or the condition is not met, if those may be."""
+        from botocore.exceptions import ClientError
+        from fsspec.asyn import sync
+
+        options["Bucket"] = self.bucket
+        if name is not None:
+            options["Key"] = self.key(name)
+        with reaching(self if name is None else f"{self}/{name}", "s3"):
+            files = filesystem("s3")
+
+            async def request() -> Any:
+                await files.set_session()
+                client = await files.get_s3(self.bucket)
+                answer = await getattr(client, method)(**options)
+                if "Body" in answer:
+                    # A connection that is cut in the middle of the body: the whole request has failed.
+                    async with answer["Body"] as body:
+                        answer["data"] = await body.read()
+                return answer
+
+            try:
+                return sync(files.loop, request)
+            except ClientError as error:
+                code = error.response.get("Error", {}).get("Code")
+                if unmet and code in _CLASH:
+                    return "clash"
+                if (missing and code in _MISSING) or (unmet and code in _UNMET):
+                    return None
+                raise
+
+
+@dataclass(frozen=True)
+class GcsPlace(Bucket):
+    """The condition is `ifGenerationMatch`, and the tag is the generation."""
+
+    scheme: str = "gcs"
+
+    def fetch(self, name: str, size: int | None = None) -> Tagged | None:
+        """By a request for a range where not all is wanted."""
+        span = {} if size is None else {"headers": {"Range": f"bytes=0-{size - 1}"}}
+        answer = self._call("GET", name, alt="media", **span)
+        return None if answer is None else Tagged(answer[1], answer[0]["x-goog-generation"])
+
+    def upload(self, name: str, data: bytes, writer: str, tag: str | None = None) -> bool:
+        """Bytes and metadata in one request of two parts; the generation of no object is 0."""
+        about = json.dumps({"name": self.key(name), "metadata": {_WRITER: writer} if writer else {}})
+        between = secrets.token_hex(16)
+        head = f"--{between}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{about}\r\n"
+        head += f"--{between}\r\nContent-Type: application/octet-stream\r\n\r\n"
+        condition = {} if tag is None else {"ifGenerationMatch": tag or "0"}
+        answer = self._call(
+            "POST",
+            name,
+            data=head.encode() + data + f"\r\n--{between}--".encode(),
+            headers={"Content-Type": f'multipart/related; boundary="{between}"'},
+            uploadType="multipart",
+            **condition,
+        )
+        return answer is not None
+
+    def touch(self, name: str) -> bool:
+        """A field of its metadata is written, which keeps bytes and generation."""
+        mark = {"metadata": {"counterfoil-touched": secrets.token_hex(4)}}
+        return self._call("PATCH", name, json=mark) is not None
+
+    def about(self, name: str) -> _Object | None:
+        """The object's metadata."""
+        answer = self._call("GET", name)
+        if answer is None:
+            return None
+        facts = json.loads(answer[1])
+        now = parsedate_to_datetime(answer[0]["Date"]).timestamp()
+        return _Object(_seconds(facts["updated"]), now, facts.get("metadata", {}).get(_WRITER))
+
+    def remove(self, name: str, tag: str | None = None) -> bool:
+        """With a tag, on the condition that it is the generation."""
+        return self._call("DELETE", name, **({} if tag is None else {"ifGenerationMatch": tag})) is not None
+
+    def listed(self, prefix: str) -> Iterator[tuple[str, int, float]]:
+        """Page by page."""
+        options = {"prefix": prefix}
+        while True:
+            answer = self._call("GET", None, **options)
+            if answer is None:
+                raise StorageError("no such bucket", where=self, hint=_NO_BUCKET)
+            page = json.loads(answer[1])
+            for entry in page.get("items", ()):
+                yield entry["name"], int(entry["size"]), _seconds(entry["updated"])
+            if "nextPageToken" not in page:
+                return
+            options["pageToken"] = page["nextPageToken"]
+
+    def _call(self, method: str, name: str | None, **options: Any) -> Any | None:
+        """Headers and bytes of one answer; None where there is no such object or a condition is not met."""
+        with reaching(self if name is None else f"{self}/{name}", "gcs"):
+            files, upload = filesystem("gcs"), method == "POST"
+            path, keys = "b/{}/o", [self.bucket]
+            if upload:
+                path = f"{files._location}/upload/storage/v1/{path}"
+            elif name is not None:
+                path, keys = "b/{}/o/{}", [self.bucket, self.key(name)]
+            try:
+                return files.call(method, path, *keys, **options)
+            except FileExistsError:  # 412: the condition is not met
+                return None
+            except FileNotFoundError:
+                if upload:
+                    raise StorageError("no such bucket", where=self, hint=_NO_BUCKET) from None
+                return None
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

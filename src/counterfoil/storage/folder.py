@@ -1,0 +1,192 @@
+"""A folder on a disk of this machine, or on one that several machines mount, as a place."""
+
+import errno
+import fcntl
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import BufferedIOBase
+from pathlib import Path
+
+from counterfoil.storage.base import PlaceEntry, Tagged
+from counterfoil.store import digest, storage_error, writing
+
+#: What a file system without hard links says.
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
+#: The file that those who replace or remove a contested name lock; it is gone again afterwards.
+_LOCK = ".lock"
+
+
+@dataclass(frozen=True)
+class FolderPlace:
+    """Names are files below `folder`; those that begin with a dot are not seen.
+
+    `create` links a finished file to its name, which succeeds once on every POSIX file system; `replace` and
+    `remove` hold a lock of the kernel, which is free again when its holder is killed. On a network file
+    system the lock is the server's, and ages are by the server's clock.
+    """
+
+    folder: Path
+    scheme: str = "file"
+    patience: float = 0.0
+
+    def read(self, name: str) -> Tagged | None:
+        """The bytes, and their digest as the tag."""
+        try:
+            data = (self.folder / name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise storage_error(self.folder / name, error, "read") from error
+        return Tagged(data, digest(data))
+
+    def opened(
+        self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
+    ) -> Iterator[tuple[PlaceEntry, BufferedIOBase | None]]:
+        """Open files, of which the caller reads as much as it needs."""
+        for entry in entries:
+            try:
+                file = open(self.folder / entry.name, "rb")  # noqa: SIM115, the caller closes it
+            except FileNotFoundError:
+                continue
+            except OSError:
+                yield entry, None
+            else:
+                yield entry, file
+
+    def write(self, name: str, data: bytes) -> None:
+        """By `counterfoil.store.writing`."""
+        with writing(self.folder / name) as file:
+            file.write(data)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """A finished file gets the name by a hard link, or under the lock where there are no links.
+
+        It is not flushed to the disk: a name that a machine loses with its power is free again.
+        """
+        path = self.folder / name
+        if path.exists():
+            return False
+        finished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+        try:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                finished.write_bytes(data)
+            except OSError as error:
+                raise storage_error(path, error) from error
+            os.link(finished, path)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise storage_error(path, error) from error
+            with self._locked():
+                if path.exists():
+                    return False
+                os.replace(finished, path)
+        finally:
+            with suppress(OSError):
+                finished.unlink()
+        return True
+
+    def replace(self, name: str, data: bytes, tag: str) -> bool:
+        """Read, compared and written under the lock."""
+        with self._locked():
+            known = self.read(name)
+            if known is None or known.tag != tag:
+                return False
+            self.write(name, data)
+            return True
+
+    def touch(self, name: str) -> bool:
+        """Of a file of another user, and of one that is gone, the age stays."""
+        try:
+            os.utime(self.folder / name)
+        except OSError:
+            return False
+        return True
+
+    def age(self, name: str) -> float | None:
+        """The difference to a file that is made now, so that the file system's clock counts on both sides."""
+        try:
+            then = os.stat(self.folder / name).st_mtime
+        except OSError:
+            return None
+        try:
+            with tempfile.TemporaryFile(dir=self.folder) as probe:
+                probe.write(b"\0")
+                probe.flush()
+                now = os.fstat(probe.fileno()).st_mtime
+        except OSError as error:
+            raise storage_error(self.folder, error) from error
+        return max(0.0, now - then)
+
+    def remove(self, name: str, tag: str | None = None) -> bool:
+        """Under the lock, so that none replaces meanwhile what is removed."""
+        with self._locked():
+            if tag is not None:
+                known = self.read(name)
+                if known is None or known.tag != tag:
+                    return False
+            try:
+                os.unlink(self.folder / name)
+            except FileNotFoundError:
+                return False
+            except OSError as error:
+                raise storage_error(self.folder / name, error, "removed") from error
+            return True
+
+    def entries(self, prefix: str = "") -> list[PlaceEntry]:
+        """Links are not followed, and what is no regular file is passed over."""
+        return sorted(self._files(prefix.rstrip("/")))
+
+    def _files(self, below: str) -> Iterator[PlaceEntry]:
+        try:
+            listed = os.scandir(self.folder / below)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise storage_error(self.folder / below, error, "read") from error
+        now = time.time()
+        with listed:
+            for entry in listed:
+                name = f"{below}/{entry.name}" if below else entry.name
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    yield from self._files(name)
+                elif entry.is_file(follow_symlinks=False):
+                    with suppress(OSError):  # another process removed it
+                        about = entry.stat(follow_symlinks=False)
+                        yield PlaceEntry(name, about.st_size, now - about.st_mtime)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of the folder. Its file is removed by its last holder, and by the kernel never."""
+        path = self.folder / _LOCK
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            while True:
+                handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                # Another holder may have removed the file while this one waited: that lock is of no name.
+                with suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(handle), os.stat(path)):
+                        break
+                os.close(handle)
+        except OSError as error:
+            hint = "choose a folder on a file system with locks" if error.errno == errno.ENOLCK else None
+            raise storage_error(self.folder, error, hint=hint) from error
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.unlink(path)
+            os.close(handle)
+
+    def __str__(self) -> str:
+        return str(self.folder)

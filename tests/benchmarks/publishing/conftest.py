@@ -1,0 +1,97 @@
+"""Small benchmarks of every form, published once."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counterfoil import catalog
+from counterfoil.benchmarks.benchmark import Benchmark, card
+from counterfoil.benchmarks.forms import Choice
+from counterfoil.benchmarks.publishing import licences, tables
+from counterfoil.benchmarks.publishing.facts import Provenance, Publication
+from counterfoil.benchmarks.publishing.writing import PublishedFolder, publish_folder
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.world.benchmarks import gallery
+
+CC_BY = licences.find("CC-BY-4.0")
+
+
+@dataclass(frozen=True)
+class Released:
+    benchmark: Benchmark
+    folder: Path
+    written: PublishedFolder
+
+
+def plain(**facts: object) -> Publication:
+    return Publication(licence=CC_BY, **facts)
+
+
+def some(name: str, n: int = 8) -> Benchmark:
+    """The first questions of a drawn benchmark."""
+    return catalog.benchmark(name).select(np.arange(n))
+
+
+@pytest.fixture(scope="session")
+def benchmarks(jpeg: Callable[..., bytes]) -> Mapping[str, Benchmark]:
+    """By name; quads have a crop and an image that is not at hand, choices are among two and three items."""
+    quads = some("world-quads", 10)
+    images = [*quads.images]
+    images[0] = replace(images[0], crop=(10, 20, 60, 80))
+    images[-1] = replace(images[-1], source=None)
+    photographs = tuple(Image(f"sub/p{at}.jpg", BytesSource(jpeg(at))) for at in range(6))
+    of_images = Benchmark(
+        card("imagecode").model_copy(update={"size": None}),
+        photographs,
+        (Caption("c0", 'a "quoted": caption, | with # signs'), Caption("c1", "ein Hündchen\nzwei Zeilen")),
+        Choice(
+            ("a", "b"),
+            groupings={"kind of it": ("x", ""), "id": ("1", "2")},
+            query=np.array([0, 1]),
+            candidates=np.arange(6).reshape(2, 3),
+            asks="caption",
+        ),
+    )
+    return {
+        "quads": replace(quads, images=tuple(images)),
+        "choices": some("world-choices"),
+        "of-images": of_images,
+        "gallery": gallery(6, size=32),
+        "statements": some("world-statements"),
+        "ratings": some("world-rated"),
+        "preferences": some("world-preferences"),
+    }
+
+
+@pytest.fixture(scope="session")
+def published(
+    benchmarks: Mapping[str, Benchmark], tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, Released]:
+    """Every benchmark in a folder; quads in splits, in files of few images, with who made what.
+
+    Those called "hub" are the same quads as they go to the hub; "halves" is the gallery in two splits.
+    """
+    folder, found = tmp_path_factory.mktemp("published"), {}
+    ids = list(benchmarks["quads"].questions.ids)
+    makers = {
+        "negative_caption_by": [f"person {at}" for at in range(len(ids))],
+        "negative_image_seed": range(10),
+    }
+    rows = pa.table({"id": ids[::-1], **{name: list(cells)[::-1] for name, cells in makers.items()}})
+    made = Provenance.of({"rows": rows, "steps": [{"name": "negate", "rows_in": 12, "rows_out": 10}]})
+    more = {"hub": benchmarks["quads"], "halves": gallery(20, size=32)}
+    for name, benchmark in {**benchmarks, **more}.items():
+        of_quads = name in ("quads", "hub")
+        about = plain(provenance=made) if of_quads else plain()
+        about = replace(about, repository="ann/shapes") if name == "hub" else about
+        with pytest.MonkeyPatch.context() as patch:
+            if of_quads:
+                patch.setattr(tables, "MOST_BYTES", 60_000)
+            share = 0.3 if of_quads else 0.4 if name == "halves" else None
+            written = publish_folder(benchmark, folder / name, about, split=share)
+        found[name] = Released(benchmark, folder / name, written)
+    return found

@@ -1,0 +1,293 @@
+"""What was published is read by `datasets` and `mlcroissant`, and holds what the benchmark holds."""
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from counterfoil.benchmarks.benchmark import Benchmark, card
+from counterfoil.benchmarks.folder import load
+from counterfoil.benchmarks.readers.own import read_pairs
+from counterfoil.benchmarks.records import Image
+
+datasets = pytest.importorskip("datasets")
+Rows = list[dict[str, Any]]
+
+
+def pixels(image: Image | None) -> str | None:
+    """The digest of a picture, None for one that is not at hand."""
+    if image is None or image.source is None:
+        return None
+    return hashlib.sha256(np.asarray(image.decode()).tobytes()).hexdigest()
+
+
+def seen(value: Any) -> Any:
+    """A picture as the digest of its pixels."""
+    if isinstance(value, PIL.Image.Image):
+        return hashlib.sha256(np.asarray(value.convert("RGB")).tobytes()).hexdigest()
+    return value
+
+
+def expected(benchmark: Benchmark) -> dict[str, Rows]:
+    """The tables of a release, question by question from the forms' own fields: the slow twin."""
+    questions: Any = benchmark.questions
+    images, captions = benchmark.images, benchmark.captions
+
+    def text(at: int) -> str | None:
+        return captions[at].text
+
+    found: Rows = []
+    for row, name in enumerate(questions.ids):
+        match questions.form:
+            case "quad":
+                own: dict[str, Any] = {
+                    "image": pixels(images[questions.images[row, 0]]),
+                    "negative_image": pixels(images[questions.images[row, 1]]),
+                    "caption": text(questions.captions[row, 0]),
+                    "negative_caption": text(questions.captions[row, 1]),
+                }
+            case "choice" if questions.asks == "image":
+                own = {"image": pixels(images[questions.query[row]])}
+                own |= {"caption": text(questions.candidates[row, 0])}
+                own |= {"negative_caption": text(questions.candidates[row, 1])}
+            case "choice":
+                own = {"caption": text(questions.query[row])}
+                own |= {f"image_{k}": pixels(images[questions.candidates[row, k]]) for k in range(3)}
+            case "statement":
+                own = {
+                    "image": pixels(images[questions.images[row]]),
+                    "caption": text(questions.captions[row]),
+                }
+                own |= {"truth": bool(questions.truth[row])}
+            case "rated":
+                own = {
+                    "image": pixels(images[questions.images[row]]),
+                    "caption": text(questions.captions[row]),
+                }
+                own |= {"rating": questions.ratings[row, 0]}
+                own |= {"references": [text(at) for at in questions.references.row(row)]}
+            case "preference":
+                own = {"image": pixels(images[questions.images[2 * row]])}
+                own |= {f"caption_{s}": text(questions.captions[2 * row + k]) for k, s in enumerate("ab")}
+                own |= {f"votes_{s}": questions.votes[row, k] for k, s in enumerate("ab")}
+                own |= {"references": [text(at) for at in questions.references.row(2 * row)]}
+            case _:
+                break
+        found.append({"id": name, **own})
+    if found:
+        return {"default": found}
+    right = []
+    for side, search, offset in ((images, questions.i2t, captions), (captions, questions.t2i, images)):
+        for at, query in enumerate(search.queries):
+            name = f"{'i2t' if side is images else 't2i'}/{side[query].id}"
+            items = search.positives.items[search.positives.starts[at] : search.positives.starts[at + 1]]
+            right += [{"query": name, "item_id": offset[item].id, "gain": 1.0} for item in items]
+    return {
+        "images": [{"id": image.id, "image": pixels(image)} for image in images],
+        "captions": [
+            {"id": each.id, "caption": each.text, "image_id": images[owner].id}
+            for each, owner in zip(captions, questions.owners, strict=True)
+        ],
+        "positives": right,
+    }
+
+
+def same_rows(found: Rows, wanted: Rows, what: str) -> None:
+    """Every wanted value is there; rows may be in another order, and have more columns."""
+    key = "id" if "id" in wanted[0] else None
+    if key:
+        by_id = {row[key]: row for row in found}
+        assert len(by_id) == len(found) == len(wanted), what
+        found = [by_id[row[key]] for row in wanted]
+    assert len(found) == len(wanted), what
+    for mine, theirs in zip(found, wanted, strict=True):
+        assert {name: mine[name] for name in theirs} == theirs, what
+
+
+FORMS = ("quads", "choices", "of-images", "gallery", "statements", "ratings", "preferences")
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_datasets_reads_all_rows_with_their_images(
+    published: Mapping[str, Any], name: str, tmp_path: Path
+) -> None:
+    which = published[name]
+    for table, wanted in expected(which.benchmark).items():
+        read = datasets.load_dataset(str(which.folder), table, cache_dir=str(tmp_path))
+        rows = [{n: seen(cell) for n, cell in row.items()} for split in read.values() for row in split]
+        same_rows(rows, wanted, f"{name}, {table}")
+        assert set(read) == ({"train", "test"} if name == "quads" else {"test"})
+        for part in read.values():
+            for column in part.features:
+                is_image = "image" in column and not column.endswith(("_id", "_seed", "_by"))
+                assert isinstance(part.features[column], datasets.Image) == is_image, column
+
+
+def test_the_main_table_needs_no_name(published: Mapping[str, Any], tmp_path: Path) -> None:
+    read = datasets.load_dataset(str(published["gallery"].folder), cache_dir=str(tmp_path), split="test")
+    assert read.column_names == ["id", "image"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_our_own_format_holds_the_same_questions(published: Mapping[str, Any], name: str) -> None:
+    which = published[name]
+    again = load(which.folder)
+    if name == "quads":  # A grouping was added.
+        assert set(again.questions.groupings["split"]) == {"train", "test"}
+        labels = {each: of for each, of in again.questions.groupings.items() if each != "split"}
+        again = replace(again, questions=replace(again.questions, groupings=labels))
+    assert again.digest == which.benchmark.digest
+    assert [pixels(image) for image in again.images] == [pixels(image) for image in which.benchmark.images]
+
+
+@pytest.mark.parametrize("name", ["quads", "choices"])
+def test_tables_are_tables_of_ones_own(published: Mapping[str, Any], name: str) -> None:
+    """The Parquet alone is what the benchmark `pairs` reads."""
+    which = published[name]
+    found = read_pairs(card("pairs"), which.folder / "data", None)
+    wanted = {row["id"]: row for row in expected(which.benchmark)["default"]}
+    assert len(found) == len(wanted)
+    assert found.questions.form == which.benchmark.questions.form
+    assert {caption.text for caption in found.captions} == {c.text for c in which.benchmark.captions}
+
+
+_GENERATE = """
+import hashlib, io, json, logging, sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np, PIL.Image
+import mlcroissant
+from mlcroissant._src.core.context import Context, CroissantVersion
+from mlcroissant._src.core.rdf import make_context
+
+def plain(value):
+    if isinstance(value, PIL.Image.Image):
+        return hashlib.sha256(np.asarray(value.convert("RGB")).tobytes()).hexdigest()
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, (list, np.ndarray)):
+        return [plain(each) for each in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+found = {"context": make_context(Context(conforms_to=CroissantVersion.V_1_1))}
+for name in sys.argv[2:]:
+    folder = f"{sys.argv[1]}/{name}"
+    mapping = {"repository": folder} if name == "hub" else None
+    read = mlcroissant.Dataset(f"{folder}/croissant.json", mapping=mapping)
+    issues = read.metadata.ctx.issues
+    found[name] = {"issues": [*issues.errors, *issues.warnings]}
+    found[name]["version"] = read.metadata.ctx.conforms_to.name
+    found[name]["records"] = {
+        each.uuid: [
+            {key.partition("/")[2]: plain(value) for key, value in record.items()}
+            for record in read.records(each.uuid)
+        ]
+        for each in read.metadata.record_sets
+    }
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def generated(published: Mapping[str, Any]) -> dict[str, Any]:
+    """All records by mlcroissant, of all folders, in a process of its own with a time limit."""
+    pytest.importorskip("mlcroissant")
+    folder = published["quads"].folder.parent
+    done = subprocess.run(
+        [sys.executable, "-c", _GENERATE, str(folder), *FORMS, "hub", "halves"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert not done.returncode, done.stderr[-2000:]
+    assert "not standard" not in done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_mlcroissant_validates_and_generates_all_records(
+    published: Mapping[str, Any], generated: Mapping[str, Any], name: str
+) -> None:
+    which, found = published[name], generated[name]
+    assert found["issues"] == []
+    assert found["version"] == "V_1_1"
+    for table, wanted in expected(which.benchmark).items():
+        same_rows(found["records"][table], wanted, f"{name}, {table}")
+    splits = {row["name"] for row in found["records"]["splits"]}
+    rows = found["records"]["queries" if name == "gallery" else "default"]
+    assert {row["split"] for row in rows} == splits
+
+
+def test_rows_of_a_gallery_in_splits_have_their_split(
+    published: Mapping[str, Any], generated: Mapping[str, Any], tmp_path: Path
+) -> None:
+    found = generated["halves"]
+    assert found["issues"] == []
+    for table in ("images", "captions", "queries", "positives"):
+        read = datasets.load_dataset(str(published["halves"].folder), table, cache_dir=str(tmp_path))
+        key = "id" if table != "positives" else "item_id"
+        wanted = sorted((split, row[key]) for split, part in read.items() for row in part)
+        assert sorted((row["split"], row[key]) for row in found["records"][table]) == wanted
+        assert {row["split"] for row in found["records"][table]} == {"train", "test"}
+
+
+def test_files_of_the_hub_give_the_same_records(
+    published: Mapping[str, Any], generated: Mapping[str, Any]
+) -> None:
+    """Through a repository, which a folder stands for here."""
+    assert generated["hub"]["issues"] == []
+    same_rows(
+        generated["hub"]["records"]["default"], expected(published["quads"].benchmark)["default"], "hub"
+    )
+    described = json.loads((published["hub"].folder / "croissant.json").read_text())
+    page = "https://huggingface.co/datasets/ann/shapes"
+    assert described["distribution"][0]["contentUrl"].startswith(f"{page}/resolve/main/data/train-00000-of-")
+
+
+def test_the_context_is_that_of_the_format(
+    published: Mapping[str, Any], generated: Mapping[str, Any]
+) -> None:
+    described = json.loads((published["quads"].folder / "croissant.json").read_text())
+    for term, meaning in generated["context"].items():
+        assert described["@context"][term] == meaning, term
+
+
+def test_makers_are_in_rows_and_annotations(
+    published: Mapping[str, Any], generated: Mapping[str, Any]
+) -> None:
+    which = published["quads"]
+    rows = {row["id"]: row for row in generated["quads"]["records"]["default"]}
+    for at, name in enumerate(which.benchmark.questions.ids):
+        assert rows[name]["negative_caption_by"] == f"person {at}"
+        assert rows[name]["negative_image_seed"] == at
+    described = json.loads((which.folder / "croissant.json").read_text())
+    fields = {each["name"]: each for each in described["recordSet"][1]["field"]}
+    (annotation,) = fields["negative_caption"]["annotation"]
+    assert annotation["equivalentProperty"] == "prov:wasAttributedTo"
+    assert annotation["subField"][0]["source"]["extract"] == {"column": "negative_caption_by"}
+    assert "annotation" not in fields["caption"]
+    assert described["prov:wasGeneratedBy"][0]["prov:label"] == "negate"
+    files = [each for each in described["distribution"] if each["@type"] == "cr:FileObject"]
+    assert len(files) > 2
+    for each in files:
+        data = (which.folder / each["contentUrl"]).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == each["sha256"]
+
+
+def test_an_image_keeps_its_bytes_and_its_name(published: Mapping[str, Any], tmp_path: Path) -> None:
+    which = published["of-images"]
+    read = datasets.load_dataset(str(which.folder), cache_dir=str(tmp_path), split="test")
+    read = read.cast_column("image_0", datasets.Image(decode=False))
+    first = which.benchmark.images[0]
+    assert read[0]["image_0"] == {"bytes": first.read(), "path": "p0.jpg"}
+    assert read.column_names[-2:] == ["group_kind of it", "group_id"]
+    assert PIL.Image.open(io.BytesIO(read[1]["image_0"]["bytes"])).size == (24, 16)

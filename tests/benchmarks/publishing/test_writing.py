@@ -1,0 +1,247 @@
+"""Published folders: equal bytes, true checksums, splits by image, licences, and nothing half-written."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, card
+from counterfoil.benchmarks.folder import load
+from counterfoil.benchmarks.forms import Choice, Search
+from counterfoil.benchmarks.forms.base import Form
+from counterfoil.benchmarks.publishing.facts import Provenance, Publication
+from counterfoil.benchmarks.publishing.licences import conflicts, find, stated
+from counterfoil.benchmarks.publishing.splits import split_by_image
+from counterfoil.benchmarks.publishing.writing import CHECKSUMS, publish_folder
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.errors import DataError, InputError, StorageError
+from counterfoil.metrics.ranks import Positives
+
+CC_BY = Publication(licence=find("CC-BY-4.0"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def sharing(jpeg: Callable[..., bytes]) -> Benchmark:
+    """Sixty choices among captions; three in a row share an image, and the last six two images by one."""
+    n = 60
+    images = tuple(Image(f"p{at}", BytesSource(jpeg(at, size=(8, 8)))) for at in range(n // 3))
+    # A twin under another name: the same photograph by its bytes.
+    twin = Image("twin", BytesSource(jpeg(19, size=(8, 8))), photo=None)
+    images = (*(replace(image, photo=None) for image in images), twin)
+    query = np.arange(n) // 3
+    query[54:57] = len(images) - 1
+    return Benchmark(
+        card("pairs").model_copy(update={"form": "choice", "title": "Mine"}),
+        images,
+        tuple(Caption(str(at), f"caption {at}") for at in range(2 * n)),
+        Choice(tuple(f"q{at}" for at in range(n)), query=query, candidates=np.arange(2 * n).reshape(n, 2)),
+    )
+
+
+def test_the_same_benchmark_gives_the_same_bytes(published: Mapping[str, Any], tmp_path: Path) -> None:
+    for name in ("choices", "gallery"):
+        which = published[name]
+        publish_folder(which.benchmark, tmp_path / name, CC_BY)
+        assert contents(tmp_path / name) == contents(which.folder)
+        publish_folder(which.benchmark, tmp_path / name, CC_BY)
+        assert contents(tmp_path / name) == contents(which.folder)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["choices", "gallery"]
+
+
+def test_checksums_are_of_all_files(published: Mapping[str, Any]) -> None:
+    for which in published.values():
+        found = contents(which.folder)
+        lines = found.pop(CHECKSUMS).decode().splitlines()
+        assert lines == [f"{hashlib.sha256(found[path]).hexdigest()}  {path}" for path in sorted(found)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_photograph_is_in_two_splits(sharing: Benchmark, seed: int) -> None:
+    tested = split_by_image(sharing, 0.2, seed)
+    assert tested.sum() == 12
+    photos = np.array(sharing.photos)[sharing.choices.query]
+    assert not set(photos[tested]) & set(photos[~tested])
+    np.testing.assert_array_equal(split_by_image(sharing, 0.2, seed), tested)
+    assert not np.array_equal(split_by_image(sharing, 0.2, seed + 10), tested)
+
+
+def test_what_cannot_be_split_says_so(
+    sharing: Benchmark, published: Mapping[str, Any], tmp_path: Path
+) -> None:
+    one = replace(sharing.questions, query=np.zeros(60, dtype=np.int64))
+    with pytest.raises(DataError, match="1 sets of questions that share images, the largest of 60"):
+        split_by_image(replace(sharing, questions=one), 0.2, 0)
+    with pytest.raises(InputError, match="not a share"):
+        split_by_image(sharing, 1.0, 0)
+    with pytest.raises(DataError, match="in splits already; given: train, test"):
+        publish_folder(load(published["halves"].folder), tmp_path / "new", CC_BY, split=0.2)
+    parted = published["gallery"].benchmark
+    images, owners = np.arange(len(parted.images)), parted.gallery.owners
+    alone = Positives.of([[int(owner)] for owner in owners])
+    captions = Positives.of([np.flatnonzero(owners == image).tolist() for image in images])
+    one_each = replace(
+        parted.gallery,
+        i2t=Search(images, captions),
+        t2i=Search(np.arange(len(owners)), alone),
+        image_parts=images,
+        caption_parts=owners,
+    )
+    with pytest.raises(DataError, match="the gallery is in parts already"):
+        publish_folder(replace(parted, questions=one_each), tmp_path / "new", CC_BY, split=0.2)
+    labels = {"split": ("train",) * 30 + ("test",) * 30}
+    apart = replace(sharing, questions=replace(sharing.questions, groupings=labels))
+    with pytest.raises(DataError, match="in splits already; given: train, test"):
+        publish_folder(apart, tmp_path / "new", CC_BY, split=0.2)
+    assert not list(tmp_path.iterdir())
+    written = publish_folder(apart, tmp_path / "new", CC_BY)
+    assert [(each.split, each.rows) for each in written.tables] == [("train", 30), ("test", 30)]
+
+
+def test_a_failure_leaves_what_was_there(
+    sharing: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_folder(sharing, tmp_path / "out", CC_BY)
+    before = contents(tmp_path / "out")
+    broken = replace(sharing.images[5], source=BytesSource(b"GIF89a no more"), crop=(0, 0, 4, 4))
+    damaged = replace(sharing, images=(*sharing.images[:5], broken, *sharing.images[6:]))
+    with pytest.raises(DataError, match="image 'p5': not an image file"):
+        publish_folder(damaged, tmp_path / "out", CC_BY)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", _no_room)
+        with pytest.raises(StorageError, match="the disk is full"):
+            publish_folder(sharing, tmp_path / "out", CC_BY)
+    assert contents(tmp_path / "out") == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def _no_room(handle: int) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_files_of_others_are_never_replaced(sharing: Benchmark, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "README.md").write_text("my project")
+    with pytest.raises(InputError, match=r"the folder holds other files; given: README\.md"):
+        publish_folder(sharing, tmp_path / "mine", CC_BY)
+    publish_folder(sharing, tmp_path / "out", CC_BY)
+    (tmp_path / "out" / "data" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"other files; given: data/notes\.txt"):
+        publish_folder(sharing, tmp_path / "out", CC_BY)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="not a folder"):
+        publish_folder(sharing, tmp_path / "file", CC_BY)
+
+
+def test_the_card_says_what_is_known(sharing: Benchmark, tmp_path: Path) -> None:
+    made = {
+        "method": "Made by hand | and <script>",
+        "steps": [
+            {
+                "name": "refine",
+                "settings": {"bins": 50},
+                "rows_in": 90,
+                "rows_out": 60,
+                "dropped": {"equal": 30},
+            }
+        ],
+        "people": ["two authors", "five students, paid"],
+        "sources": [{"name": "COCO", "licence": "CC-BY-4.0", "url": "https://cocodataset.org"}, "VG"],
+        "limits": "English only",
+        "uses": "measuring",
+    }
+    about = Publication(
+        licence=find("MIT"),
+        repository="ann/mine",
+        creators=("Ann", "Bob"),
+        date="2024-02-29",
+        language="en",
+        overridden=("the licence of X does not let it be passed on",),
+        provenance=Provenance.of(made),
+    )
+    publish_folder(sharing, tmp_path / "out", about)
+    readme = (tmp_path / "out" / "README.md").read_text()
+    for line in (
+        'license: "mit"', '  - "n<1K"', "## Composition", "## Process", "## People", "## Licences",
+        "## Known limits", "## Intended use", "* five students, paid", "* English only",
+        "| refine |  | bins = 50 | 90 | 60 | equal: 30 |", "Made by hand | and &lt;script>",
+        "| COCO | CC-BY-4.0 | https://cocodataset.org |", "| VG | not recorded |  |",
+        "**Published although the licence of X does not let it be passed on.**",
+        'rows = datasets.load_dataset("ann/mine")',
+    ):  # fmt: skip
+        assert line in readme, line
+    described = json.loads((tmp_path / "out" / "croissant.json").read_text())
+    assert described["name"] == "mine"
+    assert described["license"] == "https://spdx.org/licenses/MIT"
+    assert described["datePublished"] == "2024-02-29"
+    assert [each["name"] for each in described["creator"]] == ["Ann", "Bob"]
+    assert described["url"] == "https://huggingface.co/datasets/ann/mine"
+    (file,) = described["distribution"]
+    assert file["contentUrl"] == f"{described['url']}/resolve/main/data/test-00000-of-00001.parquet"
+    assert [each["prov:label"] for each in described["prov:wasDerivedFrom"]] == ["COCO", "VG"]
+    assert described["rai:annotatorDemographics"] == ["two authors", "five students, paid"]
+    assert json.loads((tmp_path / "out" / "card.json").read_text())["licence"] == "MIT"
+
+
+def test_rows_of_other_questions_are_refused(sharing: Benchmark, tmp_path: Path) -> None:
+    rows = pa.table({"id": ["z"], "caption_by": ["ann"]})
+    about = replace(CC_BY, provenance=Provenance.of({"rows": rows}))
+    with pytest.raises(DataError, match="the rows are of other questions; given: z; allowed: q0, q1, q2"):
+        publish_folder(sharing, tmp_path / "out", about)
+    with pytest.raises(DataError, match="missing or there twice"):
+        Provenance.of({"rows": pa.table({"id": ["a", "a"]})})
+    with pytest.raises(DataError, match="column 'caption_seed'"):
+        Provenance.of({"rows": pa.table({"id": ["a"], "caption_seed": ["x"]})})
+
+
+def test_a_form_without_tables_says_so(sharing: Benchmark) -> None:
+    with pytest.raises(DataError, match=r"cannot be published; given: form 'choice'.*its method `release`"):
+        Form.release(sharing.questions)
+
+
+@pytest.mark.parametrize(
+    ("words", "spdx"),
+    [
+        ("MIT; the images are COCO's", "MIT"),
+        ("CC BY-NC 4.0 (captions); MIT (code)", "CC-BY-NC-4.0"),
+        ("cc-by-sa-3.0", "CC-BY-SA-3.0"),
+        ("SUBMIT or PERMITTED, not CC BY 4.01", None),
+        ("Apache-2.0 (code)", "Apache-2.0"),
+        ("not verified here", None),
+    ],
+)
+def test_a_licence_is_found_in_the_words_of_a_card(words: str, spdx: str | None) -> None:
+    found = stated(words)
+    assert (found and found.spdx) == spdx
+
+
+def test_what_licences_forbid() -> None:
+    def of(words: str, licence: str, **more: Any) -> list[str]:
+        return conflicts(find(licence), card("pairs").model_copy(update={"licence": words, **more}))
+
+    assert of("CC BY 4.0", "MIT") == []
+    assert "forbids commercial use, which MIT allows" in of("CC BY-NC 4.0", "MIT")[0]
+    assert of("CC BY-NC 4.0", "CC-BY-NC-4.0") == []
+    assert "asks for the same licence" in of("CC BY-SA 4.0", "CC-BY-4.0")[0]
+    assert "forbids changed versions" in of("CC BY-ND 4.0", "CC-BY-4.0")[0]
+    assert "does not let it be passed on" in of("CC BY 4.0", "CC-BY-4.0", redistributable=False)[0]
+    refused = {name for name, each in BENCHMARKS.items() if conflicts(find("CC-BY-4.0"), each)}
+    assert {"winoground", "aro-flickr-order"} < refused
+    assert not {"sugarcrepe", "bivlc", "eccv"} & refused
+
+
+@pytest.mark.parametrize(
+    ("citation", "date"),
+    [("Someone et al. 2023, NeurIPS 2024", "2024-01-01"), ("1234567", "1970-01-01"), ("", "1970-01-01")],
+)
+def test_the_date_is_that_of_the_citation(citation: str, date: str) -> None:
+    assert CC_BY.date_of(card("pairs").model_copy(update={"citation": citation})) == date

@@ -1,0 +1,206 @@
+"""ActivityNet-FOIL: paragraphs whose sentences have segments and references of their own."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card, card
+from counterfoil.benchmarks.forms import Preference
+from counterfoil.benchmarks.readers.videos import OVERLAP, overlapping, read_activitynet
+from counterfoil.benchmarks.videos import FrameFeatures, Video
+from counterfoil.errors import DataError
+
+Free = Callable[[str], Card]
+
+
+def _files() -> dict[str, Any]:
+    """v_b has two sentences, v_a one and a wrong paragraph in another order of the file."""
+    return {
+        "final_right_video_sentences": {
+            "results": {
+                "v_b": [{"sentence": "a dog  runs"}, {"sentence": "it sits"}],
+                "v_a": [{"sentence": "a man"}],
+            }
+        },
+        "final_foil_video_sentences": {
+            "results": {
+                "v_a": [{"sentence": "a pan"}],
+                "v_b": [{"sentence": "a cat runs"}, {"sentence": "it sits"}],
+            }
+        },
+        "anet_entities_test_1": {
+            "v_a": {"duration": 19.0, "sentences": ["a man"], "timestamps": [[0, 20.0]]},
+            "v_b": {"duration": 50.0, "sentences": ["x", "y"], "timestamps": [[0, 9.9], [10.5, 40.0]]},
+        },
+        "anet_entities_test_2": {
+            "v_a": {"duration": 20.0, "sentences": ["someone", "a guy"], "timestamps": [[30, 40], [50, 60]]},
+            "v_b": {
+                "duration": 50.0,
+                "sentences": ["one", "two", "three"],
+                "timestamps": [[0, 4], [5, 16], [11, 30]],
+            },
+        },
+    }
+
+
+def _write(folder: Path, **changes: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, value in {**_files(), **changes}.items():
+        (folder / f"{name}.json").write_text(json.dumps(value))
+    return folder
+
+
+def _rows(benchmark: Benchmark) -> list[tuple[Any, ...]]:
+    """(question, side, sentence, segment, start, end, references) of every row."""
+    asked = benchmark.judged
+    assert isinstance(asked, Preference)
+    assert asked.references is not None
+    text = [caption.text for caption in benchmark.captions]
+    found = []
+    for row, (owner, side) in enumerate(zip(asked.owners, asked.sides, strict=True)):
+        video = benchmark.images[asked.images[row]]
+        assert isinstance(video, Video)
+        refs = [text[at] for at in asked.references.row(row)]
+        sentence = text[asked.captions[row]]
+        found.append((asked.ids[owner], int(side), sentence, video.id, video.start, video.end, refs))
+    return found
+
+
+def test_sentences_segments_and_references(tmp_path: Path, free: Free) -> None:
+    benchmark = read_activitynet(free("activitynet-foil"), _write(tmp_path / "a"), None)
+    # [0, 9.9] is seconds 0 to 9: all five of "one", 5 of the 12 of "two" (more than 0.4), none of "three".
+    # [10.5, 40] is 10 to 40: 7 of the 12 of "two", all of "three". Nothing overlaps [0, 20] in v_a: all do.
+    assert _rows(benchmark) == [
+        ("v_b", 0, "a dog runs", "v_b#0", 0.0, 9.9, ["one", "two"]),
+        ("v_b", 0, "it sits", "v_b#1", 10.5, 40.0, ["two", "three"]),
+        ("v_b", 1, "a cat runs", "v_b#0", 0.0, 9.9, ["one", "two"]),
+        ("v_b", 1, "it sits", "v_b#1", 10.5, 40.0, ["two", "three"]),
+        ("v_a", 0, "a man", "v_a#0", 0.0, 20.0, ["someone", "a guy"]),
+        ("v_a", 1, "a pan", "v_a#0", 0.0, 20.0, ["someone", "a guy"]),
+    ]
+    asked = benchmark.judged
+    assert isinstance(asked, Preference)
+    assert asked.label.tolist() == [0, 0]
+    assert asked.votes.tolist() == [[1, 0], [1, 0]]
+    # A paragraph's score is the mean over its sentences.
+    assert asked.collect(np.array([1.0, 2.0, 4.0, 0.0, 5.0, 6.0])).tolist() == [[1.5, 2.0], [5.0, 6.0]]
+    assert np.array_equal(benchmark.clusters, [0, 1])
+    assert benchmark.photos == ("v_b", "v_b", "v_a")
+    assert benchmark.source == str(tmp_path / "a")
+
+
+def test_segments_of_features_are_cut_as_released(tmp_path: Path, free: Free) -> None:
+    folder = _write(tmp_path / "a")
+    (folder / "ActivityNet-FOIL_video_feats").mkdir()
+    features = np.arange(14, dtype=np.float32)[:, None]
+    np.save(folder / "ActivityNet-FOIL_video_feats" / "v_b.npy", features)
+    benchmark = read_activitynet(free("activitynet-foil"), folder, None)
+    first, second, other = benchmark.images
+    for video, (start, end) in ((first, (0, 9.9)), (second, (10.5, 40.0))):
+        assert isinstance(video, Video)
+        assert isinstance(video.source, FrameFeatures)
+        part = video.part_of(video.source.read())
+        assert np.array_equal(part, features[int(start * 14 // 50.0) : int(end * 14 // 50.0)])
+    assert other.source is None
+
+
+def test_empty_segments_are_left_out_on_both_sides(tmp_path: Path, free: Free) -> None:
+    times = _files()["anet_entities_test_1"]
+    times["v_b"]["timestamps"] = [[9.9, 9.9], [10.5, 40.0]]
+    benchmark = read_activitynet(
+        free("activitynet-foil"), _write(tmp_path / "a", anet_entities_test_1=times), None
+    )
+    assert [row[:4] for row in _rows(benchmark)][:2] == [
+        ("v_b", 0, "it sits", "v_b#1"),
+        ("v_b", 1, "it sits", "v_b#1"),
+    ]
+    assert benchmark.source.endswith("(2 sentences whose segment is empty left out)")
+    # Behind the end of the video, which the second file has at 20 s.
+    times["v_a"]["timestamps"] = [[20.0, 25.0]]
+    counted = card("activitynet-foil").model_copy(update={"size": 2})
+    benchmark = read_activitynet(counted, _write(tmp_path / "b", anet_entities_test_1=times), None)
+    assert benchmark.judged.ids == ("v_b",)
+    assert benchmark.source.endswith(
+        "(4 sentences whose segment is empty left out; 1 videos whose segments are all empty left out)"
+    )
+    times["v_b"]["timestamps"] = [[9.0, 3.0], [50.0, 51.0]]
+    with pytest.raises(DataError, match="no video is left"):
+        read_activitynet(free("activitynet-foil"), _write(tmp_path / "c", anet_entities_test_1=times), None)
+
+
+def test_overlaps_as_the_released_code_counts_them() -> None:
+    rng = random.Random(3)
+    for _ in range(300):
+        segment, *others = (
+            tuple(sorted(rng.uniform(0, 30) for _ in range(2))) for _ in range(rng.randrange(2, 6))
+        )
+        seconds = set(range(int(segment[0]), int(segment[1]) + 1))
+        expected = []
+        for at, other in enumerate(others):
+            own = range(int(other[0]), int(other[1]) + 1)
+            if len(seconds & set(own)) / len(own) > OVERLAP:
+                expected.append(at)
+        assert overlapping(segment, others) == (expected or list(range(len(others))))
+    assert overlapping((0.0, 3.0), [(9.0, 5.0), (1.0, 2.0)]) == [
+        1
+    ]  # one that ends before it starts is no reference
+
+
+def _without(name: str, video: str) -> dict[str, Any]:
+    value = _files()[name]
+    del value.get("results", value)[video]
+    return {name: value}
+
+
+def _with(name: str, video: str, **facts: Any) -> dict[str, Any]:
+    value = _files()[name]
+    value[video] |= facts
+    return {name: value}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            _without("final_foil_video_sentences", "v_a"),
+            "1 videos have one paragraph and not the other; given: v_a",
+        ),
+        (_without("anet_entities_test_1", "v_a"), r"test_1\.json: a video is not in the file; given: v_a"),
+        (_without("anet_entities_test_2", "v_b"), r"test_2\.json: a video is not in the file; given: v_b"),
+        (
+            _with("anet_entities_test_1", "v_b", timestamps=[[0, 1]], sentences=["x"]),
+            "more sentences than segm",
+        ),
+        (
+            _with("anet_entities_test_1", "v_b", timestamps=[[0, 1]]),
+            "video 'v_b': not a time for every sentence",
+        ),
+        (_with("anet_entities_test_2", "v_b", duration=0), "a duration or a time is no number of seconds"),
+        (_with("anet_entities_test_2", "v_b", duration="x"), "video 'v_b': not as released"),
+        (_with("anet_entities_test_2", "v_a", sentences=["x", ""]), "sentence 2: an empty sentence"),
+        ({"final_right_video_sentences": {"v": []}}, "no 'results'; given: v"),
+        ({"final_right_video_sentences": {"results": {"v": []}}}, "video 'v': no sentences"),
+        (
+            {"final_right_video_sentences": {"results": {"v": [{"sentence": 4}]}}},
+            "a sentence is no text; given: 4",
+        ),
+        ({"final_right_video_sentences": []}, "not an object by video"),
+    ],
+)
+def test_files_that_do_not_fit(tmp_path: Path, free: Free, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read_activitynet(free("activitynet-foil"), _write(tmp_path / "a", **changes), None)
+
+
+def test_counts_and_missing_files(tmp_path: Path, free: Free) -> None:
+    folder = _write(tmp_path / "a")
+    with pytest.raises(DataError, match="questions ActivityNet-FOIL has in all; given: 2; allowed: 1,900"):
+        read_activitynet(card("activitynet-foil"), folder, None)
+    (folder / "anet_entities_test_2.json").unlink()
+    with pytest.raises(DataError, match=r"file missing: anet_entities_test_2\.json"):
+        read_activitynet(free("activitynet-foil"), folder, None)

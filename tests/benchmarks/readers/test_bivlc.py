@@ -1,0 +1,134 @@
+"""BiVLC in all its layouts."""
+
+import csv
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card, card
+from counterfoil.benchmarks.forms import Quad
+from counterfoil.benchmarks.readers import paired_rows
+from counterfoil.errors import DataError
+
+Columns = dict[str, list[Any]]
+
+
+@pytest.fixture(scope="module")
+def small() -> Card:
+    """BiVLC's card for the five rows of the fixture."""
+    counts = {"add": 2, "replace": 1, "swap": 2, "add_obj": 2, "replace_rel": 1, "swap_att": 2}
+    return card("bivlc").model_copy(update={"size": 5, "counts": counts})
+
+
+def _check(found: Benchmark, columns: Columns) -> None:
+    """Questions, texts, groups and pixels are those of the five rows."""
+    assert isinstance(found.questions, Quad)
+    assert found.questions.ids == ("0", "1", "2", "3", "4")
+    for row in range(5):
+        own = [found.captions[i].text for i in found.questions.captions[row]]
+        assert own == [columns["caption"][row], columns["negative_caption"][row]]
+        images = [found.images[i] for i in found.questions.images[row]]
+        assert [image.id for image in images] == [f"{row}_i0", f"{row}_i1"]
+        assert [image.read() for image in images] == [columns["image"][row], columns["negative_image"][row]]
+        assert images[0].decode().size == (24, 16)
+    sizes = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
+    assert sizes == {"add": 2, "replace": 1, "swap": 2, "add_obj": 2, "replace_rel": 1, "swap_att": 2}
+
+
+def test_parquet_file_and_folder(
+    tmp_path: Path, small: Card, hub_parquet: Callable[..., Path], bivlc_columns: Columns
+) -> None:
+    file = hub_parquet(tmp_path / "data" / "test-00000-of-00001.parquet", bivlc_columns)
+    for data in (file, tmp_path, tmp_path / "data"):
+        _check(paired_rows.read_bivlc(small, data, None), bivlc_columns)
+
+
+def test_parquet_in_two_shards_keeps_order(
+    tmp_path: Path, small: Card, hub_parquet: Callable[..., Path], bivlc_columns: Columns
+) -> None:
+    for part, rows in enumerate((slice(0, 3), slice(3, 5))):
+        cut = {name: cells[rows] for name, cells in bivlc_columns.items()}
+        hub_parquet(tmp_path / f"test-{part:05}-of-00002.parquet", cut)
+    hub_parquet(tmp_path / "train-00000-of-00001.parquet", bivlc_columns)  # another split is left alone
+    _check(paired_rows.read_bivlc(small, tmp_path, None), bivlc_columns)
+
+
+def test_sources_are_lazy_and_picklable(
+    tmp_path: Path, small: Card, hub_parquet: Callable[..., Path], bivlc_columns: Columns
+) -> None:
+    file = hub_parquet(tmp_path / "a.parquet", bivlc_columns)
+    image = paired_rows.read_bivlc(small, file, None).images[9]
+    packed = pickle.dumps(image)
+    assert len(packed) < 600  # a path and a row, not the bytes
+    assert pickle.loads(packed).read() == bivlc_columns["negative_image"][4]
+    assert str(image.source) == f"{file}, row 5, column 'negative_image'"
+
+
+def test_a_table_of_paths(tmp_path: Path, small: Card, bivlc_columns: Columns) -> None:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    rows = [
+        dict(zip(bivlc_columns, cells, strict=True)) for cells in zip(*bivlc_columns.values(), strict=True)
+    ]
+    for number, row in enumerate(rows):
+        for column in ("image", "negative_image"):
+            name = f"{number}_{column}.jpg"
+            (pictures / name).write_bytes(row[column])
+            row[column] = name
+    path = tmp_path / "bivlc.csv"
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(bivlc_columns))
+        writer.writeheader()
+        writer.writerows(rows)
+    _check(paired_rows.read_bivlc(small, path, pictures), bivlc_columns)
+    (pictures / "3_image.jpg").unlink()
+    # A file that is not there is an image that is not at hand: the rest can still be measured.
+    lacking = paired_rows.read_bivlc(small, path, pictures)
+    assert [image.id for image in lacking.images if image.source is None] == ["3_i0"]
+
+
+def test_missing_columns_and_files(
+    tmp_path: Path, small: Card, hub_parquet: Callable[..., Path], bivlc_columns: Columns
+) -> None:
+    less = {name: cells for name, cells in bivlc_columns.items() if name != "negative_image"}
+    file = hub_parquet(tmp_path / "a.parquet", less)
+    with pytest.raises(DataError, match=r"no column 'negative_image'; given: .*did you mean"):
+        paired_rows.read_bivlc(small, file, None)
+    with pytest.raises(DataError, match="no such file"):
+        paired_rows.read_bivlc(small, tmp_path / "nowhere.parquet", None)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no data set in this folder"):
+        paired_rows.read_bivlc(small, tmp_path / "empty", None)
+    file.write_bytes(file.read_bytes()[:200])
+    with pytest.raises(DataError, match=r"not a readable Parquet file"):
+        paired_rows.read_bivlc(small, file, None)
+
+
+@pytest.mark.models
+def test_a_folder_saved_by_datasets(
+    tmp_path: Path, small: Card, hub_parquet: Callable[..., Path], bivlc_columns: Columns
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    file = hub_parquet(tmp_path / "a.parquet", bivlc_columns)
+    whole = datasets.Dataset.from_parquet(str(file), cache_dir=str(tmp_path / "cache"))
+    whole.save_to_disk(str(tmp_path / "saved"))
+    datasets.DatasetDict({"test": whole}).save_to_disk(str(tmp_path / "splits"))
+    _check(paired_rows.read_bivlc(small, tmp_path / "saved", None), bivlc_columns)
+    _check(paired_rows.read_bivlc(small, tmp_path / "splits", None), bivlc_columns)
+
+
+def test_released_result_table(shared_data: Path) -> None:
+    """The counts of the paper: 2,933 in all, REPLACE 2,099, SWAP 359, ADD 475."""
+    found = paired_rows.read_bivlc(card("bivlc"), shared_data / "bivlc" / "ViT-B-32.csv", None)
+    groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
+    assert len(found) == 2933
+    assert (groups["replace"], groups["swap"], groups["add"]) == (2099, 359, 475)
+    assert not found.images_at_hand
+    assert found.captions_at_hand
+    # Questions that share a caption share a cluster: 818 and 830 share both of theirs.
+    assert found.clusters[818] == found.clusters[830]
+    assert len(np.unique(found.clusters)) < 2933

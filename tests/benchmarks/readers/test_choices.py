@@ -1,0 +1,315 @@
+"""Choices of released rows: real files, What'sUp's pairs and sets, and cells that do not fit."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from benchmark_layouts import LAYOUTS, Released
+from counterfoil.benchmarks.answers import Outcomes, Scores
+from counterfoil.benchmarks.benchmark import card
+from counterfoil.benchmarks.readers import caption_choices, image_choices, spatial
+from counterfoil.catalog import benchmark
+from counterfoil.errors import DataError, InputError
+from counterfoil.evaluation.evaluate import chance, evaluate, per_item
+from counterfoil.metrics.ties import Ties
+
+#: Items of the five files at hand that two of three people found right, and all three.
+VALID = {
+    "existence": (505, 410),
+    "relations": (535, 321),
+    "action-replacement": (648, 428),
+    "actant-swap": (949, 756),
+    "coreference-hard": (104, 69),
+}
+
+
+def test_valse_as_released(shared_data: Path) -> None:
+    for k, name in enumerate(("valse", "valse-unanimous")):
+        # Five of eleven files are there: each is held against its count where it is read by itself.
+        alone = [benchmark(name, data=shared_data / "valse" / f"{file}.json") for file in VALID]
+        assert [len(each) for each in alone] == [counts[k] for counts in VALID.values()]
+        ids = [each for found in alone for each in found.questions.ids]
+        assert len(set(ids)) == len(ids) == sum(counts[k] for counts in VALID.values())
+        together = benchmark(name, data=shared_data / "valse", counts=False)
+        assert set(together.questions.ids) == set(ids)
+    keys = [name.partition("/")[2] for name in together.questions.ids]
+    assert len(set(keys)) < len(keys)
+    with pytest.raises(DataError, match=r"files missing: plurals\.json, counting-small-quant\.json"):
+        benchmark("valse", data=shared_data / "valse")
+
+
+def _official(found: Any, scores: np.ndarray, opposites: tuple[tuple[str, str], ...]) -> tuple[float, float]:
+    """Pairs and sets as the released code of What'sUp counts them: a table of objects, filled row by row."""
+    right = {}
+    for name, row in zip(found.questions.ids, scores, strict=True):
+        parts = name.split("_")
+        right.setdefault((parts[0], parts[-1]), {})[parts[1]] = int(np.argmax(row)) == 0
+    pairs = sum(all(each.get(side) for side in pair) for each in right.values() for pair in opposites)
+    sets = sum(sum(each.values()) == 4 for each in right.values())
+    return pairs / (len(scores) / 2), sets / (len(scores) / 4)
+
+
+@pytest.mark.parametrize(("name", "left_out"), [("whatsup-a", 0), ("whatsup-a", 2), ("whatsup-b", 1)])
+def test_pairs_and_sets(name: str, left_out: int, tmp_path: Path) -> None:
+    """Also where opposites are missing: those that are left cannot be right together."""
+    made = Released(tmp_path)
+    LAYOUTS[name](made)
+    path = next(tmp_path.glob("*.json"))
+    path.write_text(json.dumps(json.loads(path.read_text())[left_out:]))
+    found = benchmark(name, data=tmp_path, counts=False)
+    opposites = (("left", "right"), ("on", "under") if name == "whatsup-a" else ("in-front", "behind"))
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        scores = rng.normal(size=found.paired.shape) + np.array([1.5, 0, 0, 0])
+        values = per_item(found, Scores(scores))
+        assert (values["pairs"].mean(), values["sets"].mean()) == pytest.approx(
+            _official(found, scores, opposites)
+        )
+        right = Outcomes({"accuracy": values["accuracy"] == 1})
+        for each in ("pairs", "sets"):
+            np.testing.assert_array_equal(per_item(found, right)[each], values[each])
+    complete = 1 if left_out else 2
+    by_chance = chance(found)
+    assert by_chance["sets"] == pytest.approx(complete * 4 / len(found) / 4**4)
+    result = evaluate(found, Scores(scores), scorer="random", draws=200)
+    assert result.measures["pairs"].low <= result.measures["pairs"].value <= result.measures["pairs"].high
+    # The official code takes the first of equal scores, the right one.
+    equal = per_item(found, Scores(np.zeros(found.paired.shape)), ties=Ties.OPTIMISTIC)
+    assert equal["accuracy"].mean() == 1.0
+
+
+def test_vl_checklist_takes_the_first_rows(tmp_path: Path) -> None:
+    rows = [[f"{n}.jpg", {"POS": [f"right {n}"], "NEG": [f"wrong {n}"]}] for n in range(1001)]
+    (tmp_path / "Relation" / "vg").mkdir(parents=True)
+    (tmp_path / "Relation" / "vg" / "spatial.json").write_text(json.dumps(rows))
+    first, every = (benchmark(name, data=tmp_path) for name in ("vl-checklist", "vl-checklist-all"))
+    assert len(first) == 1000
+    assert first.questions.ids[-1] == "Relation/vg/spatial/999"
+    assert len(every) == 1001
+
+
+def test_svo_probes_of_images_at_hand(tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS["svo-probes"](made)
+    (tmp_path / "11.jpg").unlink()
+    found = benchmark("svo-probes", data=tmp_path)
+    assert found.questions.ids == ("0", "1", "2", "3")
+    assert found.available().questions.ids == ("0", "2", "3")
+    assert found.choices.asks == "caption"
+
+
+def _of_official_code(found: Any, scores: np.ndarray) -> float:
+    """SPEC's average: how often the label is the first of the largest scores, of each folder; their mean."""
+    right: dict[str, list[bool]] = {}
+    for name, row in zip(found.questions.ids, scores, strict=True):
+        subset, at = name.split("/")
+        own = row[: 4 if subset == "relative_size" else 3].tolist()
+        # In the file the label of row 2 stands third, with the others in their order.
+        in_file = own[1 : int(at) + 1] + own[:1] + own[int(at) + 1 :]
+        right.setdefault(subset, []).append(int(np.argmax(in_file)) == int(at))
+    return float(np.mean([np.mean(each) for each in right.values()]))
+
+
+@pytest.mark.parametrize("name", ["spec-i2t", "spec-t2i"])
+def test_spec_is_one_number(name: str, tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS[name](made)
+    found = benchmark(name, data=tmp_path)
+    assert found.choices.counts.tolist() == [4, 4, 4, 3, 3, 3]
+    assert found.images_at_hand
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        scores = found.choices.collect(rng.normal(size=21))
+        result = evaluate(found, Scores(scores), scorer="random", draws=20)
+        assert result["accuracy_macro"].value == pytest.approx(_of_official_code(found, scores))
+        assert {name: each["accuracy"].chance for name, each in result.groups.items()} == pytest.approx(
+            {"relative_size": 1 / 4, "existence": 1 / 3}
+        )
+    assert result["accuracy_macro"].chance == pytest.approx((1 / 4 + 1 / 3) / 2)
+
+
+def test_vl_checklist_averages_within_larger_groups(tmp_path: Path) -> None:
+    """Files within sources within kinds within aspects, against the released code's loops."""
+    made = Released(tmp_path)
+    LAYOUTS["vl-checklist"](made)
+    found = benchmark("vl-checklist", data=tmp_path)
+    rng = np.random.default_rng(1)
+    values = rng.integers(0, 2, len(found)).astype(float)
+    tree: dict[str, dict[str, dict[str, dict[str, list[float]]]]] = {}
+    of = found.questions.groupings
+    for at, value in enumerate(values.tolist()):
+        kinds = tree.setdefault(of["aspect"][at], {})
+        sources = kinds.setdefault(of["kind"][at], {})
+        source = of["subset"][at].split("/")[2 if of["aspect"][at] == "Object" else 1].split("_")[0]
+        sources.setdefault(source, {}).setdefault(of["subset"][at], []).append(value)
+
+    def mean(tree: Any) -> float:
+        return float(np.mean([mean(each) for each in tree.values()] if isinstance(tree, dict) else tree))
+
+    assert len(tree["Object"]["Object/Location/mid"]["swig"]) == 2
+    scores = Scores(np.stack([values, np.full(len(values), 0.5)], axis=1))
+    result = evaluate(found, scores, scorer="scorer", draws=200)
+    assert result["accuracy_macro"].value == pytest.approx(mean(tree))
+    assert result["accuracy_macro"].value != pytest.approx(values.mean())
+    for aspect, kinds in tree.items():
+        assert result.groups[aspect]["accuracy_macro"].value == pytest.approx(mean(kinds))
+        for kind, sources in kinds.items():
+            assert result.groups[kind]["accuracy_macro"].value == pytest.approx(mean(sources))
+    estimate = result["accuracy_macro"]
+    assert estimate.low < estimate.value < estimate.high
+    assert estimate.n == len(found)
+
+
+def test_systematicity_has_a_question_for_each_type_of_negative(tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS["crepe-systematicity-yfcc"](made)
+    found = benchmark("crepe-systematicity-yfcc", data=tmp_path)
+    assert "seen_compounds_comp/0" not in found.questions.ids
+    counts = dict(zip(found.questions.ids, found.choices.counts.tolist(), strict=True))
+    assert counts["seen_compounds_atom/0"] == 2
+    assert counts["unseen_compounds_atom/2"] == 7
+    assert set(found.questions.groupings["compounds"]) == {"seen compounds", "unseen compounds"}
+    last = found.choices.candidates[-1]
+    assert [found.captions[at].text for at in last[last >= 0]] == [
+        "right 12",
+        *(f"wrong comp 12 {k}" for k in range(5)),
+    ]
+    # One image for both questions of a caption.
+    assert len(found.images) == 6
+    own = benchmark("crepe-systematicity-yfcc", data=next(tmp_path.rglob("*_unseen_*_in_yfcc.csv")))
+    assert set(own.questions.groupings["compounds"]) == {"unseen compounds"}
+    by_chance = chance(found)["accuracy"]
+    assert by_chance == pytest.approx(np.mean([1 / each for each in counts.values()]))
+    with pytest.raises(DataError, match=r"no file of CREPE, systematicity \(CC12M\) here"):
+        benchmark("crepe-systematicity-cc12m", data=next(tmp_path.rglob("*_unseen_*_in_yfcc.csv")))
+
+
+def test_spec_from_one_folder(tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS["spec-i2t"](made)
+    alone = benchmark("spec-i2t", data=tmp_path / "existence")
+    assert alone.questions.ids == ("existence/0", "existence/1", "existence/2")
+    assert alone.images_at_hand
+    assert [alone.captions[i].text for i in alone.choices.candidates[1]] == [
+        f"existence 1 {k}" for k in (1, 0, 2)
+    ]
+    path = tmp_path / "existence" / "image2text.json"
+    rows = json.loads(path.read_text())
+    path.write_text(json.dumps([{**row, "keys": row["keys"][:2], "label": 0} for row in rows]))
+    assert benchmark("spec-i2t", data=tmp_path / "existence").choices.shape == (3, 2)
+    path.write_text(json.dumps([{**row, "keys": row["keys"][:1], "label": 0} for row in rows]))
+    with pytest.raises(DataError, match="row 1, column 'keys': fewer than two options"):
+        benchmark("spec-i2t", data=tmp_path)
+    path.write_text(json.dumps([{**row, "label": 3} for row in rows]))
+    with pytest.raises(DataError, match="row 1, column 'label': no such option; given: 3; allowed: 0 to 2"):
+        benchmark("spec-i2t", data=tmp_path / "existence")
+    with pytest.raises(DataError, match="no text2image"):
+        benchmark("spec-t2i", data=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("negatives", "message"),
+    [
+        ("['a', 'b'", "row 1, column 'hard_negs': not a list of texts"),
+        ("[open('x')]", "row 1, column 'hard_negs': not a list of texts"),
+        ("(" * 500, "row 1, column 'hard_negs': not a list of texts"),
+        ("[]", "row 1, column 'hard_negs': not a list of texts"),
+    ],
+)
+def test_odd_negatives(negatives: str, message: str, tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS["crepe-productivity"](made)
+    (path,) = (tmp_path / "atom").glob("*.csv")
+    lines = path.read_text().splitlines()
+    lines[1] = f'0,right,4,2,20,10,"{negatives}"'
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError) as caught:
+        benchmark("crepe-productivity", data=tmp_path)
+    assert message in str(caught.value)
+
+
+def test_productivity_may_have_fewer_negatives(tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS["crepe-productivity"](made)
+    (path,) = (tmp_path / "atom").glob("*.csv")
+    lines = path.read_text().splitlines()
+    lines[1] = "0,right,4,2,20,10,\"['a']\""
+    path.write_text("\n".join(lines))
+    assert benchmark("crepe-productivity", data=tmp_path).choices.counts.tolist() == [2, 6, 6, 6, 6, 6]
+
+
+def test_crepe_crops(tmp_path: Path) -> None:
+    made = Released(tmp_path)
+    LAYOUTS["crepe-productivity"](made)
+    found = benchmark("crepe-productivity", data=tmp_path)
+    whole = np.asarray(PIL.Image.open(tmp_path / "VG_100K_2" / "1.jpg"))
+    np.testing.assert_array_equal(np.asarray(found.images[1].decode()), whole[2:13, 4:24])
+
+
+_NEG = "image_path,caption_0,caption_1,caption_2,caption_3,correct_answer,correct_answer_template\n"
+_SVO = "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "file", "value", "message"),
+    [
+        ("valse", caption_choices.read_valse, "existence.json", [{"a": 1}], "not an object keyed by item id"),
+        (
+            "valse",
+            caption_choices.read_valse,
+            "existence.json",
+            {"a": {"image_file": "x", "caption": "c", "foil": "f", "mturk": 3}},
+            "item 'a', column 'mturk': no votes; given: 3",
+        ),
+        ("valse", caption_choices.read_valse, "other.json", {}, "not the file of a subset"),
+        (
+            "negbench-mcq",
+            caption_choices.read_negbench,
+            "a_mcq_b.csv",
+            _NEG + "x,a,b,c,d,4,positive\n",
+            "row 1, column 'correct_answer': no such option; given: 4; allowed: 0 to 3",
+        ),
+        (
+            "whatsup-a",
+            spatial.read_controlled,
+            "a.json",
+            [{"image_path": "mug_behind_table.jpeg", "caption_options": ["a", "b", "c", "d"]}],
+            "a name without objects and relation; given: mug_behind_table",
+        ),
+        (
+            "whatsup-b",
+            spatial.read_controlled,
+            "a.json",
+            [{"image_path": "mug_behind_table.jpeg", "caption_options": ["a", "b", "c"]}],
+            "column 'caption_options': not four captions",
+        ),
+        ("whatsup-vg-one", spatial.read_questions, "a.json", [[1, "a"]], "row 1: not a row of this layout"),
+        (
+            "svo-probes",
+            image_choices.read_svo_probes,
+            "a.csv",
+            _SVO + "a,1,2,True,True,False\n",
+            "row 1: not of one type",
+        ),
+    ],
+)
+def test_odd_files_are_named(
+    name: str, read: Callable[..., Any], file: str, value: Any, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / file).write_text(value if isinstance(value, str) else json.dumps(value))
+    with pytest.raises(InputError) as caught:
+        read(card(name), tmp_path / file, None)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_row_of_vl_checklist_without_texts(tmp_path: Path) -> None:
+    (tmp_path / "Attribute").mkdir()
+    (tmp_path / "Attribute" / "a.json").write_text(json.dumps([["x.jpg", {"POS": [], "NEG": ["a"]}]]))
+    with pytest.raises(DataError, match=r"a\.json, row 1: no texts; given: .*; allowed"):
+        caption_choices.read_vl_checklist(card("vl-checklist"), tmp_path, None)

@@ -1,0 +1,311 @@
+"""COCO 5K and 1K from every kind of folder, and captions files of any size."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card, card
+from counterfoil.benchmarks.readers import coco
+from counterfoil.benchmarks.records import FileSource
+from counterfoil.errors import DataError, MissingExtraError
+
+Make = Callable[..., Any]
+Free = Callable[[str], Card]
+
+
+def _right(found: Benchmark) -> dict[str, list[str]]:
+    """Right answers by question id."""
+    questions = found.gallery
+    right: dict[str, list[str]] = {}
+    for prefix, search, items in (
+        ("i2t", questions.i2t, found.captions),
+        ("t2i", questions.t2i, found.images),
+    ):
+        asked = found.images if prefix == "i2t" else found.captions
+        for row, query in enumerate(search.queries.tolist()):
+            positives = search.positives.take(np.array([row])).items.tolist()
+            right[f"{prefix}/{asked[query].id}"] = [items[i].id for i in positives]
+    assert tuple(right) == questions.ids
+    return right
+
+
+def _check(found: Benchmark, half: Any) -> None:
+    flat = [str(c) for own in half.captions for c in own]
+    assert [image.id for image in found.images] == [str(i) for i in half.images]
+    assert [caption.id for caption in found.captions] == flat
+    assert found.gallery.owners.tolist() == [i for i in range(len(half.images)) for _ in range(5)]
+    right = {f"i2t/{i}": [str(c) for c in own] for i, own in zip(half.images, half.captions, strict=True)}
+    right |= {f"t2i/{c}": [str(i)] for i, own in zip(half.images, half.captions, strict=True) for c in own}
+    assert _right(found) == right
+
+
+def test_ids_alone(half: Make, free: Free) -> None:
+    made = half()
+    found = coco.read_5k(free("coco-5k"), made.folder, None)
+    _check(found, made)
+    assert found.card.size == len(found) == 4 + 20
+    assert not found.captions_at_hand
+    assert not found.images_at_hand
+    assert found.gallery.image_parts is None
+    with pytest.raises(DataError, match=r"given: 4 images missing and 20 captions missing"):
+        found.available()
+
+
+def test_texts_and_photographs(half: Make, free: Free, captions_of: Make) -> None:
+    made = half()
+    made.write("annotations/captions_val2014.json", captions_of(made))
+    photo = made.write(f"val2014/COCO_val2014_{made.images[1]:012d}.jpg", "pixels")
+    found = coco.read_5k(free("coco-5k"), made.folder, None)
+    _check(found, made)
+    assert all(caption.text == f"caption {caption.id}" for caption in found.captions)
+    assert [image.source for image in found.images] == [None, FileSource(photo), None, None]
+
+
+def test_a_captions_file_alone_needs_the_test_half(half: Make, free: Free, captions_of: Make) -> None:
+    """The order then comes from the package, whose captions this file does not hold."""
+    pytest.importorskip("eccv_caption", reason="pip install '.[eccv]'")
+    made = half()
+    path = made.write("annotations/captions_val2014.json", captions_of(made))
+    with pytest.raises(DataError, match=r"of the 25,000 captions of COCO's test half are not in this file"):
+        coco.read_5k(free("coco-5k"), path, None)
+
+
+@pytest.mark.parametrize("inside", ["", "val2014", "images/val2014"])
+def test_where_photographs_may_lie(half: Make, free: Free, inside: str) -> None:
+    made = half()
+    photo = made.write(f"elsewhere/{inside}/{made.images[2]:012d}.jpg", "pixels")
+    found = coco.read_5k(free("coco-5k"), made.folder, made.folder / "elsewhere")
+    assert [image.source for image in found.images] == [None, None, FileSource(photo), None]
+    (made.folder / "empty").mkdir()
+    with pytest.raises(DataError, match="none of the 4 images is in this folder; it should hold files like"):
+        coco.read_5k(free("coco-5k"), made.folder, made.folder / "empty")
+
+
+def test_karpathys_file(half: Make, free: Free) -> None:
+    """Its test split, the first five captions of each image; ids of the folder go before it."""
+    made = half()
+    images = [
+        {
+            "cocoid": image,
+            "split": "test",
+            "filename": "x.jpg",
+            "sentences": [{"sentid": c, "raw": f"raw {c}", "tokens": []} for c in [*own, 90_000 + image]],
+        }
+        for image, own in zip(made.images, made.captions, strict=True)
+    ]
+    other = {"cocoid": 1, "split": "train", "sentences": []}
+    path = made.write("dataset_coco.json", {"images": [other, *images]})
+    for data in (path, made.folder):
+        found = coco.read_5k(free("coco-5k"), data, None)
+        _check(found, made)
+        assert found.captions[3].text == f"raw {found.captions[3].id}"
+    (made.folder / "coco_test_ids.npy").unlink()
+    _check(coco.read_5k(free("coco-5k"), made.folder, None), made)
+    made.write("dataset_coco.json", {"images": [{"split": "test", "cocoid": 3}]})
+    with pytest.raises(DataError, match="images, entry 1: not as expected: KeyError"):
+        coco.read_5k(free("coco-5k"), made.folder, None)
+    made.write("dataset_coco.json", {"images": [other]})
+    with pytest.raises(DataError, match="no image of the split 'test'"):
+        coco.read_5k(free("coco-5k"), made.folder, None)
+
+
+def test_1k_is_parts_of_a_thousand(half: Make, free: Free, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert coco.PART == 1000
+    monkeypatch.setattr(coco, "PART", 3)
+    made = half(6)
+    found = coco.read_1k(free("coco-1k"), made.folder, None)
+    _check(found, made)
+    questions = found.gallery
+    assert questions.image_parts is not None
+    assert questions.caption_parts is not None
+    assert questions.image_parts.tolist() == [0] * 3 + [1] * 3
+    assert questions.caption_parts.tolist() == [0] * 15 + [1] * 15
+    with pytest.raises(DataError, match=r"do not make parts of 3; given: 4 images"):
+        coco.read_1k(free("coco-1k"), half(4, "small").folder, None)
+
+
+def _swap(made: Any) -> None:
+    ids = np.load(made.folder / "coco_test_ids.npy")
+    ids[[0, 7]] = ids[[7, 0]]
+    np.save(made.folder / "coco_test_ids.npy", ids)
+
+
+def _twice(made: Any) -> None:
+    ids = np.load(made.folder / "coco_test_ids.npy")
+    ids[1] = ids[0]
+    np.save(made.folder / "coco_test_ids.npy", ids)
+
+
+def _other_owner(made: Any, captions: dict[str, Any]) -> None:
+    captions["annotations"][0]["image_id"] = next(
+        i for i in made.images if i != captions["annotations"][0]["image_id"]
+    )
+    made.write("annotations/captions_val2014.json", captions)
+
+
+BROKEN = {
+    "no ids": (
+        lambda m, c: np.save(m.folder / "coco_test_ids.npy", np.ones((2, 5))),
+        r"given: float64 \(2, 5\)",
+    ),
+    "cut off": (lambda m, c: (m.folder / "coco_test_ids.npy").write_bytes(b"\x93NUM"), "not an npy file"),
+    "out of order": (lambda m, c: _swap(m), "captions do not come 5 to an image"),
+    "one id twice": (lambda m, c: _twice(m), "caption id occurs twice"),
+    "json": (lambda m, c: m.write("original_caption_to_image.json", "{"), "not valid JSON"),
+    "list": (lambda m, c: m.write("original_caption_to_image.json", "[1]"), "not positives"),
+    "value": (lambda m, c: m.write("original_caption_to_image.json", {"1": 2}), "'1': not a list of ids"),
+    "key": (lambda m, c: m.write("original_caption_to_image.json", {"one": [2]}), "'one': not an id"),
+    "text": (lambda m, c: m.write("original_caption_to_image.json", {"1": ["x"]}), "'1': not an id"),
+    "owner": (
+        lambda m, c: m.write("original_caption_to_image.json", {str(m.captions[0][0]): [m.images[0]]}),
+        "a caption does not have one image",
+    ),
+    "directions": (
+        lambda m, c: m.write("original_image_to_caption.json", {str(m.images[0]): m.captions[0]}),
+        r"original_image_to_caption\.json: the two directions do not agree",
+    ),
+    "missing texts": (
+        lambda m, c: m.write("annotations/captions_val2014.json", {**c, "annotations": c["annotations"][3:]}),
+        r"3 of the 20 captions of COCO's test half are not in this file; given: no caption \d+; they are in",
+    ),
+    "other owners": (_other_owner, "two files give a caption to different images; given: caption"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken_folders(half: Make, free: Free, captions_of: Make, what: str) -> None:
+    made = half()
+    spoil, message = BROKEN[what]
+    spoil(made, captions_of(made))
+    with pytest.raises(DataError, match=message) as caught:
+        coco.read_5k(free("coco-5k"), made.folder, None)
+    assert "\n" not in str(caught.value)
+
+
+def test_counts_of_the_card(half: Make) -> None:
+    with pytest.raises(DataError, match=r"not the number of images COCO 5K has; given: 4; allowed: 5,000"):
+        coco.read_5k(card("coco-5k"), half().folder, None)
+
+
+def test_nothing_of_coco(tmp_path: Path, free: Free) -> None:
+    with pytest.raises(DataError, match="nothing of COCO here"):
+        coco.read_5k(free("coco-5k"), tmp_path, None)
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch, half: Make, free: Free) -> None:
+    monkeypatch.setitem(sys.modules, "eccv_caption", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'counterfoil\[eccv\]'"):
+        coco.read_5k(free("coco-5k"), None, None)
+    made = half()
+    _check(coco.read_5k(free("coco-5k"), made.folder, None), made)
+
+
+def test_the_real_test_half(shared_data: Path) -> None:
+    """5,000 images, 25,000 captions; the first image and its captions as FORMATS 4.1 gives them."""
+    five, one = (read(card(name), shared_data / "eccv", None) for name, read in _REAL)
+    assert len(five) == 30_000
+    assert [c.id for c in five.captions[:5]] == ["770337", "771687", "772707", "776154", "781998"]
+    assert five.images[0].id == "391895"
+    assert np.array_equal(five.gallery.owners, np.arange(25_000) // 5)
+    assert one.gallery.image_parts is not None
+    assert np.bincount(one.gallery.image_parts).tolist() == [1000] * 5
+    assert five.digest != one.digest
+    assert [i.id for i in five.images] == [i.id for i in one.images]
+
+
+_REAL = (("coco-5k", coco.read_5k), ("coco-1k", coco.read_1k))
+
+
+def test_the_package_holds_the_same(shared_data: Path) -> None:
+    pytest.importorskip("eccv_caption", reason="pip install '.[eccv]'")
+    found = coco.read_5k(card("coco-5k"), None, None)
+    assert found.digest == coco.read_5k(card("coco-5k"), shared_data / "eccv", None).digest
+    assert found.source == "eccv_caption, coco_test_ids.npy"
+
+
+def test_captions_files(half: Make, captions_of: Make) -> None:
+    """Two files are one gallery; captions stand by image; one image has no captions."""
+    first, second = half(2, "a"), half(3, "b")
+    shifted = captions_of(second)
+    for image in shifted["images"]:
+        image["id"] += 100_000
+    for each in shifted["annotations"]:
+        each["id"] += 100_000
+        each["image_id"] += 100_000
+    shifted["images"].append({"id": 7, "file_name": "lonely.jpg"})
+    first.write("annotations/captions_train2017.json", captions_of(first))
+    first.write("annotations/captions_val2017.json", shifted)
+    photo = first.write("images/val2017/lonely.jpg", "pixels")
+    found = coco.read_files(card("coco-captions"), first.folder, None)
+    assert (len(found.images), len(found.captions)) == (2 + 3 + 1, 25)
+    assert found.images[-1].source == FileSource(photo)
+    assert (np.diff(found.gallery.owners) >= 0).all()
+    right = _right(found)
+    assert right["i2t/7"] == []
+    assert found.gallery.defined.sum() == len(found) - 1
+    for image, own in zip(first.images, first.captions, strict=True):
+        assert right[f"i2t/{image}"] == [str(c) for c in sorted(own)]
+        assert all(right[f"t2i/{c}"] == [str(image)] for c in own)
+    assert found.card.size == 31
+    assert found.source.endswith("annotations, captions_train2017.json, captions_val2017.json")
+
+
+def _entry(**changes: Any) -> dict[str, Any]:
+    return {"id": 5, "image_id": 1, "caption": "a cat", **changes}
+
+
+IMAGE = {"id": 1, "file_name": "1.jpg"}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("[", "not valid JSON"),
+        ([], "not a COCO annotation file; given: \\[\\]"),
+        ({"images": []}, "given: images; allowed: an object with the lists images and annotations"),
+        ({"images": [IMAGE], "annotations": []}, "no captions"),
+        ({"images": [IMAGE, IMAGE], "annotations": [_entry()]}, "image id occurs twice; given: 1"),
+        ({"images": [IMAGE], "annotations": [_entry(), _entry()]}, "caption id occurs twice; given: 5"),
+        (
+            {"images": [IMAGE], "annotations": [_entry(), _entry(id=6, image_id=9)]},
+            r"annotation 6: the image of 1 captions is not in the file; given: image_id 9",
+        ),
+        (
+            {"images": [IMAGE], "annotations": [_entry(caption=None)]},
+            "entry 1: 'caption' is no text; given: nothing",
+        ),
+        ({"images": [IMAGE], "annotations": [{"id": 5}]}, "annotations, entry 1: no 'image_id'"),
+        ({"images": [3], "annotations": []}, "images, entry 1: no 'id'; given: 3"),
+        ({"images": [IMAGE], "annotations": [_entry(id="5")]}, "'id' is no whole number; given: 5"),
+    ],
+)
+def test_broken_captions_files(tmp_path: Path, value: Any, message: str) -> None:
+    path = tmp_path / "captions_mine.json"
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    with pytest.raises(DataError, match=message):
+        coco.read_files(card("coco-captions"), path, None)
+
+
+def test_the_same_captions_in_two_files(half: Make, captions_of: Make) -> None:
+    made = half()
+    for year in (2014, 2017):
+        made.write(f"annotations/captions_val{year}.json", captions_of(made))
+    with pytest.raises(DataError, match=r"image id occurs twice; .* over all files; name one of the files"):
+        coco.read_files(card("coco-captions"), made.folder, None)
+    found = coco.read_files(card("coco-captions"), made.folder / "annotations/captions_val2014.json", None)
+    assert len(found) == 24
+    with pytest.raises(DataError, match="no captions file in this folder"):
+        coco.read_files(card("coco-captions"), half(2, "other").folder, None)
+
+
+def test_real_photographs(shared_data: Path) -> None:
+    found = coco.read_files(card("coco-captions"), shared_data / "coco_mini", None)
+    assert (len(found.images), len(found.captions)) == (159, 795)
+    assert found.available() is found
+    assert found.images[0].decode().mode == "RGB"
+    assert np.bincount(found.gallery.owners).tolist() == [5] * 159

@@ -1,0 +1,193 @@
+"""CxC: files of positives and tables of ratings, together, apart and at odds."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card, card
+from counterfoil.benchmarks.readers import cxc
+from counterfoil.errors import DataError, InputError, MissingExtraError
+
+Make = Callable[..., Any]
+Free = Callable[[str], Card]
+
+HEADER = "caption,image,agg_score,sampling_method"
+
+
+def _row(caption: int, image: int, score: object, method: str = "c2i_original") -> str:
+    return f"COCO_val2014:sentid:{caption},COCO_val2014_{image:012d}.jpg,{score},{method}"
+
+
+@pytest.fixture
+def rated(half: Make) -> Any:
+    """Every own pair is rated 4 but one (2.9); the first caption fits the second image just enough (3)."""
+    made = half()
+    odd = made.captions[2][3]
+    rows = [
+        _row(c, i, 2.9 if c == odd else 4)
+        for i, own in zip(made.images, made.captions, strict=True)
+        for c in own
+    ]
+    rows += [_row(made.captions[0][0], made.images[1], 3, "c2i_intrasim")]
+    rows += [_row(made.captions[0][1], made.images[3], 2.99, "c2i_intrasim")]
+    made.write("sits_test.csv", "\n".join([HEADER, *rows]))
+    back = {str(i): [c for c in own if c != odd] for i, own in zip(made.images, made.captions, strict=True)}
+    back[str(made.images[1])].append(made.captions[0][0])
+    forth: dict[str, list[int]] = {}
+    for image, captions in back.items():
+        for caption in captions:
+            forth.setdefault(str(caption), []).append(int(image))
+    made.write("cxc_image_to_caption.json", back)
+    made.write("cxc_caption_to_image.json", forth)
+    return made
+
+
+def _check(found: Benchmark) -> None:
+    """By hand: items 0 to 3 and 0 to 19; caption 13 has nothing right, caption 0 has images 0 and 1."""
+    questions = found.gallery
+    assert questions.t2i.positives.items.tolist() == [0, 1, *[0] * 4, *[1] * 5, *[2] * 4, *[3] * 5]
+    assert np.flatnonzero(~questions.t2i.defined).tolist() == [13]
+    assert questions.i2t.positives.counts.tolist() == [5, 6, 4, 5]
+    assert questions.i2t.positives.items.tolist() == [
+        *range(5),
+        0,
+        *range(5, 10),
+        *(10, 11, 12, 14),
+        *range(15, 20),
+    ]
+
+
+def test_files_and_table(rated: Any, free: Free) -> None:
+    found = cxc.read(free("cxc"), rated.folder, None)
+    _check(found)
+    assert "cxc_image_to_caption.json" in found.source
+    assert found.source.endswith("sits_test.csv")
+    assert len(found) == 24  # all are queries, one of them without a right answer
+
+
+def test_files_alone(rated: Any, free: Free) -> None:
+    (rated.folder / "sits_test.csv").unlink()
+    _check(cxc.read(free("cxc"), rated.folder, None))
+
+
+def test_table_alone(rated: Any, free: Free, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "eccv_caption", None)
+    for file in rated.folder.glob("cxc_*.json"):
+        file.unlink()
+    _check(cxc.read(free("cxc"), rated.folder, None))
+    (rated.folder / "sits_test.csv").unlink()
+    with pytest.raises(MissingExtraError, match="eccv"):
+        cxc.read(free("cxc"), rated.folder, None)
+
+
+def test_what_does_not_agree(rated: Any, free: Free) -> None:
+    table = rated.folder / "sits_test.csv"
+    before = table.read_text()
+    table.write_text(before.replace(",2.99,", ",3.01,"))
+    with pytest.raises(
+        DataError, match=r"the pairs rated 3 or more are not those of cxc_image_to_caption\.json"
+    ):
+        cxc.read(free("cxc"), rated.folder, None)
+    table.unlink()
+    forth = json.loads((rated.folder / "cxc_caption_to_image.json").read_text())
+    forth[str(rated.captions[0][0])] = [rated.images[0]]
+    rated.write("cxc_caption_to_image.json", forth)
+    with pytest.raises(DataError, match="the two directions do not agree"):
+        cxc.read(free("cxc"), rated.folder, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ((",2.99,", ",nan,"), r"row 22, column 'agg_score': not a finite number; given: nan"),
+        ((",2.99,", ",5.5,"), "rating out of range; given: 5.5; allowed: 0 to 5"),
+        (("sentid:", "sent/"), "row 1, column 'caption': no id of COCO"),
+        ((".jpg", ".png"), "row 1, column 'image': no id of COCO"),
+        (("COCO_val2014:sentid:", "COCO_val2014:sentid:9"), "22 of 22 rated pairs are outside the gallery"),
+    ],
+)
+def test_broken_tables(rated: Any, free: Free, change: tuple[str, str], message: str) -> None:
+    table = rated.folder / "sits_test.csv"
+    table.write_text(table.read_text().replace(*change))
+    with pytest.raises(InputError, match=message):
+        cxc.read(free("cxc"), rated.folder, None)
+
+
+def test_positives_outside_the_gallery(rated: Any, free: Free) -> None:
+    """One of several is kept as absent; where all of a query are, these are another gallery's positives."""
+    (rated.folder / "sits_test.csv").unlink()
+    back = json.loads((rated.folder / "cxc_image_to_caption.json").read_text())
+    first = str(rated.images[0])
+    rated.write("cxc_image_to_caption.json", {**back, first: [1, 2, 3]})
+    with pytest.raises(
+        DataError, match=f"query '{first}': the gallery holds none of a query's right answers"
+    ):
+        cxc.read(free("cxc"), rated.folder, None)
+    rated.write("cxc_image_to_caption.json", {**back, "1": [5000]})
+    with pytest.raises(DataError, match="1 of 5 queries are no image of the gallery; given: image 1"):
+        cxc.read(free("cxc"), rated.folder, None)
+
+
+def test_a_table_of_another_half(tmp_path: Path, free: Free) -> None:
+    """The gallery is what it names: captions 11, 12, 21 of images 1 and 2, and caption 31 of nobody."""
+    rows = [
+        _row(31, 1, 4.5, "c2i_intrasim"),
+        _row(11, 2, 3.5, "c2i_intrasim"),
+        _row(11, 1, 5),
+        _row(12, 1, 2),
+        _row(21, 2, 3),
+    ]
+    path = tmp_path / "sits_val.csv"
+    path.write_text("\n".join([HEADER, *rows]))
+    for data in (path, tmp_path):
+        found = cxc.read(card("cxc"), data, None)
+        assert [image.id for image in found.images] == ["1", "2"]
+        assert [caption.id for caption in found.captions] == ["11", "12", "21", "31"]
+        assert found.gallery.owners.tolist() == [0, 0, 1, -1]
+        assert found.gallery.i2t.positives.items.tolist() == [0, 3, 0, 2]
+        assert found.gallery.t2i.positives.counts.tolist() == [2, 0, 1, 1]
+        assert found.card.title == "CrissCrossed Captions (sits_val.csv)"
+    path.write_text("\n".join([HEADER, *rows, _row(11, 2, 5)]))
+    with pytest.raises(DataError, match="a caption has two rows 'c2i_original'"):
+        cxc.read(card("cxc"), path, None)
+
+
+def test_the_real_validation_half(shared_data: Path) -> None:
+    """A count by the csv module alone: 37,254 of 44,722 rows are rated 3 or more."""
+    import csv
+
+    path = shared_data / "cxc" / "sits_val.csv"
+    with open(path) as file:
+        rows = list(csv.DictReader(file))
+    right = {(row["caption"], row["image"]) for row in rows if float(row["agg_score"]) >= 3}
+    found = cxc.read(card("cxc"), path, None)
+    assert len(found.gallery.t2i.positives.items) == len(right) == 37_254
+    assert (len(found.images), len(found.captions)) == (5_000, 25_000)
+
+
+def test_the_real_test_half(shared_data: Path, tmp_path: Path) -> None:
+    """35,585 pairs over 24,972 captions; a table of the same pairs agrees, one of a pair less does not."""
+    found = cxc.read(card("cxc"), shared_data / "eccv", None)
+    questions = found.gallery
+    assert len(questions.i2t.positives.items) == len(questions.t2i.positives.items) == 35_585
+    assert int(questions.t2i.defined.sum()) == 24_972
+    at = [caption.id for caption in found.captions].index("620511")
+    assert questions.t2i.positives.take(np.array([at])).items.tolist() != [questions.owners[at]]
+    for name in ("coco_test_ids.npy", *(f"{n}_{w}.json" for n in ("original", "cxc") for w in _WAYS)):
+        shutil.copy(shared_data / "eccv" / name, tmp_path)
+    pairs = zip(questions.t2i.positives.queries.tolist(), questions.t2i.positives.items.tolist(), strict=True)
+    rows = [_row(int(found.captions[c].id), int(found.images[i].id), 4) for c, i in pairs]
+    (tmp_path / "sits_test.csv").write_text("\n".join([HEADER, *rows]))
+    assert cxc.read(card("cxc"), tmp_path, None).digest == found.digest
+    (tmp_path / "sits_test.csv").write_text("\n".join([HEADER, *rows[1:]]))
+    with pytest.raises(DataError, match="the pairs rated 3 or more are not those of"):
+        cxc.read(card("cxc"), tmp_path, None)
+
+
+_WAYS = ("image_to_caption", "caption_to_image")

@@ -1,0 +1,230 @@
+"""Flickr8k's judgements: the real ones, small ones whose answers are in sight, and what does not fit."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card, card
+from counterfoil.benchmarks.forms import Rated
+from counterfoil.benchmarks.readers.flickr import read_crowd, read_expert
+from counterfoil.errors import DataError
+
+Free = Callable[[str], Card]
+
+# "shared" is a caption of a.jpg and of b.jpg; blanks are there to be collapsed.
+TOKENS = """a.jpg#0\tone  dog .
+a.jpg#1\tshared
+a.jpg#2\ttwo dogs
+b.jpg#0\tshared
+b.jpg#1\t a cat
+
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "Flickr8k.token.txt").write_text(TOKENS)
+    return tmp_path
+
+
+def _texts(benchmark: Benchmark) -> list[tuple[str | None, str, list[str | None]]]:
+    """(candidate, image, references) of every question."""
+    asked = benchmark.questions
+    assert isinstance(asked, Rated)
+    assert asked.references is not None
+    return [
+        (
+            benchmark.captions[caption].text,
+            benchmark.images[image].id,
+            [benchmark.captions[each].text for each in asked.references.row(row)],
+        )
+        for row, (caption, image) in enumerate(zip(asked.captions, asked.images, strict=True))
+    ]
+
+
+def test_the_experts_of_flickr8k(shared_data: Path) -> None:
+    folder = shared_data / "flickr8k"
+    benchmark = read_expert(card("flickr8k-expert"), folder, None)
+    asked = benchmark.judged
+    assert isinstance(asked, Rated)
+    assert asked.ratings.shape == (5664, 3)
+    assert asked.ratings.size == 16_992
+    assert asked.raters == "points"
+    assert asked.references is not None
+    assert (asked.references.counts == 5).all()
+    assert "158 rows whose candidate is a reference left out" in benchmark.source
+    # Independently: every row of the file but those whose caption the image has itself.
+    captions = dict(line.split("\t") for line in (folder / "Flickr8k.token.txt").read_text().splitlines())
+    rows = [line.split("\t") for line in (folder / "ExpertAnnotations.txt").read_text().splitlines()]
+    own = {name.split("#")[0]: [captions[f"{name.split('#')[0]}#{k}"] for k in range(5)] for name in captions}
+    left = [row for row in rows if captions[row[1]] not in own[row[0]]]
+    assert len(rows) - len(left) == 158
+    assert asked.ids == tuple(f"{row[0]}/{row[1]}" for row in left)
+    assert np.array_equal(asked.ratings, np.array([[float(each) for each in row[2:]] for row in left]))
+    expected = [(" ".join(captions[row[1]].split()), row[0], own[row[0]]) for row in left]
+    assert _texts(benchmark) == [(a, b, [" ".join(each.split()) for each in refs]) for a, b, refs in expected]
+    assert len(benchmark.images) == len({row[0] for row in left})
+    assert not benchmark.images_at_hand
+    assert len(np.unique(benchmark.clusters)) == len(benchmark.images)
+
+
+def test_the_released_json_asks_the_same(shared_data: Path, tmp_path: Path) -> None:
+    """Written as CLIPScore's download.py writes it: an entry per rating, the references of each image."""
+    folder = shared_data / "flickr8k"
+    captions = dict(line.split("\t") for line in (folder / "Flickr8k.token.txt").read_text().splitlines())
+    index: dict[str, Any] = {}
+    for line in (folder / "ExpertAnnotations.txt").read_text().splitlines():
+        image, caption, *ratings = line.split("\t")
+        own = [captions[f"{image}#{k}"] for k in range(5)]
+        if captions[caption] in own:
+            continue
+        stem, path = image.removesuffix(".jpg"), f"Flicker8k_Dataset/{image}"
+        empty = {"human_judgement": [], "image_id": stem, "image_path": path, "ground_truth": own}
+        judged = index.setdefault(stem, empty)["human_judgement"]
+        facts = {"image_id": stem, "image_path": path, "caption": captions[caption]}
+        judged += [{**facts, "rating": float(each)} for each in ratings]
+    (tmp_path / "flickr8k.json").write_text(json.dumps(index))
+    text = read_expert(card("flickr8k-expert"), folder, None)
+    found = read_expert(card("flickr8k-expert"), tmp_path / "flickr8k.json", None)
+    assert read_expert(card("flickr8k-expert"), tmp_path, None).digest == found.digest
+    for one, other in ((text, found),):
+        first, second = one.judged, other.judged
+        assert isinstance(first, Rated)
+        assert isinstance(second, Rated)
+        # The file has the candidates of an image together, so compare without their order.
+        assert sorted(zip(_texts(one), first.ratings.tolist(), strict=True)) == sorted(
+            zip(_texts(other), second.ratings.tolist(), strict=True)
+        )
+
+
+def test_experts_skip_and_count(folder: Path, free: Free) -> None:
+    (folder / "ExpertAnnotations.txt").write_text(
+        "a.jpg\tb.jpg#1\t1\t2\t3\n"
+        "a.jpg\tb.jpg#0\t1\t1\t1\n"  # "shared" is a caption of a.jpg too
+        "b.jpg\ta.jpg#0\t4\tnan\t4\n"
+        "b.jpg\ta.jpg#2\tnan\tnan\tnan\n"
+    )
+    benchmark = read_expert(free("flickr8k-expert"), folder, None)
+    assert _texts(benchmark) == [
+        ("a cat", "a.jpg", ["one dog .", "shared", "two dogs"]),
+        ("one dog .", "b.jpg", ["shared", "a cat"]),
+    ]
+    asked = benchmark.judged
+    assert isinstance(asked, Rated)
+    np.testing.assert_array_equal(asked.ratings, [[1, 2, 3], [4, np.nan, 4]])
+    assert benchmark.source.endswith(
+        "(4 ratings that are NaN left out; 1 rows whose candidate is a reference left out; "
+        "1 rows without a rating left out)"
+    )
+
+
+def test_the_crowd_keeps_the_candidate_and_drops_the_reference(
+    folder: Path, free: Free, jpeg: Callable[..., bytes]
+) -> None:
+    (folder / "CrowdFlowerAnnotations.txt").write_text(
+        "a.jpg\tb.jpg#1\t0.25\t1\t3\n"
+        "a.jpg\tb.jpg#0\t1.0\t3\t0\n"
+        "b.jpg\ta.jpg#0\t0.0\t0\t3\n"
+        "a.jpg\tb.jpg#1\t0.5\t1\t1\n"
+    )
+    (folder / "Flicker8k_Dataset").mkdir()
+    (folder / "Flicker8k_Dataset" / "b.jpg").write_bytes(jpeg(1))
+    benchmark = read_crowd(free("flickr8k-cf"), folder, None)
+    # The first candidate of a.jpg loses "shared" too, which only the second one is.
+    assert _texts(benchmark) == [
+        ("a cat", "a.jpg", ["one dog .", "two dogs"]),
+        ("shared", "a.jpg", ["one dog .", "two dogs"]),
+        ("one dog .", "b.jpg", ["shared", "a cat"]),
+        ("a cat", "a.jpg", ["one dog .", "two dogs"]),
+    ]
+    asked = benchmark.judged
+    assert isinstance(asked, Rated)
+    assert asked.ratings.reshape(-1).tolist() == [0.25, 1.0, 0.0, 0.5]
+    assert asked.ids[3] == "a.jpg/b.jpg#1/2"
+    assert "(1 references equal to a candidate taken out)" in benchmark.source
+    assert [image.source is not None for image in benchmark.images] == [False, True]
+    released = {
+        "a.jpg": {
+            "image_path": "Flicker8k_Dataset/a.jpg",
+            "ground_truth": ["one  dog .", "two dogs"],
+            "human_judgement": [
+                {"caption": " a cat", "rating": 0.25},
+                {"caption": "shared", "rating": 1.0},
+                {"caption": " a cat", "rating": 0.5},
+            ],
+        },
+        "b.jpg": {
+            "image_path": "Flicker8k_Dataset/b.jpg",
+            "ground_truth": ["shared", " a cat"],
+            "human_judgement": [{"caption": "one  dog .", "rating": 0.0}],
+        },
+    }
+    (folder / "crowdflower_flickr8k.json").write_text(json.dumps(released))
+    found = read_crowd(free("flickr8k-cf"), folder / "crowdflower_flickr8k.json", None)
+    assert sorted(_texts(found), key=str) == sorted(_texts(benchmark), key=str)
+    assert found.source == str(folder / "crowdflower_flickr8k.json")  # nothing was left out here
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("a.jpg\tb.jpg#1\t1\t2", "line 2: not a judgement; given: 4 cells; allowed: 5, tabs between them"),
+        ("c.jpg\tb.jpg#1\t1\t2\t3", "line 2: a candidate without an image; given: c.jpg"),
+        ("a.jpg\tb.jpg#9\t1\t2\t3", "line 2: unknown caption; given: b.jpg#9; allowed: those of Flickr8k"),
+        ("a.jpg\tb.jpg#1\t1\tgood\t3", "line 2: a rating is no number; given: good"),
+    ],
+)
+def test_rows_that_do_not_fit(folder: Path, free: Free, row: str, message: str) -> None:
+    (folder / "ExpertAnnotations.txt").write_text(f"a.jpg\tb.jpg#1\t1\t2\t3\n{row}\n")
+    with pytest.raises(DataError, match=message):
+        read_expert(free("flickr8k-expert"), folder, None)
+
+
+def test_files_that_do_not_fit(folder: Path, free: Free, tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"no file of Flickr8k-Expert in this folder; allowed: ExpertAnnotations"
+    ):
+        read_expert(free("flickr8k-expert"), folder, None)
+    with pytest.raises(DataError, match="no official data set on the hub; get it from https"):
+        read_expert(free("flickr8k-expert"), None, None)
+    (folder / "ExpertAnnotations.txt").write_text("a.jpg\tb.jpg#1\t1\t2\t3\n")
+    with pytest.raises(DataError, match="not the number of questions Flickr8k-Expert has in all; given: 1"):
+        read_expert(card("flickr8k-expert"), folder, None)
+    (folder / "CrowdFlowerAnnotations.txt").write_text("a.jpg\tb.jpg#1\t0.5\t1\t3\n")
+    with pytest.raises(
+        DataError, match=r"the share of yes is not that of its counts; given: 0.5, 1 yes, 3 no"
+    ):
+        read_crowd(free("flickr8k-cf"), folder, None)
+    (folder / "Flickr8k.token.txt").unlink()
+    with pytest.raises(DataError, match=r"token.txt: file missing; it lies beside ExpertAnnotations.txt"):
+        read_expert(free("flickr8k-expert"), folder, None)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ([], "not judgements"),
+        ({"a": {"ground_truth": ["x"]}}, "image 'a': no list 'human_judgement'"),
+        (
+            {"a": {"ground_truth": [3], "human_judgement": []}},
+            "reference 1: a reference is no text; given: 3",
+        ),
+        (
+            {"a": {"ground_truth": ["x"], "human_judgement": [{"caption": "y"}]}},
+            "judgement 1: not a judgement",
+        ),
+        ({"a": {"ground_truth": ["x"], "human_judgement": []}}, "no judgements"),
+        (
+            {"a": {"ground_truth": [], "human_judgement": [{"caption": "y", "rating": 1}]}},
+            "no row is left",
+        ),
+    ],
+)
+def test_json_that_does_not_fit(tmp_path: Path, free: Free, entry: Any, message: str) -> None:
+    (tmp_path / "flickr8k.json").write_text(json.dumps(entry))
+    with pytest.raises(DataError, match=message):
+        read_expert(free("flickr8k-expert"), tmp_path, None)

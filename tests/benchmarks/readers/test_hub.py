@@ -1,0 +1,103 @@
+"""Hub data sets through the `datasets` library, without a network."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.readers import paired_rows, sugarcrepe
+from counterfoil.benchmarks.readers.rows import hub_rows
+from counterfoil.errors import DataError, MissingExtraError
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of the library's, for this test alone."""
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def small() -> Card:
+    return card("bivlc").model_copy(update={"size": 5, "counts": {"add": 2, "swap": 2}})
+
+
+@pytest.mark.models
+def test_images_stay_in_the_librarys_files(
+    tmp_path: Path,
+    cache: Path,
+    small: Card,
+    hub_parquet: Callable[..., Path],
+    bivlc_columns: dict[str, list[Any]],
+) -> None:
+    folder = tmp_path / "BiVLC"
+    hub_parquet(folder / "data" / "test-00000-of-00001.parquet", bivlc_columns)
+    found = paired_rows.read_bivlc(small.model_copy(update={"hub": str(folder)}), None, None)
+    assert [image.read() for image in found.images[::2]] == bivlc_columns["image"]
+    assert [image.read() for image in found.images[1::2]] == bivlc_columns["negative_image"]
+    assert [caption.text for caption in found.captions[::2]] == bivlc_columns["caption"]
+    assert str(cache) in str(found.images[0].source)
+    assert found.source == f"{folder}, test"
+
+
+@pytest.mark.models
+def test_offline_once_cached(
+    tmp_path: Path,
+    cache: Path,
+    small: Card,
+    hub_parquet: Callable[..., Path],
+    bivlc_columns: dict[str, list[Any]],
+) -> None:
+    """What the library keeps of a hub data set serves without the hub."""
+    folder = tmp_path / "BiVLC"
+    hub_parquet(folder / "data" / "test-00000-of-00001.parquet", bivlc_columns)
+    hub_rows(small.model_copy(update={"hub": str(folder)}), ("image", "negative_image"))
+    # The library keeps owner/BiVLC as owner___bi_vlc; a local folder differs by the owner alone.
+    (cache / "bi_vlc").rename(cache / "imirandam___bi_vlc")
+    found = paired_rows.read_bivlc(small, None, None)
+    assert found.images[9].read() == bivlc_columns["negative_image"][4]
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", ["bivlc", "winoground"])
+def test_no_network(cache: Path, name: str) -> None:
+    with pytest.raises(DataError) as caught:
+        hub_rows(card(name), ())
+    message = str(caught.value)
+    assert message.startswith(f"{card(name).hub}: the data set cannot be had from the hub")
+    assert "--data" in message
+    assert "\n" not in message
+
+
+@pytest.mark.models
+def test_no_network_for_a_part(cache: Path) -> None:
+    with pytest.raises(DataError, match="Aman-J/SugarCrepe_pp replace_object: the data set cannot be had"):
+        sugarcrepe.read_pp(card("sugarcrepe-pp"), None, None)
+
+
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(
+        MissingExtraError, match=r"'datasets' is not installed.*pip install 'counterfoil\[hub\]'"
+    ):
+        hub_rows(card("bivlc"), ())
+
+
+@pytest.mark.models
+def test_gated_data_sets_say_how_to_get_in(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import datasets
+
+    def refuse(*_: object, **__: object) -> None:
+        raise datasets.exceptions.DatasetNotFoundError(
+            "'facebook/winoground' is a gated dataset on the Hub.\nYou must be authenticated to access it."
+        )
+
+    monkeypatch.setattr(datasets, "load_dataset", refuse)
+    with pytest.raises(
+        DataError, match=r"gated dataset.*accept its terms at https://.*winoground and log in, or name"
+    ):
+        hub_rows(card("winoground"), ())

@@ -1,0 +1,103 @@
+"""A user's own ratings, and preferences, of captions."""
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.benchmark import card
+from counterfoil.benchmarks.readers import own
+from counterfoil.errors import DataError
+
+RATINGS, VOTES = card("ratings"), card("preferences")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, jpeg: Callable[..., bytes]) -> Path:
+    for name in "ab":
+        (tmp_path / f"{name}.jpg").write_bytes(jpeg(ord(name)))
+    return tmp_path
+
+
+def written(folder: Path, *rows: str) -> Path:
+    path = folder / "mine.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_ratings_of_several_people(folder: Path) -> None:
+    path = written(
+        folder,
+        "Image,Caption,rating_1,rating_2,reference_1,reference_2,type",
+        "a.jpg,a  cat,4,3,the cat,a cat sits,x",
+        "a.jpg,a dog,1,,the cat,,y",
+        "b.jpg,a cat,2,2,a bus,,x",
+        "b.jpg,nobody rated it,,,a bus,,x",
+    )
+    found = own.read_ratings(RATINGS, path, None)
+    questions = found.judged
+    assert found.card.title == "mine"
+    assert questions.ids == ("0", "1", "2")
+    np.testing.assert_array_equal(questions.ratings, [[4, 3], [1, np.nan], [2, 2]])
+    assert [found.captions[at].text for at in questions.captions] == ["a cat", "a dog", "a cat"]
+    assert [found.images[at].id for at in questions.images] == ["a.jpg", "a.jpg", "b.jpg"]
+    assert all(image.source is not None for image in found.images)
+    starts, references = questions.references.starts, questions.references.captions
+    assert [[found.captions[at].text for at in references[i:j]] for i, j in pairwise(starts)] == [
+        ["the cat", "a cat sits"], ["the cat"], ["a bus"],
+    ]  # fmt: skip
+    assert questions.groupings["type"] == ("x", "y", "x")
+    assert "1 rows without a rating left out" in found.source
+
+
+def test_images_by_their_whole_path_and_references_as_lists(folder: Path, tmp_path_factory) -> None:
+    rows = [{"image": str(folder / "a.jpg"), "caption": "a cat", "rating": 3, "references": ["x", "y"]}]
+    path = tmp_path_factory.mktemp("elsewhere") / "mine.json"
+    path.write_text(json.dumps(rows))
+    # Whole paths lie in the folder of images; beside the table they do not.
+    with pytest.raises(DataError, match="an image outside of the folder of images"):
+        own.read_ratings(RATINGS, path, None)
+    found = own.read_ratings(RATINGS, path, folder)
+    assert found.images[0].source is not None
+    assert found.judged.references.counts.tolist() == [2]
+
+
+def test_votes_and_choices(folder: Path) -> None:
+    path = written(
+        folder,
+        "id,image,caption_a,caption_b,votes_a,votes_b",
+        "p,a.jpg,a cat,a dog,5,2",
+        "q,b.jpg,a bus,a cat,0,1",
+    )
+    questions = own.read_preferences(VOTES, path, None).judged
+    assert questions.ids == ("p", "q")
+    assert questions.label.tolist() == [0, 1]
+    assert questions.votes.tolist() == [[5, 2], [0, 1]]
+    path = written(folder, "image,caption_a,caption_b,preferred", "a.jpg,a cat,a dog,B")
+    assert own.read_preferences(VOTES, path, None).judged.label.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("read", "rows", "message"),
+    [
+        (own.read_ratings, ("image,caption", "a.jpg,x"), "no column of ratings"),
+        (own.read_ratings, ("image,caption,rating", "a.jpg,x,"), "no row is left"),
+        (own.read_preferences, ("image,caption_a,caption_b", "a.jpg,x,y"), "no votes"),
+        (
+            own.read_preferences,
+            ("image,caption_a,caption_b,votes_a,votes_b", "a.jpg,x,y,0,0"),
+            "row 1: not votes",
+        ),
+        (
+            own.read_preferences,
+            ("image,caption_a,caption_b,preferred", "a.jpg,x,y,first"),
+            "not a choice; given: first; allowed: a or b",
+        ),
+    ],
+)
+def test_tables_that_do_not_fit(folder: Path, read: Callable, rows: tuple[str, ...], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read(RATINGS if read is own.read_ratings else VOTES, written(folder, *rows), None)

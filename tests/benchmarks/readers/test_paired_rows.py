@@ -1,0 +1,162 @@
+"""Quads of released rows: hub files, real files, EqBen's other forms, and cells that do not fit."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmark_layouts import LAYOUTS, Released
+from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.readers import eqben, paired_rows
+from counterfoil.catalog import benchmark
+from counterfoil.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("name", "captions", "images"),
+    [
+        ("colorswap", ("caption_1", "caption_2"), ("image_1", "image_2")),
+        ("vismin", ("text_0", "text_1"), ("image_0", "image_1")),
+    ],
+)
+def test_hub_layout(
+    name: str,
+    captions: tuple[str, str],
+    images: tuple[str, str],
+    tmp_path: Path,
+    jpeg: Callable[..., bytes],
+    hub_parquet: Callable[..., Path],
+) -> None:
+    columns: dict[str, list[Any]] = {"id": [7, 8], "category": ["object", "relation"]}
+    columns |= {text: [f"{text} of {row}" for row in (0, 1)] for text in captions}
+    # Both questions are about one photograph, which the rows do not say.
+    columns |= {images[0]: [jpeg(1), jpeg(1)], images[1]: [jpeg(2), jpeg(3)]}
+    hub_parquet(tmp_path / "data" / "test-00000-of-00001.parquet", columns)
+    found = benchmark(name, data=tmp_path, counts=False)
+    assert found.questions.ids == ("7", "8")
+    assert [found.images[i].read() for i in found.paired.slots()[1][1]] == [jpeg(1), jpeg(3)]
+    assert len(np.unique(found.clusters)) == 1
+
+
+def test_cola_as_released(shared_data: Path) -> None:
+    found = benchmark("cola", data=shared_data / "cola")
+    assert len(found) == 210
+    assert found.images[0].id == "2390970.jpg"
+    assert found.captions[0].text == "standing tall long giraffe to the right of brown giraffe"
+    assert not found.images_at_hand
+
+
+def test_files_are_found_by_the_end_of_their_paths(tmp_path: Path) -> None:
+    made = Released(tmp_path / "release")
+    LAYOUTS["mmvp-vlm"](made)
+    (tmp_path / "release" / "MLLM_VLM Images").rename(tmp_path / "pictures")
+    found = benchmark("mmvp-vlm", data=made.folder, images=tmp_path / "pictures", counts=False)
+    assert found.images_at_hand
+    # In a folder without those of types they have their numbers alone.
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    (flat / "3.jpg").write_bytes((tmp_path / "pictures" / "Texts" / "3.jpg").read_bytes())
+    found = benchmark("mmvp-vlm", data=made.folder, images=flat, counts=False)
+    assert [image.id for image in found.images if image.source] == ["MLLM_VLM Images/Texts/3.jpg"]
+
+
+class TestEqBen:
+    @pytest.fixture
+    def free(self) -> Card:
+        return card("eqben").model_copy(update={"size": None, "counts": {}})
+
+    def test_annotation_of_one_source(self, tmp_path: Path, free: Card) -> None:
+        def row(at: int) -> dict[str, Any]:
+            both = {f"image{k}": f"eqbenag/v/{at}_{k}.png" for k in (0, 1)}
+            return both | {f"caption{k}": [f"first {at} {k}", f"second {at} {k}"] for k in (0, 1)}
+
+        path = tmp_path / "ann_ag.json"
+        path.write_text(json.dumps({"v": {"person": [row(0)], "door": [row(1), row(2)]}}))
+        found = eqben.read(free, path, None)
+        assert [caption.text for caption in found.captions[:3]] == ["first 0 0", "first 0 1", "first 1 0"]
+        assert set(found.questions.groups()) == {"eqbenag", "Action Genome"}
+        # A source by itself is held against its own count.
+        with pytest.raises(DataError, match=r"in group 'eqbenag'; given: 3; allowed: 195,872"):
+            eqben.read(card("eqben"), path, None)
+
+    def test_frames_are_turned_to_rgb_and_light_images_found(self, tmp_path: Path, free: Card) -> None:
+        made = Released(tmp_path / "release")
+        LAYOUTS["eqben"](made)
+        folder = made.folder / "eqbenag" / "a"
+        light = folder / "f1.jpg"
+        (folder / "f1.png").rename(light)
+        found = eqben.read(free, made.folder, None)
+        frame = next(image for image in found.images if image.id == "eqbenyoucook2/b/1.npy")
+        stored = np.load(made.folder / frame.id)
+        np.testing.assert_array_equal(np.asarray(frame.decode()), stored[:, :, [2, 1, 0]])
+        assert str(found.images[0].source) == str(light)
+        np.save(made.folder / frame.id, stored.astype(float))
+        with pytest.raises(DataError, match=r"1\.npy: not a frame; given: float64 \(16, 24, 3\); allowed"):
+            frame.decode()
+
+    @pytest.mark.parametrize(
+        ("name", "change", "message"),
+        [
+            ("private_info.json", lambda value: value[:-1], "the key does not fit the list of pairs"),
+            ("private_random_idx.json", lambda value: [0, *value[1:]], "the key does not fit the list"),
+            (
+                "private_info.json",
+                lambda value: [{**value[0], "name": "c2i0"}, *value[1:]],
+                "says of no pair",
+            ),
+            (
+                "private_info.json",
+                lambda value: [{**value[0], "sample_cnt": 1}, *value[1:]],
+                "two pairs of one quad differ in caption0",
+            ),
+        ],
+    )
+    def test_a_key_that_does_not_fit(
+        self, name: str, change: Callable[[Any], Any], message: str, tmp_path: Path, free: Card
+    ) -> None:
+        made = Released(tmp_path / "release")
+        LAYOUTS["eqben"](made)
+        path = made.folder / "src_file" / name
+        path.write_text(json.dumps(change(json.loads(path.read_text()))))
+        with pytest.raises(DataError, match=message):
+            eqben.read(free, made.folder, None)
+        path.unlink()
+        with pytest.raises(DataError, match=f"the blind form of EqBen lacks {name}"):
+            eqben.read(free, made.folder, None)
+
+
+@pytest.mark.parametrize(
+    ("read", "file", "value", "message"),
+    [
+        (paired_rows.read_cola, "a.json", {"0": []}, "a.json: not a list of rows"),
+        (paired_rows.read_cola, "a.json", [["u", "c", "u"]], "row 1: not a row of this layout"),
+        (eqben.read, "a.json", [3], "row 1: not a row of EqBen; given: 3"),
+        (eqben.read_mini, "a.json", [], "the table has no rows"),
+        (
+            paired_rows.read_mmvp,
+            "a.csv",
+            "Question ID,Type,Statement\n2,Texts,a\n3,Texts,b\n",
+            "row 1: two rows that are no pair",
+        ),
+        (paired_rows.read_mmvp, "a.csv", "Question ID,Type,Statement\n1,Texts,a\n", "row without its second"),
+        (paired_rows.read_counterfactuals, "a.csv", "captions\timages\na\tb\n", "no column 'neg_captions'"),
+        (
+            paired_rows.read_vismin,
+            "object.csv",
+            "image_path\na\n",
+            "files missing: attribute.csv, counting.csv, relation.csv",
+        ),
+    ],
+)
+def test_odd_files_are_named(
+    read: Callable[..., Any], file: str, value: Any, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / file).write_text(value if isinstance(value, str) else json.dumps(value))
+    data = tmp_path if read is paired_rows.read_vismin else tmp_path / file
+    with pytest.raises(DataError) as caught:
+        read(card("colorswap").model_copy(update={"size": None}), data, None)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)

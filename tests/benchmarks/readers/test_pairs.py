@@ -1,0 +1,148 @@
+"""A user's own pairs."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.benchmark import card
+from counterfoil.benchmarks.forms import Choice, Quad
+from counterfoil.benchmarks.readers import own
+from counterfoil.engine.plan import check_at_hand
+from counterfoil.errors import DataError
+
+PAIRS = card("pairs")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, jpeg: Callable[..., bytes]) -> Path:
+    for n in range(3):
+        (tmp_path / f"{n}.jpg").write_bytes(jpeg(n))
+    return tmp_path
+
+
+def _csv(path: Path, *rows: str) -> Path:
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_choices(folder: Path, jpeg: Callable[..., bytes]) -> None:
+    path = _csv(
+        folder / "mine.csv",
+        "id,image,caption,negative_caption,type,subtype",
+        "x,0.jpg,a cat,a dog,replace,obj",
+        "y,0.jpg,a mat,a hat,swap,",
+    )
+    found = own.read_pairs(PAIRS, path, None)
+    assert isinstance(found.questions, Choice)
+    assert found.questions.ids == ("x", "y")
+    assert [image.id for image in found.images] == ["0.jpg"]  # one image, two questions, one cluster
+    assert found.images[0].read() == jpeg(0)
+    np.testing.assert_array_equal(found.clusters, [0, 0])
+    assert found.questions.groupings == {"type": ("replace", "swap"), "subset": ("replace_obj", "swap")}
+    assert (found.card.form, found.card.size, found.card.title) == ("choice", 2, "mine")
+    assert found.card.measures == ("accuracy",)
+
+
+def test_quads(folder: Path) -> None:
+    path = _csv(
+        folder / "mine.tsv",
+        "image\tcaption\tnegative_image\tnegative_caption",
+        "0.jpg\ta cat\t1.jpg\ta dog",
+        "1.jpg\ta mat\t2.jpg\ta hat",
+    )
+    found = own.read_pairs(PAIRS, path, None)
+    assert isinstance(found.questions, Quad)
+    assert found.questions.ids == ("0", "1")
+    np.testing.assert_array_equal(found.questions.images, [[0, 1], [1, 2]])  # 1.jpg is one item
+    assert found.card.form == "quad"
+    assert found.card.measures[0] == "group"
+
+
+def test_a_replaced_parquet_file_is_read_anew(
+    tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
+) -> None:
+    columns = {"image": [jpeg(1)], "caption": ["a"], "negative_caption": ["b"]}
+    first = own.read_pairs(PAIRS, hub_parquet(tmp_path / "a.parquet", columns), None)
+    assert first.images[0].read() == jpeg(1)
+    second = own.read_pairs(PAIRS, hub_parquet(tmp_path / "a.parquet", {**columns, "image": [jpeg(2)]}), None)
+    assert second.images[0].read() == jpeg(2)
+
+
+def test_image_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = tmp_path_factory.mktemp("tables")
+    path = _csv(elsewhere / "a.csv", "image,caption,negative_caption", "2.jpg,a,b")
+    assert own.read_pairs(PAIRS, path, folder).images_at_hand
+    assert not own.read_pairs(PAIRS, path, None).images_at_hand
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (("picture,caption,negative_caption,negative_image", "0.jpg,a,b,1.jpg"), "no column 'image'"),
+        (
+            ("image,caption,negative", "0.jpg,a,b"),
+            "no column 'negative_caption'; given: image, caption, negative; allowed: negative_caption, "
+            "false_caption, foil, caption_negative, neg_caption; is 'negative' meant?",
+        ),
+        (("image,caption,negative_caption", "0.jpg,a,b", ",c,d"), "row 2, column 'image': no image"),
+        (
+            ("image,caption,negative_caption,id", "0.jpg,a,b,1", "0.jpg,a,b,1"),
+            "row 2, column 'id': id occurs twice; given: 1",
+        ),
+    ],
+)
+def test_odd_tables(folder: Path, rows: tuple[str, ...], message: str) -> None:
+    path = _csv(folder / "mine.csv", *rows)
+    with pytest.raises(DataError) as caught:
+        own.read_pairs(PAIRS, path, None)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_captions_alone_are_asked_of_scorers_that_see_no_image(folder: Path) -> None:
+    path = _csv(folder / "mine.csv", "picture,caption,negative_caption", "0.jpg,a,b", "0.jpg,a,c")
+    found = own.read_pairs(PAIRS, path, None)
+    assert len(found) == 2
+    with pytest.raises(DataError, match=r"images are not at hand; .*\(.*mine.csv has no column 'image'\)"):
+        check_at_hand(found)
+
+
+def test_an_error_says_where_an_image_was_looked_for(folder: Path) -> None:
+    path = _csv(folder / "mine.csv", "image,caption,negative_caption", "0.jpg,a,b", "gone.jpg,c,d")
+    found = own.read_pairs(PAIRS, path, folder)
+    where = re.escape(str(folder / "gone.jpg"))
+    with pytest.raises(DataError, match=rf"first: gone\.jpg \(looked for {where}\)"):
+        check_at_hand(found)
+    with pytest.raises(DataError, match=rf"'gone\.jpg' is not at hand; given: looked for {where}"):
+        found.images[1].read()
+
+
+def test_data_must_be_given() -> None:
+    with pytest.raises(DataError, match="--data"):
+        own.read_pairs(PAIRS, None, None)
+
+
+def test_names_and_separators_of_other_programs(folder: Path) -> None:
+    path = _csv(folder / "mine.csv", "Filename;Caption;Foil", "0.jpg;a cat, black;a dog", "1.jpg;b;c")
+    found = own.read_pairs(PAIRS, path, None)
+    assert [image.id for image in found.images] == ["0.jpg", "1.jpg"]
+    assert found.images[0].source is not None
+    assert [caption.text for caption in found.captions] == ["a cat, black", "a dog", "b", "c"]
+    path = _csv(folder / "mine.csv", "image,Image,caption,negative_caption", "0.jpg,1.jpg,a,b")
+    with pytest.raises(DataError, match="two columns differ in capitals alone; given: image, Image"):
+        own.read_pairs(PAIRS, path, None)
+
+
+def test_a_folder_with_a_file_per_subset(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    data = tmp_path_factory.mktemp("sets")
+    for name in ("swap", "add"):
+        (data / f"{name}.json").write_text(
+            '{"0": {"filename": "0.jpg", "caption": "a cat", "negative_caption": "a dog"}}'
+        )
+    found = own.read_pairs(PAIRS, data, folder)
+    assert found.questions.ids == ("add/0", "swap/0")
+    assert found.questions.groupings["subset"] == ("add", "swap")
+    assert [image.id for image in found.images] == ["0.jpg"]

@@ -1,0 +1,119 @@
+"""Images in cells: read when asked for, from any row group, in any order, and from other processes."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from counterfoil.benchmarks.readers.rows import CellSource, arrow_rows, open_rows, parquet_rows
+from counterfoil.errors import DataError
+
+
+def test_any_row_of_any_row_group(
+    tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
+) -> None:
+    path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(n) for n in range(7)]}, rows_per_group=3)
+    assert pq.ParquetFile(path).metadata.num_row_groups == 3
+    for row in (6, 0, 3, 2, 5, 4, 1):
+        assert CellSource(path, "image", row).read() == jpeg(row)
+
+
+def test_in_other_processes(
+    tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
+) -> None:
+    path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(n) for n in range(4)]})
+    table = parquet_rows([path], ("image",))
+    assert table["image"][0].read() == jpeg(0)  # the parent has the file open already
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert list(pool.map(CellSource.read, table["image"])) == [jpeg(n) for n in range(4)]
+
+
+def test_several_threads_read_one_file(tmp_path: Path) -> None:
+    # In a process of its own: without the lock in `_cell`, Arrow ends it by signal 11.
+    script = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from counterfoil.benchmarks.readers.rows import CellSource
+
+for turn in range(12):
+    file = Path(sys.argv[1]) / f"{turn}.parquet"
+    cells = [{"bytes": bytes([row]) * 500, "path": None} for row in range(200)]
+    pq.write_table(pa.table({"image": cells}), file, row_group_size=10)
+    with ThreadPoolExecutor(8) as pool:
+        read = list(pool.map(lambda row: CellSource(file, "image", row).read(), range(200)))
+    assert read == [cell["bytes"] for cell in cells]
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script, tmp_path], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_plain_bytes_paths_and_empty_cells(tmp_path: Path, jpeg: Callable[..., bytes]) -> None:
+    (tmp_path / "beside.jpg").write_bytes(jpeg(2))
+    cells = [
+        {"bytes": jpeg(1), "path": "beside.jpg"},
+        {"bytes": None, "path": "beside.jpg"},
+        {"bytes": None, "path": "nowhere.jpg"},
+        {"bytes": None, "path": None},
+        None,
+    ]
+    pq.write_table(pa.table({"image": cells, "plain": [jpeg(3)] * 5}), tmp_path / "a.parquet")
+    path = tmp_path / "a.parquet"
+    assert CellSource(path, "image", 0).read() == jpeg(1)
+    assert CellSource(path, "image", 1).read() == jpeg(2)
+    assert CellSource(path, "plain", 4).read() == jpeg(3)
+    with pytest.raises(DataError, match=r"nowhere\.jpg: no such image file"):
+        CellSource(path, "image", 2).read()
+    for row in (3, 4):
+        with pytest.raises(
+            DataError, match=rf"a\.parquet, row {row + 1}, column 'image': the cell holds no image"
+        ):
+            CellSource(path, "image", row).read()
+
+
+def test_files_that_went_away(
+    tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
+) -> None:
+    path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(1)]})
+    path.unlink()
+    with pytest.raises(DataError, match=r"a\.parquet, row 1, column 'image': image cannot be read"):
+        CellSource(path, "image", 0).read()
+
+
+def test_arrow_files(tmp_path: Path, jpeg: Callable[..., bytes]) -> None:
+    table = pa.table({"image": [{"bytes": jpeg(n), "path": None} for n in range(3)], "caption": list("abc")})
+    for part, rows in enumerate((table.slice(0, 2), table.slice(2))):
+        with pa.ipc.new_stream(str(tmp_path / f"{part}.arrow"), table.schema) as stream:
+            stream.write_table(rows)
+    found = arrow_rows([tmp_path / "0.arrow", tmp_path / "1.arrow"], ("image",), source="both")
+    assert list(found["caption"]) == ["a", "b", "c"]
+    assert [source.read() for source in found["image"]] == [jpeg(0), jpeg(1), jpeg(2)]
+    assert found.where(2, "image") == f"{tmp_path / '1.arrow'}, row 1, column 'image'"
+    (tmp_path / "0.arrow").write_bytes((tmp_path / "0.arrow").read_bytes()[:100])
+    with pytest.raises(DataError, match=r"0\.arrow: not a readable Arrow file"):
+        open_rows(tmp_path / "0.arrow", ())
+
+
+def test_folders_of_several_tables(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("id\n1\n")
+    with pytest.raises(
+        DataError, match=r"several tables in this folder; given: a\.csv, b\.csv; .*name the file itself"
+    ):
+        open_rows(tmp_path, ())
+    assert open_rows(tmp_path, (), names=("b.csv",)).source == str(tmp_path / "b.csv")
+    (tmp_path / "dataset_dict.json").write_text("{}")
+    with pytest.raises(DataError, match="no such split"):
+        open_rows(tmp_path, (), split="test")

@@ -1,0 +1,191 @@
+"""sDCI: the layout of its files, and its numbers against loops over batches of eight."""
+
+import base64
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import Benchmark, card
+from counterfoil.benchmarks.readers import sdci
+from counterfoil.errors import DataError
+from counterfoil.evaluation.evaluate import evaluate
+
+#: Left, top, right, bottom of the masks: one is too narrow, one at the edge.
+BOXES = [(100, 50, 500, 450), (10, 10, 200, 400), (380, 260, 630, 500)]
+
+
+def mask_of(size: tuple[int, int]) -> str:
+    buffer = io.BytesIO()
+    PIL.Image.new("1", size).save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def file(number: int, *, captions: int = 6) -> dict[str, Any]:
+    """One file: an image of 640 x 512 with three masks, two of which are large enough."""
+    masks = {
+        str(at): {
+            "idx": at,
+            "outer_mask": mask_of((640, 512)),
+            "mask_quality": 0,
+            "label": f"thing {at}",
+            "caption": f"a thing {at} of {number}",
+            "parent": -1,
+            "requirements": [],
+            "bounds": {"topLeft": {"x": a, "y": b}, "bottomRight": {"x": c, "y": d}},
+            "area": 9,
+        }
+        for at, (a, b, c, d) in enumerate(BOXES)
+    }
+    keys = ["base", "m-0-sc", "m-2-sc"]
+    return {
+        "image": f"sa_{number}.jpg",
+        "short_caption": "short",
+        "extra_caption": "",
+        "mask_data": masks,
+        "mask_keys": list(masks),
+        "summaries": {key: [f"{key} of {number}, text {k}" for k in range(captions)] for key in keys},
+        "negatives": {
+            key: {"swaps": [f"{key} {number} swap {k}" for k in (0, 1)], "basic": [f"{key} {number} basic"]}
+            for key in keys
+        },
+        "clip_scores": {
+            key: {"swaps_0": 0.1, "swaps_1": 0.3, "basic_0": 0.3 if number % 2 else 0.2} for key in keys
+        },
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Six files of the test split; two are passed over, and one has too few captions for tests of five."""
+    files = {f"f{number}.json": file(number, captions=4 if number == 2 else 6) for number in range(6)}
+    files["f3.json"]["summaries"] = None
+    del files["f4.json"]["mask_data"]["1"]["caption"]
+    (tmp_path / "complete").mkdir()
+    for name, whole in files.items():
+        (tmp_path / "complete" / name).write_text(json.dumps(whole))
+    (tmp_path / "splits.json").write_text(json.dumps({"train": ["x.json"], "test": list(files)}))
+    return tmp_path
+
+
+def similarity(image: str, text: str) -> float:
+    """A number for any image and text."""
+    return float(np.random.default_rng([len(image), *image.encode(), *text.encode()]).random())
+
+
+def entries(numbers: tuple[int, ...]) -> list[tuple[int, str]]:
+    return [(number, key) for number in numbers for key in ("base", "m-0-sc", "m-2-sc")]
+
+
+def texts_of(entry: tuple[int, str], most: int) -> list[str]:
+    number, key = entry
+    return [f"{key} of {number}, text {k}" for k in range(most)]
+
+
+def matching(of: list[tuple[int, str]], most: int) -> float:
+    """The share of entries that are the largest of their row, batch by batch; a last one alone left out."""
+    right = []
+    for start in range(0, len(of), 8):
+        batch = of[start : start + 8]
+        for own, (number, key) in enumerate(batch):
+            name = f"sa_{number}/{key}"
+            row = [
+                (min if at == own else max)(similarity(name, text) for text in texts_of(each, most))
+                for at, each in enumerate(batch)
+            ]
+            if len(batch) > 1:
+                right.append(int(np.argmax(row)) == own)
+    return float(np.mean(right))
+
+
+def against(of: list[tuple[int, str]], most: int, wrong: dict[tuple[int, str], str]) -> float:
+    right = []
+    for number, key in of:
+        name = f"sa_{number}/{key}"
+        least = min(similarity(name, text) for text in texts_of((number, key), most))
+        right.append(least > similarity(name, wrong[number, key]))
+    return float(np.mean(right))
+
+
+def accuracy(benchmark: Benchmark) -> float:
+    captions, images = benchmark.questions.pairs()
+    values = [
+        similarity(benchmark.images[i].id, benchmark.captions[c].text or "")
+        for c, i in zip(captions.ravel().tolist(), images.ravel().tolist(), strict=True)
+    ]
+    scores = Scores(benchmark.listed.collect(np.array(values)))
+    return evaluate(benchmark, scores, scorer="drawn", draws=20)["accuracy"].value
+
+
+def test_every_test_is_that_of_the_authors_loops(folder: Path) -> None:
+    every, five = entries((0, 1, 2, 5)), entries((0, 1, 5))
+    swaps = {(number, key): f"{key} {number} swap 0" for number, key in every}
+    hardest = {(n, key): f"{key} {n} basic" if n % 2 else f"{key} {n} swap 1" for n, key in every}
+    found = sdci.read_matching(card("sdci-scm"), folder, None)
+    assert found.source.endswith("2 of 6 files left out")
+    assert len(found) == 12
+    assert accuracy(found) == pytest.approx(matching(every, 1))
+    (group,) = {tuple(label for label in found.questions.groupings["kind"][at : at + 3]) for at in (0, 3, 6)}
+    assert group == ("image", "region", "region")
+    # Nine entries: the last alone has nothing to choose.
+    few = sdci.read_matching_five(card("sdci-scm-pick5"), folder, None)
+    assert len(few) == 8
+    assert accuracy(few) == pytest.approx(matching(five, 5))
+    for read, name, of, most, wrong in (
+        (sdci.read_negatives, "sdci-neg", every, 1, swaps),
+        (sdci.read_negatives_five, "sdci-neg-pick5", five, 5, swaps),
+        (sdci.read_hardest, "sdci-neg-hard", every, 1, hardest),
+    ):
+        benchmark = read(card(name), folder, None)
+        assert len(benchmark) == len(of)
+        assert accuracy(benchmark) == pytest.approx(against(of, most, wrong)), name
+    whole = sdci.read_negatives_of_images(card("sdci-neg-base"), folder, None)
+    assert [name.split("/")[1] for name in whole.questions.ids] == ["base"] * 4
+
+
+def test_regions_are_cut_out_with_a_margin_within_the_image(folder: Path) -> None:
+    found = sdci.read_negatives(card("sdci-neg"), folder, None)
+    assert [image.crop for image in found.images[:3]] == [None, (40, 0, 560, 510), (343, 224, 640, 512)]
+    assert {image.photo for image in found.images[:3]} == {"sa_0.jpg"}
+    (folder / "photos").mkdir()
+    PIL.Image.new("RGB", (640, 512), "red").save(folder / "photos" / "sa_0.jpg")
+    there = sdci.read_negatives(card("sdci-neg"), folder, None).available()
+    assert [image.decode().size for image in there.images] == [(640, 512), (520, 510), (297, 288)]
+
+
+def test_a_constant_scorer_gets_nothing_or_chance(folder: Path) -> None:
+    for read, name, chance in (
+        (sdci.read_matching, "sdci-scm", (8 / 8 + 4 / 4) / 12),
+        (sdci.read_negatives, "sdci-neg", 1 / 2),
+        (sdci.read_negatives_five, "sdci-neg-pick5", 1 / 6),
+    ):
+        benchmark = read(card(name), folder, None)
+        scores = np.zeros(benchmark.listed.shape)
+        if name == "sdci-scm":
+            scores[8:, 4:] = -np.inf
+        for ties, expected in (("strict", 0), ("half", chance)):
+            result = evaluate(benchmark, Scores(scores), scorer="constant", ties=ties, draws=20)
+            assert result["accuracy"].value == pytest.approx(expected), name
+        assert result["accuracy"].chance == pytest.approx(chance), name
+
+
+def test_what_is_not_of_the_layout_is_one_line(folder: Path) -> None:
+    whole = file(0)
+    whole["mask_data"]["0"]["outer_mask"] = "AAAA"
+    (folder / "complete" / "f0.json").write_text(json.dumps(whole))
+    with pytest.raises(DataError, match=r"outer_mask of sa_0\.jpg: a mask is no picture"):
+        sdci.read_negatives(card("sdci-neg"), folder, None)
+    (folder / "complete" / "f1.json").unlink()
+    with pytest.raises(DataError, match=r"f1\.json"):
+        sdci.read_negatives_of_images(card("sdci-neg-base"), folder, None)
+    (folder / "splits.json").write_text(json.dumps({"test": ["f3.json"]}))
+    with pytest.raises(DataError, match="1 of 1 files left out: no image or region with enough captions"):
+        sdci.read_negatives(card("sdci-neg"), folder, None)
+    (folder / "splits.json").write_text("[]")
+    with pytest.raises(DataError, match="no list of files under 'test'"):
+        sdci.read_negatives(card("sdci-neg"), folder, None)

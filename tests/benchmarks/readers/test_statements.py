@@ -1,0 +1,188 @@
+"""Readers of true and false statements: VSR as released, and own tables."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.benchmarks.benchmark import card
+from counterfoil.benchmarks.readers.image_choices import read_svo_statements
+from counterfoil.benchmarks.readers.statements import read, read_vsr
+from counterfoil.errors import DataError
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.metrics.agreement import fleiss_kappa
+from counterfoil.metrics.ties import Ties
+
+
+def vsr_row(number: int, **more: object) -> dict[str, object]:
+    name = f"{number // 2:012}.jpg"
+    return {
+        "image": name,
+        "image_link": f"http://images.cocodataset.org/train2017/{name}",
+        "caption": f"The cat is {'under' if number % 3 else 'on'} the {number}.",
+        "label": number % 2,
+        "relation": "under" if number % 3 else "on",
+        "vote_true_validator_id": "[1, 2]" if number % 2 else "[]",
+        "vote_false_validator_id": "[3]" if number % 2 else "[1, 2, 3]",
+        **more,
+    }
+
+
+@pytest.fixture
+def vsr(tmp_path: Path) -> Callable[..., Path]:
+    def write(**splits: list[dict[str, object]]) -> Path:
+        for split, rows in splits.items():
+            (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        return tmp_path
+
+    return write
+
+
+SMALL = card("vsr-zeroshot").model_copy(update={"size": 6})
+
+
+def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr: Callable[..., Path], tmp_path: Path) -> None:
+    rows = [vsr_row(i) for i in range(10)]
+    folder = vsr(test=rows[:6], dev=rows[6:])
+    (tmp_path / "coco" / "train2017").mkdir(parents=True)
+    (tmp_path / "coco" / "train2017" / rows[0]["image"]).touch()
+    made = read_vsr(SMALL, folder, tmp_path / "coco")
+    questions = made.statements
+    assert questions.ids == (*(f"test/{i}" for i in range(6)), *(f"dev/{i}" for i in range(4)))
+    assert questions.truth.tolist() == [False, True] * 5
+    assert questions.measured.tolist() == [True] * 6 + [False] * 4
+    assert questions.votes.tolist() == [[3, 0], [1, 2]] * 5
+    assert [image.source is not None for image in made.images] == [True, False, False, False, False]
+    assert questions.groups()["on"].tolist() == [i % 3 == 0 for i in range(6)] + [
+        i % 3 == 0 for i in range(4)
+    ]
+    # Scores of dev decide the threshold, and their truth counts nowhere.
+    scores = np.array([0.1, 0.3] * 3 + [0.1, 0.9] * 2)
+    result = evaluate(made, Scores(scores), scorer="given")
+    assert result.provenance["threshold"] == {
+        "chosen_on": "4 questions of another split",
+        "low": 0.5,
+        "high": 0.5,
+    }
+    assert result["auroc"].value == 1
+    assert result["fitted_accuracy"].value == 0.5
+    assert {e.n for e in result.measures.values()} == {6}
+    # A file alone is that split alone.
+    alone = read_vsr(SMALL, folder / "test.jsonl", None)
+    assert len(alone) == 6
+    assert alone.statements.calibration is None
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"vote_true_validator_id": "[1,"}, "not a list of validators"),
+        ({"vote_true_validator_id": 3}, "not a list of validators"),
+    ],
+)
+def test_cells_of_vsr_that_do_not_fit_are_named(
+    vsr: Callable[..., Path], row: dict[str, object], message: str
+) -> None:
+    folder = vsr(test=[vsr_row(0), vsr_row(1, **row)])
+    with pytest.raises(DataError, match=f"(?s)line 2.*{message}"):
+        read_vsr(SMALL, folder, None)
+
+
+def test_a_folder_without_test_and_a_wrong_count_are_errors(vsr: Callable[..., Path]) -> None:
+    folder = vsr(dev=[vsr_row(0), vsr_row(1)])
+    with pytest.raises(DataError, match=r"no test\.jsonl in this folder"):
+        read_vsr(SMALL, folder, None)
+    with pytest.raises(DataError, match="not the number of questions VSR"):
+        read_vsr(SMALL, folder / "dev.jsonl", None)
+
+
+def test_the_released_files_of_vsr(shared_data: Path) -> None:
+    folder = shared_data / "vsr" / "zeroshot"
+    made = read_vsr(card("vsr-zeroshot"), folder, None)
+    questions = made.statements
+    assert (int(questions.measured.sum()), int((~questions.measured).sum())) == (1222, 340)
+    assert int(questions.truth[questions.measured].sum()) == 629
+    # Every relation of the release is in one of the authors' seven categories.
+    relations, categories = questions.groupings["relation"], questions.groupings["category"]
+    of = dict(zip(relations, categories, strict=True))
+    assert (of["under"], of["next to"], of["touching"]) == ("Projective", "Unallocated", "Topological")
+    assert sorted(set(categories)) == sorted(
+        ["Adjacency", "Directional", "Orientation", "Projective", "Proximity", "Topological", "Unallocated"]
+    )
+    # The majority of the validators is the label.
+    assert ((questions.votes[:, 1] > questions.votes[:, 0]) == questions.truth).all()
+    assert fleiss_kappa(questions.votes[questions.measured]) == pytest.approx(pair_kappa(folder), abs=1e-12)
+    # Always true is as good as the share of true statements, and balanced no better than chance.
+    result = evaluate(
+        made,
+        Scores(0.9 + 0.01 * (np.arange(len(made)) % 2)),
+        scorer="always true",
+        ties=Ties.HALF,
+        draws=20,
+    )
+    assert result["accuracy"].value == pytest.approx(629 / 1222)
+    assert result["balanced_accuracy"].value == 0.5
+    for ties in ("strict", "half", "optimistic"):
+        constant = evaluate(made, Scores(np.full(len(made), 0.9)), scorer="constant", ties=ties, draws=20)
+        assert {estimate.value for estimate in constant.measures.values()} == {0.5}
+
+
+def pair_kappa(folder: Path) -> float:
+    """Fleiss' kappa from the validators themselves, pair by pair."""
+    agreed, votes = [], []
+    for line in (folder / "test.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        said = [True] * len(json.loads(row["vote_true_validator_id"]))
+        said += [False] * len(json.loads(row["vote_false_validator_id"]))
+        pairs = [a == b for i, a in enumerate(said) for b in said[i + 1 :]]
+        agreed.append(sum(pairs) / len(pairs))
+        votes += said
+    share = sum(votes) / len(votes)
+    by_chance = share**2 + (1 - share) ** 2
+    return (sum(agreed) / len(agreed) - by_chance) / (1 - by_chance)
+
+
+def test_a_table_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(
+        "image,text,label,dataset_source,split,votes_true,votes_false\n"
+        "a.jpg,a cat,1,drawn,test,3,0\na.jpg,a dog,0,drawn,test,1,2\nb.jpg,a dog,true,coco,val,2,0\n"
+        "b.jpg,a cat,false,coco,val,0,2\n"
+    )
+    made = read(card("statements"), path, None)
+    questions = made.statements
+    assert questions.truth.tolist() == [True, False, True, False]
+    assert questions.measured.tolist() == [True, True, False, False]
+    assert questions.votes.tolist() == [[0, 3], [2, 1], [0, 2], [2, 0]]
+    assert [caption.text for caption in made.captions] == ["a cat", "a dog"]
+    assert set(questions.groups()) == {"drawn", "coco"}
+    source, roles = questions.training_rows(where="mine")
+    assert source.tolist() == [0, 2]
+    assert [roles[role].tolist() for role in ("caption", "negative_caption")] == [[0, 1], [1, 0]]
+    path.write_text("image,text,wrong\na.jpg,a cat,1\n")
+    with pytest.raises(DataError, match="no column 'label'"):
+        read(card("statements"), path, None)
+    path.write_text("image,text,label,split\na.jpg,a cat,1,dev\n")
+    with pytest.raises(DataError, match="all rows are of the split"):
+        read(card("seetrue"), path, None)
+
+
+def test_sentences_of_svo_probes_are_true_of_one_image_and_false_of_the_other(tmp_path: Path) -> None:
+    (tmp_path / "svo_probes.csv").write_text(
+        "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
+        "A cat runs.,1,2,False,True,False\nA cat runs.,1,3,True,False,False\n"
+        "A dog sits.,2,1,False,False,True\n"
+    )
+    made = read_svo_statements(card("svo-probes-statements"), tmp_path, None)
+    questions = made.statements
+    assert questions.ids == ("0/true", "0/false", "1/false", "2/true", "2/false")
+    assert questions.truth.tolist() == [True, False, False, True, False]
+    assert questions.groupings["type"] == ("", "verb", "subject", "", "object")
+    # The official measure is the mean of the accuracies on positive and on negative images.
+    scores = Scores(np.array([0.9, 0.8, 0.1, 0.2, 0.3]))
+    result = evaluate(made, scores, scorer="one")
+    assert result["balanced_accuracy"].value == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert set(result.groups["verb"]) == {"accuracy", "fitted_accuracy"}

@@ -1,0 +1,180 @@
+"""Winoground in all its layouts."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card, card
+from counterfoil.benchmarks.forms import Quad
+from counterfoil.benchmarks.readers import winoground
+from counterfoil.errors import DataError
+
+Columns = dict[str, list[Any]]
+
+
+@pytest.fixture(scope="module")
+def small() -> Card:
+    return card("winoground").model_copy(update={"size": 3, "counts": {"Object": 1, "Relation": 2}})
+
+
+@pytest.fixture(scope="module")
+def columns(jpeg: Callable[..., bytes]) -> Columns:
+    """Three items with one, two and no visual tags."""
+    return {
+        "id": [0, 1, 2],
+        "image_0": [jpeg(seed, form="PNG") for seed in (1, 2, 3)],
+        "image_1": [jpeg(seed, form="PNG") for seed in (4, 5, 6)],
+        "caption_0": ["an old person kisses a young person", "the taller person hugs", "a dog"],
+        "caption_1": ["a young person kisses an old person", "the shorter person hugs", "a big dog"],
+        "tag": ["Adjective-Age", "Adjective-Size", "Noun"],
+        "secondary_tag": ["Symbolic", "Symbolic, Series", ""],
+        "num_main_preds": [1, 2, 1],
+        "collapsed_tag": ["Relation", "Relation", "Object"],
+    }
+
+
+def _check(found: Benchmark, columns: Columns) -> None:
+    assert isinstance(found.questions, Quad)
+    assert found.questions.ids == ("0", "1", "2")
+    assert [found.captions[i].id for i in found.questions.captions[1]] == ["1_c0", "1_c1"]
+    assert [found.captions[i].text for i in found.questions.captions[1]] == [
+        columns["caption_0"][1],
+        columns["caption_1"][1],
+    ]
+    assert [found.images[i].id for i in found.questions.images[2]] == ["2_i0", "2_i1"]
+    assert [found.images[i].read() for i in found.questions.images[2]] == [
+        columns["image_0"][2],
+        columns["image_1"][2],
+    ]
+    _check_groups(found)
+
+
+def _check_groups(found: Benchmark) -> None:
+    groups = {name: np.flatnonzero(mask).tolist() for name, mask in found.questions.groups().items()}
+    assert groups == {
+        "Relation": [0, 1],
+        "Object": [2],
+        "1 Main Pred": [0, 2],
+        "2 Main Preds": [1],
+        "Symbolic": [0],  # exactly this tag
+        "any Symbolic": [0, 1],  # contains it
+        "any Series": [1],
+        "Adjective-Age": [0],
+        "Adjective-Size": [1],
+        "Noun": [2],
+    }
+
+
+def test_parquet(tmp_path: Path, small: Card, columns: Columns, hub_parquet: Callable[..., Path]) -> None:
+    hub_parquet(tmp_path / "data" / "test-00000-of-00001.parquet", columns)
+    _check(winoground.read(small, tmp_path, None), columns)
+    np.testing.assert_array_equal(winoground.caption_words(tmp_path), [[7, 7], [4, 4], [2, 3]])
+
+
+def test_examples_and_images(tmp_path: Path, small: Card, columns: Columns) -> None:
+    (tmp_path / "images").mkdir()
+    with open(tmp_path / "examples.jsonl", "w") as file:
+        for row in range(3):
+            item = {name: cells[row] for name, cells in columns.items()}
+            for k in (0, 1):
+                name = f"ex_{row}_img_{k}"
+                (tmp_path / "images" / f"{name}.png").write_bytes(item[f"image_{k}"])
+                item[f"image_{k}"] = name
+            file.write(json.dumps(item) + "\n")
+    _check(winoground.read(small, tmp_path, None), columns)
+    (tmp_path / "images" / "ex_1_img_0.png").unlink()
+    found = winoground.read(small, tmp_path, None)
+    assert found.available().questions.ids == ("0", "2")
+    (tmp_path / "elsewhere").mkdir()
+    with pytest.raises(DataError, match=r"none of the 6 images is in this folder.*ex_0_img_0\.png"):
+        winoground.read(small, tmp_path, tmp_path / "elsewhere")
+    with pytest.raises(DataError, match="no such image folder"):
+        winoground.read(small, tmp_path, tmp_path / "nowhere")
+
+
+def test_tags_alone(tmp_path: Path, small: Card, columns: Columns) -> None:
+    names = ("id", "tag", "secondary_tag", "collapsed_tag", "num_main_preds")
+    with open(tmp_path / "tags.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*names, "caption_0_words", "caption_1_words"])
+        writer.writerows([*(columns[name][row] for name in names), 5 + row, 6] for row in range(3))
+    found = winoground.read(small, tmp_path, None)
+    _check_groups(found)
+    assert not found.captions_at_hand
+    assert not found.images_at_hand
+    assert len(np.unique(found.clusters)) == 3
+    np.testing.assert_array_equal(winoground.caption_words(tmp_path), [[5, 6], [6, 6], [7, 6]])
+
+
+def test_real_tags(shared_data: Path) -> None:
+    """Table 5 of the paper has items of exactly a visual tag, Table 1 those that contain the tag."""
+    found = winoground.read(card("winoground"), shared_data / "winoground", None)
+    groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
+    assert (groups["Relation"], groups["Object"], groups["Both"]) == (233, 141, 26)
+    assert (groups["1 Main Pred"], groups["2 Main Preds"]) == (292, 108)
+    assert (groups["Symbolic"], groups["Pragmatics"], groups["Series"]) == (28, 17, 23)
+    assert (groups["any Symbolic"], groups["any Pragmatics"], groups["any Series"]) == (41, 24, 31)
+    assert len(set(found.questions.groupings["tag"])) == 70
+    words = winoground.caption_words(shared_data / "winoground")
+    assert words.shape == (400, 2)
+    assert words.min() > 0
+
+
+def test_second_tags(shared_data: Path, tmp_path: Path) -> None:
+    """Diwan et al.'s file beside the items; an item may have several of their tags, 172 have none."""
+    for source in (
+        shared_data / "winoground" / "tags.csv",
+        shared_data / "winoground_tags" / winoground.SECOND_TAGS,
+    ):
+        (tmp_path / source.name).write_bytes(source.read_bytes())
+    found = winoground.read(card("winoground"), tmp_path, None)
+    groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
+    given = json.loads((tmp_path / winoground.SECOND_TAGS).read_text())
+    assert groups["No Tag"] == 172 == sum(not tags for tags in given.values())
+    for tag in {tag for tags in given.values() for tag in tags}:
+        assert groups[f"any {tag}"] == sum(tag in tags for tags in given.values())
+        assert groups[tag] == sum(tags == [tag] for tags in given.values())
+    assert found.questions.groupings["second_tags"][3] == "Ambiguously Correct"
+    # Without the file there are no such groups, and none is missed.
+    alone = winoground.read(card("winoground"), shared_data / "winoground", None)
+    assert not [name for name in alone.questions.groupings if name.startswith("second")]
+
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        ({"0": [], "1": []}, "an item without an entry; given: 2"),
+        ({"0": [], "1": ["Odd"], "2": []}, r"json, '1': unknown tags; given: \['Odd'\]; allowed: Complex"),
+        ([], r"new_tag_assignments\.json: not an object keyed by item id"),
+    ],
+)
+def test_odd_second_tags(
+    tags: Any,
+    message: str,
+    tmp_path: Path,
+    small: Card,
+    columns: Columns,
+    hub_parquet: Callable[..., Path],
+) -> None:
+    file = hub_parquet(tmp_path / "a.parquet", columns)
+    (tmp_path / winoground.SECOND_TAGS).write_text(json.dumps(tags))
+    with pytest.raises(DataError, match=message):
+        winoground.read(small, file, None)
+
+
+def test_rows_without_tags(columns: Columns, small: Card, tmp_path: Path) -> None:
+    rows = [
+        {name: columns[name][row] for name in ("id", "caption_0", "caption_1", "secondary_tag")}
+        for row in range(3)
+    ]
+    (tmp_path / "examples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = winoground.read(small, tmp_path, None)
+    assert found.questions.groupings["visual"] == ("Symbolic", "", "")
+    assert "preds" not in found.questions.groupings
+    with pytest.raises(DataError, match="not the number of questions"):
+        winoground.read(small.model_copy(update={"size": 4}), tmp_path, None)

@@ -1,0 +1,135 @@
+"""Benchmarks cut to some of their questions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Choice, Quad
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.errors import DataError
+
+
+def _quads(with_image: Sequence[bool], with_text: Sequence[bool]) -> Benchmark:
+    """Questions over a chain of images: question n asks of images n and n+1, and of captions 2n and 2n+1."""
+    n = len(with_image) - 1
+    return Benchmark(
+        card=Card(name="chain", title="Chain", form="quad"),
+        images=tuple(Image(f"i{k}", BytesSource(b"x") if has else None) for k, has in enumerate(with_image)),
+        captions=tuple(Caption(f"c{k}", f"text {k}" if has else None) for k, has in enumerate(with_text)),
+        questions=Quad(
+            tuple(f"q{k}" for k in range(n)),
+            groupings={"side": tuple("left" if k % 2 else "right" for k in range(n))},
+            captions=np.arange(2 * n).reshape(n, 2),
+            images=np.stack([np.arange(n), np.arange(n) + 1], axis=1),
+        ),
+    )
+
+
+@given(st.data())
+def test_what_is_at_hand(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 6))
+    flags = st.booleans()
+    images = data.draw(st.lists(flags, min_size=n + 1, max_size=n + 1))
+    texts = data.draw(st.lists(flags, min_size=2 * n, max_size=2 * n))
+    whole = _quads(images, texts)
+    expected = [k for k in range(n) if images[k] and images[k + 1] and texts[2 * k] and texts[2 * k + 1]]
+    if not expected:
+        with pytest.raises(DataError, match=r"no question has all of its (images|captions) at hand"):
+            whole.available()
+        return
+    found = whole.available()
+    assert found.questions.ids == tuple(f"q{k}" for k in expected)
+    assert found.images_at_hand
+    assert found.captions_at_hand
+    assert isinstance(found.questions, Quad)
+    for row, k in enumerate(expected):
+        assert [found.images[i].id for i in found.questions.images[row]] == [f"i{k}", f"i{k + 1}"]
+        assert [found.captions[i].id for i in found.questions.captions[row]] == [f"c{2 * k}", f"c{2 * k + 1}"]
+        assert found.questions.groupings["side"][row] == ("left" if k % 2 else "right")
+    assert len(found.images) == len(
+        {k + d for k in expected for d in (0, 1)}
+    )  # items without a question are gone
+
+
+def test_questions_of_fewer_candidates_show_no_others() -> None:
+    questions = Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1, 2], [3, 4, -1]]))
+    whole = Benchmark(
+        card=Card(name="few", title="Few", form="choice"),
+        images=(Image("i0", None), Image("i1", None)),
+        captions=tuple(Caption(f"c{k}", f"text {k}") for k in range(5)),
+        questions=questions,
+    )
+    assert whole[1]["captions"] == ["text 3", "text 4"]
+    assert whole.to_arrow()["captions"].to_pylist() == [["text 0", "text 1", "text 2"], ["text 3", "text 4"]]
+
+
+def test_all_at_hand_is_the_benchmark_itself() -> None:
+    whole = _quads([True] * 3, [True] * 4)
+    assert whole.available() is whole
+
+
+@pytest.mark.parametrize("asks", ["image", "caption"])
+def test_choices_are_cut_on_both_sides(asks: str) -> None:
+    images = tuple(Image(f"i{k}", BytesSource(b"x") if k != 1 else None) for k in range(6))
+    captions = tuple(Caption(f"c{k}", f"text {k}") for k in range(6))
+    whole = Benchmark(
+        card=Card(name="x", title="X", form="choice"),
+        images=images,
+        captions=captions,
+        questions=Choice(
+            ("a", "b", "c"),
+            query=np.array([0, 1, 2]),
+            candidates=np.array([[0, 3], [1, 4], [2, 5]]),
+            asks="image" if asks == "image" else "caption",
+        ),
+    )
+    # Image 1 is missing: question b's query, or the first candidate of question b.
+    found = whole.available()
+    assert found.questions.ids == ("a", "c")
+    assert isinstance(found.questions, Choice)
+    query, candidates = (found.images, found.captions) if asks == "image" else (found.captions, found.images)
+    assert [query[i].id[1:] for i in found.questions.query] == ["0", "2"]
+    assert [[candidates[i].id[1:] for i in row] for row in found.questions.candidates] == [
+        ["0", "3"],
+        ["2", "5"],
+    ]
+
+
+def test_select_takes_positions_in_their_order() -> None:
+    found = _quads([True] * 4, [True] * 6).select(np.array([2, 0]))
+    assert found.questions.ids == ("q2", "q0")
+    assert isinstance(found.questions, Quad)
+    assert [found.images[i].id for i in found.questions.images[0]] == ["i2", "i3"]
+    with pytest.raises(DataError, match="no question is left"):
+        found.select(np.array([False, False]))
+
+
+def test_equal_bytes_are_one_photograph_where_nobody_named_it() -> None:
+    # Questions 0 and 2 show the same bytes under different names; 1 shows others.
+    images = tuple(
+        Image(f"{i}_i0", BytesSource(data), photo=None) for i, data in enumerate((b"one", b"two", b"one"))
+    )
+    captions = tuple(Caption(f"{i}", f"caption {i}") for i in range(6))
+    asked = Choice(("0", "1", "2"), query=np.arange(3), candidates=np.arange(6).reshape(3, 2))
+    benchmark = Benchmark(Card(name="toy", title="Toy", form="choice"), images, captions, asked)
+    assert benchmark.clusters.tolist() == [0, 1, 0]
+    # Named photographs are believed, and an image that is not at hand stands for itself.
+    named = replace(benchmark, images=tuple(replace(image, photo="", source=None) for image in images))
+    assert named.clusters.tolist() == [0, 1, 2]
+    assert named.digest == benchmark.digest
+
+
+def test_one_caption_in_two_normal_forms_and_one_image_in_two_spellings_are_shared() -> None:
+    names, texts = ("x/a.jpg", "./x/a.jpg", "x/b.jpg"), ("caf\u00e9", "cafe\u0301", "a cat", "a dog")
+    images = tuple(Image(name) for name in names)
+    captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
+    card = Card(name="spelled", title="Spelled", form="choice")
+    asked = Choice(("p", "q", "r"), query=np.array([0, 1, 2]), candidates=np.array([[0, 2], [2, 3], [1, 3]]))
+    sharing = Benchmark(card, images, captions, asked).sharing
+    assert sharing.images.tolist() == [[0], [0], [1]]
+    assert sharing.captions[0, 0] == sharing.captions[2, 0]

@@ -1,0 +1,63 @@
+"""The catalog: its facts agree with each other, and every reader it names exists."""
+
+from importlib import import_module
+
+import pytest
+
+from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.catalog import benchmarks
+from counterfoil.errors import UnknownNameError
+
+OWN = ("pairs", "gallery", "ratings", "preferences", "statements")
+SEVERAL = ("pmrp", "foil", "whatsup", "spec", "crepe")
+UNCOUNTED = (
+    *("genai-bench", "genai-bench-527", "genai-bench-ranking", "svo-probes-statements"),
+    *("coco-captions", "flickr8k-cf", "eqben-subset", "countercurate"),
+    *("negbench-mcq", "vl-checklist", "vl-checklist-all", "svo-probes", "seetrue"),
+    *("iiw-400-preferences", "negbench-retrieval", "negbench-retrieval-negated"),
+    *("sdci-scm", "sdci-scm-pick5", "sdci-neg", "sdci-neg-pick5", "sdci-neg-base", "sdci-neg-hard"),
+    *("cola-single-gqa", "cola-single-clevr", "cola-single-paco"),
+)
+
+
+def test_the_benchmarks_there_are() -> None:
+    assert len(benchmarks()) == 99
+    with pytest.raises(UnknownNameError, match="did you mean 'bivlc'"):
+        card("bivcl")
+
+
+@pytest.mark.parametrize("each", benchmarks().values(), ids=list(benchmarks()))
+def test_a_card_is_complete(each: Card) -> None:
+    module, _, function = each.reader.partition(":")
+    assert callable(getattr(import_module(module), function))
+    assert each.measures
+    assert each.pitfalls
+    if each.name not in OWN:
+        # The number of questions depends on the files, or is not published.
+        assert each.size or each.name.startswith(SEVERAL) or each.name in UNCOUNTED
+        assert each.licence
+    if each.name not in OWN and not each.name.startswith("world-"):
+        assert each.citation
+        assert each.homepage.startswith("https://")
+        # A split may also be one of local files.
+        assert each.split or not each.hub
+    assert each.revision == "" or len(bytes.fromhex(each.revision)) == 20  # a pinned revision is a full one
+    assert each.form == "quad" or not {"group", "group_macro"} & set(each.measures)
+    assert each.macro or not any(name.endswith("_macro") for name in each.measures)
+
+
+def test_group_counts_add_up() -> None:
+    bivlc, sugarcrepe, winoground = card("bivlc"), card("sugarcrepe"), card("winoground")
+    subsets = ("add_obj", "add_att", "replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att")
+    for each in (bivlc, sugarcrepe):
+        assert sum(each.counts[name] for name in subsets) == each.size
+        assert sum(each.counts[name] for name in ("add", "replace", "swap")) == each.size
+    assert sum(winoground.counts[name] for name in ("Relation", "Object", "Both")) == winoground.size
+    assert sum(winoground.counts[f"{n}"] for n in ("1 Main Pred", "2 Main Preds")) == winoground.size
+    assert sum(card("sugarcrepe-pp").counts.values()) == card("sugarcrepe-pp").size
+    # The paper's edition of SugarCrepe has one item more, in swap_obj.
+    assert sugarcrepe.also == {
+        "swap_obj": sugarcrepe.counts["swap_obj"] + 1,
+        "swap": sugarcrepe.counts["swap"] + 1,
+        "same words": sugarcrepe.counts["same words"] + 1,
+    }

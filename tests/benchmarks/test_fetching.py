@@ -1,0 +1,263 @@
+"""Released files are fetched whole or not at all, from where they stopped, and checked before they count."""
+
+import hashlib
+import json
+import os
+
+import pytest
+
+from counterfoil.benchmarks.fetching import (
+    HOSTS,
+    RECORD,
+    Release,
+    ReleasedFile,
+    fetch,
+    fetched,
+    release,
+    releases,
+)
+from counterfoil.claims import claim
+from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
+from released_files import Host, listing, serving
+
+ONE, TWO = b"one " * 300_000, b"two"
+REVISION = "f" * 40
+
+
+def sha(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+PINNED = Release(
+    name="toy",
+    title="Toy",
+    host="github",
+    repository="owner/toy",
+    revision=REVISION,
+    files=(
+        ReleasedFile(path="data/one.json", size=len(ONE), sha256=sha(ONE)),
+        ReleasedFile(path="data/two b.json"),
+    ),
+)
+SET = Release(name="set", title="Set", host="hub", repository="owner/set", select="*.parquet")
+
+
+@pytest.fixture
+def host():
+    files = {f"owner/toy/{REVISION}/data/one.json": ONE, f"owner/toy/{REVISION}/data/two%20b.json": TWO}
+    with serving(Host(files)) as found:
+        yield found
+
+
+def test_files_and_a_record_of_them(host, tmp_path):
+    steps = []
+    done = fetch(PINNED, tmp_path, mirror=host.address, progress=lambda *step: steps.append(step))
+    assert (tmp_path / "toy/one.json").read_bytes() == ONE
+    assert (tmp_path / "toy/two b.json").read_bytes() == TWO
+    assert (done.new, done.present, done.unpinned) == (("one.json", "two b.json"), (), ("two b.json",))
+    record = json.loads((tmp_path / "toy" / RECORD).read_text())
+    assert record["revision"] == REVISION
+    assert record["files"]["two b.json"] == {"size": 3, "sha256": sha(TWO), "pinned": False}
+    assert steps[-1] == ("two b.json", 3, 3)
+    assert ("one.json", len(ONE), len(ONE)) in steps
+    assert fetched(PINNED, tmp_path) == tmp_path / "toy"
+    assert not list((tmp_path / "toy").glob("*.part"))
+
+
+def test_what_is_there_is_kept_and_nothing_is_asked_for(host, tmp_path):
+    fetch(PINNED, tmp_path, mirror=host.address)
+    host.asked.clear()
+    done = fetch(PINNED, tmp_path, mirror=host.address)
+    assert (done.new, done.present) == ((), ("one.json", "two b.json"))
+    assert host.asked == []
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_broken_connection_goes_on_where_it_stopped(host, tmp_path, ranges):
+    host.ranges = ranges
+    host.breaks = [400_000, 500_000]
+    fetch(PINNED, tmp_path, mirror=host.address)
+    assert (tmp_path / "toy/one.json").read_bytes() == ONE
+    first = [start for path, start, _ in host.asked if path.endswith("one.json")]
+    assert first == ([0, 400_000, 900_000] if ranges else [0, 400_000, 500_000])
+
+
+def test_another_run_goes_on_where_the_last_one_was_stopped(host, tmp_path):
+    host.breaks = [100_000] * 4
+    with pytest.raises(DataError, match="the connection broke 4 times"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+    assert not (tmp_path / "toy/one.json").exists()
+    assert fetched(PINNED, tmp_path) is None
+    host.asked.clear()
+    fetch(PINNED, tmp_path, mirror=host.address)
+    assert host.asked[0][1] == 400_000
+    assert (tmp_path / "toy/one.json").read_bytes() == ONE
+
+
+def test_a_file_that_is_not_the_pinned_one_is_not_kept(host, tmp_path):
+    host.files[f"owner/toy/{REVISION}/data/one.json"] = ONE[:-1] + b"x"
+    with pytest.raises(DataError, match="not the file that was pinned; given: 1,200,000 bytes, sha256"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+    assert list((tmp_path / "toy").iterdir()) == []
+
+
+def test_a_file_without_a_checksum_keeps_the_one_it_was_first_fetched_with(host, tmp_path):
+    fetch(PINNED, tmp_path, mirror=host.address)
+    (tmp_path / "toy/two b.json").write_bytes(b"changed")
+    assert fetched(PINNED, tmp_path) is None
+    with pytest.raises(InputError, match="there is another file of that name"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+    assert (tmp_path / "toy/two b.json").read_bytes() == b"changed"
+    assert fetch(PINNED, tmp_path, mirror=host.address, overwrite=True).new == ("two b.json",)
+
+
+def test_files_of_others_are_not_replaced(host, tmp_path):
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy/two b.json").write_bytes(b"mine")
+    with pytest.raises(InputError, match=r"there is a file of that name already; .* say --overwrite"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+    assert (tmp_path / "toy/two b.json").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("record", ["", "{}", "[1]", '{"release": "toy"}', "\x00"])
+def test_a_broken_record_is_no_record(tmp_path, record):
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / RECORD).write_text(record)
+    assert fetched(PINNED, tmp_path) is None
+
+
+def test_addresses_that_lead_nowhere(host, tmp_path):
+    del host.files[f"owner/toy/{REVISION}/data/one.json"]
+    with pytest.raises(DataError, match="cannot be fetched: 404 Not Found; the file has moved"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+    with pytest.raises(DataError, match="Connection refused; is there a network"):
+        fetch(PINNED, tmp_path, mirror="http://127.0.0.1:9")
+    with pytest.raises(InputError, match="--mirror: not an address; given: file:///etc"):
+        fetch(PINNED, tmp_path, mirror="file:///etc")
+
+
+def test_a_file_that_never_ends_is_stopped_at_the_pinned_size(host, tmp_path):
+    host.files[f"owner/toy/{REVISION}/data/one.json"] = ONE * 20
+    with pytest.raises(DataError, match=r"larger than the file that was pinned; allowed: 1,200,000 bytes"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+    assert list((tmp_path / "toy").iterdir()) == []
+
+
+def test_what_lies_in_the_place_of_a_part_is_left_alone(host, tmp_path):
+    part = tmp_path / "toy" / "one.json.part"
+    part.parent.mkdir()
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"mine")
+    part.symlink_to(mine)
+    with pytest.raises(StorageError, match=r"one\.json\.part: is no file of a download"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+    assert mine.read_bytes() == b"mine"
+    part.unlink()
+    os.mkfifo(part)
+    with pytest.raises(StorageError, match=r"one\.json\.part: is no file of a download"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+
+
+@pytest.mark.parametrize("name", ["one.json", RECORD])
+def test_no_pipe_is_waited_for(host, tmp_path, name):
+    (tmp_path / "toy").mkdir()
+    os.mkfifo(tmp_path / "toy" / name)
+    if name == RECORD:
+        assert fetched(PINNED, tmp_path) is None
+    else:
+        with pytest.raises(DataError, match=r"one\.json: is a pipe"):
+            fetch(PINNED, tmp_path, mirror=host.address)
+
+
+def test_one_of_two_fetches_into_one_folder(host, tmp_path):
+    held = claim(tmp_path / "toy", "fetch")
+    with pytest.raises(InputError, match="another command is writing there"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+    held.release()
+    fetch(PINNED, tmp_path, mirror=host.address)
+
+
+class TestDataSetsOfTheHub:
+    @pytest.fixture
+    def hub(self):
+        parquet = {"rfilename": "data/test-0.parquet", "size": 3, "lfs": {"sha256": sha(TWO), "size": 3}}
+        files = {
+            "api/datasets/owner/set/revision/main": listing(REVISION, parquet, {"rfilename": "README.md"}),
+            f"datasets/owner/set/resolve/{REVISION}/data/test-0.parquet": TWO,
+        }
+        with serving(Host(files)) as found:
+            yield found
+
+    def test_its_files_and_the_commit_that_main_is(self, hub, tmp_path):
+        done = fetch(SET, tmp_path, mirror=hub.address)
+        assert (done.revision, done.new) == (REVISION, ("data/test-0.parquet",))
+        assert (tmp_path / "set/data/test-0.parquet").read_bytes() == TWO
+        assert done.unpinned == ()
+
+    def test_a_gated_one_needs_a_token(self, hub, tmp_path, monkeypatch):
+        hub.token = "secret"
+        with pytest.raises(
+            DataError, match=r"401 .*; the data set is gated: accept its licence and set HF_TOKEN"
+        ):
+            fetch(SET, tmp_path, mirror=hub.address)
+        # The token is the hub's: a mirror is another host.
+        with pytest.raises(DataError, match="401"):
+            fetch(SET, tmp_path, mirror=hub.address, token="secret")
+        assert HOSTS["hub"].startswith("https://")
+        monkeypatch.setitem(HOSTS, "hub", hub.address)
+        assert fetch(SET, tmp_path, token="secret\n").new == ("data/test-0.parquet",)
+        assert "secret" not in (tmp_path / "set" / RECORD).read_text()
+
+    def test_a_pinned_commit_must_be_the_one_served(self, hub, tmp_path):
+        pinned = SET.model_copy(update={"revision": "a" * 40})
+        hub.files[f"api/datasets/owner/set/revision/{'a' * 40}"] = listing(
+            REVISION, {"rfilename": "x.parquet"}
+        )
+        with pytest.raises(DataError, match="another commit than the pinned one"):
+            fetch(pinned, tmp_path, mirror=hub.address)
+
+    @pytest.mark.parametrize(
+        ("said", "message"),
+        [
+            (b"[]", "no list of a data set's files"),
+            (b"{", "no list of a data set's files"),
+            (listing(REVISION), "the data set has no such files"),
+            (listing(REVISION, {"rfilename": "../../x.parquet"}), "a file outside the folder"),
+        ],
+    )
+    def test_lists_that_are_none(self, hub, tmp_path, said, message):
+        hub.files["api/datasets/owner/set/revision/main"] = said
+        with pytest.raises(DataError, match=message):
+            fetch(SET, tmp_path, mirror=hub.address)
+
+
+def test_the_checksums_are_those_of_the_released_files(shared_data):
+    """Of every file whose checksum is written down and that is at hand."""
+    places = {
+        "sugarcrepe": "sugarcrepe",
+        "sugarcrepe-pp": "sugarcrepe_pp",
+        "winoground-scores": "winoground/scores",
+        "winoground-tags": "winoground_tags",
+        "eccv-caption": "eccv",
+        "cxc": "cxc",
+    }
+    seen = 0
+    for name, place in places.items():
+        for file in release(name).files:
+            if file.sha256:
+                data = (shared_data / place / file.target).read_bytes()
+                assert (len(data), sha(data)) == (file.size, file.sha256), file.path
+                seen += 1
+    assert seen == 30
+
+
+def test_every_release_serves_benchmarks_that_there_are():
+    from counterfoil.benchmarks.benchmark import BENCHMARKS
+
+    for each in releases().values():
+        assert set(each.serves) <= set(BENCHMARKS)
+        assert each.files or (each.host == "hub" and each.select)
+        assert each.revision or each.name == "bivlc"
+        assert len({file.target for file in each.files}) == len(each.files)
+    with pytest.raises(UnknownNameError, match="did you mean 'sugarcrepe'"):
+        release("sugarcrape")

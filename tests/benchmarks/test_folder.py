@@ -1,0 +1,432 @@
+"""Our own folder: what goes in comes out, and a folder that was tampered with says so."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from counterfoil.benchmarks.benchmark import Benchmark, card
+from counterfoil.benchmarks.decoding import Sampling
+from counterfoil.benchmarks.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
+from counterfoil.benchmarks.forms import Choice, Gallery, Preference, Quad, Rated, Search
+from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image
+from counterfoil.benchmarks.references import References
+from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
+from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
+from counterfoil.metrics.class_rules import Plausible
+from counterfoil.metrics.ranks import Positives
+from counterfoil.store import begin
+
+
+@pytest.fixture
+def quads(jpeg: Callable[..., bytes]) -> Benchmark:
+    """Two questions; two images of the same bytes, one cropped, one missing; one caption missing."""
+    return Benchmark(
+        card=card("bivlc").model_copy(update={"size": 2, "counts": {"add": 1}}),
+        images=(
+            Image("a", BytesSource(jpeg(1)), (1, 2, 11, 12)),
+            Image("b", BytesSource(jpeg(1))),
+            Image("c", BytesSource(jpeg(2, form="PNG"))),
+            Image("d"),
+        ),
+        captions=(
+            Caption("c0", " a cat\n"),
+            Caption("c1", "ein Hündchen"),
+            Caption("c2"),
+            Caption("c3", "x"),
+        ),
+        questions=Quad(
+            ("q/0", "q/1"),
+            groupings={"type": ("add", ""), "subset": ("add_obj", "swap_obj")},
+            captions=np.array([[0, 1], [2, 3]]),
+            images=np.array([[0, 1], [2, 3]]),
+        ),
+        source="somewhere else",
+    )
+
+
+@pytest.fixture
+def choices(jpeg: Callable[..., bytes]) -> Benchmark:
+    return Benchmark(
+        card=card("sugarcrepe-pp"),
+        images=tuple(Image(str(seed), BytesSource(jpeg(seed))) for seed in range(3)),
+        captions=(Caption("c", "a caption"), Caption("d", "another")),
+        questions=Choice(
+            ("x", "y"),
+            query=np.array([1, 0]),
+            candidates=np.array([[0, 1, 2], [2, 1, 0]]),
+            correct=2,
+            asks="caption",
+        ),
+    )
+
+
+def _galleries(quads: Benchmark) -> dict[str, Benchmark]:
+    """Listed and graded, with one right answer outside; by rule; by rule in one direction, and in parts."""
+    codes = np.random.default_rng(2).random((4, 11)) < 0.5
+    graded = Positives.of([[1, -1], [], [0]], [[1.0, 0.5], [], [0.25]])
+    listed, ruled = Search(np.array([0, 1, 3]), graded), Search(np.array([2]), Plausible(codes[:1], codes))
+    several = Search(np.array([3, 0]), Plausible(codes[:2], codes, (0, 1, 2), 50))
+    zeros = np.zeros(4, dtype=np.int64)
+    owners = np.array([0, 0, 3, -1])
+
+    def of(i2t: Search, t2i: Search, **facts: Any) -> Benchmark:
+        ids = tuple(f"q{i}" for i in range(len(i2t) + len(t2i)))
+        questions = Gallery(ids, i2t=i2t, t2i=t2i, owners=owners, n_images=4, **facts)
+        return replace(quads, card=card("gallery"), questions=questions)
+
+    return {
+        "listed": of(listed, listed, groupings={"kind": tuple("abcabc")}),
+        "by rule": of(ruled, several),
+        "both": of(ruled, listed, image_parts=zeros, caption_parts=zeros),
+    }
+
+
+def test_a_gallery_that_lacks_facts(tmp_path: Path, quads: Benchmark) -> None:
+    save(_galleries(quads)["listed"], tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    del manifest["t2i"]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=r"manifest.json: no field 't2i'; was it edited"):
+        load(tmp_path)
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Fields, arrays and mappings as plain values that can be compared, NaN and all, when printed."""
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind, value.shape, value.tolist()
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+#: The version of the folder by what is in it: what older code reads is written as before.
+VERSIONS = {
+    **dict.fromkeys(("quads", "choices"), 1),
+    **dict.fromkeys(("listed", "by rule", "both"), 2),
+    **dict.fromkeys(("rated", "bare", "between", "paragraphs"), 3),
+}
+
+
+@pytest.mark.parametrize("which", VERSIONS)
+def test_round_trip(tmp_path: Path, quads: Benchmark, choices: Benchmark, which: str) -> None:
+    every = {"quads": quads, "choices": choices, **_galleries(quads), **_judged(quads)}
+    benchmark = every[which]
+    save(benchmark, tmp_path / "b")
+    assert json.loads((tmp_path / "b/manifest.json").read_text())["schema_version"] == VERSIONS[which]
+    found = load(tmp_path / "b")
+    assert (found.card, found.digest) == (benchmark.card, benchmark.digest)
+    assert (type(found.questions), found.captions) == (type(benchmark.questions), benchmark.captions)
+    assert repr(_plain(found.questions)) == repr(_plain(benchmark.questions))
+    assert [(image.id, image.crop) for image in found.images] == [(i.id, i.crop) for i in benchmark.images]
+    for new, old in zip(found.images, benchmark.images, strict=True):
+        assert (new.source and new.read()) == (old.source and old.read())  # the encoded bytes as they were
+    assert found.path == tmp_path / "b"
+    assert is_benchmark_folder(tmp_path / "b")
+    # What was loaded saves to the same bytes as what was saved, also in its own place.
+    for name in ("again", "b"):
+        before = _contents(tmp_path / "b")
+        save(found, tmp_path / name)
+        assert _contents(tmp_path / name) == before
+    # Another form in its place leaves nothing of it.
+    save(quads, tmp_path / "b")
+    save(quads, tmp_path / "fresh")
+    assert _contents(tmp_path / "b") == _contents(tmp_path / "fresh")
+
+
+def test_equal_images_are_kept_once_under_honest_names(tmp_path: Path, quads: Benchmark) -> None:
+    save(quads, tmp_path)
+    names = sorted(path.suffix for path in (tmp_path / "images").iterdir())
+    assert names == [".jpg", ".png"]  # four images, three at hand, two different
+
+
+@pytest.mark.parametrize(
+    "name", ["card.json", "questions.parquet", "captions.parquet", "images.parquet", "image"]
+)
+def test_a_changed_or_missing_file_is_named(tmp_path: Path, quads: Benchmark, name: str) -> None:
+    save(quads, tmp_path)
+    path = next((tmp_path / "images").iterdir()) if name == "image" else tmp_path / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value).startswith(f"{path}: file was changed after it was saved")
+    path.unlink()
+    with pytest.raises(DataError) as caught:
+        load(tmp_path)
+    assert str(caught.value).startswith(f"{path}: file of the benchmark is missing")
+
+
+def test_images_may_be_left_unchecked(tmp_path: Path, quads: Benchmark) -> None:
+    save(quads, tmp_path)
+    next((tmp_path / "images").iterdir()).write_bytes(b"changed")
+    assert len(load(tmp_path, verify=False)) == 2
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path, quads: Benchmark) -> None:
+    save(quads, tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest["schema_version"] = SCHEMA_VERSION + 1
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(
+        DataError, match=r"saved by a newer counterfoil; given: schema version 5; .*update counterfoil"
+    ):
+        load(tmp_path)
+
+
+def test_folders_that_are_no_benchmark(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not a benchmark that counterfoil saved"):
+        load(tmp_path)
+    with pytest.raises(DataError, match="no such folder"):
+        load(tmp_path / "nowhere")
+    for text in ("{}", "[", "3", '{"format": "counterfoil benchmark", "schema_version": 1}'):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(DataError):
+            load(tmp_path)
+    assert not is_benchmark_folder(tmp_path / "nowhere")
+
+
+def test_other_peoples_folders_are_left_alone(tmp_path: Path, quads: Benchmark) -> None:
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(InputError, match=r"the folder holds other files; given: thesis\.tex"):
+        save(quads, tmp_path)
+    with pytest.raises(InputError, match="not a folder"):
+        save(quads, tmp_path / "thesis.tex")
+    assert list(tmp_path.iterdir()) == [tmp_path / "thesis.tex"]
+
+
+def test_a_folder_of_images_is_no_benchmark_to_replace(tmp_path: Path, quads: Benchmark) -> None:
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "holiday.jpg").write_bytes(b"precious")
+    with pytest.raises(InputError, match="the folder holds other files; given: images"):
+        save(quads, tmp_path)
+    assert (tmp_path / "images" / "holiday.jpg").read_bytes() == b"precious"
+
+
+def test_what_was_put_among_a_benchmarks_images_stays_there(tmp_path: Path, quads: Benchmark) -> None:
+    save(quads, tmp_path)
+    (tmp_path / "images" / "holiday.jpg").write_bytes(b"precious")
+    save(quads, tmp_path)
+    assert (tmp_path / "images" / "holiday.jpg").read_bytes() == b"precious"
+    assert load(tmp_path).digest == quads.digest
+
+
+def test_an_image_that_cannot_be_read_leaves_nothing_behind(tmp_path: Path, quads: Benchmark) -> None:
+    broken = replace(quads.images[2], source=_Broken())
+    with pytest.raises(DataError, match="gone"):
+        save(replace(quads, images=(*quads.images[:2], broken, quads.images[3])), tmp_path)
+    assert not _contents(tmp_path)
+    assert not is_benchmark_folder(tmp_path)
+
+
+class _Broken:
+    def read(self) -> bytes:
+        raise DataError("gone")
+
+
+def test_a_full_disk_leaves_nothing_behind(
+    tmp_path: Path, quads: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk fills up when the manifest is to be moved into place, after all else was written."""
+    move = os.replace
+
+    def full(source: str, target: Path) -> None:
+        if Path(target).name == "manifest.json":
+            raise OSError(28, "No space left on device")
+        move(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(StorageError, match="the disk is full"):
+        save(quads, tmp_path)
+    assert not _contents(tmp_path)
+
+
+def test_saving_is_taken_up_again_after_a_stop(tmp_path: Path, quads: Benchmark) -> None:
+    """A machine that stops before the manifest leaves no benchmark; saving again finishes it."""
+    save(quads, tmp_path / "whole")
+    save(quads, tmp_path / "half")
+    begin(tmp_path / "half", "counterfoil benchmark")  # as saving does first of all
+    (tmp_path / "half" / "manifest.json").unlink()
+    (tmp_path / "half" / "questions.parquet").write_bytes(b"half")
+    (tmp_path / "half" / ".captions.parquet.x.part").write_bytes(b"half")
+    with pytest.raises(CounterfoilError):
+        load(tmp_path / "half")
+    save(quads, tmp_path / "half")
+    assert load(tmp_path / "half").digest == quads.digest
+
+
+def test_real_photographs(tmp_path: Path, shared_data: Path) -> None:
+    from counterfoil.benchmarks.readers import sugarcrepe
+
+    photos = shared_data / "coco_mini" / "images" / "val2017"
+    found = sugarcrepe.read(card("sugarcrepe"), shared_data / "sugarcrepe", photos).available()
+    save(found, tmp_path)
+    again = load(tmp_path)
+    assert again.digest == found.digest
+    assert [image.read() for image in again.images] == [image.read() for image in found.images]
+
+
+def _judged(quads: Benchmark) -> dict[str, Benchmark]:
+    """Ratings with gaps, with and without references; preferences between captions and between paragraphs."""
+    gaps = np.array([[1.0, np.nan], [0.1 + 0.2, -3.0], [np.nan, 4.0]])
+    references = References.of([[3], [], [0, 0, 2]])
+    rated = Rated(
+        ("a", "b", "c"),
+        groupings={"source": ("x", "", "y")},
+        captions=np.array([2, 0, 2]),
+        images=np.array([3, 3, 1]),
+        ratings=gaps,
+        references=references,
+        raters="apart",
+        decimals=4,
+    )
+    between = Preference.between(
+        ("a", "b"),
+        np.array([[0, 1], [2, 1]]),
+        np.array([3, 0]),
+        np.array([[24.0, 24.0], [47.0, 1.0]]),
+        np.array([1, 0]),
+        references=References.of([[3, 2, 1], [1]]),
+        groupings={"category": ("HC", "MM")},
+        sample=2,
+        draws=3,
+        seed=11,
+    )
+    paragraphs = Preference(
+        ("p",),
+        captions=np.array([0, 1, 3]),
+        images=np.array([0, 1, 0]),
+        owners=np.array([0, 0, 0]),
+        sides=np.array([0, 0, 1]),
+        votes=np.array([[1.0, 0.0]]),
+        label=np.array([0]),
+    )
+    return {
+        "rated": replace(quads, card=card("flickr8k-expert"), questions=rated),
+        "bare": replace(quads, card=card("flickr8k-cf"), questions=replace(rated, references=None)),
+        "between": replace(quads, questions=between),
+        "paragraphs": replace(quads, questions=paragraphs),
+    }
+
+
+def test_references_that_were_tampered_with(quads: Benchmark, tmp_path: Path) -> None:
+    save(_judged(quads)["rated"], tmp_path)
+    (tmp_path / "references.parquet").unlink()
+    with pytest.raises(DataError, match=r"references\.parquet: file of the benchmark is missing"):
+        load(tmp_path)
+    save(_judged(quads)["rated"], tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    del manifest["raters"]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=r"manifest\.json: no field 'raters'; was it edited"):
+        load(tmp_path)
+
+
+class _Stack:
+    """Two frames that are drawn when asked for."""
+
+    rate = 2.0
+
+    def __len__(self) -> int:
+        return 2
+
+    def frame(self, number: int) -> PIL.Image.Image:
+        return PIL.Image.new("RGB", (4, 3), (number * 200, 0, 9))
+
+    def read(self) -> bytes:
+        return b"a name for both"
+
+    def __str__(self) -> str:
+        return "drawn"
+
+
+def _videos(quads: Benchmark, folder: Path, jpeg: Callable[..., bytes]) -> Benchmark:
+    """Two parts of one file, features, a folder of frames, drawn frames, and one that is not at hand."""
+    folder.mkdir()
+    (folder / "clip.MP4").write_bytes(b"a film")
+    np.save(folder / "clip.npy", np.arange(6.0).reshape(3, 2))
+    (folder / "frames").mkdir()
+    for number in (2, 10, 1):
+        (folder / "frames" / f"f{number}.jpg").write_bytes(jpeg(number))
+    whole = FileSource(folder / "clip.MP4")
+    items = (
+        Video("v_1", whole, None, "v", 0.5, 1.25, Sampling(count=3)),
+        Video("v_2", whole, (0, 0, 3, 2), "v", None, 2.0, Sampling(rate=0.1)),
+        Video("f", FrameFeatures(folder / "clip.npy", 12.5)),
+        Video("d", FrameFolder(folder / "frames", 25.0)),
+        Video("s", _Stack()),
+        Video("away", start=1.0),
+    )
+    rated = Rated(tuple("abcdef"), captions=np.arange(6) % 4, images=np.arange(6), ratings=np.ones((6, 1)))
+    return replace(quads, images=items, questions=rated)
+
+
+def test_videos_round_trip(quads: Benchmark, tmp_path: Path, jpeg: Callable[..., bytes]) -> None:
+    before = _videos(quads, tmp_path / "source", jpeg)
+    save(before, tmp_path / "one")
+    after = load(tmp_path / "one")
+    assert after.digest == before.digest
+    facts = [
+        (i.id, i.crop, i.photo, i.start, i.end, i.sampling) for i in after.images if isinstance(i, Video)
+    ]
+    assert facts == [
+        (i.id, i.crop, i.photo or i.id, i.start, i.end, i.sampling)
+        for i in before.images
+        if isinstance(i, Video)
+    ]
+    part, other, features, frames, drawn, away = (image.source for image in after.images)
+    assert isinstance(part, FileSource)
+    assert part == other
+    assert part.path.suffix == ".mp4"
+    assert part.read() == b"a film"
+    assert isinstance(features, FrameFeatures)
+    assert features.duration == 12.5
+    np.testing.assert_array_equal(features.read(), np.arange(6.0).reshape(3, 2))
+    assert isinstance(frames, FrameFolder)
+    assert frames.rate == 25.0
+    # In the order of their numbers, bytes as they were.
+    assert frames.read() == jpeg(1) + jpeg(2) + jpeg(10)
+    assert isinstance(drawn, FrameFolder)
+    assert drawn.rate == 2.0
+    assert [drawn.frame(number).getpixel((0, 0)) for number in range(2)] == [(0, 0, 9), (200, 0, 9)]
+    assert away is None
+    assert len(list((tmp_path / "one" / "images").iterdir())) == 4  # the film is kept once
+    save(after, tmp_path / "two")
+    for path in (tmp_path / "one").rglob("*"):
+        if path.is_file():
+            assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
+    save(after, tmp_path / "one")  # in place: nothing is lost
+    again = load(tmp_path / "one")
+    assert again.digest == before.digest
+    assert [str(image.source) for image in again.images] == [str(image.source) for image in after.images]
+    (frames.path / "000001.jpg").write_bytes(jpeg(7))
+    with pytest.raises(DataError, match="file was changed after it was saved"):
+        load(tmp_path / "one")
+    load(tmp_path / "one", verify=False)
+    save(quads, tmp_path / "one")
+    assert not frames.path.exists()
+
+
+def test_videos_that_cannot_be_read_leave_nothing(
+    quads: Benchmark, tmp_path: Path, jpeg: Callable[..., bytes]
+) -> None:
+    before = _videos(quads, tmp_path / "source", jpeg)
+    lost = replace(before, images=(*before.images[:5], Video("x", FileSource(tmp_path / "lost.mp4"))))
+    with pytest.raises(DataError, match=r"lost\.mp4"):
+        save(lost, tmp_path / "new")
+    assert [path for path in (tmp_path / "new").rglob("*") if path.is_file()] == []

@@ -1,0 +1,177 @@
+"""The form of a gallery: what it takes, what it refuses, and what its questions are."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.benchmark import Benchmark, card
+from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.errors import DataError
+from counterfoil.metrics.class_rules import Plausible
+from counterfoil.metrics.ranks import Positives
+
+
+def _search(queries: list[int], positives: list[list[int]]) -> Search:
+    return Search(np.array(queries, dtype=np.int64), Positives.of(positives))
+
+
+def _gallery(**changes: Any) -> Gallery:
+    """Three images, five captions: two of image 0, two of image 1, one of nobody. Image 1 is no query.
+
+    Image 0 has a right answer that the gallery does not hold, caption 4 has none at all.
+    """
+    facts: dict[str, Any] = {
+        "ids": ("i2t/a", "i2t/c", "t2i/0", "t2i/1", "t2i/3", "t2i/4"),
+        "i2t": _search([0, 2], [[0, 1, -1], [4]]),
+        "t2i": _search([0, 1, 3, 4], [[0], [0, 1], [1], []]),
+        "owners": np.array([0, 0, 1, 1, -1]),
+        "n_images": 3,
+        **changes,
+    }
+    return Gallery(facts.pop("ids"), **facts)
+
+
+def _benchmark(questions: Gallery) -> Benchmark:
+    return Benchmark(
+        card=card("gallery"),
+        images=tuple(Image(name, BytesSource(name.encode())) for name in "abc"),
+        captions=tuple(Caption(str(i), f"text {i}") for i in range(5)),
+        questions=questions,
+    )
+
+
+def test_what_it_says_of_itself() -> None:
+    questions = _gallery()
+    assert len(questions) == 6
+    assert questions.n_captions == 5
+    assert questions.directions.tolist() == [0, 0, 1, 1, 1, 1]
+    assert questions.query_parts.tolist() == [0] * 6
+    assert questions.defined.tolist() == [True, True, True, True, True, False]
+    captions, images = questions.used()
+    assert (captions.tolist(), images.tolist()) == ([0, 1, 2, 3, 4], [0, 1, 2])
+
+
+def test_an_image_and_what_was_written_for_it_are_one_cluster() -> None:
+    """Queries: image 0, image 2, captions 0 and 1 (of image 0), 3 (of image 1), 4 (of nobody)."""
+    assert _benchmark(_gallery()).clusters.tolist() == [0, 1, 0, 0, 2, 3]
+
+
+def test_some_queries_of_the_same_gallery() -> None:
+    found = _benchmark(_gallery(groupings={"kind": tuple("uvwxyz")})).select(np.array([4, 1]))
+    questions = found.gallery
+    assert questions.ids == ("i2t/c", "t2i/3")
+    assert questions.groupings == {"kind": ("v", "y")}
+    assert (questions.i2t.queries.tolist(), questions.t2i.queries.tolist()) == ([2], [3])
+    assert (questions.i2t.positives.items.tolist(), questions.t2i.positives.items.tolist()) == ([4], [1])
+    assert (len(found.images), len(found.captions)) == (3, 5)
+    mask = _benchmark(_gallery()).select(np.array([True, False, False, False, False, False]))
+    assert (len(mask.gallery.i2t), len(mask.gallery.t2i)) == (1, 0)
+    assert mask.gallery.defined.tolist() == [True]
+    with pytest.raises(DataError, match="no question is left"):
+        _benchmark(_gallery()).select(np.zeros(6, dtype=bool))
+
+
+def test_parts() -> None:
+    questions = _gallery(
+        i2t=_search([0, 2], [[0, 1, -1], [4]]),
+        t2i=_search([0, 1, 3, 4], [[0], [0], [1], []]),
+        image_parts=np.array([0, 1, 1]),
+        caption_parts=np.array([0, 0, 1, 1, 1]),
+    )
+    assert questions.query_parts.tolist() == [0, 1, 0, 0, 1, 1]
+    assert questions.select(np.array([1, 4])).query_parts.tolist() == [1, 1]
+
+
+CODES = np.eye(3, dtype=bool)
+BY_RULE = Search(np.array([0, 2]), Plausible(CODES[[0, 2]], CODES[[0, 0, 1, 1, 2]]))
+
+
+def test_right_by_rule() -> None:
+    questions = _gallery(i2t=BY_RULE)
+    assert questions.defined.tolist() == [True, True, True, True, True, False]
+    kept = questions.select(np.array([1, 2])).i2t.positives
+    assert isinstance(kept, Plausible)
+    assert kept.distances(slice(None)).tolist() == [[2, 2, 2, 2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ids": ("a",)}, "not one id per query; given: 1 ids; allowed: 2 images and 4 captions"),
+        ({"ids": ("a", "a", "b", "c", "d", "e")}, "question id occurs twice; given: a"),
+        ({"i2t": _search([0, 3], [[0], [1]])}, "a query is no image; given: 3; allowed: 0 to 2"),
+        ({"i2t": _search([-1, 2], [[0], [1]])}, "a query is no image; given: -1"),
+        ({"i2t": _search([2, 2], [[0], [1]])}, "an image is a query twice"),
+        ({"t2i": _search([0, 1, 3, 3], [[0], [0], [1], []])}, "a caption is a query twice"),
+        ({"i2t": _search([0, 2], [[0]])}, "not a row of right answers per query; given: 1; allowed: 2"),
+        (
+            {"i2t": _search([0, 2], [[0], [5]])},
+            "a right answer is outside the gallery; given: 5; allowed: 0 to 4",
+        ),
+        ({"owners": np.array([0, 0, 1, 1, 3])}, "a caption's image is no image of the gallery; given: 3"),
+        ({"owners": np.array([0, 0, 1, 1, -2])}, "a caption's image is no image of the gallery; given: -2"),
+        ({"image_parts": np.array([0, 0, 0])}, "only one kind of item is in parts"),
+        (
+            {"image_parts": np.array([0, 0]), "caption_parts": np.zeros(5, dtype=np.int64)},
+            r"parts of images have the wrong shape; given: \(2,\); allowed: \(3,\)",
+        ),
+        (
+            {"image_parts": np.array([0, 0, -1]), "caption_parts": np.zeros(5, dtype=np.int64)},
+            "an item is in no part",
+        ),
+        (
+            {"image_parts": np.array([0, 1, 1]), "caption_parts": np.array([0, 0, 1, 1, 1])},
+            "a right answer of t2i lies in another part of the gallery than its query",
+        ),
+        (
+            {"i2t": Search(np.array([0, 2]), Plausible(CODES[[0, 2]], CODES))},
+            r"codes of items have the wrong shape; given: \(3, 3\); allowed: \(5, 3\)",
+        ),
+        (
+            {"i2t": Search(np.array([0, 2]), Plausible(CODES, CODES[[0, 0, 1, 1, 2]]))},
+            r"codes of image queries have the wrong shape; given: \(3, 3\); allowed: \(2, 3\)",
+        ),
+    ],
+)
+def test_what_is_no_gallery(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        _gallery(**changes)
+
+
+def test_items_must_be_those_of_the_gallery() -> None:
+    with pytest.raises(DataError, match="given: 3 images and 5 captions; allowed: 4 and 5"):
+        _benchmark(_gallery(n_images=4))
+
+
+def test_the_digest_knows_all_that_decides_a_number() -> None:
+    parts = {"image_parts": np.zeros(3, dtype=np.int64), "caption_parts": np.zeros(5, dtype=np.int64)}
+    graded = Search(np.array([0, 2]), Positives.of([[0, 1, -1], [4]], [[1.0, 0.5, 1.0], [1.0]]))
+    variants = [
+        _gallery(),
+        _gallery(i2t=_search([0, 2], [[0, 1], [4]])),
+        _gallery(i2t=_search([0, 1], [[0, 1, -1], [4]])),
+        _gallery(i2t=graded),
+        _gallery(i2t=BY_RULE),
+        _gallery(i2t=replace(BY_RULE, positives=replace(BY_RULE.positives, cap=50))),
+        _gallery(owners=np.array([0, 0, 1, 1, 2])),
+        _gallery(groupings={"kind": tuple("uvwxyz")}),
+        _gallery(**parts),
+        _gallery(**{**parts, "caption_parts": np.array([0, 0, 1, 0, 0])}),
+    ]
+    digests = [_benchmark(each).digest for each in variants]
+    assert len(set(digests)) == len(digests)
+    assert _benchmark(_gallery()).digest == digests[0]
+
+
+def test_a_gallery_is_measured_whole() -> None:
+    whole = _benchmark(_gallery())
+    assert whole.available() is whole
+    assert whole.gallery is whole.questions
+    with pytest.raises(DataError, match="neither quads nor choices"):
+        _ = whole.paired
+    without = replace(whole, images=(*whole.images[:2], Image("c")))
+    with pytest.raises(DataError, match=r"some of its items are not at hand; given: 1 images missing; give"):
+        without.available()

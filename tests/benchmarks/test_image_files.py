@@ -1,0 +1,139 @@
+"""Image cells stay inside the folder of images, whoever reads them."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from counterfoil.benchmarks import folder as benchmarks
+from counterfoil.benchmarks.image_files import image_path, outside_allowed
+from counterfoil.benchmarks.readers.own import read_pairs
+from counterfoil.benchmarks.readers.rows import CellSource, Photos
+from counterfoil.benchmarks.training_tables import read_rows as read_training
+from counterfoil.build.step import StepContext
+from counterfoil.catalog import benchmark_card
+from counterfoil.errors import DataError
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a secret, and a folder of images with a picture and links: one inside, one out."""
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id_rsa").write_text("secret")
+    images = tmp_path / "work" / "images"
+    images.mkdir(parents=True)
+    PIL.Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(images / "a.png")
+    os.symlink("a.png", images / "inside.png")
+    os.symlink("../../.ssh/id_rsa", images / "out.png")
+    os.symlink("../../.ssh", images / "folder")
+    return tmp_path
+
+
+def _outside(home: Path) -> list[str]:
+    return [
+        "../../.ssh/id_rsa",
+        str(home / ".ssh" / "id_rsa"),
+        "out.png",
+        "folder/id_rsa",
+        "a/../../../.ssh/id_rsa",
+    ]
+
+
+def _pairs(home: Path, cell: str) -> Path:
+    table = home / "work" / "mine.csv"
+    table.write_text(f"image,caption,negative_caption\n{cell},a cat,a dog\n")
+    return table
+
+
+INSIDE = ("a.png", "./a.png", "inside.png", "../images/a.png")
+
+
+def test_pairs(home: Path) -> None:
+    card, images = benchmark_card("pairs"), home / "work" / "images"
+    for cell in (*INSIDE, str(images / "a.png")):
+        read = read_pairs(card, _pairs(home, cell), images)
+        assert read.images[0].decode().size == (8, 8)
+    for cell in _outside(home)[:-1]:
+        with pytest.raises(DataError, match=r"mine.csv, row 1, column 'image': an image outside of"):
+            read_pairs(card, _pairs(home, cell), images)
+        with outside_allowed():
+            assert read_pairs(card, _pairs(home, cell), images).images[0].read() == b"secret"
+
+
+def test_what_is_not_there_is_not_at_hand(home: Path) -> None:
+    # Scores that are given need no images, and tables name files of other machines.
+    read = read_pairs(benchmark_card("pairs"), _pairs(home, "/data/coco/1.jpg"), home / "work" / "images")
+    assert read.images[0].source is None
+
+
+def test_without_a_folder_the_table_s_own_is_the_root(home: Path) -> None:
+    card = benchmark_card("pairs")
+    assert read_pairs(card, _pairs(home, "images/a.png"), None).images[0].source is not None
+    with pytest.raises(DataError, match="an image outside of"):
+        read_pairs(card, _pairs(home, "../.ssh/id_rsa"), None)
+
+
+def test_photos(home: Path) -> None:
+    photos = Photos(home / "work" / "images")
+    assert all(photos.source(cell) is not None for cell in INSIDE)
+    for cell in _outside(home)[:-1]:
+        with pytest.raises(DataError, match="an image outside of"):
+            photos.source(cell)
+    assert Photos(None).source(str(home / ".ssh" / "id_rsa")) is None
+    with pytest.raises(DataError, match="an image outside of"):
+        Photos(None, home / "work").source(str(home / ".ssh" / "id_rsa"))
+
+
+def test_a_path_in_a_cell_of_parquet(home: Path) -> None:
+    file = home / "work" / "rows.parquet"
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    cells = [{"bytes": None, "path": "images/a.png"}, {"bytes": None, "path": "../.ssh/id_rsa"}]
+    pq.write_table(pa.table({"image": pa.array(cells, kind)}), file)
+    assert CellSource(file, "image", 0).read().startswith(b"\x89PNG")
+    with pytest.raises(DataError, match="an image outside of"):
+        CellSource(file, "image", 1).read()
+    with outside_allowed():
+        kept = CellSource(file, "image", 1)
+    assert kept.read() == b"secret"
+
+
+def test_training(home: Path) -> None:
+    table = home / "work" / "rows.csv"
+    for cell in _outside(home)[:-1]:
+        table.write_text(f"image,caption\n{cell},a cat\n")
+        with pytest.raises(DataError, match="an image outside of"):
+            read_training(table, images=home / "work" / "images")
+
+
+def test_rows_of_a_build(home: Path) -> None:
+    images = home / "work" / "images"
+    work = StepContext(home / "build", seed=0, photos=images)
+    for cell in (*INSIDE, str(images / "a.png")):
+        assert work.image(cell).decode().size == (8, 8)
+    for cell in _outside(home)[:-1]:
+        with pytest.raises(DataError, match="an image outside of"):
+            work.image(cell, missing=True)
+    with pytest.raises(DataError, match="an image outside of"):
+        StepContext(home / "build", seed=0).image(str(home / ".ssh" / "id_rsa"))
+
+
+def test_a_link_in_a_benchmark_folder(home: Path) -> None:
+    read = read_pairs(benchmark_card("pairs"), _pairs(home, "images/a.png"), None)
+    benchmarks.save(read, home / "saved")
+    (kept,) = (home / "saved" / "images").iterdir()
+    kept.unlink()
+    os.symlink(home / ".ssh" / "id_rsa", kept)
+    with pytest.raises(DataError, match="an image outside of"):
+        benchmarks.load(home / "saved", verify=False)
+
+
+def test_places_at_a_distance() -> None:
+    folder = Path("s3://bucket/images")
+    assert image_path("a/b.jpg", folder) == folder / "a/b.jpg"
+    for cell in ("/etc/passwd", "../other/b.jpg"):
+        with pytest.raises(DataError, match="an image outside of"):
+            image_path(cell, folder)

@@ -1,0 +1,183 @@
+"""Pools out, judgements in: what people may write, several answers, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.judgements import gain_of, pool_table, read_judgements, write_pool
+from counterfoil.benchmarks.tables import read_table
+from counterfoil.errors import InputError
+from counterfoil.metrics.annotators import pool
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "judged.csv"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("answer", "gain"),
+    [
+        ("100% YES", 1.0),
+        ("100% yes", 1.0),
+        (" 100 % Yes ", 1.0),
+        ("Partially YES, but", 0.5),
+        ("partially  yes", 0.5),
+        ("Mostly NO, because", 0.0),
+        ("100% NO", 0.0),
+        ("Weak yes", 0.5),
+        ("no", 0.0),
+        ("not sure", None),
+        ("yes, I think", None),
+        ("", None),
+    ],
+)
+def test_the_words_of_eccv_caption(answer: str, gain: float | None) -> None:
+    assert gain_of(answer) == gain
+
+
+def test_a_row_per_pair(tmp_path: Path) -> None:
+    judged = read_judgements(
+        written(
+            tmp_path,
+            "direction,image,caption,answer,place:a,place:b\n"
+            "t2i,10,7,100% YES,1,0\n"
+            "i2t,10,7,100% YES,,2\n"
+            "t2i,11,7,Partially YES,0,3\n"
+            "t2i,10,5,100% NO,2,1\n"
+            "t2i,12,5,,1,1\n",
+        )
+    )
+    i2t, t2i = judged.directions
+    assert (i2t.direction, i2t.queries, i2t.items) == ("i2t", ("10",), ("7",))
+    assert i2t.gain.tolist() == [1]
+    assert {name: place.tolist() for name, place in i2t.place.items()} == {"a": [0], "b": [2]}
+    assert (t2i.queries, t2i.items) == (("7", "5"), ("10", "11"))
+    assert list(zip(t2i.query.tolist(), t2i.item.tolist(), t2i.gain.tolist(), strict=True)) == [
+        (0, 0, 1.0),
+        (0, 1, 0.5),
+        (1, 0, 0.0),
+    ]
+    assert t2i.place["a"].tolist() == [1, 0, 2]
+    # One pair stands in both directions and was judged once; one has no answer.
+    assert (judged.rows, judged.pairs, judged.several, judged.unanswered) == (5, 3, 0, 1)
+
+
+def test_an_answer_counts_in_both_directions(tmp_path: Path) -> None:
+    text = "direction,image,caption,gain\nt2i,10,7,\ni2t,10,7,0.5\n"
+    judged = read_judgements(written(tmp_path, text))
+    assert [one.gain.tolist() for one in judged.directions] == [[0.5], [0.5]]
+    assert (judged.pairs, judged.unanswered) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("gains", "majority", "mean"),
+    [
+        ([1, 1, 0], 1.0, 2 / 3),
+        ([1, 0], 0.0, 0.5),
+        ([1, 0.5, 0.5], 0.5, 2 / 3),
+        # Each once: the lowest.
+        ([1, 0.5, 0], 0.0, 0.5),
+        ([1, 1, 0.5, 0.5], 0.5, 0.75),
+    ],
+)
+def test_several_answers_come_to_one(
+    tmp_path: Path, gains: list[float], majority: float, mean: float
+) -> None:
+    path = written(tmp_path, "image,caption,gain\n1,2,1\n" + "".join(f"9,9,{gain}\n" for gain in gains))
+    for policy, expected in (("majority", majority), ("mean", mean)):
+        judged = read_judgements(path, direction="t2i", aggregate=policy)
+        assert judged.directions[0].gain == pytest.approx([1, expected])
+        assert (judged.pairs, judged.several) == (2, 1)
+    with pytest.raises(InputError, match="unknown policy for several answers; given: vote"):
+        read_judgements(path, direction="t2i", aggregate="vote")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("image,caption,gain\n1,2,1\n", "no column 'direction'; .*--direction"),
+        ("direction,image,caption,gain\nup,1,2,1\n", "row 1, column 'direction': unknown label; given: up"),
+        ("direction,image,caption,gain\n,1,2,1\n", "column 'direction': unknown label; given: \\(empty\\)"),
+        ("direction,image,caption,gain\nt2i,1,,1\n", "row 1, column 'caption': empty id"),
+        ("direction,image,gain\nt2i,1,1\n", "no column 'caption'"),
+        ("direction,image,caption\nt2i,1,2\n", "no answers: no column 'answer' or 'gain'"),
+        (
+            "direction,image,caption,gain\nt2i,1,2,2\n",
+            "row 1, column 'gain': a gain is out of range; given: 2",
+        ),
+        ("direction,image,caption,gain\nt2i,1,2,nan\n", "column 'gain': not a finite number; given: nan"),
+        ("direction,image,caption,gain\nt2i,1,2,\n", "no pair has an answer; given: 1 rows"),
+        ("direction,image,caption,answer\nt2i,1,2,maybe\n", "an answer that cannot be read; given: maybe"),
+        (
+            "direction,image,caption,gain,place:a\nt2i,1,2,1,-1\n",
+            "column 'place:a': a place is no place; given: -1",
+        ),
+    ],
+)
+def test_what_nobody_understands_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_judgements(written(tmp_path, text))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_pool_is_written_and_comes_back_judged(tmp_path: Path, suffix: str) -> None:
+    images, captions = ("10", "11", "12"), ("5", "6", "7")
+    pools = {
+        "i2t": pool([np.array([[1, 0]]), np.array([[1, 2]])]),
+        "t2i": pool([np.array([[2, 0], [1, 0]]), np.array([[2, 1], [0, 1]])]),
+    }
+    table = pool_table(
+        pools,  # type: ignore[arg-type]
+        models=("a", "b"),
+        queries={"i2t": ("12",), "t2i": ("6", "5")},
+        images=images,
+        captions=captions,
+        texts=('a "quoted" cat', "two, dogs", None),
+    )
+    rows = list(
+        zip(
+            *(
+                table[name].to_pylist()
+                for name in ("pair", "direction", "image", "caption", "place:a", "place:b")
+            ),
+            strict=True,
+        )
+    )
+    # Image 12 with caption 6 is proposed in both directions, by everybody: one pair, number 2.
+    assert rows == [
+        (1, "i2t", "12", "5", 2, 0),
+        (2, "i2t", "12", "6", 1, 1),
+        (3, "i2t", "12", "7", 0, 2),
+        (4, "t2i", "10", "6", 2, 0),
+        (5, "t2i", "11", "6", 0, 2),
+        (2, "t2i", "12", "6", 1, 1),
+        (6, "t2i", "10", "5", 2, 1),
+        (7, "t2i", "11", "5", 1, 2),
+    ]
+    assert table["query"].to_pylist() == ["12", "12", "12", "6", "6", "6", "5", "5"]
+    path = tmp_path / f"pool{suffix}"
+    write_pool(path, table)
+    again = read_table(path)
+    assert list(again["text"])[:2] == ['a "quoted" cat', "two, dogs"]
+    judged = tmp_path / f"judged{suffix}"
+    write_pool(judged, table.append_column("gain", [[1, 0.5, 0, 0, 0, 0.5, 1, 0]]))
+    found = read_judgements(judged)
+    assert [one.direction for one in found.directions] == ["i2t", "t2i"]
+    assert found.directions[1].gain.tolist() == [0, 0, 0.5, 1, 0]
+    assert found.directions[1].place["b"].tolist() == [0, 2, 1, 1, 2]
+    assert (found.rows, found.pairs, found.several) == (8, 7, 0)
+
+
+def test_other_kinds_of_table_are_refused(tmp_path: Path) -> None:
+    table = pool_table(
+        {"t2i": pool([np.array([[0]])])},
+        models=("a",),
+        queries={"t2i": ("5",)},
+        images=("1",),
+        captions=("5",),
+    )
+    with pytest.raises(InputError, match=r"unknown kind of table; given: .xlsx; allowed: .csv, .parquet"):
+        write_pool(tmp_path / "pool.xlsx", table)

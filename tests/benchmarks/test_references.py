@@ -1,0 +1,117 @@
+"""References: row by row, drawn, equal to their candidate, and the nearest by edit distance."""
+
+import random
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.references import References, contained, edit_distance, nearest
+from counterfoil.errors import DataError
+
+
+def test_references_are_taken_row_by_row() -> None:
+    rows = [[3, 1], [], [2, 2, 5], [0]]
+    found = References.of(rows)
+    order = np.array([2, 0, 1, 2])
+    taken = found.take(order)
+    assert [taken.row(i).tolist() for i in range(len(taken))] == [rows[i] for i in order]
+    assert found.rows.tolist() == [0, 0, 2, 2, 2, 3]
+
+
+def test_drawn_references_are_some_of_their_row_in_their_order() -> None:
+    rows = [list(range(start, start + size)) for start, size in ((0, 48), (100, 3), (200, 5), (300, 9))]
+    found = References.of(rows)
+    drawn = found.sample(5, np.random.default_rng(1))
+    for row, own in enumerate(rows):
+        kept = drawn.row(row).tolist()
+        assert len(kept) == min(5, len(own))
+        assert kept == sorted(kept)
+        assert set(kept) <= set(own)
+    again = found.sample(5, np.random.default_rng(1))
+    assert again.captions.tolist() == drawn.captions.tolist()
+    assert found.sample(5, np.random.default_rng(2)).captions.tolist() != drawn.captions.tolist()
+
+
+def test_each_reference_is_drawn_as_often_as_any_other() -> None:
+    found, rng = References.of([list(range(6))]), np.random.default_rng(0)
+    often = np.bincount(np.concatenate([found.sample(2, rng).captions for _ in range(3000)]), minlength=6)
+    # Binomial with 3,000 trials of 1/3: 1,000 give or take five of its standard deviations, 26.
+    assert np.all(np.abs(often - 1000) < 130)
+
+
+TEXTS = ["a dog runs", "a dog  runs ", "a cat", "two cats", "a dog runs"]
+
+
+def _rows(references: References) -> list[list[int]]:
+    return [references.row(row).tolist() for row in range(len(references))]
+
+
+def test_policies() -> None:
+    # Row 0 asks about text 0, which 1 and 4 are too; row 1 about "a cat", which is among its references
+    # once; row 2 about "two cats", which is not.
+    candidates = np.array([0, 2, 3])
+    references = References.of([[1, 2, 4], [2, 3], [0, 2]])
+    kept = contained(TEXTS, candidates, references, "keep")
+    assert (kept.equal, kept.dropped, kept.included.all(), kept.said()) == (2, 0, True, "")
+    assert _rows(kept.references) == [[1, 2, 4], [2, 3], [0, 2]]
+    first = contained(TEXTS, candidates, references, "drop-reference")
+    assert _rows(first.references) == [[2, 4], [3], [0, 2]]
+    assert (first.equal, first.dropped, first.included.all()) == (2, 2, True)
+    assert first.said() == "2 references equal to a candidate taken out"
+    every = contained(TEXTS, candidates, references, "drop-reference", every=True)
+    assert _rows(every.references) == [[2], [3], [0, 2]]
+    assert every.dropped == 3
+    item = contained(TEXTS, candidates, references, "drop-item")
+    assert item.included.tolist() == [False, False, True]
+    assert _rows(item.references) == [[1, 2, 4], [2, 3], [0, 2]]
+    assert item.said() == "2 rows whose candidate is a reference left out"
+    with pytest.raises(DataError, match="given: drop; allowed: keep, drop-reference, drop-item"):
+        contained(TEXTS, candidates, references, "drop")
+
+
+def test_a_shared_list_loses_what_any_of_its_rows_takes() -> None:
+    # As the released code does it: one list per image, `list.remove` for each candidate in turn.
+    rng = random.Random(5)
+    for _ in range(50):
+        texts = [f"t{rng.randrange(6)}" for _ in range(30)]
+        lists = [[rng.randrange(30) for _ in range(5)] for _ in range(4)]
+        image = np.array([rng.randrange(4) for _ in range(12)])
+        candidates = np.array([rng.randrange(30) for _ in range(12)])
+        expected = {at: [texts[each] for each in own] for at, own in enumerate(lists)}
+        dropped = 0
+        for own, candidate in zip(image.tolist(), candidates.tolist(), strict=True):
+            if texts[candidate] in expected[own]:
+                expected[own].remove(texts[candidate])
+                dropped += 1
+        found = contained(
+            texts, candidates, References.of([lists[at] for at in image]), "drop-reference", shared=image
+        )
+        assert found.dropped == dropped
+        for row, own in enumerate(image.tolist()):
+            assert [texts[each] for each in found.references.row(row)] == expected[own]
+
+
+def _slow(left: str, right: str) -> int:
+    row = list(range(len(right) + 1))
+    for i, one in enumerate(left, start=1):
+        new = [i]
+        for j, other in enumerate(right, start=1):
+            new.append(min(row[j] + 1, new[-1] + 1, row[j - 1] + (one != other)))
+        row = new
+    return row[-1]
+
+
+def test_edit_distance() -> None:
+    rng = random.Random(1)
+    for _ in range(100):
+        left, right = ("".join(rng.choice("abcé ") for _ in range(rng.randrange(90))) for _ in range(2))
+        assert edit_distance(left, right) == _slow(left, right)
+        assert edit_distance(left, left) == 0
+
+
+def test_the_nearest_reference() -> None:
+    assert nearest("a dog runs .", ["a cat", "a dog runs", "the dog runs ."]) == 1
+    assert nearest("ab", ["xb", "ax"]) == 0  # as near as the other: the first
+    assert nearest("ab", ["aab", "ab", "ab"]) == 1
+    with pytest.raises(DataError, match="no reference to compare with"):
+        nearest("ab", [])

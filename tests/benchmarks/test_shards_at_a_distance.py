@@ -1,0 +1,168 @@
+"""WebDataset shards behind a URL: the rows, images and errors of shards on a disk, in little memory."""
+
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from bucket_servers import new_bucket, s3_at, s3_server
+from counterfoil.benchmarks.records import Image, TarSource
+from counterfoil.benchmarks.training_files import read
+from counterfoil.benchmarks.training_rows import TrainingSet
+from counterfoil.errors import DataError
+from counterfoil.models.images import Untouched, prepared
+from counterfoil.storage import Location, location, open_place
+from counterfoil.storage.files import open_file, read_part
+from role_values import pictures
+from tar_shards import pair, png, write_tar
+
+
+@pytest.fixture
+def root() -> Iterator[str]:
+    with s3_server() as server, s3_at(server):
+        yield f"s3://{new_bucket()}"
+
+
+@pytest.fixture
+def near(tmp_path: Path) -> Path:
+    """Two shards to train on and one to validate on, with every kind of member."""
+    for shard in range(2):
+        members = []
+        for row in range(4):
+            seed = 10 * shard + row
+            facts = b'{"negative_caption": "not %d", "subset": "s%d"}' % (seed, row % 2)
+            members += [*pair(f"k{seed}", seed), (f"k{seed}.json", facts), (f"k{seed}.cls", b"3")]
+        write_tar(tmp_path / "shards" / f"train-{shard:03d}.tar", members)
+    write_tar(tmp_path / "shards" / "val-000.tar", pair("v", 99))
+    return tmp_path / "shards"
+
+
+def _copied(near: Path, url: str) -> str:
+    place = open_place(url)
+    for file in near.iterdir():
+        place.write(file.name, file.read_bytes())
+    return url
+
+
+def _same(far: TrainingSet, near: TrainingSet) -> None:
+    assert {role: rows.tolist() for role, rows in far.rows.items()} == {
+        role: rows.tolist() for role, rows in near.rows.items()
+    }
+    assert far.captions == near.captions
+    assert far.groupings == near.groupings
+    assert far.name == near.name
+    assert pictures(far, "image") == pictures(near, "image")
+
+
+def test_rows_and_images_are_those_of_a_disk(root: str, near: Path) -> None:
+    far = _copied(near, f"{root}/shards")
+    for given in ("train-{000..001}.tar", "train-{001,000}.tar", "train-001.tar"):
+        _same(read(f"{far}/{given}"), read(near / given))
+    _same(read(far), read(near))
+    _same(read(Path(far), split="validation"), read(near, split="validation"))
+    found = read(far)
+    assert len(found) == 8
+    source = pickle.loads(pickle.dumps(found.images[5].source))
+    assert isinstance(source, TarSource)
+    assert source.read() == png(11)
+    # As it was named, but for the other names of a scheme.
+    named = str(location(f"{far}/train-001.tar"))
+    assert str(source) == f"{named}, k11.jpg"
+
+
+def test_images_of_a_batch_are_read_together(root: str, near: Path) -> None:
+    images = read(_copied(near, f"{root}/shards")).images
+    expected = [np.asarray(image.decode()) for image in read(near).images]
+    found = [each for batch in prepared([images[:5], images[5:]], Untouched(), workers=0) for each in batch]
+    assert all(np.array_equal(*each) for each in zip(found, expected, strict=True))
+    gone = Image("gone", TarSource(Path(f"{root}/shards/none.tar"), 512, 9, "a.png"))
+    with pytest.raises(DataError, match=r"shards/none.tar: no such (file|bucket)"):
+        list(prepared([[images[0], gone, gone]], Untouched(), workers=0))
+
+
+def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(
+    root: str, near: Path, tmp_path: Path
+) -> None:
+    far, shelf = _copied(near, f"{root}/shards"), tmp_path / "shelf"
+    opened = "counterfoil.benchmarks.training_shards.open_file"
+    with patch(opened, side_effect=open_file) as streams:
+        first = read(far, shelf=shelf)
+        assert streams.call_count == 2
+        again = read(far, shelf=shelf)
+        tagged = root.startswith("s3")
+        assert streams.call_count == (2 if tagged else 4)
+        _same(first, read(near))
+        _same(again, first)
+        kept = sorted((shelf / "shards").glob("*")) if shelf.exists() else []
+        assert len(kept) == (2 if tagged else 0)
+        if tagged:
+            kept[0].write_bytes(b"damaged")
+            _same(read(far, shelf=shelf), first)
+            assert streams.call_count == 3
+            facts = ("other.json", b'{"negative_caption": "no"}')
+            write_tar(near / "train-001.tar", [*pair("other", 7), facts])
+            open_place(far).write("train-001.tar", (near / "train-001.tar").read_bytes())
+            _same(read(far, shelf=shelf), read(near))
+            assert streams.call_count == 4
+
+
+def test_what_is_wrong_names_the_shard(root: str, near: Path) -> None:
+    far = _copied(near, f"{root}/shards")
+    place = open_place(far)
+    whole = (near / "train-000.tar").read_bytes()
+    end = max(at for at, byte in enumerate(whole) if byte) // 512 * 512 + 512
+    for length in (100, 512, 1000, end - 300, end):
+        place.write("cut.tar", whole[:length])
+        with pytest.raises(DataError, match=r"shards/cut.tar.*(cut off|not a readable tar)"):
+            read(f"{far}/cut.tar")
+    place.write("odd.tar", b"no tar file at all" * 100)
+    with pytest.raises(DataError, match=r"shards/odd.tar: not a readable tar file"):
+        read(f"{far}/odd.tar")
+    with pytest.raises(DataError, match=r"shards/train-002.tar: no such (file|shard)"):
+        read(f"{far}/train-{{001..002}}.tar")
+    place.write("train-000.tar.gz", b"compressed")
+    with pytest.raises(DataError, match=r"shards/train-000.tar.gz: a compressed shard"):
+        read(f"{far}/train-000.tar.gz")
+    image = read(f"{far}/train-001.tar").images[-1]
+    place.write("train-001.tar", b"short")
+    with pytest.raises(DataError, match=r"shards/train-001.tar(, k13.jpg: the shard is cut off|: )"):
+        image.read()
+    place.write("notes/a.txt", b"no shard")
+    with pytest.raises(DataError, match=r"notes: no shards at this URL; allowed: tar files"):
+        read(f"{far}/notes")
+
+
+def test_a_file_is_read_anywhere_with_a_few_blocks_in_memory(
+    root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = np.random.default_rng(0).bytes(100_003)
+    open_place(root).write("a/large", data)
+    where = location(f"{root}/a/large")
+    assert isinstance(where, Location)
+    monkeypatch.setattr("counterfoil.storage.files._BLOCK", 1000)
+    with (
+        patch("counterfoil.storage.files.read_part", side_effect=read_part) as parts,
+        open_file(where) as file,
+    ):
+        assert file.read() == data
+        assert parts.call_count == 101
+        held = file.raw
+        assert len(held._blocks) <= 12
+        rng = np.random.default_rng(1)
+        for _ in range(10):
+            at, size = int(rng.integers(0, len(data))), int(rng.integers(0, 70_000))
+            assert file.seek(at) == at
+            assert file.read(size) == data[at : at + size]
+            assert len(held._blocks) <= 12
+        assert file.seek(-3, os.SEEK_END) == len(data) - 3
+        assert file.read() == data[-3:]
+        assert file.seek(len(data) + 5) == len(data) + 5
+        assert file.read(1) == b""
+    with pytest.raises(DataError, match="no such file"):
+        open_file(Location(where.scheme, f"{where.path}.none"))
+    with pytest.raises(DataError, match=r"(is a folder|no such file)"):
+        open_file(Location(where.scheme, where.path.rpartition("/")[0]))

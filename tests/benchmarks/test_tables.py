@@ -1,0 +1,195 @@
+"""Tables: what each layout becomes, and what a broken one says."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from counterfoil.benchmarks.tables import DataTable, read_table, stack
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import parse_json
+
+
+def _write(path: Path, text: str, encoding: str = "utf-8") -> Path:
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def test_csv_keeps_line_breaks_quotes_and_blanks_in_cells(tmp_path: Path) -> None:
+    path = _write(tmp_path / "a.csv", '\ufeffid,caption\n1,"two\nlines, ""quoted"" "\n2, x \n')
+    table = read_table(path)
+    assert list(table.columns) == ["id", "caption"]  # the byte-order mark is not part of the name
+    assert list(table["caption"]) == ['two\nlines, "quoted" ', " x "]
+    assert table.kind == "csv"
+    assert len(table) == 2
+
+
+def test_tsv_is_split_at_tabs(tmp_path: Path) -> None:
+    table = read_table(_write(tmp_path / "a.tsv", "id\tcaption\n1\ta, b\n"))
+    assert list(table["caption"]) == ["a, b"]
+
+
+def test_json_list(tmp_path: Path) -> None:
+    table = read_table(_write(tmp_path / "a.json", '[{"id": 1, "score": 0.5}, {"id": 2, "extra": null}]'))
+    assert list(table["score"]) == [0.5, None]  # a cell that a row does not have
+    assert table.kind == "json"
+
+
+def test_json_object_of_objects_gets_an_id_column(tmp_path: Path) -> None:
+    table = read_table(
+        _write(tmp_path / "a.json", '{"7": {"filename": "x.jpg"}, "9": {"filename": "y.jpg"}}')
+    )
+    assert list(table["id"]) == ["7", "9"]
+    assert list(table["filename"]) == ["x.jpg", "y.jpg"]
+    assert table.kind == "keyed"
+    assert table.where(1, "filename") == f"{tmp_path / 'a.json'}, item '9', column 'filename'"
+
+
+def test_json_object_of_values_gets_id_and_value(tmp_path: Path) -> None:
+    table = read_table(_write(tmp_path / "a.json", '{"a": 0.25, "b": true}'))
+    assert {name: list(cells) for name, cells in table.columns.items()} == {
+        "id": ["a", "b"],
+        "value": [0.25, True],
+    }
+
+
+def test_json_lines_number_their_lines(tmp_path: Path) -> None:
+    table = read_table(_write(tmp_path / "a.jsonl", '{"label": "0_c0_i0"}\n\n{"label": "0_c0_i1"}\n'))
+    assert list(table["label"]) == ["0_c0_i0", "0_c0_i1"]
+    assert table.where(1) == f"{tmp_path / 'a.jsonl'}, line 3"  # the blank line counts
+
+
+def test_parquet_image_cells(
+    tmp_path: Path, hub_parquet: Callable[..., Path], jpeg: Callable[..., bytes]
+) -> None:
+    path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(1)], "n": [3]})
+    table = read_table(path)
+    assert table["image"][0] == {"bytes": jpeg(1), "path": None}
+    assert table["n"][0] == 3
+
+
+def test_folder_stacks_its_files_by_name(tmp_path: Path) -> None:
+    _write(tmp_path / "swap_obj.csv", "id,correct\n0,1\n")
+    _write(tmp_path / "add_obj.csv", "id,correct\n0,0\n1,1\n")
+    _write(tmp_path / "notes.txt", "not a table")
+    table = read_table(tmp_path)
+    assert list(table["subset"]) == ["add_obj", "add_obj", "swap_obj"]
+    assert list(table["correct"]) == ["0", "1", "1"]
+    assert table.where(2, "id") == f"{tmp_path / 'swap_obj.csv'}, row 1, column 'id'"  # the file it came from
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "", "the table is empty"),
+        ("a.csv", "id,score\n", "no rows"),
+        ("a.csv", "id,score\n1,2\n3\n", "row 2 (line 3): ragged row; given: 1 cells; allowed: 2"),
+        ("a.csv", "id,score,id\n1,2,3\n", "column name occurs twice; given: 'id'"),
+        ("a.csv", 'id,score\n1,"2\n', "not valid CSV"),
+        ("a.xlsx", "x", "unknown kind of table; given: .xlsx; allowed: .csv"),
+        ("a.json", '[{"id": 1},', "line 1, column 12: not valid JSON"),
+        ("a.json", "[]", "no rows"),
+        ("a.json", "3", "not a table; given: 3"),
+        ("a.json", "[1]", "row 1: not an object; given: 1"),
+        ("a.json", '{"a": {"x": 1}, "b": 2}', "item 'a': items are of different kinds"),
+        ("a.json", '{"a": 1, "a": 2}', "key occurs twice in a JSON object; given: 'a'"),
+        ("a.json", '{"a": {"id": "b"}}', "item 'a': id differs from the key; given: b"),
+        ("a.jsonl", '{"id": 1}\n{"id": 2\n', "line 2, column 9: not valid JSON"),
+        ("a.jsonl", '{"id": 1}\n{"id": 2, "id": 3}\n', "line 2: key occurs twice"),
+        ("a.jsonl", '{"id": 1}\n[2]\n', "line 2: not an object"),
+        ("a.parquet", "PAR1 cut off", "not a readable Parquet file"),
+    ],
+)
+def test_broken_tables_say_what_and_where(tmp_path: Path, name: str, text: str, message: str) -> None:
+    path = _write(tmp_path / name, text)
+    with pytest.raises(DataError) as caught:
+        read_table(path)
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file_and_wrong_encoding(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file"):
+        read_table(tmp_path / "nowhere.csv")
+    with pytest.raises(DataError, match="not UTF-8"):
+        read_table(_write(tmp_path / "latin.csv", "id,caption\n1,caf\xe9\n", "latin-1"))
+
+
+def test_folders_that_are_no_table(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no table in this folder"):
+        read_table(tmp_path)
+    _write(tmp_path / "a.csv", "id,score\n1,2\n")
+    _write(tmp_path / "b.csv", "id\n1\n")
+    with pytest.raises(DataError, match=r"b\.csv: columns differ from those of a\.csv"):
+        read_table(tmp_path)
+    (tmp_path / "b.csv").unlink()
+    _write(tmp_path / "a.jsonl", '{"id": "1", "score": 1}\n')
+    with pytest.raises(DataError, match="two files for one subset; given: a"):
+        read_table(tmp_path)
+
+
+def test_stack_refuses_to_hide_a_column() -> None:
+    with pytest.raises(DataError, match="column 'subset' is taken"):
+        stack([DataTable({"subset": ["x"]}, "a.csv")], source="folder", column="subset", values=["a"])
+
+
+def test_unknown_columns_are_answered_with_the_near_one() -> None:
+    table = DataTable({"caption": ["a"], "negative_caption": ["b"]}, "a.csv")
+    with pytest.raises(
+        DataError, match=r"no column 'captoin'; given: caption, negative_caption; did you mean 'caption'"
+    ):
+        table["captoin"]
+
+
+def test_columns_of_different_lengths_are_refused() -> None:
+    with pytest.raises(DataError, match="different lengths"):
+        DataTable({"a": [1, 2], "b": [1]}, "a.csv")
+
+
+@settings(max_examples=15)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.characters(codec="utf-8", exclude_characters="\r\x00")), st.floats(allow_nan=False)
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_every_layout_gives_the_same_cells(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, float]]
+) -> None:
+    """What JSON, JSON Lines and Parquet hold comes back unchanged, whatever the text is."""
+    folder = tmp_path_factory.mktemp("tables")
+    objects = [{"caption": text, "score": number} for text, number in rows]
+    _write(folder / "a.json", json.dumps(objects))
+    _write(folder / "a.jsonl", "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in objects))
+    pq.write_table(pa.Table.from_pylist(objects), folder / "a.parquet")
+    for name in ("a.json", "a.jsonl", "a.parquet"):
+        table = read_table(folder / name)
+        assert list(zip(table["caption"], table["score"], strict=True)) == rows
+
+
+def test_keys_that_nobody_asked_for_are_dropped() -> None:
+    """At every depth, and what is doubled is still an error."""
+    text = '{"a": [{"b": 1, "c": [{"b": 2, "d": 3}]}], "b": {"a": 4}}'
+    assert parse_json(text, where="x", without=("b", "z")) == {"a": [{"c": [{"d": 3}]}]}
+    assert parse_json(text, where="x") == json.loads(text)
+    with pytest.raises(DataError, match="key occurs twice in a JSON object; given: 'b'"):
+        parse_json('{"b": 1, "b": 2}', where="x", without=("b",))
+
+
+def test_half_of_a_character_is_refused_where_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "swap_att.json"
+    whole = {"0": {"caption": "a \U0001f600 of \\ud800"}}
+    path.write_text(json.dumps(whole))
+    assert list(read_table(path)["caption"]) == [whole["0"]["caption"]]
+    path.write_text(json.dumps({**whole, "1": {"caption": "a \udc00"}}, indent=1))
+    with pytest.raises(DataError, match=r"swap_att\.json, line 6: half of a character.*given: .udc00"):
+        read_table(path)

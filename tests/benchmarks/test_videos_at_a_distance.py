@@ -1,0 +1,110 @@
+"""Videos behind a URL: the frames, names and errors of videos on a disk, read by their ranges."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from bucket_servers import new_bucket, s3_at, s3_server
+from counterfoil.benchmarks.caption_files import Written
+from counterfoil.benchmarks.decoding import Sampling
+from counterfoil.benchmarks.records import FileSource
+from counterfoil.benchmarks.videos import FrameFolder, Video, find
+from counterfoil.engine.image_digests import image_keys
+from counterfoil.engine.plan import silent
+from counterfoil.errors import DataError
+from counterfoil.jobs.caption_inputs import MediaFolder
+from counterfoil.storage import open_place
+
+pytest.importorskip("av", reason="the extra 'video' is not installed")
+from numbered_videos import number_of, numbered, write
+
+
+@pytest.fixture
+def root() -> Iterator[str]:
+    with s3_server() as server, s3_at(server):
+        yield f"s3://{new_bucket()}"
+
+
+@pytest.fixture
+def near(tmp_path: Path) -> Path:
+    """A video in two containers, one that counts no frames, and one as a folder of pictures."""
+    folder = tmp_path / "near"
+    (folder / "c").mkdir(parents=True)
+    write(folder / "a.mp4")
+    write(folder / "b.mkv", 25)
+    for number in range(12):
+        PIL.Image.fromarray(numbered(number)).save(folder / "c" / f"{number}.png")
+    (folder / "notes.txt").write_text("no video")
+    return folder
+
+
+def _copied(near: Path, url: str) -> Path:
+    for file in near.rglob("*.*"):
+        open_place(url).write(str(file.relative_to(near)), file.read_bytes())
+    return Path(url)
+
+
+def _videos(folder: Path) -> list[Video]:
+    candidates = Written(Path("c.json"), {"a": ("x",), "b": ("x",), "c": ("x",)})
+    found = MediaFolder(videos=folder, sampling=Sampling(count=7)).items(candidates, silent_note)
+    assert found is not None
+    return [each for each in found if isinstance(each, Video)]
+
+
+def silent_note(_: str) -> None:
+    """Nothing is noted."""
+
+
+def test_frames_and_names_are_those_of_a_disk(root: str, near: Path) -> None:
+    far = _videos(_copied(near, f"{root}/shown"))
+    here = _videos(near)
+    for one, other in zip(far, here, strict=True):
+        pixels = [[np.asarray(frame) for frame in each.frames()] for each in (one, other)]
+        assert len(pixels[0]) == len(pixels[1]) == 7
+        assert all(np.array_equal(*pair) for pair in zip(*pixels, strict=True))
+    assert [number_of(frame) for frame in far[0].frames()] == [0, 6, 13, 19, 26, 32, 39]
+    assert image_keys(far, cache=None, progress=silent) == image_keys(here, cache=None, progress=silent)
+    part = Video("a", far[0].source, start=2.0, end=3.0, sampling=Sampling(rate=5))
+    assert [number_of(frame) for frame in part.frames()] == [20, 22, 24, 26, 28]
+
+
+def test_a_large_video_is_named_and_decoded_a_block_at_a_time(
+    root: str, near: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = _videos(_copied(near, f"{root}/shown"))
+    monkeypatch.setattr("counterfoil.storage.files._BLOCK", 512)
+    monkeypatch.setattr("counterfoil.storage.files._BUFFER", 64)
+    monkeypatch.setattr("counterfoil.engine.image_digests._WHOLE", 256)
+    assert [number_of(frame) for frame in far[1].frames()] == [0, 4, 8, 12, 16, 20, 24]
+    assert image_keys(far, cache=None, progress=silent) == image_keys(
+        _videos(near), cache=None, progress=silent
+    )
+
+
+def test_what_is_wrong_is_one_line(root: str, near: Path) -> None:
+    url = f"{root}/shown"
+    place, far = open_place(url), _copied(near, url)
+    whole = (near / "a.mp4").read_bytes()
+    place.write("cut.mp4", whole[: len(whole) // 2])
+    place.write("text.mp4", b"no video at all" * 100)
+    found = find(Path(url), ["cut", "text", "a"])
+    for name, words in (
+        ("cut", "cut.mp4: .*(cut off|not a video)"),
+        ("text", "text.mp4: not a video that can"),
+    ):
+        with pytest.raises(DataError, match=f"shown/{words}"):
+            list(Video(name, found[name]).frames())
+    place.remove("a.mp4")
+    with pytest.raises(DataError, match=r"shown/a.mp4: no such (video )?file"):
+        list(Video("a", found["a"]).frames())
+    with pytest.raises(DataError, match="no such folder"):
+        MediaFolder(videos=Path(f"{root}/none"))
+    assert str(found["a"]) == f"{url}/a.mp4"
+    assert isinstance(found["a"], FileSource)
+    assert find(far, ["c"]) == {"c": FrameFolder(far / "c")}
+    place.write("d.npy", b"features")
+    with pytest.raises(DataError, match=r"shown/d.npy: frame features are read from a disk; mount"):
+        find(far, ["d"])

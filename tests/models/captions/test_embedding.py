@@ -1,0 +1,414 @@
+"""CLIP-S, PAC-S, EMScore and token-match by name: the official formulae on a model's own tensors."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.models import hf, open_clip
+from counterfoil.models.base import Identity, Options
+from counterfoil.models.captions import embedding
+from counterfoil.models.captions.base import EmbeddingMetric, LocalMetric
+from counterfoil.models.given_galleries import GivenEmbeddings
+
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
+
+CANDIDATES = ["a red cat on a mat", "two dogs run", "a cat", "the old man throws a ball at a dog"]
+REFERENCES = [
+    ["a cat lies on the mat", "a red animal"],
+    ["dogs are running", "two dogs", "a dog runs behind a dog"],
+    ["one cat"],
+    ["a man throws", "an old man and his dog play with a ball", "man"],
+]
+#: The released codes compute in single precision, which the F1 of a random model magnifies.
+NEAR = 1e-4
+STARTS = np.cumsum([0, *map(len, REFERENCES)])
+FLAT = [text for own in REFERENCES for text in own]
+
+
+@pytest.fixture
+def spec(checkpoint: Callable[[str], Path]) -> str:
+    return f"tiny-quickgelu/{checkpoint('tiny-quickgelu')}"
+
+
+def load(name: str, spec: str, **settings: str) -> Any:
+    asked = []
+
+    def backbone(options: Options) -> Any:
+        asked.append(options)
+        return open_clip.load(spec, options)
+
+    found = embedding.load(
+        name, Options(device="cpu", backbone=f"open-clip:{spec}", settings=settings), backbone
+    )
+    assert [(each.backbone, each.settings) for each in asked] == [("", {})]
+    return found
+
+
+def captions(texts: list[str]) -> list[Caption]:
+    return [Caption(str(number), text) for number, text in enumerate(texts)]
+
+
+def asked(metric: Any, images: list[Image]) -> np.ndarray:
+    """What the engine does: embed each, hand them over."""
+    if isinstance(metric, EmbeddingMetric):
+        references = starts = None
+        if "references" in metric.needs:
+            references, starts = next(metric.embedder.embed_captions([captions(FLAT)])), STARTS
+        return metric.of_embeddings(
+            next(metric.embedder.embed_captions([captions(CANDIDATES)])),
+            next(metric.embedder.embed_images([images])),
+            references,
+            starts,
+        )
+    assert isinstance(metric, LocalMetric)
+    candidates = next(iter(metric.local.embed_tokens([captions(CANDIDATES)])))
+    flat = next(iter(metric.local.embed_tokens([captions(FLAT)])))
+    own = [flat[STARTS[i] : STARTS[i + 1]] for i in range(len(CANDIDATES))]
+    frames = next(iter(metric.local.embed_frames([images]))) if "images" in metric.needs else None
+    return metric.of_parts(candidates, frames, own if "references" in metric.needs else None)
+
+
+class Official:
+    """The released codes on open_clip's own tensors, fp32."""
+
+    def __init__(self, model: Any, images: list[Image]) -> None:
+        import torch
+        from open_clip import SimpleTokenizer
+        from open_clip.transform import image_transform
+
+        self.torch, self.model, self.tokenize = torch, model, SimpleTokenizer()
+        transform = image_transform(model.visual.image_size, is_train=False)
+        with torch.no_grad():
+            self.images = model.encode_image(torch.stack([transform(image.decode()) for image in images]))
+
+    def features(self, texts: list[str]) -> np.ndarray:
+        with self.torch.no_grad():
+            return self.model.encode_text(self.tokenize(texts)).numpy()
+
+    def clip_score(self, prefix: str, w: float, paper: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """clipscore.py and pac_score.py: the score without and with references."""
+
+        def norm(x: np.ndarray) -> np.ndarray:
+            return x / np.sqrt(np.sum(x**2, axis=1, keepdims=True))
+
+        cand = norm(self.features([prefix + text for text in CANDIDATES]))
+        per = w * np.clip(np.sum(norm(self.images.numpy()) * cand, axis=1), 0, None)
+        refs = [norm(self.features([prefix + text for text in own])) for own in REFERENCES]
+        best = np.array([np.max(c.dot(r.T)) for c, r in zip(cand, refs, strict=True)])
+        best = np.clip(best, 0, None) if paper else best
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return per, np.where(per + best == 0, 0, 2 * per * best / (per + best))
+
+    def local(self, text: str) -> tuple[list[int], Any]:
+        """EMScore's `encode_text(local=True)` of one text: padded ids, unit vectors up to the end mark."""
+        ids, model = self.tokenize([text]), self.model
+        with self.torch.no_grad():
+            x = model.token_embedding(ids) + model.positional_embedding
+            x = model.ln_final(model.transformer(x, attn_mask=model.attn_mask)) @ model.text_projection
+        x = x[0, : int(ids[0].argmax()) + 1]
+        return ids[0].tolist(), x / x.norm(dim=-1, keepdim=True)
+
+    def idf(self, corpus: list[str]) -> tuple[dict[int, float], float]:
+        counts: Counter[int] = Counter()
+        for text in corpus:
+            counts.update(set(self.local(text)[0]))
+        idf = {token: math.log((len(corpus) + 1) / (n + 1)) for token, n in counts.items()}
+        idf[max(idf)] = sum(idf.values()) / len(idf)
+        return idf, math.log(len(corpus) + 1)
+
+    def em_score(
+        self, corpus: list[str] | None, *, references: bool, whole: bool = False, prefix: str = ""
+    ) -> list[float]:
+        torch = self.torch
+        idf, unseen = self.idf([prefix + text for text in corpus]) if corpus else ({}, 1.0)
+        rows = []
+        frames = self.images / self.images.norm(dim=-1, keepdim=True)
+        for candidate, frame, own in zip(CANDIDATES, frames, REFERENCES, strict=True):
+            ids, x = self.local(prefix + candidate)
+            w = torch.tensor([idf.get(token, unseen) for token in ids[: len(x)]])
+            w = w / w.sum()
+            sim = x @ frame[:, None]
+            p, r = float((w * sim.max(dim=1)[0]).sum()), float(sim.max(dim=0)[0].mean())
+            shown = (2 * p * r / (p + r) + float(x[-1] @ frame)) / 2
+            if not references:
+                rows.append(shown)
+                continue
+            parts = []
+            for text in own:
+                other_ids, y = self.local(prefix + text)
+                v = torch.tensor([idf.get(token, unseen) for token in other_ids[: len(y)]])
+                v = v / v.sum()
+                sim = x @ y.T
+                p, r = float((w * sim.max(dim=1)[0]).sum()), float((v * sim.max(dim=0)[0]).sum())
+                parts.append((2 * p * r / (p + r), float(x[-1] @ y[-1])))
+            fine, coarse = zip(*parts, strict=True)
+            told = max(f + c for f, c in parts) if whole else max(fine) + max(coarse)
+            rows.append((shown + told / 2) / 2)
+        return rows
+
+
+@pytest.fixture
+def shown(tiny_model: Callable[[str], Any], drawn_images: list[Image]) -> list[Image]:
+    """For each candidate the picture that a random model finds nearest; for the last the farthest."""
+    official = Official(tiny_model("tiny-quickgelu"), drawn_images)
+    cosines = official.features(CANDIDATES) @ official.images.numpy().T
+    places = [*cosines[:-1].argmax(axis=1), cosines[-1].argmin()]
+    return [drawn_images[place] for place in places]
+
+
+@pytest.fixture
+def official(tiny_model: Callable[[str], Any], shown: list[Image]) -> Official:
+    return Official(tiny_model("tiny-quickgelu"), shown)
+
+
+@pytest.mark.parametrize(("kind", "weight"), [("clip-s", 2.5), ("pac-s", 2.0)])
+def test_clip_s_and_pac_s_are_those_of_the_released_codes(
+    kind: str, weight: float, spec: str, official: Official, shown: list[Image]
+) -> None:
+    plain, beside = official.clip_score("A photo depicts ", weight)
+    assert plain.min() == 0 < plain.max()
+    np.testing.assert_allclose(asked(load(kind, spec), shown), plain, atol=NEAR)
+    np.testing.assert_allclose(asked(load(f"ref-{kind}", spec), shown), beside, atol=NEAR)
+    # Each of the settings is felt, and is what it says.
+    bare, _ = official.clip_score("", 1.0)
+    found = load(kind, spec, prefix="", weight="1")
+    np.testing.assert_allclose(asked(found, shown), bare, atol=NEAR)
+    assert abs(bare * weight - plain).max() > 1e-3
+    _, paper = official.clip_score("A photo depicts ", weight, paper=True)
+    np.testing.assert_allclose(asked(load(f"ref-{kind}", spec, negative="paper"), shown), paper, atol=NEAR)
+
+
+def test_half_arithmetic_is_coarse(spec: str, shown: list[Image]) -> None:
+    exact, half = (asked(load("clip-s", spec, arithmetic=kind), shown) for kind in ("exact", "half"))
+    np.testing.assert_array_equal(half, half.astype(np.float16))
+    assert 0 < abs(half - exact).max() < 0.01
+
+
+@pytest.mark.parametrize("name", ["em-score", "ref-em-score"])
+def test_em_score_is_that_of_the_released_code(
+    name: str, spec: str, official: Official, shown: list[Image]
+) -> None:
+    references = name == "ref-em-score"
+    corpus = FLAT if references else CANDIDATES
+    np.testing.assert_allclose(
+        asked(load(name, spec), shown), official.em_score(corpus, references=references), atol=NEAR
+    )
+    np.testing.assert_allclose(
+        asked(load(name, spec, idf="none"), shown),
+        official.em_score(None, references=references),
+        atol=NEAR,
+    )
+    other = "candidates" if references else "references"
+    metric = load(name, spec, idf=other, prefix="a film of")
+    assert metric.needs == ("images", "captions", "references")
+    np.testing.assert_allclose(
+        asked(metric, shown),
+        official.em_score(CANDIDATES if references else FLAT, references=references, prefix="a film of "),
+        atol=NEAR,
+    )
+
+
+def test_the_choice_among_references(spec: str, official: Official, shown: list[Image]) -> None:
+    whole = asked(load("ref-em-score", spec, max="whole"), shown)
+    np.testing.assert_allclose(whole, official.em_score(FLAT, references=True, whole=True), atol=NEAR)
+    component = asked(load("ref-em-score", spec), shown)
+    assert (component >= whole - 1e-9).all()
+
+
+def test_a_corpus_of_document_frequencies(
+    spec: str, official: Official, shown: list[Image], tmp_path: Path
+) -> None:
+    train = ["a dog and a man", "a man", "the ball", "birds on a wire", "a cat"]
+    path = tmp_path / "train.json"
+    path.write_text(json.dumps({"v1": train[:2], "v2": train[2:]}))
+    metric = load("em-score", spec, idf=str(path))
+    np.testing.assert_allclose(asked(metric, shown), official.em_score(train, references=False), atol=NEAR)
+    # What the corpus holds is part of who the metric is, and not where it lies.
+    other = tmp_path / "copy.json"
+    other.write_bytes(path.read_bytes())
+    assert load("em-score", spec, idf=str(other)).identity == metric.identity
+    other.write_text(json.dumps(train[:4]))
+    assert load("em-score", spec, idf=str(other)).identity != metric.identity
+
+
+def test_token_match_is_berts_score(spec: str, official: Official) -> None:
+    """P, R and F1 by BERTScore's formulae, marks weighing nothing and there to be found."""
+    table = []
+    for candidate, own in zip(CANDIDATES, REFERENCES, strict=True):
+        _, x = official.local(candidate)
+        each = []
+        for text in own:
+            _, y = official.local(text)
+            sim = (x @ y.T).numpy()
+            p, r = sim.max(axis=1)[1:-1].mean(), sim.max(axis=0)[1:-1].mean()
+            each.append((p, r, 2 * p * r / (p + r)))
+        table.append(np.max(each, axis=0))
+    for column, part in enumerate(("precision", "recall", "f1")):
+        found = asked(load("token-match", spec, part=part), [])
+        np.testing.assert_allclose(found, np.array(table)[:, column], atol=NEAR)
+    np.testing.assert_array_equal(asked(load("token-match", spec), []), found)
+    weighed = asked(load("token-match", spec, idf="references"), [])
+    assert abs(weighed - found).max() > 1e-4
+
+
+def test_scores_do_not_depend_on_the_rows_beside_them(spec: str, shown: list[Image]) -> None:
+    metric = load("ref-em-score", spec, idf="none")
+    candidates = next(iter(metric.local.embed_tokens([captions(CANDIDATES)])))
+    flat = next(iter(metric.local.embed_tokens([captions(FLAT)])))
+    frames = next(iter(metric.local.embed_frames([shown])))
+    own = [flat[STARTS[i] : STARTS[i + 1]] for i in range(len(CANDIDATES))]
+    together = metric.of_parts(candidates, frames, own)
+    for row in range(len(CANDIDATES)):
+        alone = metric.of_parts(candidates[row : row + 1], frames[row : row + 1], own[row : row + 1])
+        assert alone[0] == together[row]
+
+
+def test_pac_s_of_videos_is_em_score_with_its_model(spec: str, shown: list[Image]) -> None:
+    for name, em in (("pac-s", "em-score"), ("ref-pac-s", "ref-em-score")):
+        metric = load(name, spec)
+        moving = metric.for_videos()
+        assert isinstance(moving, LocalMetric)
+        assert moving.identity.name == f"metric:{name}"
+        assert moving.identity.prompt == "{}"
+        assert moving.needs == metric.needs
+        np.testing.assert_array_equal(asked(moving, shown), asked(load(em, spec), shown))
+        # No second model.
+        assert moving.local.tower is metric.embedder.towers.tokens
+    # Settings reach the one that they concern, though both are asked with the same command.
+    both = load("ref-pac-s", spec, weight="1", idf="none", max="whole")
+    same = load("ref-em-score", spec, idf="none", max="whole")
+    np.testing.assert_array_equal(asked(both.for_videos(), shown), asked(same, shown))
+    assert both.identity.options["metric"]["weight"] == 1
+    with pytest.raises(
+        InputError, match="metric:clip-s: is about pictures, and these are videos; take em-score"
+    ):
+        load("clip-s", spec).for_videos()
+
+
+def test_a_model_of_transformers(clip_folder: Path, shown: list[Image]) -> None:
+    def metric(name: str) -> Any:
+        return embedding.load(
+            name,
+            Options(device="cpu", backbone=f"hf:{clip_folder}"),
+            lambda options: hf.load(str(clip_folder), options),
+        )
+
+    for name in ("ref-pac-s", "ref-em-score"):
+        found = asked(metric(name), shown)
+        assert found.shape == (len(CANDIDATES),)
+        assert np.isfinite(found).all()
+
+
+def test_embeddings_that_are_given() -> None:
+    rng = np.random.default_rng(0)
+    given = GivenEmbeddings(Identity("embeddings:a.npz"), rng.normal(size=(4, 8)), rng.normal(size=(9, 8)))
+    options = Options(backbone="embeddings:a.npz")
+    metric = embedding.load("clip-s", options, lambda _: given)
+    assert metric.embedder is given
+    found = metric.of_embeddings(given.captions[:4], given.images, None, None)
+    np.testing.assert_allclose(found, 2.5 * np.clip(given.compare(given.captions[:4], given.images), 0, None))
+    with pytest.raises(InputError, match="cannot get a prefix"):
+        embedding.load(
+            "clip-s", Options(backbone="embeddings:a.npz", settings={"prefix": ""}), lambda _: given
+        )
+    for name in ("em-score", "token-match"):
+        with pytest.raises(
+            InputError, match=f"metric:{name}: the model gives no embeddings of single tokens"
+        ):
+            embedding.load(name, options, lambda _: given)
+    with pytest.raises(InputError, match="metric:pac-s: the model gives no embeddings of single tokens"):
+        embedding.load("pac-s", options, lambda _: given).for_videos()
+
+
+def test_models_without_an_end_mark(siglip_folder: Path, shown: list[Image]) -> None:
+    def metric(name: str) -> Any:
+        return embedding.load(
+            name,
+            Options(device="cpu", backbone=f"hf:{siglip_folder}"),
+            lambda options: hf.load(str(siglip_folder), options),
+        )
+
+    assert np.isfinite(asked(metric("ref-clip-s"), shown)).all()
+    with pytest.raises(
+        InputError, match=r"no embeddings of single tokens.*allowed: CLIP of open_clip or transf"
+    ):
+        metric("em-score")
+
+
+def test_identities_name_all_that_decides(spec: str) -> None:
+    metrics = [load(name, spec) for name in embedding.KINDS]
+    metrics += [
+        load("clip-s", spec, weight="2"),
+        load("clip-s", spec, prefix=""),
+        load("clip-s", spec, arithmetic="half"),
+        load("ref-clip-s", spec, negative="paper"),
+        load("em-score", spec, idf="none"),
+        load("em-score", spec, padding="released"),
+        load("ref-em-score", spec, max="whole"),
+        load("token-match", spec, part="recall"),
+    ]
+    assert len({metric.identity.key for metric in metrics}) == len(metrics)
+    assert all(metric.identity.weights for metric in metrics)
+    # Official values said aloud are the official metric.
+    said = load("clip-s", spec, prefix="A photo depicts", weight="2.5", arithmetic="exact")
+    assert said.identity == load("clip-s", spec).identity
+
+
+def test_settings_that_do_not_exist_are_named(spec: str) -> None:
+    for name, settings, error, pattern in (
+        ("clip-s", {"wight": "2"}, UnknownNameError, "metric:clip-s: unknown setting.*did you mean 'weight'"),
+        ("clip-s", {"negative": "paper"}, UnknownNameError, "allowed: arithmetic, prefix, weight"),
+        ("clip-s", {"weight": "-1"}, InputError, "not a weight; given: -1; allowed: a number above 0"),
+        ("clip-s", {"weight": "nan"}, InputError, "not a weight"),
+        ("clip-s", {"weight": ""}, InputError, r"not a weight; given: \(empty\)"),
+        ("clip-s", {"prefix": "a {} of"}, InputError, "a prefix stands before captions"),
+        (
+            "ref-clip-s",
+            {"negative": "clip"},
+            InputError,
+            "no such value of 'negative'; given: clip; allowed: rel",
+        ),
+        ("em-score", {"max": "whole"}, UnknownNameError, "allowed: idf, padding, prefix"),
+        (
+            "em-score",
+            {"idf": "refs.json"},
+            InputError,
+            "idf: no such file; given: refs.json; allowed: benchmark, references, candidates",
+        ),
+    ):
+        with pytest.raises(error, match=pattern):
+            load(name, spec, **settings)
+    options = Options(device="cpu")
+    with pytest.raises(InputError, match=r"metric:clip-s: a model has to stand behind.*--scorer open-clip:"):
+        embedding.load("clip-s", options, lambda _: None)
+    with pytest.raises(UnknownNameError, match="did you mean 'clip-s'"):
+        embedding.load("clips", options, lambda _: None)
+    both = Options(backbone="open-clip:x", prompt="a photo of {}", settings={"prefix": "x"})
+    with pytest.raises(InputError, match=r"a prefix and a prompt; given: a photo of \{\}"):
+        embedding.load("clip-s", both, lambda _: None)
+
+
+def test_a_prompt_takes_the_place_of_the_prefix(spec: str, shown: list[Image]) -> None:
+    def metric(**options: Any) -> Any:
+        asked = Options(device="cpu", backbone=f"open-clip:{spec}", **options)
+        return embedding.load("clip-s", asked, lambda wanted: open_clip.load(spec, wanted))
+
+    prompted, prefixed = metric(prompt="a photo of {}"), metric(settings={"prefix": "a photo of"})
+    np.testing.assert_array_equal(asked(prompted, shown), asked(prefixed, shown))
+
+
+def test_models_with_several_points_are_refused() -> None:
+    class Several:
+        identity = Identity("several")
+        comparison = "points"
+
+    with pytest.raises(InputError, match="does not compare one vector with another by cosine"):
+        embedding.load("clip-s", Options(backbone="ckpt:x"), lambda _: Several())

@@ -1,0 +1,143 @@
+"""METEOR against pycocoevalcap's own, and captions that the program would misread."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import ModelError
+from counterfoil.models.base import Options
+from counterfoil.models.captions import java
+from counterfoil.models.captions.java import meteor, meteor_command
+from counterfoil.models.captions.text import load
+
+pytest.importorskip("pycocoevalcap", reason="needs pycocoevalcap (extra java)")
+pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
+
+WORDS = "a man in red shirt rides two brown horses , quickly down the street . café it's half-open"
+Official = Callable[[list[str], list[list[str]]], tuple[float, list[float]]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ended() -> Iterator[None]:
+    yield
+    java.close_all()
+
+
+def drawn(n: int, seed: int) -> tuple[list[str], list[list[str]]]:
+    """Captions of random words: candidates, and one to five references each."""
+    rng = np.random.default_rng(seed)
+
+    def caption() -> str:
+        return " ".join(rng.choice(WORDS.split(), rng.integers(1, 12)))
+
+    return [caption() for _ in range(n)], [[caption() for _ in range(rng.integers(1, 6))] for _ in range(n)]
+
+
+@pytest.fixture(scope="module")
+def official() -> Iterator[Official]:
+    """What pycocoevalcap says: of all together, and of each."""
+    from pycocoevalcap.meteor.meteor import Meteor
+
+    program = Meteor()
+
+    def ask(candidates: list[str], references: list[list[str]]) -> tuple[float, list[float]]:
+        return program.compute_score(
+            dict(enumerate(references)), {at: [text] for at, text in enumerate(candidates)}
+        )
+
+    yield ask
+    # It leaves its pipes open, and its own ending comes too late to be without a warning.
+    for pipe in (program.meteor_p.stdin, program.meteor_p.stdout, program.meteor_p.stderr):
+        pipe.close()
+    program.meteor_p.wait(30)
+
+
+class TestAsPycocoevalcap:
+    def test_two_programs_say_the_same(self) -> None:
+        candidates, references = drawn(21, seed=2)
+        one, two = (meteor(candidates, references, processes=count) for count in (1, 2))
+        np.testing.assert_array_equal(one.items, two.items)
+        assert one.corpus == two.corpus
+
+    def test_on_captions_of_people(self, official: Official, shared_data: Path) -> None:
+        lines = (shared_data / "flickr8k" / "Flickr8k.token.txt").read_text(encoding="utf-8").splitlines()
+        captions = [" ".join(line.split("\t")[1].split()) for line in lines[:1000]]
+        groups = [captions[start:end] for start, end in pairwise(range(0, 1005, 5))]
+        candidates = [group[0] for group in groups]
+        references = [group[1:] for group in groups]
+        whole, items = official(candidates, references)
+        found = meteor(candidates, references)
+        np.testing.assert_allclose(found.items, items, rtol=0, atol=1e-9)
+        assert found.corpus == pytest.approx(whole, abs=1e-9)
+        # Not the mean: the counts of all are taken together.
+        assert abs(found.corpus - found.items.mean()) > 1e-3
+
+
+def test_the_metric_cuts_words_and_the_whole_is_no_mean() -> None:
+    found, many = (load("meteor", Options(settings={"processes": count})) for count in "12")
+    asked = ["A man's RED horse.", "dogs run"], [["The man (red) rides", "x"], ["a dog runs fast"]]
+    direct = meteor(
+        ["a man 's red horse", "dogs run"], [["the man -lrb- red -rrb- rides", "x"], ["a dog runs fast"]]
+    )
+    np.testing.assert_array_equal(found.of_texts(*asked), direct.items)
+    assert found.of_corpus(*asked) == direct.corpus
+    assert abs(direct.corpus - direct.items.mean()) > 1e-3
+    assert found.identity.key == many.identity.key
+
+
+class TestOddCaptions:
+    def test_empty_ones_get_nothing(self) -> None:
+        found = meteor(["", "  ", "a cat", "|||"], [["a cat"], ["a cat"], [""], ["a cat"]])
+        assert found.items.tolist() == [0, 0, 0, 0]
+        assert meteor([], []).items.shape == (0,)
+
+    def test_the_mark_between_captions_is_no_mark_within_one(self) -> None:
+        # Read as two references, "a dog" would be found.
+        split, plain = meteor(["a dog"] * 2, [["two cats ||| a dog"], ["two cats a dog"]]).items
+        assert split == plain
+        assert split < meteor(["a dog"], [["two cats", "a dog"]]).items[0]
+        one, other = meteor(["a | dog ||| runs", "a | dog runs"], [["a dog runs"]] * 2).items
+        assert one == other
+
+    def test_line_breaks_are_blanks(self) -> None:
+        one, other = meteor(["a dog\nruns\r\n", "a dog runs"], [["the dog\truns"], ["the dog runs"]]).items
+        assert one == other > 0
+
+    def test_rows_do_not_depend_on_others(self) -> None:
+        candidates, references = drawn(6, seed=3)
+        alone = [meteor([c], [r]).items[0] for c, r in zip(candidates, references, strict=True)]
+        assert meteor(candidates, references).items.tolist() == alone
+
+
+class TestWhatIsMissing:
+    def test_the_data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "meteor-1.5.jar").touch()
+        monkeypatch.setattr(java, "folder", lambda part: tmp_path)
+        with pytest.raises(ModelError) as caught:
+            meteor_command()
+        assert str(caught.value) == (
+            f"metric:meteor: a file is missing; given: {tmp_path}/data/paraphrase-en.gz; "
+            "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
+        )
+
+    def test_a_program_that_says_something_else(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        program = tmp_path / "java"
+        program.write_text("#!/bin/sh\nwhile read line; do echo 1 2 3; done\n", encoding="utf-8")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        with pytest.raises(ModelError, match=r"not the statistics of a candidate; given: 1 2 3$"):
+            meteor(["a"], [["a"]])
+
+    def test_a_broken_program(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        place = java.folder("meteor")
+        (tmp_path / "meteor-1.5.jar").write_bytes(b"not a jar")
+        (tmp_path / "data").symlink_to(place / "data")
+        monkeypatch.setattr(java, "folder", lambda part: tmp_path)
+        with pytest.raises(ModelError, match=r"^metric:meteor: ended with status 1; it said last: Error: "):
+            meteor(["a"], [["a"]])

@@ -1,0 +1,228 @@
+"""Metrics of texts by name: against pycocoevalcap where it has them, settings, identities, and refusals."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
+from counterfoil.models.base import Options
+from counterfoil.models.captions.base import TextMetric
+from counterfoil.models.captions.registry import METRICS
+from counterfoil.models.captions.text import TextMeasure, load
+
+needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
+
+WORDS = "a the man dog cat horse red small rides runs on in grass street , quickly and two ."
+NAMES = ["bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider", "cider-d", "length"]
+
+
+def metric(name: str, **settings: str) -> TextMeasure:
+    return load(name, Options(settings=settings))
+
+
+def captions(n: int, seed: int) -> tuple[list[str], list[list[str]]]:
+    rng = np.random.default_rng(seed)
+
+    def caption() -> str:
+        # No letter alone before the full stop: whether that abbreviates is seen in the line that follows.
+        return " ".join([*rng.choice(WORDS.split(), rng.integers(0, 11)), "sky"]).capitalize() + "."
+
+    return [caption() for _ in range(n)], [[caption() for _ in range(rng.integers(1, 6))] for _ in range(n)]
+
+
+def official(name: str, candidates: list[str], references: list[list[str]]) -> tuple[float, list[float]]:
+    """What pycocoevalcap says of words: of all together, and of each."""
+    bleu = pytest.importorskip("pycocoevalcap.bleu.bleu")
+    rouge = pytest.importorskip("pycocoevalcap.rouge.rouge")
+    cider = pytest.importorskip("pycocoevalcap.cider.cider")
+    known = dict(enumerate(references))
+    asked = {at: [text] for at, text in enumerate(candidates)}
+    if name.startswith("bleu"):
+        whole, items = bleu.Bleu(4).compute_score(known, asked, verbose=0)
+        return whole[int(name[-1]) - 1], items[int(name[-1]) - 1]
+    return (rouge.Rouge() if name == "rouge-l" else cider.Cider()).compute_score(known, asked)
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("name", [name for name in NAMES if name != "length"])
+    def test_words_that_are_cut_already_score_as_in_the_tool_kit(self, name: str) -> None:
+        candidates, references = captions(60, seed=1)
+        whole, items = official(name, candidates, references)
+        found = metric(name, tokens="blanks")
+        np.testing.assert_allclose(found.of_texts(candidates, references), items, rtol=0, atol=1e-9)
+        assert found.of_corpus(candidates, references) == pytest.approx(whole, abs=1e-9)
+
+    @needs_java
+    def test_captions_as_written_score_as_in_the_tool_kit(self) -> None:
+        ptb = pytest.importorskip("pycocoevalcap.tokenizer.ptbtokenizer")
+        candidates, references = captions(30, seed=2)
+        candidates[0], references[1][0] = 'A man\'s "red" cat; two-legged...', "  Two\tdogs (small)  run!"
+        flat = [candidates, *references]
+        cut = ptb.PTBTokenizer().tokenize(
+            {at: [{"caption": " ".join(text.split())} for text in own] for at, own in enumerate(flat)}
+        )
+        for name in ("bleu-4", "rouge-l", "cider"):
+            _, items = official(name, cut[0], [cut[at + 1] for at in range(len(references))])
+            found = metric(name).of_texts(candidates, references)
+            np.testing.assert_allclose(found, items, rtol=0, atol=1e-9, err_msg=name)
+
+    def test_corpus_bleu_is_no_mean_and_others_are(self) -> None:
+        candidates, references = captions(40, seed=3)
+        for name in NAMES:
+            found = metric(name)
+            mean = found.of_texts(candidates, references).mean()
+            assert (found.of_corpus(candidates, references) == pytest.approx(mean, rel=1e-9)) == (
+                not name.startswith("bleu")
+            )
+
+    def test_length_counts_words_without_punctuation(self) -> None:
+        texts = ["A dog runs.", "", 'Two-legged cats , and "more" !', "a\n b"]
+        assert metric("length").of_texts(texts, []).tolist() == [3, 0, 4, 2]
+        assert metric("length", tokens="blanks").of_texts(texts, []).tolist() == [3, 0, 6, 2]
+        assert metric("length").needs == ("captions",)
+
+    def test_a_metric_after_another_gives_the_same_as_alone(self) -> None:
+        # What metrics of one load share is kept from one to the next.
+        first, second = captions(20, seed=4), captions(20, seed=5)
+        alone = {name: metric(name).of_texts(*first) for name in NAMES}
+        for name in NAMES:
+            metric(name).of_texts(*second)
+            metric(name, tokens="blanks").of_texts(*first)
+            again = metric(name).of_texts(*first)
+            np.testing.assert_array_equal(again, alone[name])
+            again[:] = 7  # Scores are the asker's own.
+            np.testing.assert_array_equal(metric(name).of_texts(*first), alone[name])
+
+
+class TestSettings:
+    def test_length_of_bleu(self) -> None:
+        # Five words against three, five and nine: closest 5, shortest 3, average 17/3.
+        asked = ["a dog on the grass"], [["a dog runs", "cats on the wide street", "a " * 9]]
+        precision = metric("bleu-1").of_texts(*asked)[0]
+        assert precision == pytest.approx(4 / 5, abs=1e-8)
+        assert metric("bleu-1", length="shortest").of_texts(*asked)[0] == pytest.approx(precision)
+        average = metric("bleu-1", length="average").of_texts(*asked)[0]
+        assert average == pytest.approx(precision * np.exp(1 - (17 / 3) / 5), abs=1e-8)
+
+    @pytest.mark.parametrize("coco", [False, True])
+    def test_document_frequencies_of_a_file(self, tmp_path: Path, coco: bool) -> None:
+        candidates, references = captions(25, seed=7)
+        file = tmp_path / "corpus.json"
+        rows = [{"image_id": at, "caption": text} for at, own in enumerate(references) for text in own]
+        as_lists = {str(at): own for at, own in enumerate(references)}
+        file.write_text(json.dumps({"annotations": rows} if coco else as_lists), encoding="utf-8")
+        named = metric("cider", df=str(file))
+        whole = metric("cider").of_texts(candidates, references)
+        # The same corpus as the load's own; and a single candidate, of which there is no corpus.
+        np.testing.assert_allclose(named.of_texts(candidates, references), whole, rtol=0, atol=1e-12)
+        for at in range(3):
+            alone = named.of_texts(candidates[at : at + 1], references[at : at + 1])
+            assert alone[0] == pytest.approx(whole[at], abs=1e-12)
+
+    def test_a_single_candidate_has_no_cider(self) -> None:
+        with pytest.raises(InputError, match="CIDEr of a single image is always 0"):
+            metric("cider").of_texts(["a dog"], [["a dog"]])
+
+    def test_the_formula_that_tables_do_not_mean(self) -> None:
+        candidates, references = captions(10, seed=8)
+        plain = metric("cider", variant="plain").of_texts(candidates, references)
+        assert 0 < plain.max() <= 1
+        assert not np.allclose(10 * plain, metric("cider").of_texts(candidates, references))
+        with pytest.raises(UnknownNameError, match="metric:cider-d: unknown setting; given: variant"):
+            metric("cider-d", variant="plain")
+
+    @pytest.mark.parametrize(
+        ("name", "settings", "said"),
+        [
+            (
+                "cider",
+                {"dff": "x"},
+                "metric:cider: unknown setting; given: dff; allowed: df, tokens, variant",
+            ),
+            ("rouge-l", {"length": "x"}, "metric:rouge-l: unknown setting; given: length; allowed: tokens"),
+            ("bleu-1", {"tokens": "13a"}, "metric:bleu-1: no such tokens; given: 13a; allowed: ptb, blanks"),
+            (
+                "bleu-1",
+                {"length": ""},
+                "metric:bleu-1: no such length; given: (empty); allowed: closest, shortest, average",
+            ),
+            (
+                "cider",
+                {"df": "no.json"},
+                "metric:cider, df: no such file; given: no.json; allowed: references, a JSON file",
+            ),
+            (
+                "meteor",
+                {"processes": "0"},
+                "metric:meteor: no number of processes; given: 0; allowed: 1 to 999,999",
+            ),
+        ],
+    )
+    def test_refusals(self, name: str, settings: dict[str, str], said: str) -> None:
+        with pytest.raises(InputError) as caught:
+            metric(name, **settings)
+        assert str(caught.value).startswith(said)
+
+    def test_one_document_has_no_frequencies(self, tmp_path: Path) -> None:
+        file = tmp_path / "corpus.json"
+        file.write_text(json.dumps({"a": ["x"]}), encoding="utf-8")
+        with pytest.raises(CounterfoilError, match="fewer than 2 documents"):
+            metric("cider", df=str(file))
+
+    def test_other_options_are_refused(self) -> None:
+        with pytest.raises(InputError, match="metric:cider: has no use for the option 'precision'"):
+            load("cider", Options(precision="fp16"))
+        with pytest.raises(UnknownNameError, match="did you mean 'cider'"):
+            load("ciderr", Options())
+
+
+class TestIdentity:
+    def test_every_metric_of_texts_in_the_list_has_a_loader(self) -> None:
+        named = {name for name, entry in METRICS.items() if not entry.has_model}
+        assert named == {*NAMES, "meteor", "spice"}
+        for name in NAMES:
+            assert isinstance(metric(name), TextMetric)
+            assert metric(name).identity.name == f"metric:{name}"
+
+    def test_what_decides_numbers_is_in_it(self, tmp_path: Path) -> None:
+        files = []
+        for at in range(2):
+            files.append(tmp_path / f"{at}.json")
+            files[at].write_text(json.dumps({"a": ["x"], "b": [f"y {at}"]}), encoding="utf-8")
+        keys = [
+            metric(name, **settings).identity.key
+            for name, settings in (
+                ("bleu-1", {}),
+                ("bleu-2", {}),
+                ("bleu-1", {"tokens": "blanks"}),
+                ("bleu-1", {"length": "average"}),
+                ("cider", {}),
+                ("cider", {"variant": "plain"}),
+                ("cider", {"df": str(files[0])}),
+                ("cider", {"df": str(files[1])}),
+                ("cider-d", {}),
+            )
+        ]
+        assert len(set(keys)) == len(keys)
+        assert metric("bleu-1", length="closest").identity.key == keys[0]
+        # Where a corpus lies does not matter.
+        moved = tmp_path / "moved.json"
+        moved.write_bytes(files[0].read_bytes())
+        assert metric("cider", df=str(moved)).identity.key == keys[6]
+
+
+class TestMissingReferences:
+    @pytest.mark.parametrize("name", [name for name in NAMES if name != "length"])
+    def test_a_row_without_any(self, name: str) -> None:
+        with pytest.raises(InputError) as caught:
+            metric(name).of_texts(["a", "b c"], [["a"], []])
+        assert str(caught.value).startswith(f"metric:{name}, candidate 2: no references; given: b c")
+
+    def test_not_as_many(self) -> None:
+        with pytest.raises(
+            InputError, match="not as many lists of references as candidates; given: 1; allowed: 2"
+        ):
+            metric("bleu-1").of_texts(["a", "b"], [["a"]])

@@ -1,0 +1,90 @@
+"""Blind scorers: constants tie, random draws belong to pairs, length counts words, and no image is opened."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import DataError, UnknownNameError
+from counterfoil.models import baselines
+from counterfoil.models.base import Options, Scorer
+
+
+class Unreadable:
+    """A source that fails the test when anybody reads it."""
+
+    def read(self) -> bytes:
+        raise AssertionError("a blind scorer opened an image")
+
+
+IMAGES = [Image(f"image {i}", Unreadable()) for i in range(4)]
+CAPTIONS = [
+    Caption("a", "a cat"),
+    Caption("b", "a cat on a mat"),
+    Caption("c", "two  cats "),
+    Caption("d", "dogs"),
+]
+
+
+@pytest.mark.parametrize("name", ["constant", "random", "length"])
+def test_is_a_scorer_that_opens_nothing(name: str) -> None:
+    scorer = baselines.load_blind(name)
+    assert isinstance(scorer, Scorer)
+    assert scorer.identity.name == f"blind:{name}"
+    scores = scorer.score(IMAGES, CAPTIONS)
+    assert scores.shape == (4,)
+    assert scores.dtype == np.float64
+
+
+def test_length_counts_words_between_blanks() -> None:
+    assert baselines.load_blind("length").score(IMAGES, CAPTIONS).tolist() == [2, 5, 2, 1]
+
+
+def test_length_needs_the_text() -> None:
+    with pytest.raises(DataError, match="caption 'x' is not at hand"):
+        baselines.load_blind("length").score(IMAGES[:1], [Caption("x")])
+
+
+@given(st.permutations(range(16)), st.integers(1, 16))
+def test_random_does_not_depend_on_order_or_batch(order: list[int], size: int) -> None:
+    scorer = baselines.load_blind("random", Options(seed=7))
+    pairs = [(image, caption) for image in IMAGES for caption in CAPTIONS]
+    whole = scorer.score(*zip(*pairs, strict=True))
+    shuffled = [pairs[i] for i in order]
+    parts = [scorer.score(*zip(*shuffled[at : at + size], strict=True)) for at in range(0, 16, size)]
+    assert np.concatenate(parts).tolist() == whole[order].tolist()
+
+
+def test_random_differs_by_seed_image_and_caption() -> None:
+    draw = {
+        (seed, image.id, caption.id): baselines.load_blind("random", Options(seed=seed)).score(
+            [image], [caption]
+        )[0]
+        for seed in (0, 1)
+        for image in IMAGES
+        for caption in CAPTIONS
+    }
+    assert len(set(draw.values())) == 2 * 4 * 4
+
+
+def test_random_goes_by_the_text_not_the_captions_name() -> None:
+    scorer = baselines.load_blind("random")
+    image = IMAGES[0]
+    assert (
+        scorer.score([image], [Caption("x", "a cat")])[0] == scorer.score([image], [Caption("y", "a cat")])[0]
+    )
+
+
+def test_random_is_uniform() -> None:
+    # 4,000 draws: the mean of a uniform is 1/2 with standard error 0.0046; ten of them allowed.
+    captions = [Caption(str(i), f"caption {i}") for i in range(4000)]
+    draws = baselines.load_blind("random").score([IMAGES[0]] * 4000, captions)
+    assert abs(draws.mean() - 0.5) < 0.046
+    assert draws.min() >= 0
+    assert draws.max() < 1
+
+
+def test_unknown_name_gets_a_suggestion() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'length'"):
+        baselines.load_blind("lenght")

@@ -1,0 +1,282 @@
+"""Checkpoint folders: what was saved is what is read, and answers the same."""
+
+import json
+import resource
+import shutil
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contracts import forms
+from counterfoil import catalog
+from counterfoil.benchmarks import Benchmark, Caption, Image
+from counterfoil.errors import ModelError, StorageError
+from counterfoil.models import checkpoint, registry
+from counterfoil.models.base import Classifier, Embedder, Options
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("open_clip")
+
+pytestmark = [
+    pytest.mark.models,
+    pytest.mark.usefixtures("tiny_architectures"),
+    # Small models read short captions only, and say which they cut.
+    pytest.mark.filterwarnings("ignore:.*longer than the model reads"),
+]
+
+CPU = Options(device="cpu")
+
+FACTS = {"recipe": "coco", "step": 12, "measures": {"accuracy": 0.25}}
+
+KINDS = ("open-clip", "open-clip-last", "hf", "siglip", "small", "pvse", "pcme", "pcme-hf", "detector")
+
+
+@pytest.fixture
+def quads(drawn_images: list[Image], captions: list[Caption]) -> Benchmark:
+    """Five quads of drawn pictures."""
+    return forms.quads_of(drawn_images, captions, ids="abcde")
+
+
+def answered(backbone: Any, images: list[Image], captions: list[Caption]) -> list[Any]:
+    """Everything that the network says of some pictures and texts."""
+    pictures = [backbone.preparation(image.decode()) for image in images]
+    with torch.inference_mode():
+        answer = backbone.network.eval()(
+            backbone.pixels(pictures), backbone.tokens([str(caption.text) for caption in captions])
+        )
+    found = [*answer.images, *answer.texts, answer.logit_scale, answer.match]
+    return [each.detach().numpy() for each in found if each is not None]
+
+
+def rows(scorer: Any, items: list[Any], size: int, kind: str) -> Any:
+    batches = [items[at : at + size] for at in range(0, len(items), size)]
+    return np.concatenate(list(getattr(scorer, f"embed_{kind}")(batches)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_answers_are_the_same_bits_after_saving(
+    kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
+) -> None:
+    before = backbones(kind)
+    checkpoint.save(tmp_path / "ckpt", before, FACTS)
+    torch.manual_seed(99)
+    after = checkpoint.read(tmp_path / "ckpt")
+    assert after.card == json.loads(json.dumps(before.card))
+    first, second = (answered(each, drawn_images, captions) for each in (before, after))
+    assert len(first) == len(second) >= 3
+    for one, other in zip(first, second, strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert checkpoint.facts(tmp_path / "ckpt") == FACTS
+    # And saved again: the same weights by the same names.
+    checkpoint.save(tmp_path / "again", after, FACTS)
+    assert (tmp_path / "again" / "card.json").read_bytes() == (tmp_path / "ckpt" / "card.json").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["open-clip", "siglip", "small", "pvse", "pcme"])
+def test_a_checkpoint_is_an_embedder(
+    kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
+) -> None:
+    from counterfoil.models import pcme
+
+    before = backbones(kind)
+    checkpoint.save(tmp_path, before, {})
+    scorer = catalog.scorer(str(tmp_path), CPU)
+    assert isinstance(scorer, Embedder)
+    assert scorer.identity.weights == json.loads((tmp_path / "card.json").read_text())["weights"]
+    pictures = before.pixels([before.preparation(image.decode()) for image in drawn_images])
+    with torch.inference_mode():
+        network = before.network.eval()
+        images = pcme.rows(network.encode_images(pictures)).numpy()
+        texts = pcme.rows(network.encode_texts(before.tokens([str(c.text) for c in captions]))).numpy()
+    found = rows(scorer, drawn_images, 4, "images"), rows(scorer, captions, 3, "captions")
+    assert abs(found[0] - images).max() <= 1e-5 * max(1.0, abs(images).max())
+    assert abs(found[1] - texts).max() <= 1e-5 * max(1.0, abs(texts).max())
+    how = network.comparison()
+    exact = (
+        (texts[:10] * images[: len(texts[:10])]).sum(axis=1)
+        if how is None
+        else how.pairs(texts[:10], images[: len(texts[:10])])
+    )
+    np.testing.assert_allclose(scorer.compare(texts[:10], images[: len(texts[:10])]), exact, atol=1e-6)
+    assert all(length > 0 for length in scorer.lengths(captions))
+
+
+@pytest.mark.parametrize("kind", ["open-clip", "pcme", "detector"])
+def test_a_checkpoint_answers_questions(
+    kind: str, backbones: Callable[[str], Any], tmp_path: Path, quads: Benchmark
+) -> None:
+    from counterfoil.engine.run import run
+    from counterfoil.engine.session import Session
+    from counterfoil.evaluation.evaluate import evaluate
+
+    checkpoint.save(tmp_path / "ckpt", backbones(kind), {})
+    scorer = catalog.scorer(f"ckpt:{tmp_path / 'ckpt'}", CPU, memory=tmp_path / "cache")
+    answers = run(quads, scorer, session=Session(batch_size=4, cache=tmp_path / "cache"))
+    # A second time all of it is remembered.
+    again = catalog.scorer(f"ckpt:{tmp_path / 'ckpt'}", CPU, memory=tmp_path / "cache")
+    assert again.identity == scorer.identity
+    second = run(quads, again, session=Session(batch_size=4, cache=tmp_path / "cache"))
+    if kind == "detector":
+        assert isinstance(scorer, Classifier)
+        assert {name: each.tolist() for name, each in answers.right.items()} == {
+            name: each.tolist() for name, each in second.right.items()
+        }
+    else:
+        assert answers.values.tobytes() == second.values.tobytes()
+        assert np.ptp(answers.values) > 0
+    result = evaluate(quads, answers, scorer=scorer.identity.name, draws=100)
+    assert {"i2t", "t2i", "group"} <= set(result.measures)
+
+
+def test_a_remembered_checkpoint_is_not_loaded(
+    backbones: Callable[[str], Any], tmp_path: Path, quads: Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from counterfoil.engine.run import run
+    from counterfoil.engine.session import Session
+
+    checkpoint.save(tmp_path / "ckpt", backbones("open-clip"), {})
+    folder, cache = str(tmp_path / "ckpt"), tmp_path / "cache"
+    run(quads, catalog.scorer(folder, CPU, memory=cache), session=Session(cache))
+    monkeypatch.setattr(checkpoint, "_read", lambda folder: pytest.fail("was loaded"))
+    run(quads, catalog.scorer(folder, CPU, memory=cache), session=Session(cache))
+    # Other weights in the same folder are another model.
+    monkeypatch.undo()
+    known = catalog.scorer(folder, CPU, memory=cache).identity
+    other = backbones("open-clip")
+    other.network.model.visual.proj.data *= 1.5
+    checkpoint.save(tmp_path / "ckpt", other, {})
+    assert catalog.scorer(folder, CPU, memory=cache).identity.weights != known.weights
+
+
+@pytest.mark.parametrize("kind", ["open-clip", "pvse"])
+def test_bf16_is_near_fp32(
+    kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
+) -> None:
+    checkpoint.save(tmp_path, backbones(kind), {})
+    exact, rough = (
+        checkpoint.load(str(tmp_path), Options(device="cpu", precision=each)) for each in ("fp32", "bf16")
+    )
+    for which, items in (("images", drawn_images), ("captions", captions)):
+        difference = abs(rows(exact, items, 5, which) - rows(rough, items, 5, which)).max()
+        assert 0 < difference < 0.2
+    assert exact.identity.key != rough.identity.key
+
+
+def test_what_samples_depends_on_the_seed(backbones: Callable[[str], Any], tmp_path: Path) -> None:
+    checkpoint.save(tmp_path, backbones("pcme"), {})
+    keys = {
+        checkpoint.load(str(tmp_path), Options(device="cpu", seed=seed)).identity.key for seed in (0, 0, 1)
+    }
+    assert len(keys) == 2
+
+
+def test_weights_go_by_the_librarys_names(
+    backbones: Callable[[str], Any], tmp_path: Path, captions: list[Caption], drawn_images: list[Image]
+) -> None:
+    """open_clip and transformers read what we write."""
+    checkpoint.save(tmp_path / "clip", backbones("open-clip"), {})
+    scorer = catalog.scorer(f"open-clip:tiny/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
+    ours = checkpoint.load(str(tmp_path / "clip"), CPU)
+    assert abs(rows(scorer, captions, 4, "captions") - rows(ours, captions, 4, "captions")).max() <= 1e-6
+    # The file says which activation it was trained with.
+    with pytest.raises(ModelError, match=r"trained with GELU .*, tiny-quickgelu builds QuickGELU"):
+        catalog.scorer(f"open-clip:tiny-quickgelu/{tmp_path / 'clip' / 'model.safetensors'}", CPU)
+
+    checkpoint.save(tmp_path / "hf", backbones("hf"), {})
+    folder = tmp_path / "plain"
+    shutil.copytree(tmp_path / "hf" / "processor", folder)
+    shutil.copy(tmp_path / "hf" / "model.safetensors", folder)
+    scorer, ours = catalog.scorer(f"hf:{folder}", CPU), checkpoint.load(str(tmp_path / "hf"), CPU)
+    assert abs(rows(scorer, captions, 4, "captions") - rows(ours, captions, 4, "captions")).max() <= 1e-5
+
+
+def test_a_checkpoint_needs_nothing_but_itself(
+    clip_folder: Path, tmp_path: Path, captions: list[Caption]
+) -> None:
+    start = tmp_path / "start"
+    shutil.copytree(clip_folder, start)
+    backbone = registry.backbone(f"hf:{start}")
+    checkpoint.save(tmp_path / "ckpt", backbone, {})
+    shutil.rmtree(start)
+    shutil.move(tmp_path / "ckpt", tmp_path / "elsewhere")
+    found = checkpoint.load(str(tmp_path / "elsewhere"), CPU)
+    assert len(rows(found, captions, 4, "captions")) == len(captions)
+
+
+def test_a_tokenizer_of_files_goes_with_open_clips_weights(
+    clip_folder: Path, tmp_path: Path, tiny_architectures: dict[str, Any], captions: list[Caption]
+) -> None:
+    import open_clip
+
+    words = tmp_path / "words"
+    shutil.copytree(clip_folder, words)
+    config = {**tiny_architectures["tiny"]}
+    config["text_cfg"] = {**config["text_cfg"], "hf_tokenizer_name": str(words)}
+    (tmp_path / "tiny-words.json").write_text(json.dumps(config))
+    open_clip.add_model_config(tmp_path / "tiny-words.json")
+    backbone = registry.backbone("open-clip:tiny-words")
+    texts = [str(caption.text) for caption in captions]
+    expected = backbone.tokens(texts)
+    checkpoint.save(tmp_path / "ckpt", backbone, {})
+    shutil.rmtree(words)
+    assert torch.equal(checkpoint.read(tmp_path / "ckpt").tokens(texts), expected)
+    found = checkpoint.load(str(tmp_path / "ckpt"), CPU)
+    assert len(rows(found, captions, 4, "captions")) == len(captions)
+
+
+@contextmanager
+def files_up_to(size: int) -> Any:
+    """No file may grow beyond `size` bytes, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("size", [100, 100_000])
+def test_a_full_disk_leaves_the_old_checkpoint(
+    size: int, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
+) -> None:
+    old = backbones("open-clip")
+    checkpoint.save(tmp_path, old, {"step": 1})
+    expected = answered(old, drawn_images, captions)
+    old.network.model.visual.proj.data *= 2
+    # Not even the card fits, or the card does and the weights do not.
+    with files_up_to(size), pytest.raises(StorageError, match="the disk is full"):
+        checkpoint.save(tmp_path, old, {"step": 2})
+    # A mark that writing began is all that is new.
+    assert {path.name for path in tmp_path.glob("[!.]*")} == {"card.json", "model.safetensors"}
+    assert checkpoint.facts(tmp_path) == {"step": 1}
+    for one, other in zip(expected, answered(checkpoint.read(tmp_path), drawn_images, captions), strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_a_machine_that_stops_between_the_files_leaves_the_new_one(
+    backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
+) -> None:
+    network = backbones("open-clip")
+    checkpoint.save(tmp_path, network, {"step": 1})
+    card = (tmp_path / "card.json").read_bytes()
+    network.network.model.visual.proj.data *= 2
+    checkpoint.save(tmp_path, network, {"step": 2})
+    expected = answered(network, drawn_images, captions)
+    (tmp_path / "card.json").write_bytes(card)
+    assert checkpoint.facts(tmp_path) == {"step": 2}
+    for one, other in zip(expected, answered(checkpoint.read(tmp_path), drawn_images, captions), strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_tied_weights_are_kept(backbones: Callable[[str], Any], tmp_path: Path) -> None:
+    backbone = backbones("open-clip")
+    tied = backbone.network.model.visual.ln_pre.weight
+    backbone.network.model.visual.ln_post.weight = tied
+    checkpoint.save(tmp_path, backbone, {})
+    found = checkpoint.read(tmp_path).network.model.visual
+    assert torch.equal(found.ln_pre.weight, tied)
+    assert torch.equal(found.ln_post.weight, tied)

@@ -1,0 +1,111 @@
+"""The fast towers: trees of tokens, and the structures they leave to the library.
+
+That their answers are the library's is tested where models are loaded (test_open_clip.py).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterfoil.models.clip_fast import FastTextTower, grow, image_tower, text_tower
+
+pytestmark = pytest.mark.models
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=12))
+def test_a_tree_gives_back_its_rows_and_shares_what_they_begin_with(rows: list[list[int]]) -> None:
+    tree = grow(rows)
+    for row, nodes, end in zip(rows, tree.nodes, tree.ends, strict=True):
+        assert [tree.tokens[node] for node in nodes[: end + 1]] == row
+        assert [tree.depths[node] for node in nodes[: end + 1]] == list(range(len(row)))
+    # As many nodes as there are different beginnings, and each found where `first` says.
+    assert len(tree.tokens) == len({tuple(row[:n]) for row in rows for n in range(1, len(row) + 1)})
+    flat = [node for nodes in tree.nodes for node in nodes]
+    assert [flat[place] for place in tree.first] == list(range(len(tree.tokens)))
+    assert len({len(nodes) for nodes in tree.nodes}) == 1
+
+
+@pytest.mark.usefixtures("tiny_architectures")
+def test_neighbours_in_a_batch_change_nothing(tiny_model: Callable[[str], Any]) -> None:
+    import open_clip
+    import torch
+
+    tower = text_tower(tiny_model("tiny"))
+    assert tower is not None
+    texts = [
+        "a man in a red hat",
+        "a man in a red coat",
+        "a man",
+        "a man in a red hat",
+        "two birds",
+        "a man in a red",
+    ]
+    rows = [tower.cut(row) for row in open_clip.SimpleTokenizer()(texts).tolist()]
+    with torch.inference_mode():
+        together, alone = tower(rows), torch.cat([tower([row]) for row in rows])
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+    # Equal up to rounding: some processors multiply the last rows of a batch in another way. The engine asks
+    # for each distinct caption once.
+    torch.testing.assert_close(together[0], together[3], atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(together[0], together[1], atol=1e-3)
+
+
+@pytest.mark.parametrize(("end", "kept"), [(None, [4, 2, 9]), (2, [4, 2]), (7, [4])])
+def test_texts_are_cut_at_their_end_mark(end: int | None, kept: list[int]) -> None:
+    # The highest id, the mark itself, or the first token where there is no mark: what the library pools.
+    assert FastTextTower(None, end).cut([4, 2, 9, 9, 0, 0]) == kept
+
+
+def changed(model: Any, path: str, value: Any) -> Any:
+    *owners, name = path.split(".")
+    for owner in owners:
+        model = model[int(owner)] if owner.isdigit() else getattr(model, owner)
+    setattr(model, name, value)
+
+
+@pytest.mark.usefixtures("tiny_architectures")
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("visual.pool_type", "avg"),
+        ("visual.output_tokens", True),
+        ("visual.transformer.resblocks.1.ls_1", "scale"),
+        ("visual.transformer.resblocks.1.mlp.gelu", "relu"),
+        ("visual.transformer.resblocks.2.attn.add_zero_attn", True),
+    ],
+)
+def test_other_image_towers_are_left_to_the_library(
+    path: str, value: Any, tiny_model: Callable[[str], Any]
+) -> None:
+    import torch
+    from open_clip.transformer import LayerScale
+
+    model = tiny_model("tiny")
+    assert image_tower(model) is not None
+    changed(
+        model,
+        path,
+        {"scale": LayerScale(64), "relu": torch.nn.ReLU()}.get(value, value)
+        if isinstance(value, str)
+        else value,
+    )
+    assert image_tower(model) is None
+
+
+@pytest.mark.usefixtures("tiny_architectures")
+@pytest.mark.parametrize("change", ["pool", "mask", "no mask"])
+def test_texts_are_cut_only_under_a_causal_mask_and_pooled_at_the_end(
+    change: str, tiny_model: Callable[[str], Any]
+) -> None:
+    model = tiny_model("tiny")
+    assert text_tower(model) is not None
+    if change == "pool":
+        model.text_pool_type = "last"
+    elif change == "mask":
+        model.attn_mask[3, 5] = 0.0
+    else:
+        model.attn_mask = None
+    assert text_tower(model) is None

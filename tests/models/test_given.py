@@ -1,0 +1,447 @@
+"""Given tables: what a header says, every layout people use, and rows that cannot be right."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.tables import DataTable
+from counterfoil.errors import CounterfoilError, DataError, ScoreError
+from counterfoil.models import given, given_galleries
+from counterfoil.models.base import Options
+from counterfoil.models.score_table_layouts import recognise
+
+DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+
+
+def write(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def csv(path: Path, header: str, *rows: str) -> str:
+    return write(path / "table.csv", "\n".join([header, *rows]) + "\n")
+
+
+# -- the released files -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "text", "image", "group"),
+    # Table 3 of the Winoground paper, per cent of 400.
+    [("clip", 30.75, 10.50, 8.00), ("vinvl", 37.75, 17.75, 14.50), ("human", 89.50, 88.50, 85.50)],
+)
+def test_winogrounds_score_files(
+    model: str, text: float, image: float, group: float, shared_data: Path
+) -> None:
+    found = given.load(str(shared_data / "winoground" / "scores" / f"{model}.jsonl"))
+    assert found.kind == "quad_scores"
+    assert found.folded
+    assert found.ids == tuple(str(number) for number in range(400))
+    s = found.values
+    assert s is not None
+    i2t = (s[:, 0, 0] > s[:, 1, 0]) & (s[:, 1, 1] > s[:, 0, 1])
+    t2i = (s[:, 0, 0] > s[:, 0, 1]) & (s[:, 1, 1] > s[:, 1, 0])
+    assert [100 * each.mean() for each in (i2t, t2i, i2t & t2i)] == pytest.approx([text, image, group])
+    assert "scores of pairs of quads in column score; ids in 'label'" in found.described
+
+
+def test_the_released_bivlc_table(shared_data: Path) -> None:
+    found = given.load(str(shared_data / "bivlc" / "ViT-B-32.csv"))
+    assert found.kind == "quad_outcomes"
+    assert len(found) == 2933
+    # Counts of the released file, as published with it.
+    assert [int(found.right[name].sum()) for name in DIRECTIONS] == [2473, 2625, 2030, 2429]
+    assert found.ids is None
+    assert len(found.table["negative_caption"]) == 2933
+
+
+def test_the_released_sugarcrepe_table(shared_data: Path) -> None:
+    found = given.load(str(shared_data / "bivlc" / "SUGARCREPE_ViT-B-32.csv"))
+    assert found.kind == "choice_outcome"
+    assert found.column == ("correct",)
+    assert int(found.right["accuracy"].sum()) == 5751
+    assert len(found) == 7512
+
+
+# -- layouts ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "header", ["id,c0_i0,c0_i1,c1_i0,c1_i1", "id,T0_I0,T0_I1,T1_I0,T1_I1", "id,q0i0,q0i1,q1i0,q1i1"]
+)
+def test_quad_scores_in_columns(header: str, tmp_path: Path) -> None:
+    found = given.load(csv(tmp_path, header, "a,1,2,3,4", "b,5,6,7,8"))
+    assert found.kind == "quad_scores"
+    assert found.ids == ("a", "b")
+    assert found.values is not None
+    assert found.values.tolist() == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
+    assert not found.folded
+
+
+def test_columns_may_stand_in_any_order(tmp_path: Path) -> None:
+    found = given.load(csv(tmp_path, "c1_i1,c0_i1,id,c1_i0,c0_i0", "4,2,a,3,1"))
+    assert found.values is not None
+    assert found.values.tolist() == [[[1, 2], [3, 4]]]
+
+
+def test_pairs_in_any_order_keep_their_place(tmp_path: Path) -> None:
+    rows = [
+        "7_c1_i1,4",
+        "9_c0_i0,5",
+        "7_c0_i1,2",
+        "9_c1_i1,8",
+        "7_c0_i0,1",
+        "9_c1_i0,7",
+        "7_c1_i0,3",
+        "9_c0_i1,6",
+    ]
+    found = given.load(csv(tmp_path, "label,score", *rows))
+    assert found.ids == ("7", "9")
+    assert found.values is not None
+    assert found.values.tolist() == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
+
+
+def test_an_object_keyed_by_pair(tmp_path: Path) -> None:
+    scores = {f"x_c{c}_i{i}": 2 * c + i for c in (0, 1) for i in (0, 1)}
+    found = given.load(write(tmp_path / "scores.json", json.dumps(scores)))
+    assert found.kind == "quad_scores"
+    assert found.ids == ("x",)
+
+
+def test_an_object_of_right_and_wrong_by_question(tmp_path: Path) -> None:
+    for name, text in (("a", '{"0": true, "1": false}'), ("b", '{"0": 1, "1": 0}')):
+        (tmp_path / f"{name}.json").write_text(text)
+        table = given.load(str(tmp_path / f"{name}.json"))
+        assert table.kind == "choice_outcome"
+        assert table.ids == ("0", "1")
+        assert table.right["accuracy"].tolist() == [True, False]
+    # Ones and zeros beside ids of pairs are scores: a crowd may be that sure.
+    (tmp_path / "c.json").write_text('{"0_c0": 1, "0_c1": 0}')
+    assert given.load(str(tmp_path / "c.json")).kind == "choice_scores"
+
+
+@pytest.mark.parametrize("form", ["{id}_c{slot}", "{id}_i{slot}", "{id}_s{slot}"])
+def test_pairs_of_choices(form: str, tmp_path: Path) -> None:
+    labels = [form.format(id=name, slot=slot) for name in ("a_c", "b") for slot in (1, 0, 2)]
+    found = given.load(csv(tmp_path, "id,score", *(f"{label},{n}" for n, label in enumerate(labels))))
+    assert found.kind == "choice_scores"
+    assert found.ids == ("a_c", "b")
+    assert found.values is not None
+    assert found.values.tolist() == [[1, 0, 2], [4, 3, 5]]
+
+
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("question,s0,s1", ("s0", "s1")),
+        ("uid,Positive_Score,negative_score", ("Positive_Score", "negative_score")),
+        ("id,pos,neg", ("pos", "neg")),
+    ],
+)
+def test_choice_scores_in_columns(header: str, columns: tuple[str, ...], tmp_path: Path) -> None:
+    found = given.load(csv(tmp_path, header, "a,.5,.25", "b,1,2"))
+    assert found.kind == "choice_scores"
+    assert found.column == columns
+    assert found.values is not None
+    assert found.values.tolist() == [[0.5, 0.25], [1, 2]]
+
+
+def test_our_own_scores(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    from counterfoil.store import write_parquet
+
+    quads = {"question": ["a", "b"], **{f"c{c}_i{i}": [1.0 * c, 1.0 * i] for c in (0, 1) for i in (0, 1)}}
+    write_parquet(tmp_path / "run" / "quads" / "answers.parquet", pa.table(quads))
+    outcomes = {"question": ["a", "b"], **{name: [True, n > 1] for n, name in enumerate(DIRECTIONS)}}
+    write_parquet(tmp_path / "run" / "outcomes" / "answers.parquet", pa.table(outcomes))
+    write_parquet(tmp_path / "run" / "outcomes" / "items.parquet", pa.table({"question": ["a"]}))
+    assert given.load(str(tmp_path / "run" / "quads")).kind == "quad_scores"
+    found = given.load(str(tmp_path / "run" / "outcomes"))
+    assert {name: found.right[name].tolist() for name in DIRECTIONS} == {
+        name: [True, n > 1] for n, name in enumerate(DIRECTIONS)
+    }
+    with pytest.raises(DataError, match=r"a folder per benchmark.*run/outcomes, .*run/quads"):
+        given.load(str(tmp_path / "run"))
+
+
+def test_a_folder_with_a_file_per_subset(tmp_path: Path) -> None:
+    for name, rows in (("swap_obj", {"0": True, "1": False}), ("add_att", {"0": False, "3": True})):
+        content = {key: {"caption": f"{name} {key}", "correct": right} for key, right in rows.items()}
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    found = given.load(str(tmp_path))
+    assert found.kind == "choice_outcome"
+    assert found.subsets == ("add_att", "add_att", "swap_obj", "swap_obj")
+    assert found.ids == ("0", "3", "0", "1")
+    assert found.right["accuracy"].tolist() == [False, True, True, False]
+    assert found.described.endswith("2 files")
+
+
+def test_scores_go_before_outcomes() -> None:
+    cells = {f"c{c}_i{i}": [0.5] for c in (0, 1) for i in (0, 1)}
+    both = DataTable({"id": ["a"], "correct": ["1"], **cells}, "both.csv")
+    assert recognise(both).kind == "quad_scores"
+    assert recognise(both, "correct").kind == "choice_outcome"
+    # A column of the four stands for the four.
+    assert recognise(both, "c1_i0").columns == ("c0_i0", "c0_i1", "c1_i0", "c1_i1")
+
+
+def test_a_caption_column_is_no_score() -> None:
+    table = DataTable({"positive": ["a cat"], "negative": ["a dog"], "correct": ["true"]}, "t.csv")
+    assert recognise(table).kind == "choice_outcome"
+
+
+def test_the_only_true_false_column_is_guessed_and_noted(tmp_path: Path) -> None:
+    found = given.load(csv(tmp_path, "id,model,solved", "a,x,true", "b,x,false"))
+    assert found.column == ("solved",)
+    assert found.described == "right or wrong per question in column solved; ids in 'id'"
+
+
+def test_a_column_of_choice(tmp_path: Path) -> None:
+    path = csv(tmp_path, "label,clip,blip", *(f"1_c{c}_i{i},{c},{i}" for c in (0, 1) for i in (0, 1)))
+    found = given.load(path, Options(column="blip"))
+    assert found.values is not None
+    assert found.values.tolist() == [[[0, 1], [0, 1]]]
+
+
+def test_identity_goes_by_content_and_column(tmp_path: Path) -> None:
+    path = csv(tmp_path, "id,a,b", "x,1,0", "y,0,1")
+    keys = {given.load(path, Options(column=name)).identity.key for name in ("a", "b")}
+    assert len(keys) == 2
+    before = given.load(path, Options(column="a")).identity.weights
+    csv(tmp_path, "id,a,b", "x,1,0", "y,1,1")
+    assert given.load(path, Options(column="a")).identity.weights != before
+
+
+def test_whole_numbers_that_became_floats_are_ids(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    from counterfoil.store import write_parquet
+
+    write_parquet(tmp_path / "t.parquet", pa.table({"id": [17.0, 18.0], "s0": [1, 2], "s1": [2, 1]}))
+    assert given.load(str(tmp_path / "t.parquet")).ids == ("17", "18")
+
+
+def test_a_score_per_question(tmp_path: Path) -> None:
+    found = given.load(csv(tmp_path, "id,score", "a,0.5", "b.jpg,-1"))
+    assert found.kind == "rated_scores"
+    assert found.ids == ("a", "b.jpg")
+    assert found.values is not None
+    assert found.values.tolist() == [0.5, -1.0]
+    assert found.described == "a score per question in column score; ids in 'id'"
+    plain = given.load(csv(tmp_path, "score", "0.5", "0.25"))
+    assert (plain.kind, plain.ids, len(plain)) == ("rated_scores", None, 2)
+    chosen = given.load(csv(tmp_path, "name,words", "a,1", "b,7"), Options(column="words"))
+    assert (chosen.kind, chosen.column) == ("rated_scores", ("words",))
+
+
+def test_two_candidates_as_runs_keep_them(tmp_path: Path) -> None:
+    found = given.load(csv(tmp_path, "question,a,b", "x,1,2", "y,3,4"))
+    assert (found.kind, found.ids) == ("choice_scores", ("x", "y"))
+    assert found.values is not None
+    assert found.values.tolist() == [[1, 2], [3, 4]]
+    drawn = given.load(csv(tmp_path, "question,a_d0,b_d0,a_d1,b_d1", "x,1,2,3,4", "y,5,6,7,8"))
+    assert drawn.kind == "drawn_scores"
+    assert drawn.values is not None
+    assert drawn.values[:, :, 0].tolist() == [[1, 2], [5, 6]]
+    assert drawn.values[:, :, 1].tolist() == [[3, 4], [7, 8]]
+
+
+def test_a_row_per_candidate(tmp_path: Path) -> None:
+    rows = ["b,1,4", "a,0,1", "a,1,2", "b,0,3"]
+    found = given.load(csv(tmp_path, "id,side,score", *rows))
+    assert (found.kind, found.ids, found.folded) == ("choice_scores", ("a", "b"), True)
+    assert found.values is not None
+    assert found.values.tolist() == [[1, 2], [3, 4]]
+
+
+# -- what is refused --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "pattern"),
+    [
+        (["id,s0,s1", "a,1,2", "b,nan,1"], r"table.csv, row 2, column 's0': not a finite number; given: nan"),
+        (["id,s0,s1", "a,1,inf"], r"row 1, column 's1': not a finite number; given: inf"),
+        (["id,s0,s1", "a,1,"], r"row 1, column 's1': not a number; given: \(empty\)"),
+        (["id,s0,s1", "a,1,two"], r"row 1, column 's1': not a number; given: two"),
+        (["id,s0,s1", "a,1,2", "a,1,2"], r"row 2, column 'id': id occurs twice; given: 'a', also in .*row 1"),
+        (["id,s0,s1", ",1,2"], r"row 1, column 'id': id is missing"),
+        (["id,correct", "a,1", "b,maybe"], r"no scores or outcomes recognised in the header"),
+        (
+            ["id,ipos2t,ineg2t,tpos2i,tneg2i", "a,1,1,1,x"],
+            r"row 1, column 'tneg2i': neither true nor false; given: x",
+        ),
+        (["label,score", "1_c0_i0,1", "1_c0_i1,1", "1_c1_i0,1"], r"question '1' has 3 of its 4 scores"),
+        (["label,score", "1_c0_i0,1", "1_c0_i0,1"], r"row 2, column 'label': id occurs twice"),
+        (["label,score", "1_c0_i0,1", "seven,1"], r"row 2, column 'label': the id does not say which pair"),
+        (["id,score", "a,0.7", "b,nan"], r"row 2, column 'score': not a finite number; given: nan"),
+        (["id,side,score", "a,0,0.7", "a,1,1", "b,1,2"], r"question 'b' has one of its 2 scores"),
+        (["id,side,score", "a,0,0.7", "a,0,1", "b,1,2"], r"row 2, column 'id': id occurs twice; given: 'a'"),
+        (["id,score", "a_c0,1", "a_c2,1"], r"question 'a' has 2 of its 3 scores"),
+        (
+            ["id,good,fine", "a,1,0"],
+            r"several columns could be the answers; given: good \| fine; choose one with --col",
+        ),
+        (
+            ["id,correct,accuracy", "a,1,0"],
+            r"several columns could be the answers; given: correct \| accuracy",
+        ),
+        (["label,score,sim", "1_c0_i0,1,2"], r"several columns could be the answers; given: score \| sim"),
+        (["text_pred,img_pred", "0.5,0.1"], r"no scores or outcomes recognised.*given: text_pred, img_pred"),
+    ],
+)
+def test_tables_that_cannot_be_right(lines: list[str], pattern: str, tmp_path: Path) -> None:
+    with pytest.raises(ScoreError, match=pattern) as error:
+        given.load(csv(tmp_path, *lines))
+    assert "\n" not in str(error.value)
+    assert "table.csv" in str(error.value)
+
+
+def test_a_column_that_is_not_there(tmp_path: Path) -> None:
+    path = csv(tmp_path, "id,s0,s1", "a,1,2")
+    with pytest.raises(ScoreError, match="no such column; given: s2; allowed: id, s0, s1"):
+        given.load(path, Options(column="s2"))
+
+
+def test_a_column_that_is_no_answer(tmp_path: Path) -> None:
+    path = csv(tmp_path, "name,words", "a,1", "b,7")
+    with pytest.raises(ScoreError, match="column 'name': the column is neither true/false nor a score;"):
+        given.load(path, Options(column="name"))
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file or folder"):
+        given.load(str(tmp_path / "none.csv"))
+    with pytest.raises(DataError, match="no table in this folder"):
+        given.load(str(tmp_path))
+
+
+# -- embeddings -------------------------------------------------------------------------------------------
+
+
+def save(path: Path, **arrays: object) -> str:
+    np.savez(path, **arrays)
+    return str(path)
+
+
+IMAGES = np.array([[3.0, 4.0], [0.0, 2.0]], dtype=np.float32)
+CAPTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [5.0, 0.0]], dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("image", "caption"), [("images", "captions"), ("img", "cap"), ("image", "text"), ("images", "texts")]
+)
+def test_names_of_arrays(image: str, caption: str, tmp_path: Path) -> None:
+    found = given_galleries.load_embeddings(save(tmp_path / "e.npz", **{image: IMAGES, caption: CAPTIONS}))
+    assert found.images.tolist() == IMAGES.tolist()
+    assert found.captions.tolist() == CAPTIONS.tolist()
+    assert found.image_ids is None
+    assert found.caption_ids is None
+
+
+def test_compare_normalises(tmp_path: Path) -> None:
+    found = given_galleries.load_embeddings(save(tmp_path / "e.npz", images=IMAGES, captions=CAPTIONS))
+    scores = found.compare(found.captions[[0, 1, 2]], found.images[[0, 0, 1]])
+    # cos((1,0),(3,4)) = 3/5, cos((0,1),(3,4)) = 4/5, cos((5,0),(0,2)) = 0.
+    np.testing.assert_allclose(scores, [0.6, 0.8, 0.0], atol=1e-12)
+    assert scores.dtype == np.float64
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_types_and_ids(dtype: type, tmp_path: Path) -> None:
+    path = save(
+        tmp_path / "e.npz", images=IMAGES.astype(dtype), captions=CAPTIONS.astype(dtype),
+        image_ids=np.array([17, 3]), caption_ids=np.array(["a", "b", "ü"]),
+    )  # fmt: skip
+    found = given_galleries.load_embeddings(path)
+    assert found.images.dtype == (np.float64 if dtype is np.float64 else np.float32)
+    assert found.image_ids == ("17", "3")
+    assert found.caption_ids == ("a", "b", "ü")
+
+
+def test_the_real_embeddings_of_winoground(shared_data: Path) -> None:
+    found = given_galleries.load_embeddings(
+        str(shared_data / "winoground" / "clip_vit_b32_laion2b_embeddings.npz")
+    )
+    images, captions = found.images.reshape(400, 2, -1), found.captions.reshape(400, 2, -1)
+    s = np.empty((400, 2, 2))
+    for c in (0, 1):
+        for i in (0, 1):
+            s[:, c, i] = found.compare(captions[:, c], images[:, i])
+    i2t = (s[:, 0, 0] > s[:, 1, 0]) & (s[:, 1, 1] > s[:, 0, 1])
+    t2i = (s[:, 0, 0] > s[:, 0, 1]) & (s[:, 1, 1] > s[:, 1, 0])
+    match = s[:, 0, 0] + s[:, 1, 1] > s[:, 0, 1] + s[:, 1, 0]
+    # What the people who published the file report for it.
+    assert [100 * each.mean() for each in (i2t, t2i, i2t & t2i, match)] == [34.75, 11.0, 7.5, 67.5]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "pattern"),
+    [
+        (
+            {"images": IMAGES, "captions": CAPTIONS.repeat(2, axis=1)},
+            r"differ in width; given: 'images' \(2, 2\), 'captions' \(3, 4\)",
+        ),
+        ({"images": IMAGES, "words": CAPTIONS}, r"no array could be the captions; given: images, words"),
+        (
+            {"img": IMAGES, "images": IMAGES, "cap": CAPTIONS},
+            r"several arrays could be the images; given: img, images",
+        ),
+        (
+            {"images": IMAGES.reshape(2, 1, 2), "cap": CAPTIONS},
+            r"wrong shape; given: \(2, 1, 2\).*reshape it to \(2, 2\)",
+        ),
+        (
+            {"images": IMAGES.astype(int), "cap": CAPTIONS},
+            r"array 'images': embeddings are not floating point; given: int64",
+        ),
+        (
+            {"images": np.array([[1, np.nan]]), "cap": CAPTIONS},
+            r"array 'images', row 1: embedding is not finite",
+        ),
+        (
+            {"images": IMAGES, "cap": np.array([[1.0, 2], [0, 0]])},
+            r"array 'cap', row 2: embedding is all zeros",
+        ),
+        (
+            {"images": IMAGES, "cap": CAPTIONS, "image_ids": np.arange(3)},
+            r"not one id per embedding; given: 3 ids; allowed: 2",
+        ),
+        (
+            {"images": IMAGES, "cap": CAPTIONS, "image_ids": np.array([1, 1])},
+            r"rows 1 and 2: id occurs twice; given: 1",
+        ),
+        (
+            {"images": IMAGES, "cap": CAPTIONS, "image_ids": np.array([1.5, 2])},
+            r"ids are not a list of integers or strings",
+        ),
+        (
+            {"images": np.array([{"a": 1}], dtype=object), "cap": CAPTIONS},
+            r"not plain data; given: object; allowed: numbers or strings, never pickled",
+        ),
+    ],
+)
+def test_embeddings_that_cannot_be_right(arrays: dict[str, object], pattern: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=pattern) as error:
+        given_galleries.load_embeddings(save(tmp_path / "e.npz", **arrays))
+    assert "\n" not in str(error.value)
+    assert "e.npz" in str(error.value)
+
+
+def test_files_that_are_no_embeddings(tmp_path: Path) -> None:
+    def refused(path: Path, pattern: str) -> None:
+        with pytest.raises(CounterfoilError, match=pattern):
+            given_galleries.load_embeddings(str(path))
+
+    data = Path(save(tmp_path / "e.npz", images=IMAGES, captions=CAPTIONS)).read_bytes()
+    (tmp_path / "cut.npz").write_bytes(data[: len(data) // 2])
+    refused(tmp_path / "cut.npz", "not a readable npz file.*")
+    (tmp_path / "text.npz").write_text("hello")
+    refused(tmp_path / "text.npz", "not an npz file; allowed: numbers")
+    np.save(tmp_path / "one.npy", IMAGES)
+    refused(tmp_path / "one.npy", "holds one array, not images and captions")
+    refused(tmp_path, "is a folder; name the file in it")
+    refused(tmp_path / "none.npz", "no such file; check the path after 'embeddings:'")

@@ -1,0 +1,395 @@
+"""Heatmaps from the inside of tiny cross-encoders against a plain use of the library's models."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tiny_matchers
+from counterfoil.benchmarks import Caption, Image, PixelSource
+from counterfoil.engine.explain import PairToExplain, check_methods, explain, methods_of
+from counterfoil.engine.perturbations import words_of
+from counterfoil.errors import DataError, InputError
+from counterfoil.metrics.heatmaps import rollout
+from counterfoil.models import itm
+from counterfoil.models import regions as region_models
+from counterfoil.models.base import Options
+from counterfoil.models.lazy import LazyPairScorer, lazy
+
+pytestmark = pytest.mark.models
+
+torch = pytest.importorskip("torch")
+#: As many tokens as words in part, and words of several tokens.
+TEXT = "a red cat on mats"
+
+
+def loaded(folder: Path, name: str, protocol: str = "", prompt: str = "{}") -> Any:
+    if not folder.exists():
+        tiny_matchers.save(name, folder)
+    settings = {"protocol": protocol} if protocol else {}
+    return itm.load(str(folder), Options(device="cpu", settings=settings, prompt=prompt))
+
+
+def picture(height: int = 32, width: int = 48) -> Image:
+    rng = np.random.default_rng(7)
+    return Image("i", PixelSource(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)))
+
+
+def asked() -> PairToExplain:
+    return PairToExplain(picture(), Caption("c", TEXT), words_of(TEXT))
+
+
+def tokens_of(tokenizer: Any) -> list[list[int]]:
+    """The positions of each word's tokens, by counting the pieces of one word after another."""
+    found, at = [], 1
+    for word in TEXT.split():
+        count = len(tokenizer(word, add_special_tokens=False)["input_ids"])
+        found.append(list(range(at, at + count)))
+        at += count
+    return found
+
+
+def test_vilt(tmp_path: Path) -> None:
+    from transformers import AutoImageProcessor, AutoTokenizer, ViltForImageAndTextRetrieval
+
+    scorer = loaded(tmp_path / "vilt", "vilt")
+    assert methods_of(scorer) == ("rollout", "transport", "occlusion")
+    (found,) = explain(scorer, [asked()])
+    by_name = {heat.method: heat for heat in found.heats}
+    assert list(by_name) == ["rollout", "transport"]
+
+    model = ViltForImageAndTextRetrieval.from_pretrained(
+        tmp_path / "vilt", attn_implementation="eager"
+    ).eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "vilt")
+    inputs = AutoImageProcessor.from_pretrained(tmp_path / "vilt")(picture().decode(), return_tensors="pt")
+    words = tokenizer(TEXT, return_tensors="pt")
+    # Patches in their own order: their embedding and place by hand, row by row.
+    embeddings = model.vilt.embeddings
+    with torch.no_grad():
+        grid = embeddings.patch_embeddings(inputs["pixel_values"])
+        places = embeddings.position_embeddings[:, 1:].transpose(1, 2).view(1, -1, 4, 4)
+        places = torch.nn.functional.interpolate(
+            places, size=grid.shape[2:], mode="bilinear", align_corners=True
+        )
+        patches = (grid + places).flatten(2).transpose(1, 2)
+        first = embeddings.cls_token + embeddings.position_embeddings[:, :1]
+        output = model.vilt(
+            input_ids=words["input_ids"],
+            attention_mask=words["attention_mask"],
+            image_embeds=torch.cat([first, patches], dim=1),
+            pixel_mask=torch.ones(1, 1 + patches.shape[1]),
+            output_attentions=True,
+        )
+    rows, columns = grid.shape[2:]
+    assert (rows, columns) == (4, 6)
+    length = words["input_ids"].shape[1]
+    rolled = rollout([layer[0].numpy() for layer in output.attentions])
+    np.testing.assert_allclose(
+        by_name["rollout"].whole, rolled[0, length + 1 :].reshape(rows, columns), atol=1e-6
+    )
+    groups = tokens_of(tokenizer)
+    assert max(map(len, groups)) > 1
+    for part, own in zip(by_name["rollout"].parts, groups, strict=True):
+        np.testing.assert_allclose(part.ravel(), rolled[own, length + 1 :].mean(axis=0), atol=1e-6)
+
+    # The transport on the last states.
+    states = torch.nn.functional.normalize(output.last_hidden_state[0].double(), dim=-1).numpy()
+    cost = 1 - states[1 : length - 1] @ states[length + 1 :].T
+    n, plan = len(cost), ipot(cost)
+    for part, own in zip(by_name["transport"].parts, groups, strict=True):
+        expected = n * plan[[at - 1 for at in own]].mean(axis=0)
+        np.testing.assert_allclose(part.ravel(), expected, atol=1e-5)
+        assert part.sum() == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("protocol", ["itm", "retrieval"])
+def test_blip(tmp_path: Path, protocol: str) -> None:
+    from transformers import AutoImageProcessor, AutoTokenizer, BlipForImageTextRetrieval
+
+    scorer = loaded(tmp_path / "blip", "blip", protocol)
+    assert methods_of(scorer) == ("grad-cam", "occlusion")
+    (found,) = explain(scorer, [asked()])
+    (heat,) = found.heats
+
+    model = BlipForImageTextRetrieval.from_pretrained(tmp_path / "blip").eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "blip")
+    inputs = AutoImageProcessor.from_pretrained(tmp_path / "blip")(picture().decode(), return_tensors="pt")
+    words = tokenizer(TEXT, return_tensors="pt")
+    ids = words["input_ids"].clone()
+    if protocol == "retrieval":
+        ids[:, 0] = model.config.text_config.vocab_size - 1
+    # The whole model with all of its gradients.
+    kept: dict[str, Any] = {}
+    layer = model.text_encoder.encoder.layer[0].crossattention.self
+
+    def watch(module: Any, args: Any, output: Any) -> None:
+        kept["attention"] = output[1]
+        output[1].retain_grad()
+
+    handle = layer.register_forward_hook(watch)
+    states = model.vision_model(inputs["pixel_values"]).last_hidden_state
+    last = model.text_encoder(
+        input_ids=ids,
+        attention_mask=words["attention_mask"],
+        encoder_hidden_states=states,
+        encoder_attention_mask=torch.ones(states.shape[:2], dtype=torch.long),
+    ).last_hidden_state
+    logit = model.itm_head(last[:, 0])[0, 1]
+    logit.backward()
+    handle.remove()
+    attention = kept["attention"]
+    cam = (attention * attention.grad.clamp(min=0))[0].mean(dim=0).detach().numpy()[:, 1:]
+    np.testing.assert_allclose(heat.whole.ravel(), cam[1:-1].mean(axis=0), atol=1e-6)
+    assert heat.whole.shape == (4, 4)
+    assert heat.whole.any()
+    for part, own in zip(heat.parts, tokens_of(tokenizer), strict=True):
+        np.testing.assert_allclose(part.ravel(), cam[own].mean(axis=0), atol=1e-6)
+    # Nothing is left behind: scores are as before, and no hook stays.
+    assert not layer._forward_hooks
+    pair = (picture(), Caption("c", TEXT))
+    assert next(scorer.score_pairs([[pair]]))[0] == pytest.approx(found.score, rel=1e-4)
+
+
+def ipot(cost: np.ndarray) -> np.ndarray:
+    """Fifty steps of the algorithm written out on lists."""
+    n, m = cost.shape
+    plan, sigma = np.ones((n, m)), np.ones(m) / m
+    for _ in range(50):
+        scaled = np.exp(-cost / 0.5) * plan
+        delta = np.array([1 / (n * sum(scaled[i] * sigma)) for i in range(n)])
+        sigma = np.array([1 / (m * sum(scaled[:, j] * delta)) for j in range(m)])
+        plan = delta[:, None] * scaled * sigma[None]
+    return plan
+
+
+def unit(states: Any) -> np.ndarray:
+    return torch.nn.functional.normalize(states.double(), dim=-1).detach().numpy()
+
+
+def weighted(attention: Any) -> np.ndarray:
+    """Attention times the positive part of its own gradient, the mean over heads."""
+    return (attention * attention.grad.clamp(min=0))[0].mean(dim=0).detach().numpy()
+
+
+def watched(module: Any, kept: list[Any]) -> Any:
+    """A hook that keeps the attention of every call of a module, with its gradient."""
+
+    def watch(module: Any, args: Any, output: Any) -> None:
+        output[1].retain_grad()
+        kept.append(output[1])
+
+    return module.register_forward_hook(watch)
+
+
+def inputs_of(folder: Path) -> tuple[Any, Any]:
+    """Pixels and words as the library's own processors make them."""
+    from transformers import AutoImageProcessor, AutoTokenizer
+
+    image = AutoImageProcessor.from_pretrained(folder)(picture().decode(), return_tensors="pt")
+    return image, AutoTokenizer.from_pretrained(folder)(TEXT, return_tensors="pt")
+
+
+def test_flava(tmp_path: Path) -> None:
+    from transformers import FlavaForPreTraining
+
+    scorer = loaded(tmp_path / "flava", "flava")
+    assert methods_of(scorer) == ("rollout", "transport", "occlusion")
+    assert methods_of(loaded(tmp_path / "flava", "flava", "contrastive")) == ("occlusion",)
+    (found,) = explain(scorer, [asked()])
+    rolled, carried = found.heats
+    image, words = inputs_of(tmp_path / "flava")
+    model = FlavaForPreTraining.from_pretrained(tmp_path / "flava").eval().flava
+    with torch.no_grad():
+        output = model(
+            pixel_values=image["pixel_values"],
+            input_ids=words["input_ids"],
+            attention_mask=words["attention_mask"],
+        )
+        both = torch.cat(
+            [
+                model.image_to_mm_projection(output.image_output.hidden_states[-1]),
+                model.text_to_mm_projection(output.text_output.hidden_states[-1]),
+            ],
+            dim=1,
+        )
+        together = model.multimodal_model(both, output_attentions=True)
+    # A class token of the pair, one of the picture, sixteen patches, then the words.
+    every = rollout([layer[0].numpy() for layer in together.attentions])
+    np.testing.assert_allclose(rolled.whole, every[0, 2:18].reshape(4, 4), atol=1e-6)
+    states = unit(together.last_hidden_state[0])
+    plan = ipot(1 - states[19:-1] @ states[2:18].T)
+    for row, part, own in zip(rolled.parts, carried.parts, tokens_of(scorer.tokens.tokenizer), strict=True):
+        np.testing.assert_allclose(row.ravel(), every[[18 + at for at in own], 2:18].mean(axis=0), atol=1e-6)
+        expected = len(plan) * plan[[at - 1 for at in own]].mean(axis=0)
+        np.testing.assert_allclose(part.ravel(), expected, atol=1e-5)
+
+
+def test_blip_2(tmp_path: Path) -> None:
+    from transformers import Blip2ForImageTextRetrieval
+
+    scorer = loaded(tmp_path / "blip-2", "blip-2")
+    assert methods_of(scorer) == ("grad-cam", "occlusion")
+    (found,) = explain(scorer, [asked()])
+    (heat,) = found.heats
+    image, words = inputs_of(tmp_path / "blip-2")
+    model = Blip2ForImageTextRetrieval.from_pretrained(
+        tmp_path / "blip-2", attn_implementation="eager"
+    ).eval()
+    layer, seen, read = model.qformer.encoder.layer[0], [], []
+    watched(layer.crossattention.attention, seen)
+    watched(layer.attention.attention, read)
+    # The processor puts a mark for each query before the words.
+    marks = torch.full((1, model.config.num_query_tokens), model.config.image_token_index)
+    output = model(
+        pixel_values=image["pixel_values"],
+        input_ids=torch.cat([marks, words["input_ids"]], dim=1),
+        attention_mask=torch.cat([torch.ones_like(marks), words["attention_mask"]], dim=1),
+        use_image_text_matching_head=True,
+    )
+    output.logits_per_image[0, 1].backward()
+    cam, queries = weighted(seen[0])[:, 1:], seen[0].shape[2]
+    np.testing.assert_allclose(heat.whole.ravel(), cam.mean(axis=0), rtol=1e-4, atol=1e-7)
+    assert heat.whole.any()
+    share = weighted(read[0])[:queries, queries:]
+    for part, own in zip(heat.parts, tokens_of(scorer.tokens.tokenizer), strict=True):
+        # A token that no query reads to its advantage has no heat.
+        shares = [share[:, at] / (share[:, at].sum() or 1) for at in own]
+        each = [sum(w * row for w, row in zip(shares_of, cam, strict=True)) for shares_of in shares]
+        np.testing.assert_allclose(part.ravel(), np.mean(each, axis=0), rtol=1e-3, atol=1e-7)
+    # Attention is computed as before.
+    assert scorer.matcher.model.qformer.config._attn_implementation != "eager"
+
+
+def test_bridge_tower(tmp_path: Path) -> None:
+    from transformers import BridgeTowerForImageAndTextRetrieval
+
+    scorer = loaded(tmp_path / "bridgetower", "bridgetower")
+    (found,) = explain(scorer, [asked()])
+    (heat,) = found.heats
+    _, words = inputs_of(tmp_path / "bridgetower")
+    image = scorer.matcher.pixels([np.asarray(picture().decode())], do_normalize=True, do_center_crop=True)
+    model = BridgeTowerForImageAndTextRetrieval.from_pretrained(
+        tmp_path / "bridgetower", attn_implementation="eager"
+    ).eval()
+    seen: list[Any] = []
+    watched(model.bridgetower.cross_modal_text_layers[0].crossattention.self, seen)
+    model(**words, pixel_values=image["pixel_values"]).logits[0, 1].backward()
+    cam = weighted(seen[0])[:, 1:]
+    np.testing.assert_allclose(heat.whole.ravel(), cam[1:-1].mean(axis=0), rtol=1e-3, atol=1e-8)
+    assert heat.whole.any()
+    # The square in the middle of a picture of 48 x 32.
+    np.testing.assert_allclose(heat.box, (1 / 6, 0, 5 / 6, 1))
+
+
+class TestRegions:
+    #: Two boxes that overlap, and one that lies apart.
+    BOXES = np.array([[0, 0, 0.5, 0.5], [0.25, 0.25, 0.75, 0.75], [0.75, 0, 1, 1]], np.float32)
+
+    def scorer(self, tmp_path: Path, name: str, *, boxes: bool = True) -> Any:
+        tiny_matchers.save(name, tmp_path / name)
+        features = np.random.default_rng(3).normal(size=(3, 12)).astype(np.float32)
+        (tmp_path / "regions").mkdir()
+        np.savez(
+            tmp_path / "regions" / "i.npz", features=features, **({"boxes": self.BOXES} if boxes else {})
+        )
+        return region_models.load(
+            str(tmp_path / name), Options(device="cpu", settings={"features": str(tmp_path / "regions")})
+        ), torch.from_numpy(features)[None]
+
+    def painted(self, numbers: np.ndarray) -> np.ndarray:
+        """The largest of the regions over each cell, cell by cell."""
+        grid = np.zeros((24, 24))
+        for row in range(24):
+            for column in range(24):
+                x, y = (column + 0.5) / 24, (row + 0.5) / 24
+                over = [
+                    number
+                    for number, (left, top, right, bottom) in zip(numbers, self.BOXES, strict=True)
+                    if left <= x < right and top <= y < bottom
+                ]
+                grid[row, column] = max(over, default=0)
+        return grid
+
+    def test_lxmert(self, tmp_path: Path) -> None:
+        import transformers
+
+        scorer, features = self.scorer(tmp_path, "lxmert")
+        (found,) = explain(scorer, [asked()])
+        (heat,) = found.heats
+        assert heat.method == "grad-cam"
+        model = transformers.LxmertForPreTraining.from_pretrained(tmp_path / "lxmert").eval()
+        words = scorer.tokens.tokenizer(TEXT, return_tensors="pt")
+        output = model(
+            **words, visual_feats=features, visual_pos=torch.tensor(self.BOXES)[None], output_attentions=True
+        )
+        attention = output.cross_encoder_attentions[0]
+        (gradient,) = torch.autograd.grad(output.cross_relationship_score[0, 1], attention)
+        cam = (attention * gradient.clamp(min=0))[0].mean(dim=0).detach().numpy()
+        expected = np.mean([self.painted(row) for row in cam[1:-1]], axis=0)
+        np.testing.assert_allclose(heat.whole, expected, atol=1e-7)
+        assert heat.whole.any()
+
+    def test_visual_bert(self, tmp_path: Path) -> None:
+        import transformers
+
+        scorer, features = self.scorer(tmp_path, "visual_bert")
+        (found,) = explain(scorer, [asked()])
+        rolled, carried = found.heats
+        model = transformers.VisualBertForPreTraining.from_pretrained(tmp_path / "visual_bert").eval()
+        words = scorer.tokens.tokenizer(TEXT, return_tensors="pt")
+        with torch.no_grad():
+            output = model.visual_bert(**words, visual_embeds=features, output_attentions=True)
+        length = words["input_ids"].shape[1]
+        every = rollout([layer[0].numpy() for layer in output.attentions])
+        np.testing.assert_allclose(rolled.whole, self.painted(every[0, length:]), atol=1e-6)
+        states = unit(output.last_hidden_state[0])
+        plan = ipot(1 - states[1 : length - 1] @ states[length:].T)
+        for part, own in zip(carried.parts, tokens_of(scorer.tokens.tokenizer), strict=True):
+            expected = len(plan) * plan[[at - 1 for at in own]].mean(axis=0)
+            np.testing.assert_allclose(part, self.painted(expected), atol=1e-5)
+
+    def test_regions_without_boxes(self, tmp_path: Path) -> None:
+        scorer, _ = self.scorer(tmp_path, "visual_bert", boxes=False)
+        with pytest.raises(DataError, match="have no boxes, so nothing says where"):
+            explain(scorer, [asked()])
+
+
+def test_a_model_that_is_remembered_has_its_heatmaps(tmp_path: Path) -> None:
+    loaded(tmp_path / "vilt", "vilt")
+
+    def found(name: str, protocol: str = "") -> Any:
+        options = Options(device="cpu", settings={"protocol": protocol} if protocol else {})
+        return lazy("itm", str(tmp_path / name), options, itm.load, tmp_path / "memory")
+
+    first, second = found("vilt"), found("vilt")
+    assert isinstance(second, LazyPairScorer)
+    assert methods_of(second) == methods_of(first)
+    ours, theirs = (explain(each, [asked()])[0].heats[0] for each in (second, first))
+    np.testing.assert_array_equal(ours.whole, theirs.whole)
+    np.testing.assert_array_equal(ours.parts, theirs.parts)
+    # One that has none says so, remembered or not.
+    loaded(tmp_path / "blip", "blip")
+    assert found("blip", "itc").heats is found("blip", "itc").heats is None
+
+
+def test_prompts_move_words_and_cut_captions_have_none(tmp_path: Path) -> None:
+    scorer = loaded(tmp_path / "vilt", "vilt", prompt="a photo of {}")
+    whole, parts = scorer.heats.maps("rollout", picture(), Caption("c", "red cat"), [(0, 3), (4, 7)])
+    plain = loaded(tmp_path / "vilt", "vilt")
+    text = "a photo of red cat"
+    again, inner = plain.heats.maps("rollout", picture(), Caption("c", text), [(11, 14), (15, 18)])
+    np.testing.assert_allclose(whole, again)
+    np.testing.assert_allclose(parts, inner)
+    long = "cat " * 60 + "dog"
+    _, far = plain.heats.maps("rollout", picture(), Caption("c", long), [(0, 3), (240, 243)])
+    assert far[0].any()
+    assert not far[1].any()
+
+
+def test_what_a_family_lacks_is_refused(tmp_path: Path) -> None:
+    scorer = loaded(tmp_path / "blip", "blip", "itc")
+    assert methods_of(scorer) == ("occlusion",)
+    with pytest.raises(InputError, match="grad-cam needs the cross-attention of BLIP"):
+        check_methods(scorer, ["grad-cam"])

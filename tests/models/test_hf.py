@@ -1,0 +1,245 @@
+"""Dual encoders of transformers: equal to the library's own calls, cut only where that is exact."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import DataError, InputError, ModelError
+from counterfoil.models import hf
+from counterfoil.models.base import Embedder, Options
+from tiny_families import family, save_words
+
+pytestmark = pytest.mark.models
+
+CPU = Options(device="cpu")
+
+
+def embedded(scorer, items, size=4, workers=0, kind="captions"):
+    batches = [items[at : at + size] for at in range(0, len(items), size)]
+    if kind == "captions":
+        return np.concatenate(list(scorer.embed_captions(batches)))
+    return np.concatenate(list(scorer.embed_images(batches, workers=workers)))
+
+
+def by_the_library(folder: Path, images: list[Image], texts: list[str], **text_options):
+    """What transformers gives when called as its documentation shows, L2-normalised."""
+    import torch
+    from transformers import AutoModel, AutoProcessor
+
+    model, processor = AutoModel.from_pretrained(folder).eval(), AutoProcessor.from_pretrained(folder)
+    with torch.inference_mode():
+        pixels = processor(images=[image.decode() for image in images], return_tensors="pt")
+        tokens = processor(text=texts, return_tensors="pt", truncation=True, **text_options)
+        found = model.get_image_features(**pixels), model.get_text_features(**tokens)
+    tensors = [each if isinstance(each, torch.Tensor) else each.pooler_output for each in found]
+    return [torch.nn.functional.normalize(each, dim=-1).numpy() for each in tensors]
+
+
+def test_clip_equals_the_library_at_full_length(clip_folder, drawn_images, captions) -> None:
+    scorer = hf.load(str(clip_folder), CPU)
+    assert isinstance(scorer, Embedder)
+    assert scorer.provenance["text tower"] == "cut to the longest caption"
+    texts = [caption.text for caption in captions]
+    images, full = by_the_library(clip_folder, drawn_images, texts, padding="max_length", max_length=77)
+    assert abs(embedded(scorer, captions) - full).max() <= 1e-5
+    assert abs(embedded(scorer, drawn_images, kind="images") - images).max() <= 1e-5
+
+
+def test_siglip_is_padded_to_full_length(siglip_folder, drawn_images, captions) -> None:
+    scorer = hf.load(str(siglip_folder), CPU)
+    assert scorer.provenance["text tower"] == "padded to 64 tokens"
+    assert set(scorer.lengths(captions)) == {64}
+    texts = [caption.text for caption in captions]
+    images, full = by_the_library(siglip_folder, drawn_images, texts, padding="max_length", max_length=64)
+    assert abs(embedded(scorer, captions) - full).max() <= 1e-5
+    assert abs(embedded(scorer, drawn_images, kind="images") - images).max() <= 1e-5
+    # Padding to the longest would have given other numbers, so this test can tell.
+    _, cut = by_the_library(siglip_folder, drawn_images[:1], texts[:3], padding="longest")
+    assert abs(cut - full[:3]).max() > 1e-3
+
+
+def test_siglip_reads_lower_case(siglip_folder) -> None:
+    scorer = hf.load(str(siglip_folder), CPU)
+    low, high = embedded(scorer, [Caption("a", "a red cat"), Caption("b", "A Red CAT")])
+    assert low.tolist() == high.tolist()
+
+
+def test_photographs_in_any_batch_and_worker(clip_folder, photographs) -> None:
+    scorer = hf.load(str(clip_folder), CPU)
+    once = embedded(scorer, photographs, 32, kind="images")
+    np.testing.assert_allclose(np.linalg.norm(once, axis=1), 1, atol=1e-6)
+    assert abs(embedded(scorer, photographs, 7, 2, "images") - once).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["siglip2", "align", "altclip"])
+def test_other_families_are_padded_to_full_length(name: str, tmp_path: Path, drawn_images) -> None:
+    import torch
+    from transformers import AutoTokenizer
+
+    torch.manual_seed(0)
+    model, processor, length = family(name)
+    model.eval().save_pretrained(tmp_path)
+    processor.save_pretrained(tmp_path)
+    save_words(tmp_path)
+    scorer = hf.load(str(tmp_path), CPU)
+    texts = ["a red cat on the mat", "the dog"]
+    with torch.inference_mode():
+        tokens = AutoTokenizer.from_pretrained(tmp_path)(
+            texts, padding="max_length", max_length=length, return_tensors="pt"
+        )
+        pixels = processor(images=[image.decode() for image in drawn_images], return_tensors="pt")
+        found = model.get_text_features(**tokens), model.get_image_features(**pixels)
+    expected = [torch.nn.functional.normalize(each.pooler_output, dim=-1).numpy() for each in found]
+    captions = [Caption(text, text) for text in texts]
+    assert scorer.lengths(captions) == [length, length]
+    assert abs(embedded(scorer, captions) - expected[0]).max() <= 1e-5
+    assert abs(embedded(scorer, drawn_images, 3, kind="images") - expected[1]).max() <= 1e-5
+
+
+def test_lengths_are_tokens_with_both_marks(clip_folder) -> None:
+    scorer = hf.load(str(clip_folder), Options(device="cpu", prompt="a photo of {}"))
+    # begin, "a", "photo", "of", "cats", end; 120 words are cut at 77.
+    assert scorer.lengths([Caption("a", "cats"), Caption("b", "dog " * 120)]) == [6, 77]
+    assert scorer.lengths([]) == []
+
+
+def test_prompt_precision_and_weights_are_in_the_identity(clip_folder) -> None:
+    plain = hf.load(str(clip_folder), CPU).identity
+    prompted = hf.load(str(clip_folder), Options(device="cpu", prompt="a photo of {}")).identity
+    half = hf.load(str(clip_folder), Options(device="cpu", precision="bf16")).identity
+    assert len({plain.key, prompted.key, half.key}) == 3
+    assert plain.weights == half.weights
+    assert plain == hf.load(str(clip_folder), CPU).identity
+    assert plain.options["device"] == "cpu"
+
+
+# -- bad input --------------------------------------------------------------------------------------------
+
+
+def refused(argument: object, pattern: str, options: Options = CPU, kind: type = ModelError) -> None:
+    with pytest.raises(kind, match=pattern) as error:
+        hf.load(str(argument), options)
+    assert "\n" not in str(error.value)
+
+
+def test_folder_without_a_configuration(tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_bytes(b"")
+    refused(tmp_path, r"no config.json.*given: model.pt.*open-clip:ARCH/FILE")
+
+
+def test_a_configuration_with_nan(clip_folder: Path, tmp_path: Path) -> None:
+    config = json.loads((clip_folder / "config.json").read_text())
+    config["vision_config"]["layer_norm_eps"] = float("nan")
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    refused(tmp_path, r"config.json: .*not a finite number; given: NaN", kind=DataError)
+
+
+def test_no_network_for_a_hub_name() -> None:
+    refused("nobody/no-such-model-here", "its model is not here and cannot be downloaded; load it once")
+
+
+def test_model_without_both_features(tmp_path: Path) -> None:
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(
+        hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, vocab_size=9
+    )
+    BertModel(config).save_pretrained(tmp_path)
+    refused(tmp_path, r"no image and text features; given: BertModel \(model type bert\)")
+
+
+def copied(folder: Path, to: Path) -> Path:
+    shutil.copytree(folder, to)
+    return to
+
+
+def test_missing_tokenizer(clip_folder, tmp_path: Path) -> None:
+    folder = copied(clip_folder, tmp_path / "model")
+    for name in ("vocab.json", "merges.txt", "tokenizer_config.json"):
+        (folder / name).unlink()
+    refused(folder, "its tokenizer (knows no words|cannot be loaded)")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("crop_size", {"height": float("nan"), "width": 32}), ("image_mean", [0.5, float("inf"), 0.5])],
+)
+def test_an_image_processor_with_numbers_that_are_not_finite(
+    name: str, value: object, clip_folder: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(clip_folder, tmp_path / "clip"))
+    path = folder / "preprocessor_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
+    refused(folder, r"preprocessor_config.json: .*not a finite number; given: (NaN|Infinity)", kind=DataError)
+
+
+@pytest.mark.parametrize("height", [None, "wide"])
+def test_an_image_processor_whose_sizes_are_none(height: object, clip_folder: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(clip_folder, tmp_path / "clip"))
+    path = folder / "preprocessor_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"crop_size": {"height": height, "width": 32}}))
+    refused(folder, r"its image processor cannot (prepare a picture|be loaded)")
+
+
+def test_incomplete_weights_are_not_filled_with_noise(clip_folder, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = copied(clip_folder, tmp_path / "model")
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["visual_projection.weight"]
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    refused(folder, "1 missing, 0 of another shape; first visual_projection.weight")
+
+
+def test_truncated_weights(clip_folder, tmp_path: Path) -> None:
+    folder = copied(clip_folder, tmp_path / "model")
+    data = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(data[: len(data) // 2])
+    refused(folder, "its model cannot be loaded")
+
+
+class Bomb:
+    """An object whose unpickling writes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return (Path.write_text, (self.path, "executed"))
+
+
+def test_pickled_code_is_not_run(clip_folder, tmp_path: Path) -> None:
+    import torch
+
+    folder = copied(clip_folder, tmp_path / "model")
+    (folder / "model.safetensors").unlink()
+    torch.save({"visual_projection.weight": Bomb(tmp_path / "mark")}, folder / "pytorch_model.bin")
+    refused(folder, "running code from them, and that is not done; save them as safetensors")
+    assert not (tmp_path / "mark").exists()
+
+
+def test_code_beside_the_checkpoint_is_not_run(clip_folder, tmp_path: Path) -> None:
+    folder = copied(clip_folder, tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {
+        "model_type": "my_own",
+        "auto_map": {"AutoConfig": "mine.MyConfig", "AutoModel": "mine.MyModel"},
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "mine.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w').close()")
+    refused(folder, "brings code of its own, which is not run")
+    assert not (tmp_path / "mark").exists()
+
+
+def test_options_that_make_no_sense(clip_folder) -> None:
+    refused(
+        clip_folder, "needs one {} for the caption; given: a photo", Options(prompt="a photo"), InputError
+    )
+    refused(clip_folder, "unknown precision; given: int4", Options(precision="int4"), InputError)
+    refused(clip_folder, "fp16 needs a GPU", Options(device="cpu", precision="fp16"), InputError)
+    refused(clip_folder, "no such device here; given: tpu", Options(device="tpu"))
+    refused(clip_folder, "no use for the option 'column'", Options(column="x"), InputError)

@@ -1,0 +1,186 @@
+"""Routes of pictures to a tower: what they read, how far they move pixels, and the names they have."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from counterfoil.benchmarks.records import Image
+from counterfoil.errors import InputError, ModelError
+from counterfoil.models.base import Options, ScorerSettings
+from counterfoil.models.image_route import ImageRoute
+from counterfoil.models.images import Resized, Untouched
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.models
+
+
+def smooth(width: int, height: int, seed: int = 0) -> PIL.Image.Image:
+    rng = np.random.default_rng(seed)
+    coarse = PIL.Image.fromarray(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8))
+    return coarse.resize((width, height), PIL.Image.Resampling.BICUBIC)
+
+
+# -- resizing on the device -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["shortest", "squash"])
+@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
+@pytest.mark.parametrize("corner", ["even", "floor"])
+def test_the_device_resizes_as_pillow_does(mode: Any, interpolation: Any, corner: Any) -> None:
+    from counterfoil.models.device_pixels import DevicePixels
+
+    resized = Resized(48, mode, interpolation, corner)
+    sizes = [(331, 478), (478, 331), (48, 48), (47, 95), (20, 30), (331, 478)]
+    pictures = [np.asarray(smooth(*size, seed)) for seed, size in enumerate(sizes)]
+    pixels = DevicePixels(resized, (0.0,) * 3, (1.0,) * 3, torch.device("cpu"), torch.float32)
+    found = pixels(pictures)
+    assert found.shape == (6, 3, 48, 48)
+    for one, picture in zip(found, pictures, strict=True):
+        expected = resized(PIL.Image.fromarray(picture)).astype(float)
+        levels = (one * 255).permute(1, 2, 0).numpy()
+        assert abs(levels - levels.round()).max() < 1e-3
+        assert abs(levels - expected).max() <= 2.001
+        assert abs(levels - expected).mean() < 0.5
+
+
+def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more() -> None:
+    from counterfoil.models.device_pixels import DevicePixels
+
+    picture = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    picture.setflags(write=False)
+    mean, std = (0.48, 0.45, 0.40), (0.26, 0.27, 0.28)
+    found = DevicePixels(Resized(32), mean, std, torch.device("cpu"), torch.float32)([picture])
+    expected = (
+        torch.from_numpy(picture.copy()).permute(2, 0, 1).float() / 255 - torch.tensor(mean)[:, None, None]
+    )
+    assert torch.allclose(found[0], expected / torch.tensor(std)[:, None, None], atol=1e-6)
+
+
+# -- scorers ----------------------------------------------------------------------------------------------
+
+
+ROUTES: tuple[dict[str, str], ...] = ({}, {"resize": "device"})
+
+
+@pytest.mark.parametrize("library", ["open-clip", "hf"])
+def test_every_route_has_a_name_of_its_own_and_is_near_the_reference(
+    library: str, request: pytest.FixtureRequest, photographs: list[Image]
+) -> None:
+    if library == "hf":
+        from counterfoil.models.hf import load
+
+        where = str(request.getfixturevalue("clip_folder"))
+    else:
+        from counterfoil.models.open_clip import load
+
+        request.getfixturevalue("tiny_architectures")
+        where = f"tiny/{request.getfixturevalue('checkpoint')('tiny')}"
+    keys, rows = [], []
+    for settings in ROUTES:
+        scorer = load(where, Options(device="cpu", settings=settings))
+        keys.append(scorer.identity.key)
+        rows.append(np.concatenate(list(scorer.embed_images([photographs[:5], photographs[5:8]]))))
+        assert {name: scorer.identity.options.get(name) for name in settings} == settings
+        # A batch or two, alone or beside others: the same rows.
+        again = np.concatenate(list(scorer.embed_images([[each] for each in photographs[:8]])))
+        assert abs(again - rows[-1]).max() < 1e-5
+    assert len(set(keys)) == len(ROUTES)
+    for moved in rows[1:]:
+        cosines = (moved * rows[0]).sum(axis=1)
+        assert cosines.min() > 0.95
+        assert abs(moved - rows[0]).max() > 1e-6
+
+
+def test_the_reference_has_the_name_it_always_had(
+    tiny_architectures: Any, checkpoint: Callable[[str], Path]
+) -> None:
+    from counterfoil.models.open_clip import load
+
+    where = f"tiny/{checkpoint('tiny')}"
+    plain = load(where, Options(device="cpu")).identity
+    named = load(where, Options(device="cpu", settings={"resize": "host", "compile": "no"})).identity
+    assert plain == named
+    assert set(plain.options) == {"activation", "device"}
+
+
+def test_a_compiled_tower_is_that_tower(
+    tiny_architectures: Any, checkpoint: Callable[[str], Path], drawn_images: list[Image]
+) -> None:
+    from counterfoil.models.open_clip import load
+
+    where = f"tiny/{checkpoint('tiny')}"
+    plain, made = (load(where, Options(device="cpu", settings={"compile": mode})) for mode in ("no", "yes"))
+    assert plain.identity.key != made.identity.key
+    assert made.identity.options["compile"] == "yes"
+    batches = [drawn_images[:4], drawn_images[4:6], drawn_images[6:]]
+    for one, other in zip(plain.embed_images(batches), made.embed_images(batches), strict=True):
+        assert one.shape == other.shape
+        assert abs(one - other).max() < 1e-5
+
+
+class Counting:
+    """A tower that counts the sizes that it is called with."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def __call__(self, pixels: Any) -> Any:
+        self.sizes.append(len(pixels))
+        return pixels.flatten(1)[:, :4] + 1
+
+
+def test_smaller_batches_are_filled_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from counterfoil.models.device_pixels import CompiledTower
+
+    monkeypatch.setattr(torch, "compile", lambda tower, **_: tower)
+    tower = Counting()
+    compiled = CompiledTower(tower, tolerance=1e-4, where="x")
+    pixels = torch.arange(3 * 3 * 4.0).view(3, 3, 2, 2)
+    for rows in (3, 1, 2):
+        assert torch.equal(compiled(pixels[:rows]), pixels[:rows].flatten(1)[:, :4] + 1)
+    # Twice the first time: as the program and as the tower that it is compared with.
+    assert tower.sizes == [3, 3, 3, 3]
+
+
+def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from counterfoil.models.device_pixels import CompiledTower
+
+    def made(program: Callable[[Any], Any]) -> Any:
+        monkeypatch.setattr(torch, "compile", lambda tower, **_: program)
+        return CompiledTower(Counting(), tolerance=1e-4, where="x")
+
+    pixels = torch.rand(2, 3, 2, 2)
+    with pytest.raises(ModelError, match=r"^x: the compiled image tower does not agree.*--set compile$"):
+        made(lambda pixels: pixels.flatten(1)[:, :4] + 1.01 * pixels.flatten(1)[:, :4])(pixels)
+    with pytest.raises(ModelError, match="does not agree"):
+        made(lambda pixels: pixels.flatten(1)[:, :4] * float("nan"))(pixels)
+
+    def failing(pixels: Any) -> Any:
+        raise RuntimeError("no compiler\nfound")
+
+    with pytest.raises(
+        ModelError, match=r"^x: the image tower cannot be compiled: RuntimeError no compiler f"
+    ):
+        made(failing)(pixels)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"decode": "reduced"}, r"^s: the setting was removed; given: decode; .*resize=device"),
+        ({"compile": "graphs"}, r"no such compile; given: graphs; allowed: no, yes$"),
+        ({"colour": "red"}, "unknown setting"),
+    ],
+)
+def test_routes_that_are_none(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ImageRoute.of(ScorerSettings("s", settings))
+
+
+def test_a_model_with_a_preparation_of_its_own_resizes_nowhere_else() -> None:
+    with pytest.raises(InputError, match="prepared by its library alone; given: resize=device"):
+        ImageRoute(resize="device").preparation(Untouched(), where="s")

@@ -1,0 +1,215 @@
+"""Models are loaded when something is left to compute, and only then."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks import Caption, Image
+from counterfoil.benchmarks.videos import FrameFeatures, Video
+from counterfoil.errors import ModelError
+from counterfoil.models.base import Embedder, Identity, Options
+from counterfoil.models.captions.base import LocalEmbedder
+from counterfoil.models.lazy import LazyEmbedder, lazy
+
+
+class Counted:
+    """An embedder that counts how often it is made, with the bytes of its file as its weights."""
+
+    made = 0
+
+    def __init__(self, argument: str, options: Options) -> None:
+        type(self).made += 1
+        self.identity = Identity(f"counted:{argument}", weights=Path(argument).read_text())
+        self.provenance = {"device": "cpu"}
+
+    def embed_images(self, batches: Sequence[Sequence[Image]], *, workers: int = 0) -> Iterator[np.ndarray]:
+        return (np.ones((len(batch), 2), dtype=np.float32) for batch in batches)
+
+    def embed_captions(self, batches: Sequence[Sequence[Caption]]) -> Iterator[np.ndarray]:
+        return (np.ones((len(batch), 2), dtype=np.float32) for batch in batches)
+
+    def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
+        return [3] * len(captions)
+
+    def compare(self, captions: np.ndarray, images: np.ndarray) -> np.ndarray:
+        return np.ones(len(captions))
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    Counted.made = 0
+    path = tmp_path / "weights.bin"
+    path.write_text("one")
+    return path
+
+
+def _asked(weights: Path, folder: Path, **options: str) -> Embedder:
+    return lazy("counted", str(weights), Options(**options), Counted, folder)
+
+
+def test_the_second_time_loads_when_a_batch_asks(weights: Path, tmp_path: Path) -> None:
+    first = _asked(weights, tmp_path)
+    assert isinstance(first, Counted)
+    second = _asked(weights, tmp_path)
+    assert isinstance(second, LazyEmbedder)
+    assert isinstance(second, Embedder)
+    assert second.identity == first.identity
+    assert second.provenance == {"device": "cpu"}
+    # What a run from the cache asks for needs no model.
+    assert list(second.embed_images([])) == list(second.embed_captions([])) == second.lengths([]) == []
+    side = np.array([[0.6, 0.8]], dtype=np.float32)
+    assert second.compare(side, side) == pytest.approx([1.0])
+    assert Counted.made == 1
+    # A batch does, once.
+    assert next(iter(second.embed_captions([[Caption("0", "a cat")]]))).shape == (1, 2)
+    assert second.lengths([Caption("0", "a cat")]) == [3]
+    assert Counted.made == 2
+
+
+def test_other_options_and_changed_files_are_looked_at_anew(weights: Path, tmp_path: Path) -> None:
+    _asked(weights, tmp_path)
+    assert isinstance(_asked(weights, tmp_path, precision="bf16"), Counted)
+    weights.write_text("another")
+    anew = _asked(weights, tmp_path)
+    assert isinstance(anew, Counted)
+    assert anew.identity.weights == "another"
+
+
+def test_a_model_that_is_not_the_one_remembered_is_refused(weights: Path, tmp_path: Path) -> None:
+    _asked(weights, tmp_path)
+    before = weights.stat()
+    weights.write_text("two")  # as long as "one", and made to look as old
+    os.utime(weights, ns=(before.st_atime_ns, before.st_mtime_ns))
+    second = _asked(weights, tmp_path)
+    with pytest.raises(ModelError, match="not the one remembered"):
+        second.lengths([Caption("0", "a cat")])
+    assert isinstance(_asked(weights, tmp_path), Counted)  # forgotten, so looked at anew
+
+
+def test_a_broken_note_is_passed_over(weights: Path, tmp_path: Path) -> None:
+    _asked(weights, tmp_path)
+    (note,) = (tmp_path / "identities").iterdir()
+    for text in ("{", "[]", '{"identity": {"colour": "red"}, "provenance": {}}'):
+        note.write_text(text)
+        assert isinstance(_asked(weights, tmp_path), Counted)
+
+
+@pytest.mark.models
+@pytest.mark.usefixtures("tiny_architectures")
+def test_parts_are_remembered_too(checkpoint: Callable[[str], Path], tmp_path: Path) -> None:
+    from counterfoil.models import open_clip
+
+    loads = []
+
+    def load(argument: str, options: Options) -> Embedder:
+        loads.append(argument)
+        return open_clip.load(argument, options)
+
+    def asked(name: str) -> Any:
+        return lazy("open-clip", f"{name}/{checkpoint(name)}", Options(device="cpu"), load, tmp_path)
+
+    first, second = asked("tiny"), asked("tiny")
+    assert isinstance(second, LazyEmbedder)
+    assert isinstance(second.local, LocalEmbedder)
+    assert second.local.identity == first.local.identity != first.identity
+    # Frames that are embedded already need no model.
+    short, long = Caption("0", "a cat"), Caption("1", " ".join(["cat"] * 80))
+    np.save(tmp_path / "film.npy", np.array([[3.0, 4.0]]))
+    film = Video("film", FrameFeatures(tmp_path / "film.npy"))
+    ((frames,),) = second.local.embed_frames([[film]])
+    np.testing.assert_allclose(frames, [[0.6, 0.8]], rtol=1e-6)
+    assert list(second.local.embed_tokens([])) == list(second.local.embed_frames([])) == []
+    assert second.local.token_ids([]) == []
+    assert len(loads) == 1
+    # The rest is the model's own.
+    assert second.over_limit([short, long]) == second.local.over_limit([long]) == 1
+    assert len(loads) == 2
+    ours, theirs = (next(iter(each.local.embed_tokens([[short]])))[0] for each in (second, first))
+    np.testing.assert_array_equal(ours.vectors, theirs.vectors)
+    np.testing.assert_array_equal(second.local.token_ids(["a cat"])[0], ours.ids)
+    assert len(loads) == 2
+    # A model without parts has none the second time either.
+    assert asked("tiny-last").local is asked("tiny-last").local is None
+
+
+def test_names_on_a_hub_are_not_remembered(tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    def load(argument: str, options: Options) -> Embedder:
+        calls.append(argument)
+        path = tmp_path / "weights.bin"
+        path.write_text("one")
+        return Counted(str(path), options)
+
+    for _ in range(2):
+        lazy("hf", "openai/clip-vit-base-patch32", Options(), load, tmp_path)
+    assert calls == ["openai/clip-vit-base-patch32"] * 2
+    assert not (tmp_path / "identities").exists()
+
+
+def test_a_setting_that_names_a_model_on_a_hub_is_not_remembered(weights: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.bin"
+    other.write_text("two")
+
+    def asked(model: str) -> Any:
+        options = Options(settings={"lm": model, "alpha": "1"})
+        return lazy("counted", str(weights), options, Counted, tmp_path, named_models=("lm",))
+
+    asked("gpt2")
+    assert isinstance(asked("gpt2"), Counted)
+    assert not (tmp_path / "identities").exists()
+    asked(str(other))
+    assert isinstance(asked(str(other)), LazyEmbedder)
+    other.write_text("three, which is longer")
+    assert isinstance(asked(str(other)), Counted)
+
+
+@pytest.mark.models
+def test_a_second_run_of_the_command_does_not_import_torch(tmp_path: Path) -> None:
+    pytest.importorskip("open_clip")
+    from counterfoil.benchmarks.folder import save
+    from counterfoil.world.sample import quads
+    from tiny_families import write_random_checkpoint
+
+    save(quads(7, seed=0, size=32), tmp_path / "world")
+    spec = write_random_checkpoint(tmp_path / "model", seed=0)
+    out = tmp_path / "runs"
+    command = [
+        "evaluate",
+        spec,
+        str(tmp_path / "world"),
+        "--cache",
+        str(tmp_path / "cache"),
+        "--draws",
+        "100",
+    ]
+    command += ["--device", "cpu", "--workers", "0", "-q"]
+    script = (
+        "import sys\n"
+        "from counterfoil.cli import main\n"
+        "sys.argv[0] = 'counterfoil'\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as stop:\n"
+        "    assert not stop.code, stop.code\n"
+        "print('torch' in sys.modules, file=sys.stderr)\n"
+    )
+    imported = []
+    for name in ("first", "second"):
+        done = subprocess.run(
+            [sys.executable, "-c", script, *command, "--out", str(out / name)],
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stderr
+        imported.append(done.stderr.split()[-1])
+    assert imported == ["True", "False"]
+    scores = [(out / name / "world" / "answers.parquet").read_bytes() for name in ("first", "second")]
+    assert scores[0] == scores[1]

@@ -1,0 +1,310 @@
+"""Dual encoders of open_clip: equal to the library's own towers, whatever the batch or workers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.errors import DataError, ModelError
+from counterfoil.models import open_clip as ours
+from counterfoil.models.base import Embedder, Options
+
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
+
+CPU = Options(device="cpu")
+
+
+def load(name: str, path: Path | str, **options: Any) -> Any:
+    return ours.load(f"{name}/{path}", Options(device="cpu", **options))
+
+
+def cut(items: list[Any], size: int) -> list[list[Any]]:
+    return [items[at : at + size] for at in range(0, len(items), size)]
+
+
+def by_the_library(model: Any, images: list[Image], texts: list[str]) -> tuple[Any, Any]:
+    """What open_clip gives when called as its documentation shows: full-length texts, its own transform."""
+    import open_clip
+    import torch
+
+    transform = open_clip.transform.image_transform(model.visual.image_size, is_train=False)
+    with torch.inference_mode():
+        pixels = torch.stack([transform(image.decode()) for image in images])
+        tokens = open_clip.SimpleTokenizer()(texts)
+        return model.encode_image(pixels, normalize=True).numpy(), model.encode_text(
+            tokens, normalize=True
+        ).numpy()
+
+
+@pytest.mark.parametrize(
+    ("name", "images", "texts"),
+    [
+        ("tiny", "fast", "fast, cut to the longest caption"),
+        ("tiny-quickgelu", "fast", "fast, cut to the longest caption"),
+        ("tiny-custom", "fast", "fast, cut to the longest caption"),
+        # Both ways of attention, last token pooled: what comes after a caption matters, so nothing is cut.
+        ("tiny-last", "fast", "library"),
+        # All patches pooled: no token can be left out of the last block.
+        ("tiny-average", "library", "fast, cut to the longest caption"),
+    ],
+)  # fmt: skip
+def test_equals_the_librarys_towers(
+    name: str,
+    images: str,
+    texts: str,
+    checkpoint: Callable[[str], Path],
+    tiny_model: Callable[[str], Any],
+    drawn_images: list[Image],
+    captions: list[Caption],
+) -> None:
+    scorer = load(name, checkpoint(name))
+    assert isinstance(scorer, Embedder)
+    assert (scorer.provenance["image tower"], scorer.provenance["text tower"]) == (images, texts)
+    expected = by_the_library(tiny_model(name), drawn_images, [str(caption.text) for caption in captions])
+    found = next(scorer.embed_images([drawn_images])), next(scorer.embed_captions([captions]))
+    for embeddings, exact in zip(found, expected, strict=True):
+        assert embeddings.dtype == np.float32
+        assert abs(embeddings - exact).max() <= 1e-5
+
+
+def test_gelu_and_quickgelu_are_distinguished(
+    checkpoint: Callable[[str], Path], captions: list[Caption]
+) -> None:
+    # The same weights under both activations; were the fast towers to mix them up, nothing else would notice.
+    path = checkpoint("tiny-quickgelu")
+    plain, quick = load("tiny-gelu", path), load("tiny-quickgelu", path)
+    embedded = [next(scorer.embed_captions([captions])) for scorer in (plain, quick)]
+    assert abs(embedded[0] - embedded[1]).max() > 1e-3
+    assert plain.identity.options["activation"] == "gelu"
+    assert plain.identity.options["trained_with"] == "quickgelu"
+    assert quick.identity.options["activation"] == "quickgelu"
+    assert quick.provenance["activation"] == "quickgelu: the checkpoint says so"
+    assert "trained_with" not in quick.identity.options
+
+
+def test_a_changed_library_is_noticed(
+    checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Were open_clip to compute something else in the same structure, its own towers would be used."""
+    from counterfoil.models import clip_fast
+
+    monkeypatch.setattr(clip_fast, "QUICK", 1.6)
+    found = load("tiny-quickgelu", checkpoint("tiny-quickgelu")).provenance
+    assert (found["image tower"], found["text tower"]) == ("library", "library")
+
+
+@pytest.mark.parametrize(("size", "workers"), [(1, 0), (7, 2)])
+def test_photographs_in_any_batch_and_worker(
+    size: int, workers: int, checkpoint: Callable[[str], Path], photographs: list[Image]
+) -> None:
+    scorer = load("tiny", checkpoint("tiny"))
+    once = np.concatenate(list(scorer.embed_images(cut(photographs, 32))))
+    again = np.concatenate(list(scorer.embed_images(cut(photographs, size), workers=workers)))
+    assert abs(once - again).max() < 1e-6
+    np.testing.assert_allclose(np.linalg.norm(once, axis=1), 1, atol=1e-6)
+
+
+def test_pixels_are_bitwise_those_of_torchvision(
+    checkpoint: Callable[[str], Path], tiny_model: Callable[[str], Any], photographs: list[Image]
+) -> None:
+    import open_clip
+    import torch
+
+    scorer = load("tiny", checkpoint("tiny"))
+    transform = open_clip.transform.image_transform((32, 32), is_train=False)
+    mean, std = (
+        torch.tensor(each).view(3, 1, 1)
+        for each in (open_clip.OPENAI_DATASET_MEAN, open_clip.OPENAI_DATASET_STD)
+    )
+    for image in photographs[:8]:
+        pixels = torch.from_numpy(scorer.preparation(image.decode()).copy()).permute(2, 0, 1)
+        assert torch.equal(pixels.float().div(255).sub(mean).div(std), transform(image.decode()))
+
+
+def test_other_resize_modes_go_through_the_librarys_transform(
+    tmp_path: Path,
+    tiny_model: Callable[[str], Any],
+    tiny_architectures: dict[str, Any],
+    drawn_images: list[Image],
+) -> None:
+    import json
+
+    import open_clip
+    import torch
+    from safetensors.torch import save_file
+
+    model = tiny_model("tiny")
+    save_file(model.state_dict(), tmp_path / "open_clip_model.safetensors")
+    settings = {"size": [32, 32], "resize_mode": "longest", "interpolation": "bilinear", "fill_color": 9}
+    (tmp_path / "open_clip_config.json").write_text(
+        json.dumps({"model_cfg": tiny_architectures["tiny"], "preprocess_cfg": settings})
+    )
+    scorer = ours.load(f"local-dir:{tmp_path}", CPU)
+    transform = open_clip.transform.image_transform(
+        (32, 32), is_train=False, resize_mode="longest", interpolation="bilinear", fill_color=9
+    )
+    with torch.inference_mode():
+        exact = model.encode_image(
+            torch.stack([transform(image.decode()) for image in drawn_images]), normalize=True
+        )
+    found = np.concatenate(list(scorer.embed_images(cut(drawn_images, 5))))
+    assert abs(found - exact.numpy()).max() < 1e-5
+    assert "longest" in scorer.identity.preprocessing
+
+
+def test_lengths_count_both_marks_and_the_prompt(checkpoint: Callable[[str], Path]) -> None:
+    scorer = load("tiny", checkpoint("tiny"), prompt="a photo of {}")
+    assert scorer.lengths([Caption("a", "cats"), Caption("b", "dog " * 120)]) == [6, 77]
+    assert load("tiny-last", checkpoint("tiny-last")).lengths([Caption("a", "cats")]) == [77]
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_bf16_is_near_fp32(
+    native: bool,
+    checkpoint: Callable[[str], Path],
+    drawn_images: list[Image],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from counterfoil.models import runtime
+
+    monkeypatch.setattr(runtime, "_has_bf16", lambda torch: native)
+    exact = next(load("tiny", checkpoint("tiny")).embed_images([drawn_images]))
+    scorer = load("tiny", checkpoint("tiny"), precision="bf16")
+    rough = next(scorer.embed_images([drawn_images]))
+    assert rough.dtype == np.float32
+    assert 0 < abs(exact - rough).max() < 0.1
+    assert scorer.identity.precision == "bf16"
+    assert scorer.identity.options.get("activations") == (None if native else "fp32")
+    # Either way the fast towers were found to agree with the library's.
+    assert scorer.provenance["image tower"] == "fast"
+
+
+def test_identity_names_what_decides_answers(checkpoint: Callable[[str], Path]) -> None:
+    path = checkpoint("tiny")
+    plain = load("tiny", path).identity
+    others = [
+        load("tiny", path, precision="bf16").identity,
+        load("tiny", path, prompt="a photo of {}").identity,
+        load("tiny-gelu", checkpoint("tiny-quickgelu")).identity,
+        load("tiny-quickgelu", checkpoint("tiny-quickgelu")).identity,
+    ]
+    assert plain == load("tiny", path).identity
+    assert len({plain.key, *(other.key for other in others)}) == 5
+    assert plain.options["device"] == "cpu"
+
+
+# -- bad input --------------------------------------------------------------------------------------------
+
+
+def refused(argument: object, pattern: str, options: Options = CPU) -> str:
+    with pytest.raises(ModelError, match=pattern) as error:
+        ours.load(str(argument), options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("argument", "pattern"),
+    [
+        ("ViT-B32/openai", "knows no such architecture; given: ViT-B32.*did you mean ViT-B-32"),
+        ("/openai", r"knows no such architecture; given: \(empty\)"),
+        ("ViT-B-32/opnai", "no such weights of this architecture; given: opnai.*did you mean openai"),
+        ("ViT-B-32", "no such weights.*nothing after the architecture"),
+        ("ViT-B-32/runs/best.pt", "no such checkpoint file; given: runs/best.pt; check the path"),
+        ("ViT-B-32-quickgelu/openai", "its checkpoint is not here and cannot be downloaded; load it once"),
+        ("ViT-B-32/openai", "use open-clip:ViT-B-32-quickgelu/openai, or open-clip:ViT-B-32-gelu/openai"),
+        ("ViT-L-14/dfn2b", "open_clip knows this tag.*use open-clip:ViT-L-14-quickgelu/dfn2b, or"),
+        ("local-dir:/nowhere/at/all", "its checkpoint cannot be loaded"),
+    ],
+)  # fmt: skip
+def test_names_that_lead_nowhere(argument: str, pattern: str) -> None:
+    refused(argument, pattern)
+
+
+def test_where_nothing_tells_the_activation_the_name_must(
+    tmp_path: Path, tiny_model: Callable[[str], Any]
+) -> None:
+    """Whatever the file is called: what is in a name was guessed."""
+    import torch
+
+    path = tmp_path / "negclip.pth"
+    torch.save(tiny_model("tiny").state_dict(), path)
+    said = refused(
+        f"tiny/{path}", "nothing in this file says whether its weights were trained with QuickGELU"
+    )
+    for suffix in ("quickgelu", "gelu"):
+        assert f"open-clip:tiny-{suffix}/{path}" in said
+        found = load(f"tiny-{suffix}", path)
+        assert found.identity.options["activation"] == suffix
+        assert found.provenance["activation"] == f"{suffix}: asked for by name"
+    # An architecture that open_clip has with one activation only leaves nothing to ask.
+    torch.save(tiny_model("tiny-custom").state_dict(), path)
+    assert load("tiny-custom", path).provenance["activation"] == "gelu: open_clip has no other"
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_the_configuration_beside_open_clips_own_files_tells(
+    quick: bool, tmp_path: Path, tiny_model: Callable[[str], Any]
+) -> None:
+    import json
+
+    from safetensors.torch import save_file
+
+    path = tmp_path / "open_clip_model.safetensors"
+    save_file(tiny_model("tiny").state_dict(), path)
+    config = tmp_path / "open_clip_config.json"
+    config.write_text(json.dumps({"model_cfg": {"quick_gelu": True} if quick else {}}))
+    right, wrong = ("tiny-quickgelu", "tiny") if quick else ("tiny", "tiny-quickgelu")
+    assert "open_clip_config.json beside it" in load(right, path).provenance["activation"]
+    refused(f"{wrong}/{path}", rf"open_clip_config\.json beside it says so\).*use open-clip:{right}/")
+    # It speaks of the file that open_clip saved with it, and of no other.
+    other = path.rename(tmp_path / "other.safetensors")
+    refused(f"tiny/{other}", "nothing in this file says")
+    config.write_text("[]")
+    other.rename(path)
+    refused(f"tiny/{path}", "is no configuration of open_clip")
+
+
+def test_what_a_checkpoint_says_of_its_activation_goes_first(
+    tmp_path: Path, tiny_model: Callable[[str], Any]
+) -> None:
+    import torch
+
+    path = tmp_path / "openai.pt"
+    content = {"state_dict": tiny_model("tiny").state_dict(), "counterfoil": {"quick_gelu": False}}
+    torch.save(content, path)
+    assert load("tiny", path).identity.options["activation"] == "gelu"
+    refused(f"tiny-quickgelu/{path}", "with GELU .*, tiny-quickgelu builds QuickGELU.*use open-clip:tiny/")
+
+
+def test_weights_of_another_architecture(checkpoint: Callable[[str], Path]) -> None:
+    said = refused(f"tiny/{checkpoint('tiny-wide')}", "not a checkpoint of tiny")
+    assert "positional_embedding is 77x96 instead of 77x48" in said
+
+
+def test_a_broken_image_is_named(checkpoint: Callable[[str], Path], drawn_images: list[Image]) -> None:
+    scorer = load("tiny", checkpoint("tiny"))
+    data = drawn_images[0].read()
+    broken = Image("cut", BytesSource(data[: len(data) // 2], "photos/cut.png"))
+    stream = scorer.embed_images(cut([*drawn_images, broken], 3))
+    assert len(next(stream)) == 3
+    with pytest.raises(DataError, match=r"photos/cut\.png: image cannot be decoded"):
+        list(stream)
+
+
+@pytest.mark.slow
+def test_a_whole_vit_b_32(tmp_path: Path, photographs: list[Image], captions: list[Caption]) -> None:
+    import open_clip
+    import torch
+
+    torch.manual_seed(0)
+    model = open_clip.create_model("ViT-B-32-quickgelu").eval()
+    torch.save(model.state_dict(), tmp_path / "random.pt")
+    scorer = load("ViT-B-32-quickgelu", tmp_path / "random.pt")
+    expected = by_the_library(model, photographs, [str(caption.text) for caption in captions])
+    found = next(scorer.embed_images([photographs])), next(scorer.embed_captions([captions]))
+    for embeddings, exact in zip(found, expected, strict=True):
+        assert abs(embeddings - exact).max() <= 1e-6

@@ -1,0 +1,183 @@
+import io
+from collections.abc import Sequence
+
+import numpy as np
+import PIL.Image
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.models.base import Options, Scorer
+from counterfoil.models.baselines import ANCHORS, agreement, colour_words, load_pixels, shares
+
+
+def picture(*bands: str, side: int = 64) -> PIL.Image.Image:
+    """Horizontal bands of equal height, one per colour."""
+    made = PIL.Image.new("RGB", (side, side))
+    height = side // len(bands)
+    for i, colour in enumerate(bands):
+        made.paste(colour, (0, i * height, side, (i + 1) * height))
+    return made
+
+
+def image(*bands: str, name: str = "") -> Image:
+    buffer = io.BytesIO()
+    picture(*bands).save(buffer, format="PNG")
+    return Image(name or "-".join(bands), BytesSource(buffer.getvalue()))
+
+
+def score(images: Sequence[Image], texts: Sequence[str]) -> list[float]:
+    captions = [Caption(str(i), text) for i, text in enumerate(texts)]
+    return load_pixels("colours").score(images, captions).tolist()
+
+
+def test_it_is_a_scorer_with_a_name():
+    scorer = load_pixels("colours")
+    assert isinstance(scorer, Scorer)
+    assert scorer.identity.name == "pixels:colours"
+    assert scorer.identity == load_pixels("colours", Options(seed=5)).identity
+
+
+@pytest.mark.parametrize("name", ANCHORS)
+def test_every_anchor_bears_its_name(name):
+    for code in ANCHORS[name]:
+        assert shares(picture(code))[name] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "colour"),
+    [
+        ("red", "#c42d3a"),
+        ("red", "#a81c24"),
+        ("orange", "#f08628"),
+        ("yellow", "#f6cd42"),
+        ("green", "#1a8c5c"),
+        ("green", "#55aa44"),
+        ("blue", "#3074ce"),
+        ("blue", "#274b8f"),
+        ("purple", "#68328a"),
+        ("pink", "#f6a0be"),
+        ("brown", "#7a4a21"),
+        ("grey", "#777c7a"),
+        ("white", "#f7f2e7"),
+        ("black", "#15120f"),
+    ],
+)
+def test_colours_between_the_anchors(name, colour):
+    assert shares(picture(colour))[name] == 1.0
+
+
+def test_shares_are_parts_of_the_pixels():
+    parts = shares(picture("red", "red", "blue", "white"))
+    assert parts["red"] == 0.5
+    assert parts["blue"] == 0.25
+    assert parts["white"] == 0.25
+    assert sum(parts.values()) == 1.0
+
+
+def test_a_large_picture_is_sampled_not_mixed():
+    """Lines of red and blue, a pixel each: averaging would make purple of them."""
+    lines = np.zeros((2000, 600, 3), dtype=np.uint8)
+    lines[::2, :, 0] = 255
+    lines[1::2, :, 2] = 255
+    assert shares(PIL.Image.fromarray(lines))["purple"] == 0.0
+
+
+@given(st.lists(st.sampled_from(["red", "blue", "green", "white"]), min_size=1, max_size=4))
+def test_shares_sum_to_one(bands):
+    assert sum(shares(picture(*bands)).values()) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("A red ball.", ["red"]),
+        ("BLUE, blue and more Blue", ["blue"]),
+        ("a gray wall, a violet door", ["grey", "purple"]),
+        ("a bored redhead on an orangery's greenhouse", []),
+        ("a blue-green sea", ["blue", "green"]),
+        ("", []),
+    ],
+)
+def test_colour_words(text, words):
+    assert colour_words(text) == words
+
+
+def test_agreement_by_hand():
+    # Red is there (+1) and green is not (-1); red is all the colour there is: coverage 1.
+    assert agreement(["red", "green"], {"red": 0.1, "white": 0.9}) == 1.0
+    # 0.25 % lies half-way between "not there" (0.1 %) and "there" (0.4 %): 2 * 0.5 - 1 = 0, and coverage 1.
+    assert agreement(["red"], {"red": 0.0025, "white": 0.9975}) == pytest.approx(1.0)
+    # A named neutral counts as colour: coverage 0.9 / (0.9 + 0.1).
+    assert agreement(["white"], {"red": 0.1, "white": 0.9}) == 1.9
+    # Nothing but unnamed neutrals: no coverage to speak of.
+    assert agreement(["red"], {"white": 1.0}) == -1.0
+
+
+def test_the_right_colour_wins_in_both_directions():
+    one, two = image("red", "white"), image("blue", "white")
+    s00, s01, s10, s11 = score(
+        [one, two, one, two], ["a red square", "a red square", "a blue square", "a blue square"]
+    )
+    assert min(s00, s11) > max(s01, s10)
+
+
+def test_less_besides_is_a_better_match():
+    fewer, more = score([image("red", "white"), image("red", "blue")], ["a red square"] * 2)
+    assert fewer > more
+
+
+def test_places_and_shapes_are_beyond_it():
+    """The same colours elsewhere tie exactly, and so does any caption with the same colour words."""
+    top, bottom = image("red", "blue"), image("blue", "red")
+    texts = ["red above blue", "a blue cat above a red dog"]
+    scores = score([top, bottom, top, bottom], [texts[0], texts[0], texts[1], texts[1]])
+    assert len(set(scores)) == 1
+
+
+def test_no_colour_word_no_opinion():
+    assert score([image("red"), image("blue")], ["a cat", "a dog"]) == [0.0, 0.0]
+
+
+def test_a_caption_without_colours_opens_no_image():
+    assert score([Image("gone")], ["a cat"]) == [0.0]
+
+
+def test_what_is_not_at_hand_is_named():
+    with pytest.raises(DataError, match="image 'gone' is not at hand"):
+        score([Image("gone")], ["a red cat"])
+    with pytest.raises(DataError, match="caption 'c' is not at hand"):
+        load_pixels("colours").score([image("red")], [Caption("c")])
+
+
+def test_unknown_names_and_options():
+    with pytest.raises(UnknownNameError, match="did you mean 'colours'"):
+        load_pixels("colors")
+    with pytest.raises(InputError, match="has no use for the option 'prompt'"):
+        load_pixels("colours", Options(prompt="a {}"))
+
+
+def test_the_world_is_read_from_its_pixels():
+    """It beats chance (1/6 for group) where colours change, and ties in I2T wherever things change places."""
+    from counterfoil.metrics.contrast import group, i2t, ipos2t
+    from counterfoil.metrics.contrast import quad_tied as tied
+    from counterfoil.metrics.ties import Ties
+    from counterfoil.world.sample import quads
+
+    benchmark = quads(210)
+    captions, images = (part.ravel() for part in benchmark.questions.pairs())
+    scores = (
+        load_pixels("colours")
+        .score([benchmark.images[i] for i in images], [benchmark.captions[i] for i in captions])
+        .reshape(-1, 2, 2)
+    )
+    groups = benchmark.questions.groups()
+    # 30 questions: chance gives 5 right, more than 10 with odds below 1 in 100.
+    assert group(scores[groups["replace_att"]]).sum() > 10
+    for subset in ("swap_obj", "swap_att", "replace_rel"):
+        part = scores[groups[subset]]
+        assert tied(part).all()
+        assert i2t(part).sum() == 0
+        assert ipos2t(part, ties=Ties.HALF).mean() == 0.5

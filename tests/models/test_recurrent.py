@@ -1,0 +1,318 @@
+"""Recurrent dual encoders: equal to the papers' steps one by one, trainable, and scorers as checkpoints."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.models
+
+torch = pytest.importorskip("torch")
+
+import counterfoil as cf  # noqa: E402
+from counterfoil.benchmarks.records import Caption, Image, PixelSource  # noqa: E402
+from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError  # noqa: E402
+from counterfoil.models import checkpoint, networks, pcme, recurrent, small  # noqa: E402
+from counterfoil.models.base import Options  # noqa: E402
+from counterfoil.models.lazy import LazyEmbedder, lazy  # noqa: E402
+from counterfoil.models.region_files import read_regions  # noqa: E402
+from counterfoil.train.images import BatchImages, ImageStore, say_unreadable  # noqa: E402
+from counterfoil.world import captions as world_captions  # noqa: E402
+from counterfoil.world import sample, scenes  # noqa: E402
+
+CAPTIONS = ["A red star is above a moon.", "Two blue boxes, and nothing else."]
+TINY = small.Sizes(picture=32, channels=(4, 8), words=8, width=12)
+
+
+def pictures(n: int) -> list[np.ndarray]:
+    return list(np.random.default_rng(0).integers(0, 256, (n, 32, 32, 3), dtype=np.uint8))
+
+
+def made(kind: str):
+    backbone = recurrent.backbone(CAPTIONS, kind=kind, sizes=TINY, seed=3)
+    backbone.network.eval()
+    for parameter in backbone.network.parameters():
+        parameter.data += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1))
+    return backbone
+
+
+def test_a_caption_is_the_state_at_its_last_word() -> None:
+    backbone = made("vse")
+    tower = backbone.network.text
+    with torch.no_grad():
+        found = backbone.network.encode_texts(backbone.tokens(["a red star", CAPTIONS[0] * 3])).points[0]
+        state = torch.zeros(1, 12)
+        cell = torch.nn.GRUCell(8, 12)
+        cell.load_state_dict(
+            {name.removesuffix("_l0"): tensor for name, tensor in tower.gru.state_dict().items()}
+        )
+        # One word after the other, without any padding.
+        for word in backbone.tokens(["a red star"])[0]:
+            state = cell(tower.embedding(word)[None], state)
+        state = tower.projection(state)
+    assert torch.allclose(found, state[0], atol=1e-6)
+
+
+def test_regions_are_related_pair_by_pair_and_read_in_order() -> None:
+    tower, pixels = made("vsrn").network.visual, made("vsrn").pixels(pictures(1))
+    with torch.no_grad():
+        cells = tower.body(pixels)[0].flatten(1).T
+        regions = [torch.nn.functional.normalize(tower.projection(cell), dim=0) for cell in cells]
+        for layer in tower.relations:
+            before = list(regions)
+            for i, region in enumerate(before):
+                weights = [layer.queries(region) @ layer.keys(other) / len(before) for other in before]
+                seen = sum(w * layer.values(other) for w, other in zip(weights, before, strict=True))
+                regions[i] = region + layer.norm(layer.out(seen))
+        state = torch.zeros(1, 1, 12)
+        for region in regions:
+            _, state = tower.gru(torch.nn.functional.normalize(region, dim=0)[None, None], state)
+        found = tower(pixels)
+    assert torch.allclose(found.whole, tower.norm(state[0]), atol=1e-5)
+    assert tuple(found.places.shape) == (1, 16, 12)
+
+
+def test_a_training_that_fails_stays_finite() -> None:
+    """Hardest negatives at a high rate: without a norm, what relations add grows until it is no number."""
+    words = [f"a w{i} on b{i % 7}" for i in range(32)]
+    backbone = recurrent.backbone(words, kind="vsrn", sizes=small.Sizes(picture=32, channels=(8, 16, 32)))
+    pixels, tokens = backbone.pixels(pictures(32)), backbone.tokens(words)
+    optimiser = torch.optim.AdamW(backbone.network.parameters(), lr=2e-2)
+    own = torch.eye(32, dtype=torch.bool)
+    for _ in range(40):
+        answer = backbone.network(pixels, tokens)
+        image, text = (torch.nn.functional.normalize(each.points, dim=-1) for each in answer[:2])
+        scores = image @ text.T
+        over = (0.2 + scores - scores.diag()[:, None]).masked_fill(own, -9).amax(1).relu()
+        optimiser.zero_grad()
+        over.mean().backward()
+        optimiser.step()
+    assert torch.isfinite(scores).all()
+
+
+def test_the_mean_of_the_cells_is_the_picture_of_vse() -> None:
+    backbone = made("vse")
+    tower, pixels = backbone.network.visual, backbone.pixels(pictures(2))
+    with torch.no_grad():
+        mean = tower.body(pixels).mean(dim=(2, 3))
+        assert torch.allclose(tower(pixels).whole, tower.projection(mean), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", recurrent.KINDS)
+def test_it_learns_which_caption_is_whose(kind: str) -> None:
+    words = [f"a w{i}" for i in range(8)]
+    backbone = recurrent.backbone(words, kind=kind, sizes=TINY)
+    pixels, tokens = backbone.pixels(pictures(8)), backbone.tokens(words)
+    optimiser = torch.optim.Adam(backbone.network.parameters(), lr=1e-2)
+    for _ in range(100):
+        answer = backbone.network(pixels, tokens)
+        image, text = (torch.nn.functional.normalize(each.points, dim=-1) for each in answer[:2])
+        logits = answer.logit_scale.exp() * image @ text.T
+        loss = torch.nn.functional.cross_entropy(logits, torch.arange(8))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert (logits.argmax(1) == torch.arange(8)).all()
+    # Every parameter takes part.
+    still = [
+        name for name, each in backbone.network.named_parameters() if each.grad is None or not each.grad.any()
+    ]
+    assert not still
+
+
+@pytest.mark.parametrize("kind", recurrent.KINDS)
+def test_a_checkpoint_is_a_scorer(kind: str, tmp_path: Path) -> None:
+    backbone = made(kind)
+    checkpoint.save(tmp_path / "ckpt", backbone, {})
+    scorer = checkpoint.load(str(tmp_path / "ckpt"), Options(device="cpu"))
+    assert scorer.provenance["network"] == kind
+    images = [Image(str(i), PixelSource(picture)) for i, picture in enumerate(pictures(2))]
+    captions = [Caption(text, text) for text in CAPTIONS]
+    found = scorer.compare(next(scorer.embed_captions([captions])), next(scorer.embed_images([images])))
+    with torch.no_grad():
+        answer = backbone.network(backbone.pixels(pictures(2)), backbone.tokens(CAPTIONS))
+        expected = torch.nn.functional.cosine_similarity(answer.images.points, answer.texts.points)
+    np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
+
+
+def test_kinds_and_cards() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'vsrn'"):
+        recurrent.backbone(CAPTIONS, kind="vsnr")
+    card = made("vse").card
+    with pytest.raises(ModelError, match="lacks 'width'"):
+        checkpoint.build({key: value for key, value in card.items() if key != "width"})
+
+
+def write_regions(path: Path, features: dict[str, np.ndarray]) -> Path:
+    """One npz file of all images; those with fewer regions are padded with numbers that nothing may read."""
+    most = max(map(len, features.values()))
+    rows = np.full((len(features), most, next(iter(features.values())).shape[1]), 7, np.float32)
+    for row, found in zip(rows, features.values(), strict=True):
+        row[: len(found)] = found
+    counts = [len(found) for found in features.values()]
+    np.savez(path, image_ids=list(features), features=rows, num_boxes=counts)
+    return path
+
+
+@pytest.fixture
+def regions(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(5)
+    found = {name: rng.normal(size=(n, 6)).astype(np.float32) for name, n in (("a", 4), ("b", 2), ("c", 1))}
+    return write_regions(tmp_path / "regions.npz", found)
+
+
+def on_regions(kind: str, regions: Path) -> Any:
+    return recurrent.backbone(CAPTIONS, kind=kind, sizes=TINY, seed=3, regions=read_regions(regions))
+
+
+@pytest.mark.parametrize("kind", recurrent.KINDS)
+def test_padded_regions_change_nothing(kind: str, regions: Path) -> None:
+    backbone = on_regions(kind, regions)
+    tower = backbone.network.visual.eval()
+    if kind == "vsrn":
+        for layer in tower.relations:
+            torch.nn.init.ones_(layer.norm.weight)
+    features = [backbone.preparation.read(Image(name)) for name in "abc"]
+    with torch.no_grad():
+        together = tower(backbone.pixels(features))
+        for row, own in enumerate(features):
+            inputs = torch.from_numpy(own)
+            if kind == "vse":
+                expected = tower.projection(inputs.mean(dim=0))
+            else:
+                places = torch.nn.functional.normalize(tower.projection(inputs), dim=-1)
+                for layer in tower.relations:
+                    seen = layer.queries(places) @ layer.keys(places).T / len(places) @ layer.values(places)
+                    places = places + layer.norm(layer.out(seen))
+                states, _ = tower.gru(torch.nn.functional.normalize(places, dim=-1))
+                expected = tower.norm(states[-1])
+            assert torch.allclose(together.whole[row], expected, atol=1e-5)
+            assert (~together.nothing[row]).sum() == len(own)
+
+
+def things(scene: scenes.Scene) -> np.ndarray:
+    """A region per thing of a scene, as a perfect detector would describe it."""
+    kinds = {
+        "shape": (*scenes.SHAPES, *scenes.CONTAINERS),
+        "size": scenes.SIZES,
+        "texture": scenes.TEXTURES,
+        "colour": scenes.COLOURS,
+    }
+
+    def features(thing: scenes.Thing) -> list[float]:
+        said = [getattr(thing, name) == each for name, known in kinds.items() for each in known]
+        return [*map(float, said), thing.x, thing.y]
+
+    return np.array([features(thing) for thing in scene.things], dtype=np.float32)
+
+
+def write_rows(path: Path, n: int) -> dict[str, np.ndarray]:
+    """Rows to learn from, of images that are only named, and the regions of these."""
+    rng, found, lines = sample.stream("loose", 0), {}, []
+    for row in range(n):
+        scene = scenes.sample_scene(rng)
+        found[f"image-of-row-{row}"] = things(scene)
+        lines.append((f"image-of-row-{row}", world_captions.text(world_captions.describe(scene, rng))))
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("image", "caption"), *lines])
+    return found
+
+
+def test_a_training_on_regions_is_measured_above_chance_on_images_that_are_not_at_hand(
+    tmp_path: Path,
+) -> None:
+    found = write_rows(tmp_path / "rows.csv", 1000)
+    drawn = sample.choices(300, lazy=True)
+    found |= {image.id: things(image.source.scene) for image in drawn.images}
+    asked = replace(drawn, images=tuple(Image(image.id) for image in drawn.images))
+    path = write_regions(tmp_path / "regions.npz", found)
+
+    def trained(*, regions: Path, steps: int = 50, **more: Any) -> Any:
+        return cf.train_model(
+            "vse++-warm",
+            "vse",
+            tmp_path / "rows.csv",
+            regions=regions,
+            out=tmp_path / "ckpt",
+            validation_share=0,
+            workers=0,
+            cache=None,
+            quiet=True,
+            changed={"steps": steps, "batch_size": 64, "lr": 5e-3, "select": "last", **more},
+        )
+
+    with pytest.raises(InputError, match=r"read as they are.*--set augment=none"):
+        trained(regions=path, augment="crop-flip")
+    trained(regions=path)
+    scorer = cf.load_scorer(
+        f"ckpt:{tmp_path / 'ckpt'}", device="cpu", settings={"regions": str(path)}, cache=None
+    )
+    accuracy = cf.evaluate(scorer, asked, cache=None, quiet=True).result["accuracy"]
+    assert accuracy.low > 0.5
+    # Other regions are other data to go on with.
+    other = write_regions(tmp_path / "other.npz", {name: 2 * each for name, each in found.items()})
+    with pytest.raises(InputError, match="other training data"):
+        trained(regions=other)
+
+
+def scores(scorer: Any, names: Sequence[str]) -> np.ndarray:
+    images = next(iter(scorer.embed_images([[Image(name) for name in names]])))
+    return images @ next(iter(scorer.embed_captions([[Caption(text, text) for text in CAPTIONS]]))).T
+
+
+def test_regions_are_found_by_id_and_named_where_they_are_missing(regions: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "ckpt"
+    checkpoint.save(folder, on_regions("vsrn", regions), {})
+
+    def loaded(path: Path | None = regions, argument: Path = folder) -> Any:
+        given = {} if path is None else {"regions": str(path)}
+        return checkpoint.load(str(argument), Options(device="cpu", settings=given))
+
+    alone, together = (scores(loaded(), names) for names in ("b", "abc"))
+    np.testing.assert_allclose(alone[0], together[1], atol=1e-6)
+    # What is remembered of it knows that no picture is opened.
+    asked = [
+        lazy("ckpt", str(folder), Options(settings={"regions": str(regions)}), lambda *_: loaded(), tmp_path)
+        for _ in range(2)
+    ]
+    assert isinstance(asked[1], LazyEmbedder)
+    assert asked[0].needs == asked[1].needs == ("captions",)
+    with pytest.raises(InputError, match=r"regions of the images are missing.*--set regions=PATH"):
+        loaded(None)
+    with pytest.raises(DataError, match="no regions for image 'd'"):
+        scores(loaded(), "d")
+    wide = write_regions(tmp_path / "wide.npz", {"a": np.ones((2, 9), np.float32)})
+    with pytest.raises(ModelError, match="9 wide; allowed: 6 wide"):
+        loaded(wide)
+    checkpoint.save(tmp_path / "pixels", made("vse"), {})
+    with pytest.raises(InputError, match="reads pixels and no regions"):
+        loaded(argument=tmp_path / "pixels")
+    with pytest.raises(InputError, match="a detector looks at pictures"):
+        networks.detector(on_regions("vse", regions))
+
+
+def test_rows_of_images_without_regions_are_left_out_where_that_is_asked_for(regions: Path) -> None:
+    images = [Image(name) for name in "adb"]
+    reader = on_regions("vse", regions).preparation
+    with pytest.raises(DataError, match=r"no regions for image 'd'.*allowed: a, b, c, … \(3 in all\)"):
+        ImageStore(images, np.arange(3), reader)
+    store = ImageStore(images, np.arange(3), reader, skip=True)
+    assert store.unreadable == (1,)
+    said: list[str] = []
+    say_unreadable(images, store.unreadable, 4, said.append, preparation=reader)
+    assert said[0].startswith("1 image cannot be read, 4 rows are left out:")
+    assert "no regions for image 'd'" in said[0]
+    # Regions of different numbers are read when their turn comes.
+    (batch,) = store.batches([BatchImages(np.array([0, 2]))])
+    assert [each.shape for each in batch] == [(4, 6), (2, 6)]
+
+
+def test_heads_stand_on_networks_of_regions(regions: Path) -> None:
+    backbone = pcme.pvse(on_regions("vsrn", regions), heads=2)
+    inputs = [backbone.preparation.read(Image(name)) for name in "ab"]
+    found = backbone.network.encode_images(backbone.pixels(inputs))
+    assert tuple(found.points.shape) == (2, 2, 12)

@@ -1,0 +1,222 @@
+"""Language models, text classifiers and plausibility models against plain loops over single captions."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil import catalog
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
+from counterfoil.errors import InputError, ModelError, UnknownNameError
+from counterfoil.jobs.explain import ExplainOptions, explain
+from counterfoil.models.base import Options
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("open_clip")
+
+pytestmark = pytest.mark.models
+
+TEXTS = [
+    "a red cat on the mat",
+    "a dog",
+    "the photograph of an unbelievably long-winded caption, with commas, on a mat",
+    "the mat on a red cat",
+    "cat",
+    "a dog",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models of random weights: GPT-2 and BERT with CLIP's real tokenizer, and T5 with one of a few words."""
+
+    from tiny_families import save_text_models
+
+    place = tmp_path_factory.mktemp("text-models")
+    save_text_models(place)
+    return place
+
+
+def scores(spec: str, texts: list[str], batch: int = 32, **settings: str) -> np.ndarray:
+    scorer = catalog.scorer(spec, Options(device="cpu", settings=settings))
+    pairs = [(Image("x"), Caption(str(at), text)) for at, text in enumerate(texts)]
+    batches = [pairs[at : at + batch] for at in range(0, len(pairs), batch)]
+    return np.concatenate(list(scorer.score_pairs(batches)))
+
+
+@cache
+def loaded(folder: Path, kind: Any) -> tuple[Any, Any]:
+    return kind.from_pretrained(folder).eval(), transformers.AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(autouse=True)
+def no_gradients() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+def causal_twin(folder: Path, text: str, *, end: bool) -> tuple[float, int]:
+    """The log-likelihood of one text, token by token, and its tokens."""
+    model, tokenizer = loaded(folder, transformers.GPT2LMHeadModel)
+    words = tokenizer(text, add_special_tokens=False).input_ids
+    ids = [tokenizer.bos_token_id, *words, *([tokenizer.eos_token_id] if end else [])]
+    total = 0.0
+    for at in range(1, len(ids)):
+        logits = model(torch.tensor([ids[:at]])).logits[0, -1].double()
+        total += float(logits.log_softmax(-1)[ids[at]])
+    return total, len(ids) - 1
+
+
+@pytest.mark.parametrize("end", [False, True])
+def test_a_causal_model_is_its_log_likelihood_token_by_token(folder: Path, end: bool) -> None:
+    more = {"end": "in"} if end else {}
+    spec = f"lm:{folder / 'gpt2'}"
+    expected = [causal_twin(folder / "gpt2", text, end=end) for text in TEXTS]
+    sums, counts = np.array(expected).T
+    np.testing.assert_allclose(scores(spec, TEXTS, **more), sums, atol=2e-5)
+    np.testing.assert_allclose(scores(spec, TEXTS, 1, **more), sums, atol=2e-5)
+    np.testing.assert_allclose(scores(spec, TEXTS, score="mean", **more), sums / counts, atol=2e-6)
+    found = scores(spec, TEXTS, score="perplexity", **more)
+    np.testing.assert_allclose(found, -np.exp(-sums / counts), rtol=1e-5)
+
+
+def test_a_causal_model_reads_its_context_and_does_not_count_it(folder: Path) -> None:
+    model, tokenizer = loaded(folder / "gpt2", transformers.GPT2LMHeadModel)
+    context = tokenizer("a photo of", add_special_tokens=False).input_ids
+    expected = []
+    for text in TEXTS:
+        ids = [*context, *tokenizer(text, add_special_tokens=False).input_ids]
+        logits = model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
+        expected.append(sum(float(logits[at - 1, ids[at]]) for at in range(len(context), len(ids))))
+    spec = f"lm:{folder / 'gpt2'}"
+    np.testing.assert_allclose(scores(spec, TEXTS, context="a photo of"), expected, atol=2e-5)
+    told = catalog.scorer(spec, Options(device="cpu", settings={"context": "a photo of"}))
+    assert told.provenance["context"] == tokenizer.decode(context)
+    plain = catalog.scorer(spec, Options(device="cpu"))
+    assert plain.provenance["context"] == tokenizer.bos_token
+    assert plain.identity != told.identity
+    with pytest.raises(InputError, match="the context fills the model"):
+        scores(spec, TEXTS, context="a cat " * 2000)
+
+
+def test_a_model_that_sees_no_image_has_no_heatmaps(folder: Path) -> None:
+    spec = f"lm:{folder / 'gpt2'}"
+    found = explain(spec, "world-quads", ExplainOptions(questions=["add_att-00000"]))
+    assert found.methods == ()
+    assert "the scorer sees no image: there is no heatmap" in found.notes
+    assert found.to_arrow(by="word").num_rows > 0
+    assert found.to_arrow(by="cell").num_rows == 0
+
+
+def test_a_masked_model_hides_one_token_at_a_time(folder: Path) -> None:
+    model, tokenizer = loaded(folder / "bert", transformers.BertForMaskedLM)
+    expected = []
+    for text in TEXTS:
+        given = tokenizer(text, return_special_tokens_mask=True)
+        total = 0.0
+        for at, mark in enumerate(given.special_tokens_mask):
+            if not mark:
+                ids = torch.tensor([given.input_ids])
+                ids[0, at] = tokenizer.mask_token_id
+                logits = model(ids, attention_mask=torch.ones_like(ids)).logits[0, at].double()
+                total += float(logits.log_softmax(-1)[given.input_ids[at]])
+        expected.append(total)
+    spec = f"lm:{folder / 'bert'}"
+    np.testing.assert_allclose(scores(spec, TEXTS), expected, atol=2e-5)
+    np.testing.assert_allclose(scores(spec, TEXTS, 1), expected, atol=2e-5)
+
+
+@pytest.mark.parametrize(("label", "at"), [("", 1), ("unacceptable", 0), ("0", 0)])
+def test_a_classifier_gives_the_probability_of_the_class_that_is_named(
+    folder: Path, label: str, at: int
+) -> None:
+    model, tokenizer = loaded(folder / "cola", transformers.BertForSequenceClassification)
+    logits = [model(**tokenizer(text, return_tensors="pt")).logits[0].double() for text in TEXTS]
+    settings = {"label": label} if label else {}
+    spec = f"text-classifier:{folder / 'cola'}"
+    expected = [float(each.softmax(-1)[at]) for each in logits]
+    np.testing.assert_allclose(scores(spec, TEXTS, **settings), expected, atol=1e-6)
+    found = scores(spec, TEXTS, score="logit", **settings)
+    np.testing.assert_allclose(found, [float(each[at]) for each in logits], atol=1e-5)
+
+
+def test_plausibility_reads_head_and_temperature_from_the_embeddings(folder: Path) -> None:
+    model, tokenizer = loaded(folder / "t5", transformers.T5EncoderModel)
+    table = model.shared.weight.double()
+    expected = []
+    for text in TEXTS:
+        given = tokenizer(text, return_tensors="pt")
+        hidden = model(given.input_ids, attention_mask=given.attention_mask).last_hidden_state[0, -1].double()
+        expected.append(float(((hidden @ table[32099] + table[32098, 0]) / table[32097, 0]).sigmoid()))
+    found = scores(f"plausibility:{folder / 't5'}", TEXTS)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert len({round(each, 6) for each in found}) > 3
+
+
+def test_each_distinct_caption_is_computed_once_and_kept(folder: Path, tmp_path: Path) -> None:
+    from contracts import forms
+
+    benchmark = forms.quads(6)
+    scorer = catalog.scorer(f"lm:{folder / 'gpt2'}", Options(device="cpu"))
+    texts: list[str] = []
+    rule = scorer.rule
+
+    def counted(model: Any, rows: Any) -> Any:
+        texts.extend(str(row.ids) for row in rows)
+        return rule(model, rows)
+
+    watched = replace(scorer, rule=counted)
+    first = run(benchmark, watched, session=Session(tmp_path, batch_size=3))
+    assert len(texts) == len(set(texts)) == len({caption.text for caption in benchmark.captions})
+    again = run(benchmark, watched, session=Session(tmp_path, batch_size=3))
+    assert len(texts) == len(set(texts))
+    np.testing.assert_array_equal(first.scores, again.scores)
+    # A caption's score is that of all its pairs.
+    assert (first.scores[:, :, 0] == first.scores[:, :, 1]).all()
+
+
+def test_captions_that_are_cut_off_are_counted(folder: Path) -> None:
+    long = "cat " * 60
+    for name in ("lm:{}/gpt2", "lm:{}/bert", "text-classifier:{}/cola"):
+        scorer = catalog.scorer(name.format(folder), Options(device="cpu"))
+        assert scorer.over_limit([Caption("0", long), Caption("1", "a cat")]) == 1
+        assert np.isfinite(scores(name.format(folder), [long, "a cat"])).all()
+
+
+@pytest.mark.parametrize(
+    ("spec", "settings", "kind", "words"),
+    [
+        ("lm:{}/gpt2", {"score": "pseudo-log-likelihood"}, InputError, "no such score"),
+        ("lm:{}/bert", {"end": "in"}, InputError, "end is a setting of causal models"),
+        ("lm:{}/cola", {}, ModelError, "does not fill the model"),
+        ("lm:{}/gpt2", {"kind": "masked"}, ModelError, "GPT2Config"),
+        ("text-classifier:{}/three", {}, InputError, "which class is the score"),
+        ("text-classifier:{}/cola", {"label": "acceptible"}, UnknownNameError, "did you mean 'acceptable'"),
+        ("plausibility:{}/bert", {}, ModelError, "no T5; given: model type bert"),
+        ("lm:{}/nothing", {}, ModelError, "no such folder"),
+        ("lm:{}/gpt2", {"scores": "mean"}, UnknownNameError, "did you mean 'score'"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(
+    folder: Path, spec: str, settings: dict[str, str], kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=words) as error:
+        catalog.scorer(spec.format(folder), Options(device="cpu", settings=settings))
+    assert "\n" not in str(error.value)
+
+
+def test_a_short_table_of_embeddings_is_not_veras(folder: Path, tmp_path: Path) -> None:
+    from tiny_families import save_words
+
+    config = transformers.T5Config(vocab_size=40, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
+    transformers.T5EncoderModel(config).save_pretrained(tmp_path)
+    save_words(tmp_path)
+    with pytest.raises(ModelError, match="not Vera's layout"):
+        catalog.scorer(f"plausibility:{tmp_path}", Options(device="cpu"))

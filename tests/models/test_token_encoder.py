@@ -1,0 +1,310 @@
+"""Tokens and frames: equal to what the libraries give token by token, one frame or caption like any other."""
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from counterfoil.benchmarks.decoding import Sampling, evenly
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
+from counterfoil.errors import DataError, ModelError
+from counterfoil.models import clip_fast, dual, hf, open_clip
+from counterfoil.models.base import Options
+from counterfoil.models.captions.base import LocalEmbedder
+
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
+
+
+def load(name: str, path: Path, **options: Any) -> Any:
+    return open_clip.load(f"{name}/{path}", Options(device="cpu", **options))
+
+
+def official_tokens(model: Any, texts: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """As EMScore patches OpenAI's `encode_text`: all tokens normed and projected, used up to the end mark."""
+    import torch
+    from open_clip import SimpleTokenizer
+
+    ids = SimpleTokenizer()(texts)
+    part = model if hasattr(model, "token_embedding") else model.text
+    with torch.no_grad():
+        x = part.token_embedding(ids) + part.positional_embedding
+        x = part.ln_final(part.transformer(x, attn_mask=part.attn_mask)) @ part.text_projection
+        x = (x / x.norm(dim=-1, keepdim=True)).numpy()
+    ends = ids.argmax(dim=-1)
+    return [(ids[i].numpy(), x[i, : ends[i] + 1]) for i in range(len(texts))]
+
+
+@pytest.mark.parametrize("name", ["tiny", "tiny-quickgelu", "tiny-custom"])
+@pytest.mark.parametrize("quick", [True, False])
+def test_tokens_equal_the_library(
+    name: str,
+    quick: bool,
+    checkpoint: Callable[[str], Path],
+    tiny_model: Callable[[str], Any],
+    captions: list[Caption],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not quick:
+        monkeypatch.setattr(clip_fast, "_known_blocks", lambda _: False)
+    scorer = load(name, checkpoint(name))
+    assert isinstance(scorer.local, LocalEmbedder)
+    assert isinstance(scorer.towers.tokens.tower, clip_fast.FastTextTower) is quick
+    expected = official_tokens(tiny_model(name), [str(caption.text) for caption in captions])
+    whole = next(scorer.embed_captions([captions]))
+    for size in (len(captions), 3):
+        batches = [captions[at : at + size] for at in range(0, len(captions), size)]
+        found = [tokens for batch in scorer.local.embed_tokens(batches) for tokens in batch]
+        assert len(found) == len(captions)
+        for tokens, (ids, vectors), row in zip(found, expected, whole, strict=True):
+            assert tokens.ids.tolist() == ids.tolist()
+            assert tokens.used.tolist() == ids[: len(vectors)].tolist()
+            assert tokens.vectors.dtype == np.float32
+            assert abs(tokens.vectors - vectors).max() <= 1e-5
+            # What is said of the whole caption is what a dual encoder says of it.
+            assert abs(tokens.whole - row).max() <= 1e-5
+
+
+def test_tokens_of_transformers_equal_the_library(clip_folder: Path, captions: list[Caption]) -> None:
+    import torch
+    from transformers import AutoTokenizer, CLIPModel
+
+    scorer = hf.load(str(clip_folder), Options(device="cpu"))
+    texts = [str(caption.text) for caption in captions]
+    model, tokenizer = (
+        CLIPModel.from_pretrained(clip_folder).eval(),
+        AutoTokenizer.from_pretrained(clip_folder),
+    )
+    inputs = tokenizer(texts, padding="max_length", truncation=True, max_length=77, return_tensors="pt")
+    with torch.inference_mode():
+        states = model.text_projection(model.text_model(**inputs).last_hidden_state)
+        states = torch.nn.functional.normalize(states, dim=-1).numpy()
+    assert scorer.local is not None
+    found = next(iter(scorer.local.embed_tokens([captions])))
+    whole = next(scorer.embed_captions([captions]))
+    for row, tokens in enumerate(found):
+        used = int(inputs["attention_mask"][row].sum())
+        assert tokens.used.tolist() == inputs["input_ids"][row, :used].tolist()
+        assert abs(tokens.vectors - states[row, :used]).max() <= 1e-5
+        assert abs(tokens.whole - whole[row]).max() <= 1e-5
+        # Filled up as OpenAI's tokenizer does it, and not with the end mark.
+        assert tokens.ids.tolist() == [*tokens.used.tolist(), *[0] * (77 - used)]
+
+
+def test_both_libraries_read_the_same_ids(
+    clip_folder: Path, checkpoint: Callable[[str], Path], captions: list[Caption]
+) -> None:
+    texts = [str(caption.text) for caption in captions]
+    one, other = load("tiny", checkpoint("tiny")), hf.load(str(clip_folder), Options(device="cpu"))
+    assert other.local is not None
+    for first, second in zip(one.local.token_ids(texts), other.local.token_ids(texts), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_the_prompt_is_read_along(
+    checkpoint: Callable[[str], Path], tiny_model: Callable[[str], Any]
+) -> None:
+    scorer = load("tiny", checkpoint("tiny"), prompt="A photo depicts {}")
+    (tokens,) = next(scorer.local.embed_tokens([[Caption("a", "a red cat")]]))
+    ((ids, vectors),) = official_tokens(tiny_model("tiny"), ["A photo depicts a red cat"])
+    assert tokens.ids.tolist() == ids.tolist()
+    assert abs(tokens.vectors - vectors).max() <= 1e-5
+
+
+def test_towers_without_an_end_mark_have_no_parts(
+    checkpoint: Callable[[str], Path], siglip_folder: Path
+) -> None:
+    assert load("tiny-last", checkpoint("tiny-last")).local is None
+    assert hf.load(str(siglip_folder), Options(device="cpu")).local is None
+
+
+def test_captions_over_the_limit_are_counted(
+    checkpoint: Callable[[str], Path], clip_folder: Path, siglip_folder: Path
+) -> None:
+    # Two marks leave 75 words of one token each.
+    exact, over, empty = (Caption(str(n), " ".join(["cat"] * n)) for n in (75, 76, 0))
+    for scorer in (load("tiny", checkpoint("tiny")), hf.load(str(clip_folder), Options(device="cpu"))):
+        assert scorer.over_limit([exact, empty]) == 0
+        assert scorer.over_limit([exact, over, over]) == 2
+        assert scorer.over_limit([]) == 0
+        assert scorer.local is not None
+        assert scorer.local.over_limit([over]) == 1
+        # What is cut off ends with the mark of the end.
+        found = next(iter(scorer.local.embed_tokens([[over, exact]])))
+        np.testing.assert_array_equal(found[0].used, found[1].used)
+        assert len(found[0].used) == 77
+    prompted = load("tiny", checkpoint("tiny"), prompt="A photo depicts {}")
+    assert prompted.over_limit([exact, Caption("72", " ".join(["cat"] * 72))]) == 1
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(siglip_folder)
+    texts = [" ".join(["red cat"] * n) for n in range(1, 64)]
+    over_64 = sum(len(tokenizer(text, verbose=False)["input_ids"]) > 64 for text in texts)
+    assert 0 < over_64 < len(texts)
+    siglip = hf.load(str(siglip_folder), Options(device="cpu"))
+    assert siglip.over_limit([Caption("a", text) for text in texts]) == over_64
+
+
+def test_a_picture_is_a_video_of_one_frame(
+    checkpoint: Callable[[str], Path], drawn_images: list[Image], tmp_path: Path
+) -> None:
+    scorer = load("tiny", checkpoint("tiny"))
+    expected = next(scorer.embed_images([drawn_images]))
+    found = list(scorer.local.embed_frames([drawn_images[:4], drawn_images[4:5], [], drawn_images[5:]]))
+    assert [len(batch) for batch in found] == [4, 1, 0, 5]
+    rows = [frames for batch in found for frames in batch]
+    assert all(frames.shape == (1, 32) for frames in rows)
+    assert abs(np.concatenate(rows) - expected).max() <= 1e-5
+    for number, image in enumerate(drawn_images):
+        image.decode().save(tmp_path / f"{number:03}.png")
+    video = Video("film", FrameFolder(tmp_path))
+    # Pictures and videos may share a batch.
+    ((film, still),) = scorer.local.embed_frames([[video, drawn_images[3]]])
+    assert film.dtype == np.float32
+    assert abs(film - expected).max() <= 1e-5
+    assert abs(still - expected[3:4]).max() <= 1e-5
+
+
+@dataclass(frozen=True)
+class Grey:
+    """A long film that is drawn when it is looked at."""
+
+    frames: int
+    rate: float | None = 25.0
+
+    def __len__(self) -> int:
+        return self.frames
+
+    def frame(self, number: int) -> PIL.Image.Image:
+        return PIL.Image.new("RGB", (40, 32), (number % 256, 0, 0))
+
+    def read(self) -> bytes:
+        return b"grey"
+
+    def __str__(self) -> str:
+        return "grey"
+
+
+class Counting:
+    """A preparation that knows how many of its pictures are in memory."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.alive, self.most = inner, 0, 0
+
+    def __call__(self, picture: PIL.Image.Image) -> np.ndarray:
+        pixels = np.array(self.inner(picture))
+        self.alive += 1
+        self.most = max(self.most, self.alive)
+        weakref.finalize(pixels, self.gone)
+        return pixels
+
+    def gone(self) -> None:
+        self.alive -= 1
+
+
+def test_frames_are_streamed(checkpoint: Callable[[str], Path]) -> None:
+    scorer = load("tiny", checkpoint("tiny"))
+    counting = Counting(scorer.preparation)
+    parts = replace(scorer, preparation=counting).local
+    film = Grey(3 * dual.FRAMES + 5)
+    ((rows,),) = parts.embed_frames([[Video("film", film)]])
+    assert rows.shape == (len(film), 32)
+    assert counting.most <= dual.FRAMES + 1
+    # In order, whatever piece of the film a frame was in.
+    alone = np.concatenate(
+        [next(parts.embed_frames([[Video("film", Grey(n + 1))]]))[0][-1:] for n in (0, 40, len(film) - 1)]
+    )
+    assert abs(rows[[0, 40, -1]] - alone).max() <= 1e-5
+
+
+def test_a_frame_that_comes_again_is_embedded_once(checkpoint: Callable[[str], Path]) -> None:
+    scorer, seen = load("tiny", checkpoint("tiny")), []
+
+    def prepare(picture: PIL.Image.Image) -> np.ndarray:
+        seen.append(picture)
+        return scorer.preparation(picture)
+
+    parts = replace(scorer, preparation=prepare).local
+    ((rows,),) = parts.embed_frames([[Video("film", Grey(5), sampling=Sampling(count=17))]])
+    assert len(seen) == 5
+    ((each,),) = parts.embed_frames([[Video("film", Grey(5))]])
+    np.testing.assert_array_equal(rows, each[evenly(5, 17)])
+
+
+def test_a_video_without_frames_is_named(checkpoint: Callable[[str], Path]) -> None:
+    scorer = load("tiny", checkpoint("tiny"))
+    with pytest.raises(DataError, match=r"nothing|grey"):
+        next(scorer.local.embed_frames([[Video("nothing", Grey(0))]]))
+
+
+def test_frames_that_were_embedded_already(checkpoint: Callable[[str], Path], tmp_path: Path) -> None:
+    import torch
+
+    parts = load("tiny", checkpoint("tiny")).local
+    rows = np.random.default_rng(0).normal(size=(12, 32)).astype(np.float32)
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    np.save(tmp_path / "a.npy", rows)
+    torch.save(torch.from_numpy(rows), tmp_path / "a.pt")
+    torch.save(torch.from_numpy(rows).half(), tmp_path / "half.pt")
+    for name, near in (("a.npy", 1e-6), ("a.pt", 1e-6), ("half.pt", 1e-3)):
+        ((found,),) = parts.embed_frames([[Video("a", FrameFeatures(tmp_path / name))]])
+        assert found.dtype == np.float32
+        assert abs(found - unit).max() <= near
+    cut = Video("a", FrameFeatures(tmp_path / "a.pt", duration=6.0), start=1.0, end=3.0)
+    ((found,),) = parts.embed_frames([[cut]])
+    assert abs(found - unit[2:6]).max() <= 1e-6
+
+
+def test_features_that_cannot_be_read_are_named(checkpoint: Callable[[str], Path], tmp_path: Path) -> None:
+    import torch
+
+    parts = load("tiny", checkpoint("tiny")).local
+
+    def read(name: str) -> None:
+        next(parts.embed_frames([[Video("a", FrameFeatures(tmp_path / name))]]))
+
+    torch.save({"a": torch.ones(2, 2)}, tmp_path / "mapping.pt")
+    torch.save(Grey(3), tmp_path / "code.pt")
+    torch.save(torch.ones(3), tmp_path / "line.pt")
+    (tmp_path / "torn.pt").write_bytes((tmp_path / "line.pt").read_bytes()[:300])
+    np.save(tmp_path / "zero.npy", np.array([[1.0, 0.0], [0.0, 0.0]]))
+    for name, error, pattern in (
+        ("mapping.pt", ModelError, "holds no tensor; given: dict"),
+        ("code.pt", ModelError, "running code"),
+        ("line.pt", DataError, "not frame features"),
+        ("torn.pt", ModelError, "is the file cut off"),
+        ("none.pt", ModelError, "no such file"),
+        ("zero.npy", DataError, "frame 1: a frame without length"),
+    ):
+        with pytest.raises(error, match=pattern) as caught:
+            read(name)
+        assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["open-clip", "hf"])
+def test_a_trained_checkpoint_has_parts_as_its_library_has(
+    kind: str, checkpoint: Callable[[str], Path], clip_folder: Path, tmp_path: Path
+) -> None:
+    """The weights are those it began with, so its tokens are as well."""
+    from counterfoil.models import checkpoint as checkpoint_folder
+    from counterfoil.models import registry
+
+    argument = f"tiny/{checkpoint('tiny')}" if kind == "open-clip" else str(clip_folder)
+    library = open_clip if kind == "open-clip" else hf
+    checkpoint_folder.save(tmp_path, registry.backbone(f"{kind}:{argument}"), {})
+    cpu = Options(device="cpu")
+    saved, before = checkpoint_folder.load(str(tmp_path), cpu), library.load(argument, cpu)
+    texts = [Caption("0", "a red cat on a mat"), Caption("1", " ".join(["cat"] * 90))]
+    for found, expected in zip(
+        next(iter(saved.local.embed_tokens([texts]))),
+        next(iter(before.local.embed_tokens([texts]))),
+        strict=True,
+    ):
+        assert found.ids.tolist() == expected.ids.tolist()
+        assert abs(found.vectors - expected.vectors).max() <= 1e-5
+    assert saved.over_limit(texts) == saved.local.over_limit(texts) == 1

@@ -1,0 +1,304 @@
+"""Models of the libraries open for training: equal to the library's own towers, every parameter reached."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import InputError, ModelError, UnknownNameError
+from counterfoil.models import hf, registry
+from counterfoil.models import open_clip as ours
+from counterfoil.models.base import Options
+from counterfoil.models.images import Resized, Untouched
+from tiny_families import family, save_words
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("open_clip")
+
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
+
+CPU = Options(device="cpu")
+
+
+def answered(backbone: Any, images: list[Image], captions: list[Caption]) -> tuple[Any, Any]:
+    """Unit vectors of both towers, as numpy."""
+    pictures = [backbone.preparation(image.decode()) for image in images]
+    network = backbone.network.eval()
+    with torch.inference_mode():
+        answer = network(
+            backbone.pixels(pictures), backbone.tokens([str(caption.text) for caption in captions])
+        )
+    return tuple(
+        torch.nn.functional.normalize(each.points, dim=-1).numpy() for each in (answer.images, answer.texts)
+    )
+
+
+def gradients(backbone: Any, images: list[Image], captions: list[Caption]) -> list[str]:
+    """The names of trainable parameters that a loss over all pairs does not reach."""
+    pictures = [backbone.preparation(image.decode()) for image in images]
+    answer = backbone.network.train()(
+        backbone.pixels(pictures), backbone.tokens([str(caption.text) for caption in captions])
+    )
+    assert answer.logit_scale.shape == ()
+    images_, texts = (torch.nn.functional.normalize(each.points, dim=-1) for each in answer[:2])
+    logits = answer.logit_scale.exp() * images_ @ texts.T
+    torch.nn.functional.cross_entropy(logits, torch.arange(len(logits))).backward()
+    return [
+        name for name, each in backbone.network.named_parameters() if each.requires_grad and each.grad is None
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "cut"),
+    [
+        ("tiny-custom", True),
+        ("tiny-last", False),
+    ],
+)
+def test_open_clip_equals_the_librarys_towers(
+    name: str,
+    cut: bool,
+    checkpoint: Callable[[str], Path],
+    tiny_model: Callable[[str], Any],
+    drawn_images: list[Image],
+    captions: list[Caption],
+) -> None:
+    import open_clip
+
+    backbone = registry.backbone(f"open-clip:{name}/{checkpoint(name)}")
+    texts = [str(caption.text) for caption in captions[:4]]
+    assert backbone.tokens(texts).shape[1] == (17 if cut else 77)
+    model = tiny_model(name)
+    transform = open_clip.transform.image_transform(model.visual.image_size, is_train=False)
+    with torch.inference_mode():
+        pixels = torch.stack([transform(image.decode()) for image in drawn_images])
+        full = open_clip.SimpleTokenizer()(texts)
+        expected = model.encode_image(pixels, normalize=True), model.encode_text(full, normalize=True)
+        features = model.encode_text(full)
+        found = backbone.network.eval().encode_texts(backbone.tokens(texts)).points
+    for mine, exact in zip(answered(backbone, drawn_images, captions[:4]), expected, strict=True):
+        assert abs(mine - exact.numpy()).max() <= 1e-5
+    # Not only the direction: what a tower says is not normalised.
+    assert float((found - features).abs().max()) <= 1e-5 * float(features.abs().max())
+
+
+def test_open_clip_equals_the_scorer(
+    checkpoint: Callable[[str], Path], photographs: list[Image], captions: list[Caption]
+) -> None:
+    spec = f"tiny-quickgelu/{checkpoint('tiny-quickgelu')}"
+    scorer, backbone = ours.load(spec, CPU), registry.backbone(f"open-clip:{spec}")
+    images, texts = answered(backbone, photographs, captions)
+    assert abs(next(scorer.embed_images([photographs])) - images).max() <= 1e-5
+    assert abs(next(scorer.embed_captions([captions])) - texts).max() <= 1e-5
+
+
+@pytest.mark.parametrize("family", ["clip_folder", "siglip_folder"])
+def test_transformers_equals_the_scorer(
+    family: str, request: pytest.FixtureRequest, photographs: list[Image], captions: list[Caption]
+) -> None:
+    folder = request.getfixturevalue(family)
+    scorer, backbone = hf.load(str(folder), CPU), registry.backbone(f"hf:{folder}")
+    assert isinstance(backbone.preparation, Resized)
+    images, texts = answered(backbone, photographs, captions)
+    assert abs(next(scorer.embed_captions([captions])) - texts).max() <= 1e-5
+    # Pillow makes the pictures small in place of torchvision: a level of 255 here and there.
+    same = (images * next(scorer.embed_images([photographs]))).sum(axis=1)
+    assert same.min() > 0.99
+    lengths = {backbone.tokens([str(caption.text)]).shape[1] for caption in captions}
+    assert lengths == {64} if "siglip" in family else len(lengths) > 3
+
+
+@pytest.mark.parametrize("family", ["clip_folder", "siglip_folder"])
+def test_pixels_are_the_processors_but_for_a_level(
+    family: str, request: pytest.FixtureRequest, photographs: list[Image]
+) -> None:
+    from transformers import AutoImageProcessor
+
+    folder = request.getfixturevalue(family)
+    backbone, processor = registry.backbone(f"hf:{folder}"), AutoImageProcessor.from_pretrained(folder)
+    std = torch.tensor(processor.image_std).view(3, 1, 1)
+    for image in photographs[:12]:
+        picture = image.decode()
+        mine = backbone.pixels([backbone.preparation(picture)])
+        exact = processor(images=[picture], return_tensors="pt")["pixel_values"]
+        levels = (mine - exact).abs() * std * 255
+        assert levels.max() < 3.01
+        assert levels.mean() < 0.5
+
+
+def test_other_processors_are_left_to_the_library(clip_folder: Path, tmp_path: Path, drawn_images) -> None:
+    import shutil
+
+    import transformers
+
+    folder = tmp_path / "rectangular"
+    shutil.copytree(clip_folder, folder)
+    transformers.CLIPImageProcessor(
+        size={"height": 32, "width": 32}, crop_size={"height": 32, "width": 32}
+    ).save_pretrained(folder)
+    scorer, backbone = hf.load(str(folder), CPU), registry.backbone(f"hf:{folder}")
+    assert isinstance(backbone.preparation, Untouched)
+    images, _ = answered(backbone, drawn_images, [Caption("a", "a cat")])
+    assert abs(next(scorer.embed_images([drawn_images])) - images).max() <= 1e-5
+
+
+def test_every_parameter_is_trained(
+    checkpoint: Callable[[str], Path], clip_folder: Path, siglip_folder: Path, drawn_images, captions
+) -> None:
+    specs = [f"open-clip:{name}/{checkpoint(name)}" for name in ("tiny", "tiny-custom", "tiny-last")]
+    for spec in (*specs, f"hf:{clip_folder}", f"hf:{siglip_folder}"):
+        backbone = registry.backbone(spec)
+        assert all(each.requires_grad for each in backbone.network.parameters())
+        assert {each.dtype for each in backbone.network.parameters()} == {torch.float32}
+        # Distributed training hangs on parameters that a step does not reach.
+        assert gradients(backbone, drawn_images[:6], captions[:6]) == []
+
+
+def test_gradients_are_those_of_the_full_length(
+    checkpoint: Callable[[str], Path], tiny_model: Callable[[str], Any], captions: list[Caption]
+) -> None:
+    import open_clip
+
+    backbone, model = registry.backbone(f"open-clip:tiny/{checkpoint('tiny')}"), tiny_model("tiny")
+    texts = [str(caption.text) for caption in captions[:4]]
+    weights = torch.linspace(-1, 1, 4 * 32).sin().view(4, 32)
+    (backbone.network.encode_texts(backbone.tokens(texts)).points * weights).sum().backward()
+    (model.encode_text(open_clip.SimpleTokenizer()(texts)) * weights).sum().backward()
+    mine = {
+        name.removeprefix("model."): each.grad
+        for name, each in backbone.network.named_parameters()
+        if each.grad is not None
+    }
+    exact = {name: each.grad for name, each in model.named_parameters() if each.grad is not None}
+    assert mine.keys() == exact.keys()
+    for name, gradient in exact.items():
+        assert float((mine[name] - gradient).abs().max()) <= 1e-4 * max(1.0, float(gradient.abs().max()))
+
+
+def test_projections_are_the_last_maps(
+    checkpoint: Callable[[str], Path], clip_folder: Path, siglip_folder: Path
+) -> None:
+    def names(spec: str) -> list[str]:
+        network = registry.backbone(spec).network
+        wanted = {id(each) for each in network.projections()}
+        return [name for name, each in network.named_parameters() if id(each) in wanted]
+
+    assert names(f"open-clip:tiny/{checkpoint('tiny')}") == ["model.text_projection", "model.visual.proj"]
+    assert names(f"open-clip:tiny-last/{checkpoint('tiny-last')}") == [
+        "model.visual.proj",
+        "model.text.text_projection",
+    ]
+    assert names(f"hf:{clip_folder}") == ["model.visual_projection.weight", "model.text_projection.weight"]
+    # SigLIP pools with an attention of its own and has no such map.
+    assert names(f"hf:{siglip_folder}") == []
+
+
+def test_random_weights_are_random_and_repeatable() -> None:
+    torch.manual_seed(3)
+    first = registry.backbone("open-clip:tiny").network.state_dict()
+    second = registry.backbone("open-clip:tiny").network.state_dict()
+    torch.manual_seed(3)
+    again = registry.backbone("open-clip:tiny").network.state_dict()
+    name = "model.visual.conv1.weight"
+    assert torch.equal(first[name], again[name])
+    assert not torch.equal(first[name], second[name])
+
+
+def test_siglip_keeps_its_bias(siglip_folder: Path) -> None:
+    from transformers import AutoModel
+
+    network = registry.backbone(f"hf:{siglip_folder}").network
+    model = AutoModel.from_pretrained(siglip_folder)
+    assert network.logit_bias.item() == model.logit_bias.item()
+    assert network.logit_scale.item() == model.logit_scale.item()
+    assert "model.logit_bias" in network.state_dict()
+
+
+@pytest.mark.parametrize("kind", ["open-clip", "hf"])
+def test_places_are_what_the_towers_see(
+    kind: str, checkpoint: Callable[[str], Path], clip_folder: Path, drawn_images, captions
+) -> None:
+    spec = f"open-clip:tiny/{checkpoint('tiny')}" if kind == "open-clip" else f"hf:{clip_folder}"
+    backbone = registry.backbone(spec)
+    network = backbone.network.eval()
+    pixels = backbone.pixels([backbone.preparation(image.decode()) for image in drawn_images[:3]])
+    tokens = backbone.tokens([str(caption.text) for caption in captions[:3]])
+    with torch.inference_mode():
+        images, texts = network.local_images(pixels), network.local_texts(tokens)
+        answer = network(pixels, tokens)
+    assert torch.allclose(images.whole, answer.images.points, atol=1e-6)
+    assert torch.allclose(texts.whole, answer.texts.points, atol=1e-6)
+    # 32 pixels in patches of 8.
+    assert images.places.shape[:2] == (3, 16)
+    assert texts.places.shape[:2] == tokens.shape
+    # begin, "cats", end: what follows is padding.
+    assert texts.nothing[0].tolist() == [False] * 3 + [True] * (tokens.shape[1] - 3)
+
+
+def test_the_card_says_which_other_activation_was_trained_with(checkpoint: Callable[[str], Path]) -> None:
+    path = checkpoint("tiny-quickgelu")
+    assert registry.backbone(f"open-clip:tiny-gelu/{path}").card["trained_with"] == "quickgelu"
+    assert "trained_with" not in registry.backbone(f"open-clip:tiny-quickgelu/{path}").card
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "pattern"),
+    [
+        (
+            "blip:base",
+            UnknownNameError,
+            "unknown kind of trainable model; given: blip; allowed: hf",
+        ),
+        ("open-clip", InputError, "the model lacks its name; given: open-clip; allowed: open-clip:ARCH"),
+        ("hf:", InputError, "the model lacks its name"),
+        (
+            "open-clip:ViT-B32",
+            ModelError,
+            "no such architecture; given: ViT-B32.*did you mean ViT-B-32",
+        ),
+        ("open-clip:roberta-ViT-B-32", ModelError, "its architecture is not here and cannot be downloaded"),
+    ],
+)
+def test_specs_that_lead_nowhere(spec: str, error: type[Exception], pattern: str) -> None:
+    with pytest.raises(error, match=pattern) as raised:
+        registry.backbone(spec)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_prompt_means_nothing_in_training() -> None:
+    with pytest.raises(InputError, match="has no use for the option 'prompt'"):
+        registry.backbone("open-clip:tiny", Options(prompt="a photo of {}"))
+
+
+def test_models_without_one_tensor_of_pixels_are_refused(tmp_path: Path) -> None:
+    import transformers
+
+    layers = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
+    config = transformers.Siglip2Config(
+        text_config={**layers, "vocab_size": 40, "max_position_embeddings": 16, "projection_size": 32},
+        vision_config={**layers, "num_patches": 16, "patch_size": 8},
+    )
+    transformers.Siglip2Model(config).save_pretrained(tmp_path)
+    transformers.Siglip2ImageProcessor(patch_size=8, max_num_patches=16).save_pretrained(tmp_path)
+    save_words(tmp_path)
+    with pytest.raises(ModelError, match="cannot embed a picture and a caption"):
+        registry.backbone(f"hf:{tmp_path}")
+
+
+def test_bert_kinds_get_a_mask_of_padding(tmp_path: Path, drawn_images, captions) -> None:
+    torch.manual_seed(0)
+    for name in ("align", "altclip"):
+        folder = tmp_path / name
+        model, processor, length = family(name)
+        model.eval().save_pretrained(folder)
+        processor.save_pretrained(folder)
+        save_words(folder)
+        scorer, backbone = hf.load(str(folder), CPU), registry.backbone(f"hf:{folder}")
+        texts = [Caption("a", "a red cat on the mat"), Caption("b", "the dog")]
+        _, found = answered(backbone, drawn_images[:2], texts)
+        assert backbone.tokens(["the dog"]).shape == (1, length)
+        assert abs(next(scorer.embed_captions([texts])) - found).max() <= 1e-5
+        assert np.isfinite(float(backbone.network.logit_scale.detach()))

@@ -1,0 +1,278 @@
+"""One contract over all places: a folder, S3 and Google's storage."""
+
+import multiprocessing
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucket_servers import Cutter, cutter, gcs_at, gcs_server, new_bucket, s3_at, s3_server, surroundings
+from counterfoil.errors import InputError, StorageError
+from counterfoil.storage import Place, open_place
+from counterfoil.storage.base import HEAD
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    with s3_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def bucket(s3: str) -> str:
+    with s3_at(s3):
+        return new_bucket()
+
+
+@pytest.fixture(params=["folder", "s3", "gcs"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    if request.param == "folder":
+        yield open_place(tmp_path / "cache")
+    elif request.param == "s3":
+        with s3_at(request.getfixturevalue("s3")):
+            yield open_place(f"s3://{request.getfixturevalue('bucket')}/{secrets.token_hex(8)}/a cache")
+    else:
+        with gcs_server("bucket") as url, gcs_at(url):
+            yield open_place("gs://bucket/a cache")
+
+
+def test_names_hold_what_was_written_last(place: Place) -> None:
+    assert place.read("v1/a b") is None
+    assert not place.entries()
+    place.write("v1/a b", b"one")
+    place.write("v1/a b", b"two!")
+    place.write("v1/c/d", b"")
+    place.write("v10/e", b"other")
+    place.write("f", b"other")
+    data, tag = place.read("v1/a b")
+    assert data == b"two!"
+    assert place.read("v1/a b").tag == tag
+    assert [entry.name for entry in place.entries()] == ["f", "v1/a b", "v1/c/d", "v10/e"]
+    assert [(entry.name, entry.size) for entry in place.entries("v1/")] == [("v1/a b", 4), ("v1/c/d", 0)]
+    assert all(-1.0 <= entry.age < 60 for entry in place.entries())
+
+
+def test_a_name_is_created_once_and_replaced_by_those_who_saw_it_last(place: Place) -> None:
+    assert place.create("lease", b"first")
+    assert not place.create("lease", b"second")
+    seen = place.read("lease")
+    assert seen.data == b"first"
+    assert place.replace("lease", b"third", seen.tag)
+    assert not place.replace("lease", b"late", seen.tag)
+    assert place.read("lease").data == b"third"
+    assert not place.remove("lease", seen.tag)
+    assert place.remove("lease", place.read("lease").tag)
+    assert not place.remove("lease")
+    assert not place.replace("lease", b"gone", seen.tag)
+    assert place.read("lease") is None
+    assert place.create("lease", b"again")
+    assert place.remove("lease")
+    assert not place.entries()
+
+
+def test_ages_are_counted_by_the_place_and_start_again_at_a_touch(place: Place) -> None:
+    assert place.age("a") is None
+    assert not place.touch("a")
+    place.write("a", b"kept")
+    tag = place.read("a").tag
+    time.sleep(1.1)
+    # A bucket counts in whole seconds.
+    assert 0.9 <= place.age("a") < 30
+    began = time.monotonic()
+    assert place.touch("a")
+    assert place.age("a") <= time.monotonic() - began + 1.0
+    assert place.read("a") == (b"kept", tag)
+
+
+def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("counterfoil.storage.buckets.READS", 2)
+    sizes = {f"n/{number:02d}": 10 + number for number in range(9)}
+    sizes |= {"n/50": 8 * HEAD, "n/51": 8 * HEAD}
+    for name, size in sizes.items():
+        place.write(name, name.encode() + b"." * (size - len(name)))
+    asked: list[bytes] = []
+
+    def wanted(head: bytes) -> bool:
+        asked.append(head)
+        return head.startswith(b"n/51")
+
+    entries = place.entries("n/")
+    place.remove("n/07")
+    found = {}
+    for entry, file in place.opened(entries, wanted):
+        with file:
+            found[entry.name] = file.read()
+    distant = place.scheme in ("s3", "gcs")
+    passed = {"n/07"} | ({"n/50"} if distant else set())
+    assert list(found) == [name for name in sizes if name not in passed]
+    assert all(found[name].startswith(name.encode()) and len(found[name]) == sizes[name] for name in found)
+    assert [len(head) for head in asked] == ([HEAD, HEAD] if distant else [])
+
+
+def test_of_many_at_once_one_creates_and_each_replacement_counts(place: Place) -> None:
+    if place.scheme == "s3":
+        pytest.skip("moto looks for the object and writes it in two steps")
+    won: list[int] = []
+
+    def contest(number: int) -> None:
+        if place.create("lease", b"%d" % number):
+            won.append(number)
+        for _ in range(5):
+            while True:
+                data, tag = place.read("count") or (None, None)
+                if tag is None:
+                    if place.create("count", b"%d" % 1):
+                        break
+                elif place.replace("count", b"%d" % (int(data) + 1), tag):
+                    break
+
+    threads = [threading.Thread(target=contest, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [place.read("lease").data] == [b"%d" % number for number in won]
+    assert place.read("count").data == b"20"
+
+
+def _count(folder: Path, times: int) -> None:
+    place = open_place(folder)
+    for _ in range(times):
+        while True:
+            data, tag = place.read("count")
+            if place.replace("count", b"%d" % (int(data) + 1), tag):
+                break
+
+
+def test_processes_share_a_folder_and_leave_nothing_beside_its_names(tmp_path: Path) -> None:
+    open_place(tmp_path).write("count", b"0")
+    spawn = multiprocessing.get_context("fork")
+    workers = [spawn.Process(target=_count, args=(tmp_path, 20)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert open_place(tmp_path).read("count").data == b"60"
+    assert os.listdir(tmp_path) == ["count"]
+
+
+def test_a_folder_without_hard_links_creates_under_its_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    place = open_place(tmp_path)
+    assert place.create("a", b"one")
+    assert not place.create("a", b"two")
+    assert place.read("a").data == b"one"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_what_may_not_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StorageError, match=r"file/a: cannot be written: File exists"):
+        open_place(tmp_path / "file").write("a", b"")
+    with pytest.raises(InputError, match=r"http://host/a: .*given: http; allowed: a folder, s3://"):
+        open_place("http://host/a")
+    with pytest.raises(InputError, match=r"no bucket in the URL"):
+        open_place("s3://")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests are tried once, which saves seconds of waiting in between."""
+    monkeypatch.setattr("counterfoil.storage.buckets.TRIES", 1)
+
+
+@pytest.fixture
+def cut(s3: str) -> Iterator[Cutter]:
+    with cutter(s3) as proxy:
+        yield proxy
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_put_that_is_cut_leaves_nothing_and_an_old_object_stays(s3: str, cut: Cutter) -> None:
+    data = os.urandom(1 << 20)
+    with s3_at(s3):
+        bucket = new_bucket()
+        place = open_place(f"s3://{bucket}/cache")
+        place.write("old", b"whole")
+    with s3_at(cut.url):
+        cut.after = 1 << 19
+        with pytest.raises(
+            StorageError, match=rf"s3://{bucket}/cache/new: cannot be reached: .*; check the net"
+        ):
+            place.write("new", data)
+        with pytest.raises(StorageError, match=r"cannot be reached"):
+            place.write("old", data)
+        assert cut.cuts >= 2
+    with s3_at(s3):
+        assert [entry.name for entry in place.entries()] == ["old"]
+        assert place.read("old").data == b"whole"
+        place.write("new", data)
+        assert place.read("new").data == data
+
+
+def test_a_writer_knows_its_own_object_where_the_answer_was_lost(s3: str, cut: Cutter) -> None:
+    with s3_at(cut.url):
+        place = open_place(f"s3://{new_bucket()}/cache")
+        cut.lose = True
+        assert place.create("lease", b"mine")
+        tag = place.read("lease").tag
+        cut.lose = True
+        assert place.replace("lease", b"mine again", tag)
+        assert place.read("lease").data == b"mine again"
+        assert cut.cuts == 2
+        assert not place.create("lease", b"mine again")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_is_wrong_at_a_distance_is_one_line(
+    s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with s3_at(s3):
+        place = open_place("s3://there-is-none/cache")
+        for ask in (place.entries, lambda: place.read("a"), lambda: place.write("a", b"")):
+            with pytest.raises(
+                StorageError, match=r"s3://there-is-none/cache.*: no such bucket; check its name"
+            ):
+                ask()
+    alone = surroundings(AWS_ENDPOINT_URL=s3, AWS_EC2_METADATA_DISABLED="true", HOME=str(tmp_path))
+    with alone, pytest.raises(StorageError, match=r"no credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID"):
+        place.entries()
+    with (
+        s3_at("http://127.0.0.1:9"),
+        pytest.raises(StorageError, match="cannot be reach"),
+    ):
+        place.read("a")
+    import aiohttp
+
+    calls, once = [], aiohttp.ClientSession._request
+
+    async def counted(*args: Any, **asked: Any) -> Any:
+        calls.append(args)
+        return await once(*args, **asked)
+
+    monkeypatch.setattr(aiohttp.ClientSession, "_request", counted)
+    with (
+        gcs_at("http://127.0.0.1:9"),
+        pytest.raises(StorageError, match=r"cannot be reached: .*; check the net"),
+    ):
+        open_place("gs://bucket/cache").read("a")
+    assert len(calls) == 2
+    with gcs_server("bucket") as url, gcs_at(url):
+        place = open_place("gs://there-is-none/cache")
+        for ask in (place.entries, lambda: place.write("a", b"")):
+            with pytest.raises(
+                StorageError, match=r"gcs://there-is-none/cache: no such bucket; check its name"
+            ):
+                ask()
