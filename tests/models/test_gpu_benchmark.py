@@ -74,12 +74,12 @@ def test_decisions_that_differ_are_counted_by_side(routes: ModuleType) -> None:
 
 
 def test_every_route_is_one_that_a_scorer_takes(routes: ModuleType) -> None:
-    from counterfoil.models.base import ScorerSettings
+    from counterfoil.models.base import IMAGE_ROUTES, ScorerSettings
     from counterfoil.models.image_route import ImageRoute
     from counterfoil.models.runtime import PRECISIONS
 
     measured = [ImageRoute.of(ScorerSettings(each.name, each.settings)).facts() for each in routes.ROUTES]
     assert measured == [dict(each.settings) for each in routes.ROUTES]
     assert {each.precision for each in routes.ROUTES} == set(PRECISIONS)
-    choices = {(name, value) for name, values in CHOICES.items() for value in values[1:]}
+    choices = {(name, value) for name, values in IMAGE_ROUTES.items() for value in values[1:]}
     assert choices == {(name, value) for facts in measured for name, value in facts.items()}
