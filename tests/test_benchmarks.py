@@ -24,7 +24,7 @@ TINY = {
     "engine": "--items 6 --rows 1 --rounds 1 --precision fp32",
     "executors": "--small --workers 2",
     "fidelity": "FOLDER --rows 60 --tiny",
-    "gpu": "--device cpu --small --only products top-k",
+    "gpu": "--device cpu --small --only products",
     "meteor": "--images 2",
     "noise_filter": "FOLDER --tiny",
     "pairs": "--size tiny --images 1 --captions 1 --rounds 1 --plain 1 --only itm",

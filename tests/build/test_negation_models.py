@@ -313,7 +313,6 @@ def test_published_negatives_pass_and_spoilt_ones_do_not(shared_data: Path) -> N
         ("A wet dog on a mat.", "A dog on a mat.", "replace_att", "words taken away"),
         ("A dog on a mat.", "A picture of a cat on a mat.", "replace_obj", "about the picture"),
         ("A young man with a dog.", "A young woman with a dog.", "replace_rel", "of another category"),
-        ("A wet dog on the mat.", "after", "category", "reason"),
         ("A wet dog on the mat.", "A wet cat on the mat.", "replace_obj", ""),
         ("A wet dog on the mat.", "A wet dog on the mat", "replace_obj", "no change"),
         ("A wet dog on the mat.", "Is a wet dog on the mat?", "replace_obj", "a question"),

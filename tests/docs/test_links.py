@@ -38,7 +38,6 @@ SOUGHT = {
     "leases on shards",
     "what is made once for all ranks",
     "other ways from a picture to its vector",
-    "exact best items by half precision",
     "answers that wait for one transaction",
     "labels of few answers",
     "how many shards are taken at once",

@@ -112,7 +112,7 @@ def test_parts_that_are_no_parts_name_their_item(value, said):
         def embed_frames(self, batches, *, workers=0):
             yield from ([value for _ in batch] for batch in batches)
 
-    with pytest.raises(ScoreError, match=rf"^embedding frames, 'v0': .*{said}"):
+    with pytest.raises(ScoreError, match=rf"^embedding frames, image 'v0': .*{said}"):
         embedded(pictures(3), None, Broken())
 
 

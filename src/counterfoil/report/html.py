@@ -99,7 +99,7 @@ def render(
 def fragment(tables: Sequence[Table], lines: Sequence[str] = ()) -> str:
     """Tables, as pages have them, with lines below and no page around them: what a notebook shows.
 
-    >>> row = tables.Row("a <b>", (tables.Cell(0.5, 0.4, 0.6),))
+    >>> from counterfoil.report import tables; row = tables.Row("a <b>", (tables.Cell(0.5, 0.4, 0.6),))
     >>> html = fragment([tables.Table("numbers", (tables.Column("%"),), (row,))], ["n = 4"])
     >>> "a &lt;b&gt;" in html, "<p>n = 4</p>" in html, "<script" in html
     (True, True, False)
@@ -112,7 +112,7 @@ def tables_page(
 ) -> str:
     """A page of tables with their intervals, and notes below them; the same for the same tables.
 
-    >>> row = tables.Row("match", (tables.Cell(0.61, 0.5, 0.7),))
+    >>> from counterfoil.report import tables; row = tables.Row("match", (tables.Cell(0.61, 0.5, 0.7),))
     >>> table = tables.Table("People", (tables.Column("alpha", style="score"),), (row,))
     >>> "0.5000 to 0.7000" in tables_page([table], title="Agreement")
     True
