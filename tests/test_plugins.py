@@ -166,7 +166,8 @@ def test_contributing_shows_each_module_in_full(module: str) -> None:
 def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(command: Installed) -> None:
     points = command.site / "counterfoil_example-1.0.dist-info" / "entry_points.txt"
     points.write_text(
-        "[counterfoil.scorers]\nbroken = counterfoil_missing:ENTRY\nother = counterfoil_example.vowels:ENTRY\n"
+        "[counterfoil.scorers]\nbroken = counterfoil_missing:ENTRY\n"
+        "other = counterfoil_example.vowels:ENTRY\n"
     )
     (command.folder / "t.csv").write_text("image,caption,negative_caption\na.jpg,a cat,a dog\n")
     broken = command("evaluate", "broken:x", "pairs", "--data", "t.csv", code=2)

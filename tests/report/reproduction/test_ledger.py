@@ -389,7 +389,7 @@ def test_papers_are_named_progress_reaches_its_end_and_groups_must_be_there(shar
         reproduce(papers=["winogrund"])
     places = {"winoground": ["winoground/tags.csv"]}
     benchmark, _ = ReleasedFiles(shared_data, places).questions("winoground")
-    with pytest.raises(DataError, match="no such group; given: Nouns; allowed: .*Object, "):
+    with pytest.raises(DataError, match=r"no such group; given: Nouns; allowed: .*Object, "):
         mask(benchmark, ("Nouns",))
     assert mask(benchmark, ("Object", "Both")).sum() == 141 + 26
 
