@@ -1,8 +1,7 @@
 """Another package adds a benchmark, a scorer, a measure, a caption metric, a recipe and two kinds of form.
 
-Forms are of question and of work.
 The package is `examples/plugin`. Its entry points are put where an installer puts them, beside the package,
-and everything is used through commands in a process that finds them there.
+and everything, forms of question and of work too, is used through commands that find them there.
 """
 
 import json
