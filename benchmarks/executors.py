@@ -32,13 +32,7 @@ from counterfoil.benchmarks import BytesSource, Caption, Image
 from counterfoil.engine.cache import Cache, Vectors
 from counterfoil.engine.executor import Executor, executor_named
 from counterfoil.engine.plan import shards
-from counterfoil.engine.shard_work import (
-    ShardWork,
-    caption_vectors,
-    caption_words,
-    image_vectors,
-    image_words,
-)
+from counterfoil.engine.shard_work import ShardWork, caption_vectors, image_vectors
 from counterfoil.models.base import Identity
 from counterfoil.store import digest
 
@@ -92,14 +86,14 @@ class Load:
             names = [f"i{number % 64}" for number in numbers]
             pictures = {name: _photograph(int(name[1:])) for name in sorted(set(names))}
             items = [Image(name, BytesSource(pictures[name])) for name in names]
-            compute, words, rows = image_vectors, image_words, 256
+            compute, rows = image_vectors, 256
         else:
             items = [Caption(str(number), f"caption {number}") for number in numbers]
-            compute, words, rows = caption_vectors, caption_words, BATCH
+            compute, rows = caption_vectors, BATCH
         keys = [digest(f"{self.kind} {number}".encode()) for number in numbers]
         cut = shards(range(self.count), BATCH, shard_rows=rows)
         kept = Cache(cache, Network.identity)
-        return ShardWork("benchmark", Network(), compute, words, Vectors(self.kind, keys), kept, items, cut)
+        return ShardWork("benchmark", Network(), compute, Vectors(self.kind, keys), kept, items, cut)
 
 
 def _photograph(seed: int) -> bytes:

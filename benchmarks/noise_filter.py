@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.build.calibration import Quality, Roc, Verified, quality, roc
+from counterfoil.build.calibration import Quality, Share, Verified, auroc, quality
 from counterfoil.engine.run import run, score_items
 from counterfoil.engine.session import Session
 from counterfoil.metrics import contrast
@@ -83,13 +83,13 @@ class FilterStudy:
 
     `right[layout][name]` is (seeds, questions): whether a network answers a question, the group measure.
     `kept[name]` is the share of rows that a training has, `filter` the learned filter on the verified sample,
-    `roc` its curve, `true` its precision and recall over all rows.
+    `area` the area under its curve, `true` its precision and recall over all rows.
     """
 
     right: Mapping[str, Mapping[str, NDArray[np.bool_]]]
     kept: Mapping[str, float]
     filter: Quality
-    roc: Roc
+    area: Share
     true: tuple[float, float]
 
     def group(self, layout: str, name: str) -> tuple[float, float, float]:
@@ -131,7 +131,7 @@ class FilterStudy:
         """All of it as text, in per cent, with 95 % intervals."""
         names = list(self.kept)
         lines = [
-            f"the learned filter on the verified sample: area {_share(self.roc.area)}, precision "
+            f"the learned filter on the verified sample: area {_share(self.area)}, precision "
             f"{_share(self.filter.precision)}, recall {_share(self.filter.recall)}, kept "
             f"{_share(self.filter.kept)}",
             f"over all rows: precision {100 * self.true[0]:.1f}, recall {100 * self.true[1]:.1f}",
@@ -196,7 +196,7 @@ def noise_filter(folder: Path, plan: Plan, *, seeds: Sequence[int], verified: in
         {layout: {name: np.stack(each) for name, each in of.items()} for layout, of in found.items()},
         {name: len(each) / len(noisy) for name, each in data.items()},
         quality(sample, threshold),
-        roc(sample),
+        auroc(sample),
         (float(right[chosen].mean()), float(chosen[right].mean())),
     )
 

@@ -70,6 +70,8 @@ def test_a_repeated_submission_gets_the_same_receipt(queue: tuple[Database, Camp
         worker.answer(first, "yes", key="key-once")
     other = worker.answer(first, "yes", key="key-other")
     assert (other.accepted, other.notice) == (False, "You had answered this item; your first answer counts.")
+    with pytest.raises(InputError, match="another answer was sent with this key"):
+        worker.answer(worker.state().assignments[0], key="key-once")
     assert judgement_table(*queue)["answer"].to_pylist() == ["no"]
 
 
@@ -161,6 +163,15 @@ def test_too_many_golden_misses_set_answers_aside(tmp_path: Path) -> None:
     found = counts(db)
     assert (found.answers, found.complete, found.people["disqualified"]) == (6, 6, 1)
     db.close()
+
+
+def test_work_whose_answer_is_known_counts_against_nobody(tmp_path: Path) -> None:
+    items = [pair("0", right="yes"), pair("1", right="yes"), pair("g", "golden", "yes")]
+    campaign = make(tmp_path / "c", items, overlap=1, golden_share=0.5, golden_misses=1)
+    with closing(open_database(campaign, durable=False)) as db:
+        worker = Worker(db, campaign, 1, judge=lambda item: "no" if item.role == "work" else "yes")
+        assert worker.do().state == "done"
+        assert counts(db).answers == 2
 
 
 def test_places_are_counted_to_the_end(queue: tuple[Database, Campaign]) -> None:

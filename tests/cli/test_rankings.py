@@ -175,6 +175,17 @@ def test_json_alone_on_standard_output_and_measures_chosen(counterfoil, runs: Pa
     assert "95 % interval" in said.err
 
 
+@pytest.mark.parametrize("width", [80, 140])
+def test_no_line_is_wider_than_the_terminal(counterfoil, runs: Path, monkeypatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    said = counterfoil("rankings", runs, "--draws", 100)
+    assert said.code == 0, said.err
+    assert max(map(len, said.out.splitlines())) <= width
+    assert ("Values in % and ranks" in said.out) == (width == 140)
+    for name in MODELS:
+        assert name in said.out
+
+
 def test_quads_have_ranks_and_correlations_but_no_lists(counterfoil, tmp_path: Path) -> None:
     world = quads(40, seed=1, size=32)
     for number, name in enumerate(("a", "b", "c")):

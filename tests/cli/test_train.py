@@ -431,6 +431,15 @@ def test_a_torchrun_that_was_killed_goes_on_to_the_same_bytes(rows: Path, tmp_pa
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
+@pytest.mark.slow
+def test_what_all_processes_find_is_one_line(rows: Path, tmp_path: Path) -> None:
+    bad = torchrun(2, rows, tmp_path / "bad", "--steps", 3, "--batch-size", 7)
+    done = subprocess.run(bad, capture_output=True, text=True, timeout=600)
+    assert done.stderr.count("counterfoil: ") == 1
+    assert "given: 7 rows, 2 processes" in done.stderr
+    assert "exitcode  : 2" in done.stderr
+
+
 def test_a_training_that_made_the_model_worse_says_so(train, tmp_path: Path) -> None:
     assert train("trohn-text", "--steps", 40, "--lr", "3e-3", "--set", "warmup=0").code == 0
     more = ("--model", tmp_path / "ckpt", "--out", tmp_path / "worse", "--set", "warmup=0")

@@ -13,7 +13,7 @@ import thumbnails  # noqa: E402
 from counterfoil.benchmarks.records import FileSource, Image  # noqa: E402
 from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
-from counterfoil.train.dataloaders import (  # noqa: E402  # noqa: E402
+from counterfoil.train.dataloaders import (  # noqa: E402
     Course,
     Feed,
     TokenTable,

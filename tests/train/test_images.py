@@ -29,11 +29,13 @@ def image(name: str, value: int, *, size: tuple[int, int] = (9, 7), cut: bool = 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept: int, workers: int) -> None:
     images = [image(f"{i}.png", 10 * i, cut=i in (0, 4)) for i in range(8)]
+    # So long that resizing it would take gigabytes.
+    images[6] = image("6.png", 60, size=(1, 400))
     pictures = ImageStore(
         images, np.arange(1, 8), thumbnails.Shrunk(), memory=kept, skip=True, workers=workers
     )
     # The first is not used, so it is not opened.
-    assert pictures.unreadable == (4,)
+    assert pictures.unreadable == (4, 6)
     assert pictures.in_memory == (kept > 0)
     asked = [BatchImages(np.array([7, 2])), BatchImages(np.array([5]))]
     found = [[int(picture[0, 0, 0]) for picture in batch] for batch in pictures.batches(asked)]

@@ -225,3 +225,8 @@ def test_a_last_batch_of_one_row_says_nothing() -> None:
         ready(data.select(np.arange(1)), recipe)
     # A pair and its negative pair are two to choose among.
     ready(thumbnails.rows(1, negatives=True), NegativePairs(batch_size=1))
+
+
+def test_a_measure_that_is_not_measured_cannot_decide() -> None:
+    with pytest.raises(InputError, match="given: rsum-of-all; allowed: accuracy, loss, last"):
+        better({"accuracy": 0.5, "loss": 0.1}, "rsum-of-all", None)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.entry import Person
-from counterfoil.annotate.leases import Lease, invalidate, issue, new_lease
+from counterfoil.annotate.leases import Lease, invalidate, issue, new_lease, reclaim
 from counterfoil.annotate.tables import block_items, blocks, items, leases, log_event, people, sa
 
 
@@ -31,7 +31,12 @@ def items_of_block(
     if block is None:
         return ()
     expires = connection.execute(sa.select(blocks.c.expires).where(blocks.c.id == block)).scalar_one()
-    before = [lease for lease in unanswered if lease.block == block][:ahead]
+    # Those of a person who ended early and came back are theirs again, as long as the block is.
+    before = [
+        replace(lease, state="live")
+        for lease in unanswered
+        if lease.block == block and (lease.state == "live" or reclaim(connection, lease))
+    ][:ahead]
     issued = sa.select(sa.func.count()).where(leases.c.person == person.id, leases.c.block == block)
     place = connection.execute(issued).scalar_one()
     members = sa.select(block_items.c.item).where(block_items.c.block == block, block_items.c.place >= place)

@@ -1,7 +1,7 @@
 """Leases: items that people have before them, from the issue of a lease to its answer or its release.
 
 All functions work within a writing transaction, which holds the whole database, so that what was read stays
-true. An item's counts (`answered`, `leased`) change here and nowhere else.
+true. An item's counts (`answered`, `leased`) change here, and where all people are deleted (`privacy`).
 """
 
 import json
@@ -136,6 +136,8 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
     An item of an adaptive design may want more answers after it.
     """
     own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
+    # Work may have a known answer too, for the researcher alone: only golden items count against a person.
+    golden = lease.role == "golden"
     columns = {**row, **own, "lease": lease.id}
     _ANSWER[lease.role].run(
         connection,
@@ -143,8 +145,8 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
         new_state="answered",
         person_id=lease.person,
         item_position=lease.item,
-        is_right=int(row["right"] is True),
-        is_wrong=int(row["right"] is False),
+        is_right=int(golden and row["right"] is True),
+        is_wrong=int(golden and row["right"] is False),
         **{f"answer_{name}": value for name, value in columns.items()},
     )
     if lease.role == "work" and campaign.recipe.design == "adaptive":

@@ -215,7 +215,7 @@ def record_answer(
         else:
             store_answer(connection, campaign, lease, row)
             if lease.role != "onboarding":
-                wrong = person.wrong + (right is False)
+                wrong = person.wrong + (lease.role == "golden" and right is False)
                 person = replace(person, done=person.done + 1, wrong=wrong)
             if lease.block is not None:
                 finish_in_block(connection, campaign, lease, now)

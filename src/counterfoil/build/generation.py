@@ -90,7 +90,7 @@ class CachedTextGenerator:
         if (source := source_of(self)) is not None:
             remember_source(beside, source)
         encoded = generated_bytes(beside, requests, content, context, stage=stage, size=size)
-        return [request.decode() for request in encoded]
+        return [text.decode() for text in encoded]
 
 
 def captioner(
@@ -174,7 +174,7 @@ def chat_answers(
         here=True,
     )
     answers = map(json.loads, replies)
-    return [(request["text"], request["refused"]) for request in answers]
+    return [(answer["text"], answer["refused"]) for answer in answers]
 
 
 def generated_bytes(

@@ -110,7 +110,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
             size=self.settings.concurrency,
             here=True,
         )
-        used, refused = self.spent, sum(request.cell is None for request in image_of_row.values())
+        used, refused = self.spent, sum(image.cell is None for image in image_of_row.values())
         cost = f"; cost {self.asked.price * used.requests:,.4f} at most" if self.asked.price else ""
         self._work.note(
             f"{used.requests:,} requests ({used.retried:,} of them again), {used.cached:,} answers from "

@@ -78,7 +78,7 @@ class PoolingState:
             ]
             pools[way], depths = unjudged(tops, judged, self.k, width)
             lists[way] = tops, depths
-        if not any(len(model.query) for model in pools.values()):
+        if not any(len(pool.query) for pool in pools.values()):
             return None
         table = pool_table(
             pools,

@@ -249,9 +249,9 @@ def _step_function(name: str) -> Any:
             if path is not None:
                 task.check_table(path)
         settings = {
-            path.name: given[path.name]
-            for path in fields(kind)
-            if given[path.name] is not None and given[path.name] != []
+            setting.name: given[setting.name]
+            for setting in fields(kind)
+            if given[setting.name] is not None and given[setting.name] != []
         }
         options = task.BuildOptions(
             settings={key: text_of(value) for key, value in settings.items()},

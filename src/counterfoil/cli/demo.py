@@ -159,6 +159,7 @@ def _hanging(mark: "Text", words: "Text") -> "RenderableType":
 
 def _summary(study: "Study", *, intervals: bool) -> "Table":
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("model", no_wrap=True)
@@ -171,8 +172,6 @@ def _summary(study: "Study", *, intervals: bool) -> "Table":
             for of, measure, head in _COLUMNS:
                 if of == comparison.benchmark and measure in run.result.measures:
                     estimate = run.result.measures[measure]
-                    from rich.text import Text
-
                     rows.setdefault(run.name, {})[head] = Text.assemble(
                         f"{100 * estimate.value:.1f}", (_span(estimate) if intervals else "", "dim")
                     )

@@ -186,7 +186,7 @@ def command(
         console.print(recipe_text(chosen, read.base, all_of_it=dry_run))
     if wanted.data is None or wanted.model is None:
         return
-    feedback = terminal.feedback()
+    feedback = terminal.feedback(quiet=quiet)
     training = prepare(chosen, replace(wanted, cache=cache_folder(wanted.cache)), feedback=feedback)
     if not quiet:
         console.print(plan_table(training.rows, training.backbone, training.stages))

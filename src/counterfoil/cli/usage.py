@@ -272,8 +272,8 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
         if is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
             declared |= {
-                column.name: _option(column.name, column.type, column.default)
-                for column in fields(groups[name])
+                option.name: _option(option.name, option.type, option.default)
+                for option in fields(groups[name])
             }
         else:
             declared[name] = _option(name, parameter.annotation, parameter.default)
@@ -288,21 +288,23 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
         global quiet, verbose
         before = quiet, verbose
         quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
-        given = {name: value for name, value in arguments.items() if name not in added}
-        for name, group in groups.items():
-            given[name] = group(**{column.name: given.pop(column.name) for column in fields(group)})
-        name = ctx.command_path.partition(" ")[2]
-        with guarded(name, ctx.params, data_folder()), ExitStack() as ending:
-            if arguments.get("allow_outside"):
-                from counterfoil.benchmarks.image_files import outside_allowed
+        try:
+            given = {name: value for name, value in arguments.items() if name not in added}
+            for name, group in groups.items():
+                given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
+            name = ctx.command_path.partition(" ")[2]
+            with guarded(name, ctx.params, data_folder()), ExitStack() as ending:
+                if arguments.get("allow_outside"):
+                    from counterfoil.benchmarks.image_files import outside_allowed
 
-                ending.enter_context(outside_allowed())
-            token = ENDING.set(ending)
-            try:
-                return command(**given)
-            finally:
-                ENDING.reset(token)
-                quiet, verbose = before
+                    ending.enter_context(outside_allowed())
+                token = ENDING.set(ending)
+                try:
+                    return command(**given)
+                finally:
+                    ENDING.reset(token)
+        finally:
+            quiet, verbose = before
 
     # Typer reads options from the signature and from the annotations.
     context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)

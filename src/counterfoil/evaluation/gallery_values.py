@@ -114,7 +114,7 @@ def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
     return tuple(dict.fromkeys(full_names))
 
 
-#: The rows of `Placed.shares`.
+#: The rows of one threshold in `DirectionRanks.shares`.
 POLICIES = (Ties.STRICT, Ties.HALF, Ties.OPTIMISTIC)
 
 

@@ -34,6 +34,7 @@ The interval holds the middle 95 % of the draws. Three limits to know:
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from math import lgamma, log
 from typing import Any
 
@@ -223,8 +224,11 @@ class RankCorrelation:
 
     def pair(self, a: RankColumn, b: RankColumn) -> Agreement | None:
         """The agreement of two columns, in either order; None where too few models have both."""
-        names = {a.name, b.name}
-        return next((pair for pair in self.pairs if {pair.a, pair.b} == names), None)
+        return self._by_names.get(frozenset((a.name, b.name)))
+
+    @cached_property
+    def _by_names(self) -> dict[frozenset[str], Agreement]:
+        return {frozenset((pair.a, pair.b)): pair for pair in self.pairs}
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, None for what is undefined."""

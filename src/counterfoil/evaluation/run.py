@@ -1,6 +1,6 @@
 """A run: one scorer on one benchmark, as a folder that everything later can be recomputed from.
 
-    card.json, *.parquet    the benchmark's own folder (`data.folder`), without pixels
+    card.json, *.parquet    the benchmark's own folder (`benchmarks.folder`), without pixels
     answers.parquet         a row per question: its scores, what is right and wrong, or its ranks in a gallery
     items.parquet           a row per question to read: captions, image ids, groups, a column per measure
     result.json             the measures

@@ -10,7 +10,7 @@ Two things may be drawn anew, and an interval says which:
   leave it (`rank_correlation.perfect`).
 
 The permutation test of a correlation is always over systems: do their orders have to do with each other?
-Differences between metrics are in `system_differences`.
+Differences between metrics are in `system_scores.differences_of`.
 
 What people agree on among themselves is a bound for metrics: `ONE_PERSON` is the mean over judges of each
 judge's correlation with the mean of the others.

@@ -221,7 +221,7 @@ def annotate_export(
         outputs.folder(Folder(folder, (ABOUT, DATA_SHEET, "*.csv", "*.parquet")))
         with feedback.busy("reading answers"), existing_database(source, database) as db:
             table = judgement_table(db, source)
-            decided = {key: rows.answer for key, rows in adjudicated(db, source).items()}
+            decided = {key: decision.answer for key, decision in adjudicated(db, source).items()}
         if not len(table):
             raise unanswered(campaign)
         with feedback.busy("making labels"):

@@ -139,7 +139,7 @@ def reject(folder: Path, rejections: tuple[Rejection, ...], client: "Client", *,
     Raises `InputError` for one that is of another study, or that does not wait for review.
     """
     study = _study(folder)
-    known = {rejection.id: rejection for rejection in client.submissions(study)}
+    known = {submission.id: submission for submission in client.submissions(study)}
     for rejection in rejections:
         if rejection.submission not in known:
             raise InputError(

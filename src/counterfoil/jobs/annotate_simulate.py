@@ -144,8 +144,8 @@ class SimulatedCampaign(Tabular):
         wanted = counts.items * recipe.overlap
         work = [
             ("answers that count", f"{wanted:,}", f"{counts.answers:,}"),
-            ("hours of work", *(f"{outcome:,.1f}" for outcome in self.hours)),
-            (f"pay, {recipe.currency}", *(f"{outcome:,.2f}" for outcome in self.pay)),
+            ("hours of work", *(f"{hours:,.1f}" for hours in self.hours)),
+            (f"pay, {recipe.currency}", *(f"{pay:,.2f}" for pay in self.pay)),
         ]
         work += [
             (name, _said(promised, name), _said(came, name))
@@ -205,10 +205,10 @@ class SimulatedCampaign(Tabular):
             lines.append(f"flagged or disqualified: {caught:,} of {bad:,} people who are not able ones")
         lines.append(f"false alarms: {alarms:,} of {good:,} able people")
         if recipe.design == "adaptive" and counts.complete:
-            outcome = counts.complete_answers / counts.complete
+            per_item = counts.complete_answers / counts.complete
             saved = recipe.most * counts.complete - counts.complete_answers
             lines.append(
-                f"adaptive: {outcome:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved"
+                f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved"
             )
         lines.append(
             f"from the first arrival to the last answer {simulation.seconds / 3600:,.1f} hours; answers set "

@@ -166,10 +166,10 @@ def audit(
     for benchmark in benchmarks:
         if isinstance(benchmark, str) and not Path(benchmark).is_dir():
             catalog.benchmark_card(benchmark)
-    for benchmark in options.scorers:
-        if isinstance(benchmark, str):
-            catalog.scorer_name(benchmark)
-    others = [_other(benchmark, options, feedback) for benchmark in options.against]
+    for scorer in options.scorers:
+        if isinstance(scorer, str):
+            catalog.scorer_name(scorer)
+    others = [_other(other, options, feedback) for other in options.against]
     read = []
     for key, benchmark in zip(keys, benchmarks, strict=True):
         if isinstance(benchmark, Benchmark):
@@ -183,9 +183,7 @@ def audit(
         read = [benchmark.limited(options.limit) for benchmark in read]
     for one in read:
         check_at_hand(one, images=False)
-    loaded = [
-        one for benchmark in (*BLIND, *options.scorers) for one in _loaded(benchmark, options, feedback)
-    ]
+    loaded = [one for scorer in (*BLIND, *options.scorers) for one in _loaded(scorer, options, feedback)]
     others += [(benchmark.name, *_captions(benchmark)) for benchmark in read] if len(read) > 1 else []
     return Audit(tuple(_audited(benchmark, loaded, others, options, feedback) for benchmark in read))
 

@@ -268,14 +268,14 @@ def _verified(
 
 def _of(directions: Sequence[Judgements], direction: Literal["i2t", "t2i"] | None) -> list[Judgements]:
     """The judgements of the wanted direction, or of both."""
-    names = [one for one in directions if direction in (None, one.direction)]
-    if not names:
+    chosen = [one for one in directions if direction in (None, one.direction)]
+    if not chosen:
         raise InputError(
             "no judgement of this direction",
             given=direction,
             allowed=", ".join(d.direction for d in directions),
         )
-    return names
+    return chosen
 
 
 def _about(judged: JudgementTable, aggregate: str) -> list[str]:

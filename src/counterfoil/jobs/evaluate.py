@@ -240,7 +240,7 @@ def _prepare(
     outputs: Outputs,
 ) -> Evaluation:
     named = options.scorer.backbone, options.first_stage
-    scorer, backbone, first_stage = (_with_kind(benchmark, feedback) for benchmark in (scorer, *named))
+    scorer, backbone, first_stage = (_with_kind(spec, feedback) for spec in (scorer, *named))
     options = replace(options, scorer=replace(options.scorer, backbone=backbone), first_stage=first_stage)
     run_name = called = _called(scorer, options)
     benchmarks = [
@@ -357,7 +357,7 @@ def _reads(scorer: Any, options: EvaluateOptions) -> list[object]:
     """The names of what is read, files among them."""
     places = (options.data, options.images)
     paths = [path for place in places for path in (place.plain, *place.named.values())]
-    specs = [place for place in (scorer, options.first_stage) if isinstance(place, str)]
+    specs = [spec for spec in (scorer, options.first_stage) if isinstance(spec, str)]
     return [*specs, *(path for path in (*paths, options.scorer.ids) if path is not None)]
 
 

@@ -234,7 +234,7 @@ def _cases(benchmark: Benchmark) -> Iterator[_Case]:
             text, drawing = caption.text or "", image.source
             if not isinstance(drawing, LazyDrawing) or not matches(text, drawing.scene):
                 continue
-            spans = tuple(span for span in words_of(text) if (text[span.start : span.end].lower() in SAYS))
+            spans = tuple(span for span in words_of(text) if text[span.start : span.end].lower() in SAYS)
             if spans:
                 yield _Case(name, clusters[at], PairToExplain(image, caption, spans), drawing)
 

@@ -143,9 +143,9 @@ def publish(
     )
     about(licence=licence or find("CC0-1.0"))
     reads = [
-        campaign
-        for campaign in (benchmark, options.data, options.images, options.provenance)
-        if isinstance(campaign, str | Path)
+        source
+        for source in (benchmark, options.data, options.images, options.provenance)
+        if isinstance(source, str | Path)
     ]
     with guarded("publish", overwrite=options.overwrite, reads=reads) as outputs:
         if kind == "folder":

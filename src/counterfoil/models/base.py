@@ -466,9 +466,10 @@ class ScorerSettings:
     given: Mapping[str, str]
 
     def only(self, *names: str) -> None:
-        """Raise `UnknownNameError` for a setting that is none of these."""
+        """Raise `UnknownNameError` for a setting that is none of these, `InputError` for a removed one."""
         for key in self.given:
-            if key in _REMOVED_SETTINGS and key not in names:
+            # Those that are gone named a route, as `resize` does.
+            if key in _REMOVED_SETTINGS and "resize" in names:
                 raise InputError(
                     "the setting was removed", where=self.where, given=key, hint=_REMOVED_SETTINGS[key]
                 )

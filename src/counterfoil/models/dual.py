@@ -23,7 +23,7 @@ from counterfoil.errors import DataError
 from counterfoil.models.base import Ability, Identity, cosines, prompted
 from counterfoil.models.captions.base import CaptionTokens
 from counterfoil.models.checkpoint_files import read_tensor
-from counterfoil.models.images import Preparation, prepared
+from counterfoil.models.images import Preparation, check_proportions, prepared
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.models.patches import PatchEncoder, PatchTower
 from counterfoil.models.runtime import import_torch
@@ -140,6 +140,7 @@ class LocalEncoder:
                     continue
                 last = picture
                 times.append(1)
+                check_proportions(picture, f"video '{item.id}'")
                 waiting.append(self.preparation(picture))
                 if len(waiting) == FRAMES:
                     rows.append(self.unit_images(waiting))

@@ -60,19 +60,26 @@ class ImageReader(Protocol):
 def inputs_of(preparation: Preparation, image: Image) -> ndarray:
     """What a preparation makes of an image, decoded unless it reads images itself.
 
-    Raises `DataError` where the image cannot be read, or is so long that resizing it would take gigabytes.
+    Raises `DataError` where the image cannot be read, or is so long that a model's resizing would take
+    gigabytes.
     """
     if isinstance(preparation, ImageReader):
         return preparation.read(image)
     picture = image.decode()
+    if isinstance(preparation, Resized | Untouched):
+        check_proportions(picture, image.source)
+    return preparation(picture)
+
+
+def check_proportions(picture: PIL.Image.Image, where: object) -> None:
+    """Raise `DataError` for a picture so long that resizing it by its shorter side would take gigabytes."""
     if max(picture.size) > _LONGEST * min(picture.size):
         raise DataError(
             "image too long for its width",
-            where=image.source,
+            where=where,
             given=f"{picture.width} x {picture.height} pixels",
             allowed=f"at most {_LONGEST} times as long as wide",
         )
-    return preparation(picture)
 
 
 @dataclass(frozen=True)
@@ -144,6 +151,7 @@ def prepared(
         return
     pool = ProcessPoolExecutor(
         max_workers=min(workers, len(batches)),
+        # Forking a process that runs threads (torch's, a progress bar's) can lock up: a clean server forks.
         mp_context=multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver"),
         initializer=_start_worker,
         initargs=(preparation,),

@@ -42,16 +42,16 @@ def blind_table(audit: BenchmarkAudit) -> Table:
     names = [
         name
         for name in of(audit.benchmark).main_measures(audit.benchmark)
-        if any(name in scores for scores in audit.blind)
+        if any(name in result for result in audit.blind)
     ]
     columns = tuple(Column(measure_label(name), style=style_of(name), measure=name) for name in names)
     rows = [
-        Row(scores.scorer, tuple(_cell(scores.measures.get(name)) for name in names))
-        for scores in audit.blind
+        Row(result.scorer, tuple(_cell(result.measures.get(name)) for name in names))
+        for result in audit.blind
     ]
     if audit.blind:
         chance = [
-            next((scores[name].chance for scores in audit.blind if name in scores), None) for name in names
+            next((result[name].chance for result in audit.blind if name in result), None) for name in names
         ]
         rows.append(Row("chance", tuple(map(Cell, chance)), "chance"))
     return Table(f"{title(audit)}: scorers that see no image", columns, tuple(rows), "scorer")
@@ -65,7 +65,7 @@ def groups_table(audit: BenchmarkAudit) -> Table | None:
     groups = list(dict.fromkeys(label for name in named for label in groupings[name] if label))[:_MOST_GROUPS]
     if SAME_WORDS not in groups and any(SAME_WORDS in labels for labels in groupings.values()):
         groups.append(SAME_WORDS)
-    shown = [name for name in groups if any(name in scores.groups for scores in audit.blind)]
+    shown = [name for name in groups if any(name in result.groups for result in audit.blind)]
     main = (
         next(
             (name for name in of(audit.benchmark).main_measures(audit.benchmark) if name in audit.blind[0]),
@@ -76,11 +76,11 @@ def groups_table(audit: BenchmarkAudit) -> Table | None:
     )
     if not shown or main is None:
         return None
-    columns = tuple(Column(scores.scorer.removeprefix("blind:"), measure=main) for scores in audit.blind)
+    columns = tuple(Column(result.scorer.removeprefix("blind:"), measure=main) for result in audit.blind)
     rows = []
     for name in shown:
-        estimates = [scores.groups.get(name, {}).get(main) for scores in audit.blind]
-        n = next((scores.n for scores in estimates if scores is not None), 0)
+        estimates = [result.groups.get(name, {}).get(main) for result in audit.blind]
+        n = next((estimate.n for estimate in estimates if estimate is not None), 0)
         rows.append(Row(f"{name} ({n:,})", tuple(map(_cell, estimates))))
     return Table(f"{title(audit)}: {measure_label(main)} by group", columns, tuple(rows), "group")
 
@@ -212,14 +212,14 @@ def lead(audit: BenchmarkAudit) -> str:
     """What matters most, in a sentence or two."""
     parts = []
     for best, measure in audit.above_chance[:1]:
-        value = next(scores[measure] for scores in audit.blind if scores.scorer == best)
+        value = next(result[measure] for result in audit.blind if result.scorer == best)
         scale = "" if style_of(measure) == "correlation" else " %"
         parts.append(
             f"Without looking, {best} gets {measure_label(measure)} {100 * value.value:.1f}{scale} "
             f"({100 * value.low:.1f} to {100 * value.high:.1f}; chance {100 * (value.chance or 0):.1f})."
         )
     if audit.blind and not audit.above_chance:
-        tried = [scores.scorer for scores in audit.blind]
+        tried = [result.scorer for result in audit.blind]
         parts.append(
             f"Of the scorers tried ({', '.join(tried)}) none is above chance (p ≥ 0.05 after Holm); "
             + (
@@ -315,7 +315,7 @@ def _shared(audit: BenchmarkAudit) -> BenchmarkAudit:
     """The audit without local paths in the names of scorers and in notes."""
     return replace(
         audit,
-        blind=tuple(replace(scores, scorer=shareable(scores.scorer)) for scores in audit.blind),
+        blind=tuple(replace(result, scorer=shareable(result.scorer)) for result in audit.blind),
         apart={shareable(name): value for name, value in audit.apart.items()},
         notes=tuple(map(shareable, audit.notes)),
     )

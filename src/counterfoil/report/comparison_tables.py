@@ -1,4 +1,4 @@
-"""The tables of a comparison, in the layouts of the papers. `markup` says what a table is and writes it."""
+"""The tables of a comparison, in the layouts of the papers. `tables` says what a table is and writes it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

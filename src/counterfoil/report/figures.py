@@ -194,8 +194,8 @@ def significance(comparison: Comparison, measure: str) -> Any:
         if d.measure != measure:
             continue
         # In a cell's few letters.
-        p = f"p={d.p_holm:.3f}".replace("0.", ".") if d.p_holm < 0.9995 else "p=1"
-        p = p if d.p_holm >= 0.001 else "p<.001"
+        p = "p=1" if d.p_holm >= 0.9995 else f"p={d.p_holm:.3f}".replace("0.", ".")
+        p = "p<.001" if d.p_holm < 0.001 else p
         for row, column, value in ((d.a, d.b, d.value), (d.b, d.a, -d.value)):
             strength = (
                 0.0 if d.p_holm >= 0.05 or not value else np.sign(value) * (0.25 + 0.75 * abs(value) / most)

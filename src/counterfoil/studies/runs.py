@@ -74,7 +74,7 @@ class EvaluationRuns:
         from counterfoil.models import checkpoint as checkpoint_folder
 
         scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
-        whole = next(answers for answers in self.benchmarks if answers.questions.directed)
+        whole = next(benchmark for benchmark in self.benchmarks if benchmark.questions.directed)
         both = (whole, as_collected(whole))
         given = rank_galleries(both, scorer, session=self._session)
         every, own = (
@@ -257,7 +257,7 @@ class TrainingRuns:
 def combined(of_seeds: Sequence[Mapping[str, TrainingSummary]]) -> tuple[TrainingSummary, ...]:
     """The trainings as a page shows them: of each the first seed's curve, and the seconds of all."""
     return tuple(
-        replace(one, seconds=sum(seed[name].seconds for seed in of_seeds), seeds=len(of_seeds))
+        replace(one, seconds=sum(trainings[name].seconds for trainings in of_seeds), seeds=len(of_seeds))
         for name, one in of_seeds[0].items()
     )
 

@@ -179,7 +179,7 @@ class FittedDetectors:
         return scorer
 
     def save(self, folder: Path) -> None:
-        """Write a checkpoint that `counterfoil evaluate FOLDER` takes; raises as `trained.save` does."""
+        """Write a checkpoint that `counterfoil evaluate FOLDER` takes; raises as `checkpoint.save` does."""
         epochs = {
             side: [{key: value for key, value in epoch._asdict().items() if value == value} for epoch in some]
             for side, some in self.history.items()
@@ -211,7 +211,7 @@ def fit(
     so many natural items, then as many synthetic ones. The loss is binary cross-entropy, `recipe.epochs`
     epochs for captions and `recipe.image_epochs` for images; `recipe.steps` ends each unit's training there.
     With `validation` the units of the epoch that tells most of its items right are kept, of equal ones the
-    first; without, those of the last. Rows come in the order of `batches.order`, units start from
+    first; without, those of the last. Rows come in the order of `dataloaders.order`, units start from
     `recipe.seed`: the same data, encoder and recipe give the same detector on one machine.
 
     With `out` the detector is saved there as a checkpoint (`Fitted.save`). The encoder is frozen and stays

@@ -14,7 +14,14 @@ from numpy import ndarray
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import DataError, InputError
-from counterfoil.models.images import ImageReader, Preparation, Untouched, inputs_of, prepared
+from counterfoil.models.images import (
+    ImageReader,
+    Preparation,
+    Untouched,
+    check_proportions,
+    inputs_of,
+    prepared,
+)
 from counterfoil.train.recipes.base import Recipe
 
 #: Share of the picture's area that a crop covers, and its proportions, as torchvision's defaults have them.
@@ -184,7 +191,7 @@ class BatchImages:
 class ImageStore:
     """The images at `used` positions, prepared.
 
-    Where all of them fit into `kept` bytes (and are not varied) they are prepared once, now, and kept as
+    Where all of them fit into `memory` bytes (and are not varied) they are prepared once, now, and kept as
     bytes. Otherwise each batch is decoded when its turn comes, `workers` processes working ahead.
 
     An image that cannot be read raises `DataError` naming its file; with `skip` all are tried now, and the
@@ -335,9 +342,11 @@ class _Tried(Image):
 
     def decode(self) -> PIL.Image.Image:
         try:
-            return super().decode()
+            picture = super().decode()
+            check_proportions(picture, self.source)
         except DataError:
             return PIL.Image.new("RGB", (0, 0))
+        return picture
 
 
 @dataclass(frozen=True)

@@ -160,8 +160,7 @@ def found(
     state = load(out) if resume else None
     if state is not None:
         with fitting(out):
-            saved = dict(state["identity"])
-        check_same(saved, same, where=out)
+            check_same(state["identity"], same, where=out)
     # No process looks after the first one has tidied up.
     fabric.barrier()
     if fabric.is_global_zero and state is None:

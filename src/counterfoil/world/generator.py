@@ -117,7 +117,7 @@ def _both(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
 def _laid(
     fixed: Sequence[Thing], groups: Sequence[Sequence[Thing]], rng: np.random.Generator
 ) -> tuple[Thing, ...]:
-    """What is kept, and each of the `groups` laid to a free cell, or a small thing into an empty container.
+    """The fixed things, and each of the `groups` laid to a free cell, or if small into an empty container.
 
     What finds no room is left out.
     """

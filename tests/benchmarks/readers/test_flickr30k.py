@@ -110,7 +110,7 @@ def test_the_real_token_file(shared_data: Path) -> None:
         (
             "x.csv",
             "raw,sentids,split,filename\n3,[1],test,x.jpg",
-            "column 'raw': not a list of rows; given: 3",
+            "column 'raw': not a list; given: 3",
         ),
         (
             "x.csv",

@@ -208,7 +208,9 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
                 "no such option", where=rows.where(row, "correct_answer"), given=answer, allowed="0 to 3"
             )
     options = list(zip(*(texts(rows, column) for column in _NEGBENCH[1:]), strict=True))
-    ordered = [right_first(table, answer) for table, answer in zip(options, right.tolist(), strict=True)]
+    ordered = [
+        right_first(row_options, answer) for row_options, answer in zip(options, right.tolist(), strict=True)
+    ]
     return choices(
         card,
         ids,

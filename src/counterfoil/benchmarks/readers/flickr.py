@@ -34,7 +34,7 @@ from counterfoil.benchmarks.readers.human_ratings import (
 )
 from counterfoil.benchmarks.readers.questions import gallery, own
 from counterfoil.benchmarks.readers.released_captions import read_split, read_tokens
-from counterfoil.benchmarks.readers.released_files import list_of, released_file
+from counterfoil.benchmarks.readers.released_files import released_file
 from counterfoil.benchmarks.readers.rows import not_on_hub
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import References, contained
@@ -112,12 +112,12 @@ def _of_csv(path: Path) -> list[_Entry]:
     for row, split in enumerate(splits):
         if split == "test":
             captions, keys = (
-                list_of(parse_json(cell, where=where), where=where)
-                for cell, where in (
-                    (raw[row], table.where(row, "raw")),
-                    (ids[row], table.where(row, "sentids")),
-                )
+                parse_json(cell, where=table.where(row, column))
+                for cell, column in ((raw[row], "raw"), (ids[row], "sentids"))
             )
+            for cells, column in ((captions, "raw"), (keys, "sentids")):
+                if not isinstance(cells, list):
+                    raise DataError("not a list", where=table.where(row, column), given=shown(cells))
             if len(captions) != len(keys):
                 raise DataError(
                     "not an id per caption",
@@ -175,7 +175,7 @@ def _read(
     `data` is the folder with the text files, or the JSON file that the released code made of them. Raises
     `DataError` naming file and row of what does not fit.
     """
-    path = released_file(card, data, names)
+    path = released_file(card, data, names, hint=f"{TOKENS} lies beside a text file")
     captions, left = CaptionTable(), Skipped()
     if path.suffix.lower() == ".json":
         rows, written = _rows_of_json(path, captions, raters, left)

@@ -70,7 +70,7 @@ def _read(
     that was replaced. Raises `DataError` naming the group that has no or several originals, or no foil, and
     what else does not fit.
     """
-    path = released_file(card, data, (FILE,))
+    path = released_file(card, data, (FILE,), hint="it is the test half of FOIL's release")
     files, pairs = _pairs(path)
     source = str(path)
     if not every:

@@ -13,7 +13,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_json
 
 
-def released_file(card: Card, data: Path | None, names: Sequence[str]) -> Path:
+def released_file(card: Card, data: Path | None, names: Sequence[str], *, hint: str | None = None) -> Path:
     """The file that `data` is, or the first of `names` that lies in the folder `data`.
 
     Raises `DataError` where there is neither, naming the files that would do.
@@ -26,7 +26,7 @@ def released_file(card: Card, data: Path | None, names: Sequence[str]) -> Path:
         raise DataError("no such file or folder", where=data, hint="check the path given with --data")
     path = next((data / name for name in names if (data / name).is_file()), None)
     if path is None:
-        raise DataError(f"no file of {card.title} in this folder", where=data, allowed=names)
+        raise DataError(f"no file of {card.title} in this folder", where=data, allowed=names, hint=hint)
     return path
 
 

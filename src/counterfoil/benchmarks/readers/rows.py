@@ -433,7 +433,7 @@ def not_on_hub(card: Card) -> DataError:
 
 
 def _unavailable(card: Card, config: str, error: Exception, network_error: str) -> DataError:
-    """The error of the library; where the hub cannot be reached, what the network `network_error`."""
+    """The error of the library; where the hub cannot be reached, what the network said, `network_error`."""
     reason = str(error).strip().split("\n")[0] or type(error).__name__
     if "gated" in reason.lower():
         hint = f"accept its terms at {card.homepage} and log in, or name a folder with its files with --data"

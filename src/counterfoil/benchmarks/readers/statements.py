@@ -135,9 +135,9 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
     votes: NDArray[np.float64] | None = None
     if "votes_false" in table and "votes_true" in table:
         counts = np.stack([integers(table, name) for name in ("votes_false", "votes_true")], axis=1)
-        if (counts < 0).any():
-            low = int(np.argmax((counts < 0).any(axis=1)))
-            raise DataError("a negative number of votes", where=table.where(low))
+        for row, column in np.argwhere(counts < 0).tolist():
+            where = table.where(row, ("votes_false", "votes_true")[column])
+            raise DataError("a negative number of votes", where=where, given=int(counts[row, column]))
         votes = counts.astype(np.float64)
     return _benchmark(
         card if card.size is not None else card.model_copy(update={"title": title_of(path)}),

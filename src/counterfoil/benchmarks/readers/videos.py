@@ -246,7 +246,7 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
                     rows.captions.append(captions.add(text, f"{name}_{'foil' if side else 'right'}#{at}"))
                     rows.segments.append(segment[at])
                     own = overlapping(times.times[at], others.times)
-                    rows.references.append([references[entries] for entries in own])
+                    rows.references.append([references[position] for position in own])
         ids.append(name)
     if not ids:
         raise DataError("no video is left", where=left.said(str(data)))

@@ -1,6 +1,7 @@
 """Winoground: Parquet, `examples.jsonl` with an image folder, or the tags alone; the tags of Diwan et al."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -92,8 +93,9 @@ def labelled(card: Card, ids: Sequence[str], *, source: str) -> Benchmark:
     """The items that a table of scores names, without captions, images or tags."""
     missing: Sequence[str | None] = (None,) * len(ids)
     sides = _from_folder(ids, None)
-    card = card.model_copy(update={"counts": {}})
-    return quads(card, ids, (missing, missing), (sides[0], sides[1]), {}, source=source)
+    unchecked = card.model_copy(update={"counts": {}})
+    benchmark = quads(unchecked, ids, (missing, missing), (sides[0], sides[1]), {}, source=source)
+    return replace(benchmark, card=card)
 
 
 def _from_folder(ids: Sequence[str], folder: Path | None) -> list[list[Image]]:

@@ -164,9 +164,7 @@ def pairing(options: Sequence[Sequence[Direction]], rng: np.random.Generator) ->
             queue = waiting[new, old]
             while queue and places[queue[0]] is not None:
                 queue.popleft()
-            other = next(
-                (direction for direction in queue if direction != row and places[direction] is None), None
-            )
+            other = next((at for at in queue if at != row and places[at] is None), None)
             if other is not None and (best is None or partners[other] < best[0]):
                 best = partners[other], place, other
         if best is not None:

@@ -30,7 +30,7 @@ class Token:
 class NounGroup:
     """Nouns of which none names another: a set of words of like meaning each, the first the usual one.
 
-    `guests` only replace others. `adds` are attributes that fit any of them.
+    Words marked ~ in the file only replace others. `adds` are attributes that fit any of them.
     """
 
     name: str

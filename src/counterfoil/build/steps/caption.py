@@ -118,7 +118,7 @@ class WriteCaptions(BuiltStep):
             "different_captions": len(set(texts)),
         }
         if self.by == WORLD:
-            scenes = [Scene.from_json(caption) for caption in captioned[SCENE_OF[self.image]].to_pylist()]
+            scenes = [Scene.from_json(cell) for cell in captioned[SCENE_OF[self.image]].to_pylist()]
             facts["right"] = sum(map(matches, texts, scenes))
         return Output(captioned, dropped, facts)
 

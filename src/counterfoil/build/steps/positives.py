@@ -158,16 +158,16 @@ class MissingPositives(BuiltStep):
         }
         if "scene" in rows.column_names:
             new["scene"] = rows["scene"].take(pa.array(places, pa.int64())).to_pylist()
-        columns = [pa.array(new.get(judged.name, [None] * len(added)), judged.type) for judged in rows.schema]
+        columns = [pa.array(new.get(field.name, [None] * len(added)), field.type) for field in rows.schema]
         dropped = {"id": 0, "image": 1, "caption": 2, REASON: 3}
-        x = [judged.all_judged for judged in done]
+        x = [one.all_judged for one in done]
         facts: dict[str, Any] = {
-            "rounds": [judged.to_json() for judged in done],
+            "rounds": [one.to_json() for one in done],
             "found": len(added),
             "right pairs": len(known) + len(added),
             "cost curve": {
                 "x": [0, *x],
-                "y": [0, *(judged.all_right for judged in done)],
+                "y": [0, *(one.all_right for one in done)],
                 "x_label": "pairs judged",
                 "y_label": "right pairs found",
                 "title": "What judging costs",

@@ -262,7 +262,7 @@ class Refine(BuiltStep):
             share=self.share,
             least=self.least,
         )
-        return scored[mask], {"scorer": gap.name, "rounds": [asdict(outcome) for outcome in rounds]}
+        return scored[mask], {"scorer": gap.name, "rounds": [asdict(one) for one in rounds]}
 
     def _measured(
         self,
@@ -289,6 +289,8 @@ def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]
     'took part: unigram, lm:one; held out: lm:two 62.0 % [58.1, 65.7]; others are not ruled out'
     >>> _not_ruled_out(["unigram"], {})
     'took part: unigram; held out: none; a language model is not ruled out (--held-out lm:MODEL)'
+    >>> _not_ruled_out(["lm:one"], {}).partition("; ")[2]
+    'held out: none; another language model is not ruled out (--held-out lm:MODEL)'
     """
     numbers = {
         name: [100 * its["after"][key] for key in ("value", "low", "high")] for name, its in held_out.items()

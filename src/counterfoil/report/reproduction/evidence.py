@@ -14,7 +14,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.benchmark import Benchmark, card
 from counterfoil.benchmarks.readers.outcomes import from_table
 from counterfoil.benchmarks.readers.winoground import caption_words
-from counterfoil.benchmarks.tables import floats, read_table, summary_keys
+from counterfoil.benchmarks.tables import DataTable, floats, read_table, summary_keys
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.plan import Note, warn
@@ -186,9 +186,13 @@ class ReleasedFiles:
         return values
 
     @_once
+    def _columns(self, file: str) -> DataTable:
+        return read_table(self.path(file))
+
+    @_once
     def detector_outputs(self, file: str, column: str) -> Float[ndarray, "n 2"]:
         """How likely synthetic a detector finds the natural and the synthetic item of each question."""
-        table = read_table(self.path(file))
+        table = self._columns(file)
         try:
             return by_label(floats(table, column), floats(table, "label"))
         except InputError as error:
