@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from annotate.small_campaigns import Worker, make, pairs
+from counterfoil.annotate import entry
 from counterfoil.annotate.agreement import campaign_agreement, counted
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.database import Database, open_database
@@ -170,3 +171,16 @@ def test_a_block_that_was_left_early_goes_to_another(campaign_of: Any) -> None:
     assert other.state(later=10).state == "work"
     assert other.do().state == "done"
     assert counts(db).answers == 2
+
+
+def test_who_comes_back_to_their_block_goes_on_with_it(campaign_of: Any) -> None:
+    campaign, db = campaign_of(pairs(3), design="blocks", per_person=3, overlap=1)
+    person = Worker(db, campaign, 1)
+    person.answer(person.state().assignments[0])
+    person.end()
+    link = entry.make_links(campaign, 1)[-1]
+    with db.writing() as connection:
+        again = {"worker": link, "platform": "link", "parameters": {"assignment": "another"}}
+        assert entry.enter(connection, campaign, now=person.now, **again).person.state == "work"
+    assert person.do().state == "done"
+    assert counts(db).answers == 3
