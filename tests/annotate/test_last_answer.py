@@ -182,5 +182,5 @@ def test_who_comes_back_to_their_block_goes_on_with_it(campaign_of: Any) -> None
     with db.writing() as connection:
         again = {"worker": link, "platform": "link", "parameters": {"assignment": "another"}}
         assert entry.enter(connection, campaign, now=person.now, **again).person.state == "work"
-    assert person.do().state == "done"
+    assert person.do(5).state == "done"
     assert counts(db).answers == 3
