@@ -13,6 +13,7 @@ from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folde
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.entry import Person
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.leases import find_lease
 
 
 def pixel() -> bytes:
@@ -90,7 +91,9 @@ class Worker:
         }
         with self.db.writing() as connection:
             person = entry.person_by_id(connection, self.person.id)
-            return work.record_answer(connection, self.campaign, person, work.AnswerIn(**sent), self.now)
+            lease = find_lease(connection, person.id, sent["lease"])
+            answer = work.AnswerIn(**sent)
+            return work.record_answer(connection, self.campaign, person, lease, answer, self.now)
 
     def end(self) -> None:
         """End early."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.leases import invalidate
+from counterfoil.annotate.leases import COLUMNS, LEASE_ID, Lease, invalidate
 from counterfoil.annotate.tables import answers, leases, log_event, meta, people, sa, tokens
 from counterfoil.errors import InputError
 
@@ -68,6 +68,10 @@ BY_TOKEN = (
     .join(tokens, tokens.c.person == people.c.id)
     .where(tokens.c.hash == sa.bindparam("token_hash"))
 )
+#: One statement, since the way to PostgreSQL and back takes longer than most statements.
+BY_TOKEN_AND_LEASE = BY_TOKEN.outerjoin(
+    leases, (leases.c.person == people.c.id) & (leases.c.id == LEASE_ID)
+).add_columns(*COLUMNS)
 
 
 def enter(
@@ -148,6 +152,15 @@ def person_of(connection: sa.Connection, token: str) -> Person | None:
     """
     row = connection.execute(BY_TOKEN, {"token_hash": _hash(token)}).first()
     return None if row is None else Person(*row)
+
+
+def person_and_lease(connection: sa.Connection, token: str, lease: str) -> tuple[Person, Lease | None] | None:
+    """As `person_of`, with the person's lease by its id; None in its place where they have no such lease."""
+    row = connection.execute(BY_TOKEN_AND_LEASE, {"token_hash": _hash(token), "lease_id": lease}).first()
+    if row is None:
+        return None
+    of_person, of_lease = row[: -len(COLUMNS)], row[-len(COLUMNS) :]
+    return Person(*of_person), None if of_lease[0] is None else Lease(*of_lease)
 
 
 def consent(connection: sa.Connection, person: Person, now: float, *, text: str = "") -> Person:

@@ -60,7 +60,8 @@ class _Direct:
         sent = work.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
         with self.db.writing() as connection:
             known = entry.person_by_id(connection, person)
-            return self._seen(work.record_answer(connection, self.campaign, known, sent, now).work)
+            issued = find_lease(connection, person, lease)
+            return self._seen(work.record_answer(connection, self.campaign, known, issued, sent, now).work)
 
     def _seen(self, state: work.WorkState) -> SeenPage:
         if not state.assignments:

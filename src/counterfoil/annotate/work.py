@@ -19,7 +19,6 @@ from counterfoil.annotate.entry import Person, person_by_id
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer, is_right
 from counterfoil.annotate.leases import (
     Lease,
-    find_lease,
     invalidate,
     reclaim,
     release,
@@ -167,12 +166,13 @@ def record_answer(
     connection: sa.Connection,
     campaign: Campaign,
     person: Person,
+    lease: Lease | None,
     sent: AnswerIn,
     now: float,
     *,
     ahead: int = 2,
 ) -> Receipt:
-    """Take an answer.
+    """Take an answer to a lease, None where the person has none with the id that was sent.
 
     Not accepted, with the reason as notice: an answer to an item that this person has answered, one that came
     so late that others have the item, one that is to replace another than the person's last answer or comes
@@ -180,7 +180,6 @@ def record_answer(
     `InputError` for a lease that is not this person's, what is no answer to the page, and a key that
     another answer had.
     """
-    lease = find_lease(connection, person.id, sent.lease)
     if lease is None:
         if person.state != "withdrawn":
             raise InputError("this item is not yours to answer", hint="load the page once more")

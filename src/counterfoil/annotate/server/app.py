@@ -1,6 +1,8 @@
 """The application of a campaign's server, and the process that serves it."""
 
+import gc
 import socket
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -174,6 +176,11 @@ def run(
         if ready is not None:
             name = f"[{host}]" if ":" in host else host
             ready(f"{'https' if certificate else 'http'}://{name}:{listening.getsockname()[1]}")
+        # Work is done in two threads: the one that writes gets Python back from the other within half a
+        # millisecond, not five, after each statement.
+        sys.setswitchinterval(0.0005)
+        # What was imported stays: to go through it takes the collector a tenth of a second each time.
+        gc.freeze()
         # The interrupt that stopped the server is raised once more when all is closed: it has done its work.
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run([listening])

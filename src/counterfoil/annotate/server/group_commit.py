@@ -7,7 +7,7 @@ one answer and for twenty. While one is under way others come in, and the next t
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from counterfoil.annotate.database import Database
@@ -23,7 +23,8 @@ class GroupCommit:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._waiting: deque[tuple[Callable[[sa.Connection], Any], Future[Any]]] = deque()
+        self._waiting: deque[tuple[Callable[[sa.Connection], Any], asyncio.Future[Any]]] = deque()
+        self._writing = False
         self._thread = ThreadPoolExecutor(1, "counterfoil-writes")
 
     async def write(self, function: Callable[[sa.Connection], T]) -> T:
@@ -31,25 +32,35 @@ class GroupCommit:
 
         It may run twice, the first time for nothing, so it changes the database alone.
         """
-        future: Future[T] = Future()
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append((function, future))
-        self._thread.submit(self._write_waiting)
-        return await asyncio.wrap_future(future)
+        if not self._writing:
+            self._write_waiting()
+        return await future
 
     def _write_waiting(self) -> None:
         taken = [self._waiting.popleft() for _ in range(min(_MOST, len(self._waiting)))]
-        taken = [(function, future) for function, future in taken if future.set_running_or_notify_cancel()]
-        outcomes = self._commit([function for function, _ in taken])
-        for (_, future), outcome in zip(taken, outcomes, strict=True):
-            if isinstance(outcome, BaseException):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
+        self._writing = bool(taken)
+        if not taken:
+            return
+
+        def deliver(commit: asyncio.Future[list[Any]]) -> None:
+            for (_, future), outcome in zip(taken, commit.result(), strict=True):
+                # Of a request that was given up nobody waits for the outcome.
+                if future.done():
+                    continue
+                if isinstance(outcome, BaseException):
+                    future.set_exception(outcome)
+                else:
+                    future.set_result(outcome)
+            self._write_waiting()
+
+        functions = [function for function, _ in taken]
+        commit = asyncio.get_running_loop().run_in_executor(self._thread, self._commit, functions)
+        commit.add_done_callback(deliver)
 
     def _commit(self, functions: list[Callable[[sa.Connection], Any]]) -> list[Any]:
         """What each function returns or raises; where one raises, each has a transaction of its own."""
-        if not functions:
-            return []
         try:
             with self.database.writing() as connection:
                 return [function(connection) for function in functions]

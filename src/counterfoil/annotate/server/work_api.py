@@ -58,11 +58,16 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     """The routes under /api/work: each is one transaction, and its reply is sent when that is on the disk."""
     router = APIRouter(prefix="/api", responses=PROBLEMS)
 
-    async def reply(caller: Caller, job: Job, view: Callable[..., BaseModel] = views.work) -> Response:
+    async def reply(caller: Caller, job: Job) -> Response:
         def transaction(connection: sa.Connection) -> Any:
             person = entry.person_of(connection, caller.token)
             return None if person is None else job(connection, person, clock())
 
+        return await reply_after(caller, transaction, views.work)
+
+    async def reply_after(
+        caller: Caller, transaction: Callable[[sa.Connection], Any], view: Callable[..., BaseModel]
+    ) -> Response:
         done = await commits.write(transaction)
         if done is None:
             raise HTTPException(404, entry.UNKNOWN_TOKEN)
@@ -89,10 +94,11 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     async def post_answer(caller: CallerDep, sent: work.AnswerIn) -> Response:
         """Store an answer, or change the last one; sent again with the same key it is stored once."""
 
-        def record(db: sa.Connection, person: entry.Person, now: float) -> work.Receipt:
-            return work.record_answer(db, campaign, person, sent, now)
+        def record(db: sa.Connection) -> work.Receipt | None:
+            sender = entry.person_and_lease(db, caller.token, sent.lease)
+            return None if sender is None else work.record_answer(db, campaign, *sender, sent, clock())
 
-        return await reply(caller, record, views.receipt)
+        return await reply_after(caller, record, views.receipt)
 
     @router.post("/work/{token}/end", response_model=WorkView)
     async def end(caller: CallerDep, given: NothingGiven) -> Response:
