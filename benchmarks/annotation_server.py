@@ -4,6 +4,7 @@
     python benchmarks/annotation_server.py --postgresql        a PostgreSQL server of its own as well
     python benchmarks/annotation_server.py --people 50 --seconds 5
     python benchmarks/annotation_server.py --kills 10          killed in the middle of their work, too
+    python benchmarks/annotation_server.py --flush 10          a disk 10 ms slower (needs a C compiler)
 
 People think for a second before each answer (`--think`), and one answer in five comes after the page was
 loaded once more; the burst is the same people without any pause. The server is a process of its own
@@ -17,6 +18,7 @@ is that of the temporary folder (TMPDIR).
 import argparse
 import contextlib
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -28,6 +30,27 @@ from annotate.server_load import Load, Server, check, crowd, serving, work_throu
 from annotate.small_campaigns import make, pairs
 
 ITEMS, OVERLAP = 5_000, 5
+
+#: A library, loaded before all others, whose flushes of the disk take longer.
+SLOW_FLUSHES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+typedef int flush(int);
+#define SLOW(NAME) int NAME(int file) { usleep(DELAY); return ((flush *) dlsym(RTLD_NEXT, #NAME))(file); }
+SLOW(fsync)
+SLOW(fdatasync)
+"""
+
+
+def slow_flushes(folder: Path, milliseconds: float) -> None:
+    """Let each flush of the processes that are started from now on take longer."""
+    library = folder / "flushes.so"
+    command = ["cc", "-x", "c", f"-DDELAY={round(1000 * milliseconds)}", "-shared", "-fPIC", "-", "-ldl"]
+    subprocess.run([*command, "-o", str(library)], input=SLOW_FLUSHES, text=True, check=True)
+    # PostgreSQL runs as another user.
+    folder.chmod(0o755)
+    os.environ["LD_PRELOAD"] = str(library)
 
 
 def report(name: str, load: Load, server: Server, cpu: float) -> None:
@@ -50,13 +73,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--people", type=int, default=200)
     parser.add_argument("--items", type=int, default=ITEMS)
-    parser.add_argument("--seconds", type=float, default=15.0)
+    parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--think", type=float, default=1.0)
     parser.add_argument("--postgresql", action="store_true")
     parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--flush", type=float, default=0.0)
     given = parser.parse_args()
     print(f"{given.people} people on {os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}")
     with contextlib.ExitStack() as stack:
+        if given.flush:
+            slow_flushes(Path(stack.enter_context(tempfile.TemporaryDirectory())), given.flush)
         postgres = stack.enter_context(postgres_server.running(durable=True)) if given.postgresql else None
         for kind in ("sqlite", "postgresql") if postgres else ("sqlite",):
             for name, think in ((f"{given.think:g} s to think", given.think), ("burst, no pause", 0.0)):
