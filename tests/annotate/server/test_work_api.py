@@ -44,13 +44,6 @@ def test_from_the_link_to_the_code(site: Any) -> None:
     ]
 
 
-def test_the_same_link_leads_to_the_same_person(site: Any) -> None:
-    first, second = site.token(), site.token()
-    assert first != second
-    items = [site.work(token)["items"][0]["lease"] for token in (first, second)]
-    assert items[0] == items[1]
-
-
 def test_nothing_in_a_view_gives_the_answer_away(site_of: Any) -> None:
     site = site_of("best-of-k", onboarding={"best": ["0"]})
     text = json.dumps(site.work(site.token()))
@@ -161,13 +154,6 @@ def test_other_campaigns_are_not_framed_and_have_no_preview(site: Any) -> None:
     assert site.client.get("/api/preview").status_code == 404
 
 
-def test_a_paused_campaign_shows_nothing_new(site: Any) -> None:
-    token = site.token()
-    set_running(site.database, "paused", site.clock[0])
-    view = site.work(token)
-    assert (view["state"], view["items"]) == ("paused", [])
-
-
 @pytest.mark.parametrize(("what", "status"), [("the disk is full", 507), ("another process is writing", 503)])
 def test_what_cannot_be_stored_is_not_acknowledged(
     site: Any, monkeypatch: pytest.MonkeyPatch, what: str, status: int
@@ -212,14 +198,6 @@ def test_people_learn_nothing_of_the_database_and_the_researcher_does(
         assert "/srv" not in reply.text
     assert len(told) >= 3
     assert "db.example" in told[0]
-
-
-def test_who_withdraws_leaves_nothing(site: Any) -> None:
-    token = site.token()
-    site.answer(token, site.work(token)["items"][0]["lease"], {"match": 0})
-    assert judgement_table(site.database, site.campaign).num_rows == 1
-    assert site.client.post(f"/api/work/{token}/withdraw", json={}).json()["state"] == "withdrawn"
-    assert judgement_table(site.database, site.campaign).num_rows == 0
 
 
 def test_the_page_speaks_the_campaigns_language_or_the_browsers_among_them(site_of: Any) -> None:
@@ -330,9 +308,3 @@ def test_consent_and_instructions_are_shown_in_one_language_alone(site_of: Any) 
         found = connection.execute(noted).scalars().all()
     texts = [site.campaign.consent_in(language) for language in ("de", "")]
     assert found == [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
-
-
-def test_links_of_another_campaign_are_refused(site_of: Any) -> None:
-    one, other = site_of(), site_of()
-    (link,) = make_links(one.campaign, 1)
-    assert other.client.get(f"/enter/{link}").status_code == 404
