@@ -184,8 +184,9 @@ def test_what_makes_no_campaign_is_one_line_and_leaves_nothing(
 
 @pytest.mark.parametrize("cut", [True, False])
 def test_a_picture_that_is_none_is_refused_with_its_row_and_file(here: Path, cut: bool) -> None:
-    whole = (here / "photos" / "1.png").read_bytes()
-    (here / "photos" / "2.png").write_bytes(whole[:60] if cut else b"<html>no picture</html>")
+    buffer = io.BytesIO()
+    PIL.Image.effect_noise((60, 40), 50).save(buffer, "PNG")
+    (here / "photos" / "2.png").write_bytes(buffer.getvalue()[:1000] if cut else b"<html>no picture</html>")
     refused = create(*YES_NO, code=1)
     assert refused.startswith("pairs.csv, row 3, column 'image': photos/2.png: ")
     assert ("cut off" if cut else "not an image file") in refused

@@ -57,6 +57,8 @@ def official() -> Iterator[Official]:
 
 
 class TestAsPycocoevalcap:
+    # A second program takes as long to start as the first: seconds, and a gigabyte.
+    @pytest.mark.slow
     def test_two_programs_say_the_same(self) -> None:
         candidates, references = drawn(21, seed=2)
         one, two = (meteor(candidates, references, processes=count) for count in (1, 2))
