@@ -232,13 +232,13 @@ def test_the_human_baseline_of_bivlc_is_its_design(here: Path) -> None:
         "choose",
         "world-quads",
         here / "new",
-        CreateOptions(recipe={"design": "blocks", "per_person": 20, "overlap": 1}, sample=40),
+        CreateOptions(recipe={"design": "blocks", "per_person": 10, "overlap": 1}, sample=10),
     )
     (row,) = made.to_arrow().to_pylist()
-    assert (row["items"], row["instances"], row["answers"]) == (160, 40, 160)
+    assert (row["items"], row["instances"], row["answers"]) == (40, 10, 40)
     assert "40" in str(made)
     kinds = Counter(item.kind for item in made.campaign.items)
-    assert kinds == dict.fromkeys(("i2t-0", "i2t-1", "t2i-0", "t2i-1"), 40)
+    assert kinds == dict.fromkeys(("i2t-0", "i2t-1", "t2i-0", "t2i-1"), 10)
 
 
 def test_a_killed_create_is_finished_by_the_same_command(here: Path) -> None:
