@@ -149,7 +149,13 @@ def fits(page: Any) -> bool:
     return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-@pytest.mark.parametrize("form", PRESSED)
+#: Forms whose fields are of kinds that the other forms have, too.
+_ALIKE = ("which-image", "choose", "preference", "rating", "quad-validation")
+
+
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, marks=pytest.mark.slow if form in _ALIKE else []) for form in PRESSED]
+)
 def test_a_form_is_done_by_keyboard_alone(
     serve: Any, visit: Any, violations: Any, form: str, tmp_path: Path
 ) -> None:
