@@ -1,10 +1,24 @@
 """Databases of both kinds for the tests of campaigns."""
 
+import inspect
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from annotate import postgres_server
+from counterfoil.annotate.database import open_database
+
+
+@pytest.fixture
+def durable() -> None:
+    """For tests of what is on the disk: databases wait for it, as those of users do."""
+
+
+@pytest.fixture(autouse=True)
+def _quick_disk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In other tests databases of this process survive its death, not the machine's, and are quicker."""
+    if "durable" not in request.fixturenames:
+        monkeypatch.setitem(inspect.unwrap(open_database).__kwdefaults__, "durable", False)
 
 
 @pytest.fixture(scope="session")

@@ -67,17 +67,9 @@ def running(*, durable: bool = False) -> Iterator[PostgresServer]:
     quiet: dict[str, Any] = {"cwd": "/", "stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **user}
     make = [str(programs / "initdb"), "-D", data, "-U", "tester", "--auth=trust", "--no-sync", "-E", "UTF8"]
     subprocess.run(make, check=True, **quiet)
-    options = [
-        "-p",
-        str(port),
-        "-k",
-        str(folder),
-        "-h",
-        "127.0.0.1",
-        "-c",
-        f"fsync={'on' if durable else 'off'}",
-    ]
-    server = subprocess.Popen([str(programs / "postgres"), "-D", data, *options], **quiet)
+    fsync = f"fsync={'on' if durable else 'off'}"
+    options = [*("-D", data, "-p", str(port), "-k", str(folder), "-h", "127.0.0.1"), "-c", fsync]
+    server = subprocess.Popen([str(programs / "postgres"), *options], **quiet)
     try:
         ready = [str(programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port), "-t", "1"]
         for _ in range(300):

@@ -518,16 +518,8 @@ def test_people_are_read_from_the_database_that_is_named(
     answered(campaign, 4, lambda item, n: {"match": item.truth}, url)
     with pytest.raises(InputError, match="no answers yet"):
         catalog.scorer("people:campaign")
-    found = run(
-        "evaluate",
-        "people:campaign",
-        "world-quads",
-        "--no-cache",
-        "--draws",
-        "100",
-        "--set",
-        f"database={url}",
-    )
+    words = ("evaluate", "people:campaign", "world-quads", "--no-cache", "--draws", "100")
+    found = run(*words, "--set", f"database={url}")
     assert "8 answers of 4 people (yes-no)" in found
 
 

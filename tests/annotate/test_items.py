@@ -103,6 +103,17 @@ def test_what_is_no_image_is_refused(photos: Path, name: str) -> None:
         Pictures().add(Image(name, FileSource(photos / name)))
 
 
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF"])
+def test_a_picture_that_is_cut_off_is_refused(kind: str) -> None:
+    buffer = io.BytesIO()
+    PIL.Image.effect_noise((60, 40), 50).convert("RGB").save(buffer, kind)
+    data = buffer.getvalue()
+    for share in (0.3, 0.6, 0.95):
+        cut = BytesSource(data[: int(len(data) * share)], "cut")
+        with pytest.raises(DataError, match="cut off"):
+            Pictures().add(Image("cut", cut))
+
+
 @pytest.mark.parametrize("kind", ["json", "csv"])
 def test_a_table_of_pairs(tmp_path: Path, photos: Path, kind: str) -> None:
     rows = [

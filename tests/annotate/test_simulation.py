@@ -129,23 +129,23 @@ def test_over_http_the_same_people_give_the_same_answers(tmp_path: Path) -> None
 
 
 def test_what_came_out_is_within_what_was_promised(tmp_path: Path) -> None:
-    made = campaign(tmp_path / "c", 300, golden_share=0.1)
-    found = annotate_simulate(made.folder, people=20, accuracy=0.9)
+    made = campaign(tmp_path / "c", 100, golden_share=0.1)
+    found = annotate_simulate(made.folder, people=8, accuracy=0.9)
     for promised, came in found.estimates.values():
         assert promised is not None
         assert came is not None
         assert promised.low <= came.value <= promised.high
     assert len(found.estimates) == 3
     hours, pay = found.hours, found.pay
-    # Golden items are worked on and paid, too: the four that there are, by each of the twenty.
-    assert hours[0] == pytest.approx((300 * 3 + 4 * 20) * 4.0 / 3600)
+    # Golden items are worked on and paid, too: the four that there are, by each of the eight.
+    assert hours[0] == pytest.approx((100 * 3 + 4 * 8) * 4.0 / 3600)
     assert pay[1] == pytest.approx(pay[0], rel=0.02)
     assert found.kinds[0].right == pytest.approx(0.9, abs=0.04)
     assert not (made.folder / DATABASE).exists()
 
 
 def test_people_who_guess_are_found_and_weigh_less(tmp_path: Path) -> None:
-    made = campaign(tmp_path / "c", 300, golden_share=0.1)
+    made = campaign(tmp_path / "c", 200, golden_share=0.1)
     found = annotate_simulate(made.folder, people=20, mix={"able": 0.8, "careless": 0.2})
     kinds = {each.kind: each for each in found.kinds}
     assert kinds["careless"].flagged >= 3
@@ -161,7 +161,7 @@ def test_people_who_guess_are_found_and_weigh_less(tmp_path: Path) -> None:
 
 
 def test_chances_of_labels_hold_where_people_err_as_the_model_says(tmp_path: Path) -> None:
-    made = campaign(tmp_path / "c", 300)
+    made = campaign(tmp_path / "c", 150)
     people = [replace(ABLE, name=f"p{at}", accuracy=0.7 + 0.025 * at) for at in range(10)]
     found = simulate(made, people, seed=1)
     by_model = {

@@ -9,7 +9,7 @@ from counterfoil.annotate import entry
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.simulation import scratch_database
-from counterfoil.annotate.simulation_clients import direct_client, http_client
+from counterfoil.annotate.simulation_clients import direct_client
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def tested(tmp_path: Path) -> Campaign:
     return create_folder(tmp_path / "c", recipe, items, {"a.png": b"image"})
 
 
-def states(campaign: Campaign, patterns: list[tuple[bool, ...]], client: object) -> list[str]:
+def states(campaign: Campaign, patterns: list[tuple[bool, ...]]) -> list[str]:
     """Where people are who err on the questions of the test that a pattern says; second tries are right."""
     found = []
-    with scratch_database(campaign) as db, client(campaign, db) as way:  # type: ignore[operator]
+    with scratch_database(campaign) as db, direct_client(campaign, db) as way:
         for who, link in enumerate(entry.make_links(campaign, len(patterns))):
             id = entry.person_id(campaign, "link", link)
             way.enter(link, 1000.0 * who)
@@ -63,15 +63,10 @@ def check_states(patterns: list[tuple[bool, ...]], found: list[str]) -> None:
 
 def test_exactly_who_errs_twice_is_disqualified(tested: Campaign) -> None:
     patterns = few_errors(1) + few_errors(10)[11::29]
-    check_states(patterns, states(tested, patterns, direct_client))
-
-
-def test_exactly_who_errs_twice_is_disqualified_over_http(tested: Campaign) -> None:
-    patterns = few_errors(2)[::8]
-    check_states(patterns, states(tested, patterns, http_client))
+    check_states(patterns, states(tested, patterns))
 
 
 @pytest.mark.slow
 def test_all_patterns_of_errors(tested: Campaign) -> None:
     patterns = list(product((False, True), repeat=10))
-    check_states(patterns, states(tested, patterns, direct_client))
+    check_states(patterns, states(tested, patterns))

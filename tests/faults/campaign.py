@@ -201,14 +201,7 @@ def _in(folder: Path, command: str) -> Any:
 
 #: What says when or how fast something was made; everything else must come out the same.
 _TIMES = {
-    "created",
-    "seconds",
-    "rows_per_second",
-    "waiting",
-    "epoch_waiting",
-    "command",
-    "date",
-    "machine",
+    *("created", "seconds", "rows_per_second", "waiting", "epoch_waiting", "command", "date", "machine"),
     "digests",
 }
 

@@ -12,20 +12,8 @@ from faults.damage import ARRAYS, HOSTILE, LONG, damages, replaced
 
 #: Numbers that sizes, counts and offsets are tried with.
 _NUMBERS = (
-    0,
-    1,
-    127,
-    128,
-    255,
-    256,
-    2**15 - 1,
-    2**16 - 1,
-    2**31 - 1,
-    2**31,
-    2**32 - 1,
-    2**62,
-    2**63 - 1,
-    2**64 - 1,
+    *(0, 1, 127, 128, 255, 256, 2**15 - 1, 2**16 - 1),
+    *(2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 2**64 - 1),
 )
 #: Values that a field of a text is tried with.
 _VALUES: tuple[Any, ...] = (

@@ -52,13 +52,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "publish quads": {
         "--to": (
-            "",
-            "nowhere",
-            "folder:",
-            "folder:quads",
-            "folder:photos",
-            "folder:pairs.csv/x",
-            "hub:a",
+            *("", "nowhere", "folder:", "folder:quads", "folder:photos", "folder:pairs.csv/x", "hub:a"),
             "hub:a/b/c",
         ),
     },
@@ -139,12 +133,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     f"{TRAIN} --data training": {"--cache": ("rows.csv",)},
     f"{TRAIN} --data rows.csv": {
         "--model": (
-            "nothing",
-            "hf:./nowhere",
-            "open-clip:none/none",
-            "ckpt:quads",
-            "nowhere/",
-            "blind:random",
+            *("nothing", "hf:./nowhere", "open-clip:none/none", "ckpt:quads", "nowhere/", "blind:random"),
         ),
         "--data": ("nowhere", "photos", "votes.csv", "shard-{0..9999999}.tar", "shard-{5..1}.tar"),
         "--images": ("nowhere", "rows.csv"),

@@ -48,7 +48,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "rated/references.parquet": (f"evaluate metric:rouge-l rated {EVALUATE}",),
     "rated/questions.parquet": (f"evaluate metric:length rated {EVALUATE}",),
     "preferences/candidates.parquet": (f"evaluate metric:length preferences {EVALUATE}",),
-    "photos/p0.png": (f"evaluate pixels:colours pairs --data pairs.csv {PAIRS}",),
+    "photos/p0.png": (f"evaluate pixels:colours pairs --data pairs.csv {PAIRS} --workers 0",),
     "g1.npz": (f"evaluate embeddings:g1.npz album {EVALUATE}", "pool g1.npz g2.npz --k 3 --out new.csv"),
     "similarity.npy": (f"evaluate given:similarity.npy album --ids ids.npz {EVALUATE}",),
     "ids.npz": (f"evaluate given:similarity.npy album --ids ids.npz {EVALUATE}",),

@@ -1,7 +1,7 @@
-"""What strangers hand in: some 600 hostile inputs, and how many fall short.
+"""What strangers hand in: some 800 hostile inputs, and how many fall short.
 
     python -m faults.strangers                    # all, from the folder `tests`; exit code 1 above 4 %
-    python -m faults.strangers --only cells       # files, endpoints, cells, paths or outputs
+    python -m faults.strangers --only cells       # endpoints, cells, paths or outputs
     python -m faults.strangers --list             # every case that fell short, by default the first thirty
 
 Each case is a command line in a folder of its own, in a fork. It falls short by a traceback, a hang, an exit
@@ -33,7 +33,6 @@ import pyarrow.parquet as pq
 from counterfoil.claims import claim
 from faults.campaign import in_a_fork
 from faults.command import Ended, run, states
-from faults.damage import damages
 from faults.sound import write_csv
 from hostile_server import OK, hostile
 
@@ -262,48 +261,6 @@ def cells() -> Iterator[Hostility]:
         yield Hostility("cells", f"publish a path in Parquet: {cell[:60]!r}", command, rows, wanted)
 
 
-def files() -> Iterator[Hostility]:
-    """Damaged tables and pictures, by the damages of the corpus."""
-    for ending in ("csv", "tsv", "json", "jsonl", "parquet"):
-        name = f"pairs.{ending}"
-        command = tuple(name if each == "pairs.csv" else each for each in BLIND)
-        for what, damage in damages(name).items():
-
-            def prepare(folder: Path, name: str = name, damage: Callable[[Path], None] = damage) -> None:
-                _written(folder, name)
-                damage(folder / name)
-
-            yield Hostility("files", f"{name}: {what}", command, prepare)
-    for name in ("photos/p0.png", "photos/j0.jpg"):
-        for what, damage in damages(name).items():
-
-            def broken(folder: Path, name: str = name, damage: Callable[[Path], None] = damage) -> None:
-                table(folder, [Path(name).name, "p1.png", "p2.png"])
-                damage(folder / name)
-
-            yield Hostility("files", f"{name}: {what}", EVALUATE, broken)
-
-
-def _written(folder: Path, name: str) -> None:
-    import json
-
-    rows = [
-        {"image": f"p{i}.png", "caption": f"a red square {i}", "negative_caption": f"a blue square {i}"}
-        for i in range(N)
-    ]
-    match Path(name).suffix:
-        case ".csv":
-            write_csv(folder / name, rows)
-        case ".tsv":
-            write_csv(folder / name, rows, delimiter="\t")
-        case ".json":
-            (folder / name).write_text(json.dumps(rows))
-        case ".jsonl":
-            (folder / name).write_text("\n".join(map(json.dumps, rows)))
-        case _:
-            pq.write_table(pa.Table.from_pylist(rows), folder / name)
-
-
 #: What is named where a file or a folder should be.
 PATHS: tuple[tuple[str, Wanted], ...] = (
     ("", REFUSED),
@@ -502,7 +459,7 @@ def endpoints() -> Iterator[Hostility]:
         )
 
 
-KINDS = {"files": files, "endpoints": endpoints, "cells": cells, "paths": paths, "outputs": outputs}
+KINDS = {"endpoints": endpoints, "cells": cells, "paths": paths, "outputs": outputs}
 
 
 def shortcomings(case: Hostility, base: Path, place: Path) -> list[str]:

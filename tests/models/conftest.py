@@ -12,7 +12,8 @@ import PIL.Image
 import pytest
 
 from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image
-from tiny_families import save_clip, save_model
+from made_once import made_once
+from tiny_families import save_clip, save_model, save_text_models
 
 TINY = {
     "embed_dim": 32,
@@ -130,6 +131,13 @@ def clip_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hf") / "tiny-clip"
     save_clip(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def text_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models of texts with random weights: GPT-2 and BERT with CLIP's real tokenizer, T5 with a few words."""
+    pytest.importorskip("transformers")
+    return made_once(tmp_path_factory, "text-models", save_text_models)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,9 @@
 """The benchmarks of devices and of routes: their arithmetic, and that they run where there is no GPU."""
 
+import importlib
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -15,24 +17,42 @@ pytestmark = pytest.mark.models
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
-def gpu(*arguments: str) -> str:
-    """What the command prints."""
-    done = subprocess.run(
-        [sys.executable, str(FOLDER / "gpu.py"), *arguments], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+Script = Callable[[str], ModuleType]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+    """Imports a script of `benchmarks`, whose neighbours are there while it is imported."""
+
+    def imported(name: str) -> ModuleType:
+        names = ("engine", "gpu", "pairs", "processor", "routes")
+        with monkeypatch.context() as patch:
+            for each in names:
+                patch.delitem(sys.modules, each, raising=False)
+            patch.syspath_prepend(str(FOLDER))
+            module = importlib.import_module(name)
+            for each in names:
+                sys.modules.pop(each, None)
+        return module
+
+    return imported
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_without_a_gpu_one_line_says_so() -> None:
-    (line,) = gpu().splitlines()
+def test_without_a_gpu_one_line_says_so(
+    script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["gpu.py"])
+    script("gpu").main()
+    (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("no GPU here: nothing is measured")
 
 
 @pytest.mark.slow
 def test_the_processor_runs_all_parts() -> None:
-    printed = gpu("--device", "cpu", "--small", "--workers", "0")
+    command = [sys.executable, str(FOLDER / "gpu.py"), "--device", "cpu", "--small", "--workers", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     for words in (
         "images/s decode",
         "bound by",
@@ -41,20 +61,12 @@ def test_the_processor_runs_all_parts() -> None:
         "2 pairs and 2 negative pairs:",
         "vqa qwen2-vl                   10",
     ):
-        assert words in printed, words
+        assert words in done.stdout, words
 
 
 @pytest.fixture
-def routes(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """`benchmarks/routes.py`, whose neighbours are there while it is imported."""
-    for name in ("routes", "engine", "processor"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.syspath_prepend(str(FOLDER))
-    import routes
-
-    for name in ("routes", "engine", "processor"):
-        monkeypatch.delitem(sys.modules, name)
-    return routes
+def routes(script: Script) -> ModuleType:
+    return script("routes")
 
 
 def test_decisions_that_differ_are_counted_by_side(routes: ModuleType) -> None:

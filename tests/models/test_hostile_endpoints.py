@@ -6,13 +6,14 @@ import pytest
 
 from counterfoil.errors import InputError, ModelError
 from counterfoil.inputs.secrets import secret
+from counterfoil.models.chat import client
 from counterfoil.models.chat.endpoint import ChatRequest, ChatSettings, Endpoint
 from hostile_server import Hostile, hostile
 
 KEY = "sk-very-secret-0123456789"
 
 
-def _ask(server: Hostile, *, key: str = KEY, timeout: float = 1.0) -> str:
+def _ask(server: Hostile, *, key: str = KEY, timeout: float = 0.3) -> str:
     settings = ChatSettings(f"{server.address}/v1", "m", retries=1, wait=0.01, timeout=timeout)
     with pytest.raises(ModelError) as caught:
         list(Endpoint(settings, key=key).ask([ChatRequest(("hello",), 5)]))
@@ -21,9 +22,11 @@ def _ask(server: Hostile, *, key: str = KEY, timeout: float = 1.0) -> str:
 
 
 @pytest.mark.parametrize("kind", ["endless", "bomb"])
-def test_an_answer_without_end(kind: str) -> None:
+def test_an_answer_without_end(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client._MOST == 64 << 20
+    monkeypatch.setattr(client, "_MOST", 1 << 20)
     with hostile(kind) as server:
-        assert "the answer is too large; allowed: at most 64 MiB" in _ask(server, timeout=60)
+        assert "the answer is too large; allowed: at most 1 MiB" in _ask(server, timeout=60)
         # It is not asked for again.
         assert len(server.requests) == 1
 
@@ -33,7 +36,7 @@ def test_an_answer_without_haste(kind: str) -> None:
     with hostile(kind) as server:
         start = time.monotonic()
         assert "no answer after 2 tries; given: ReadTimeout" in _ask(server)
-        # Two tries of four seconds at most; without the limit it would be 5,000 seconds.
+        # Two tries of four time-outs at most; without the limit it would be 5,000 seconds.
         assert time.monotonic() - start < 600
         assert len(server.requests) == 2
 

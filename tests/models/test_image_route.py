@@ -1,6 +1,7 @@
 """Routes of pictures to a tower: what they read, how far they move pixels, and the names they have."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,11 +108,18 @@ def test_the_reference_has_the_name_it_always_had(
     assert set(plain.options) == {"activation", "device"}
 
 
+#: To trace a tower takes a second, and to write and compile a program of it half a minute.
+@pytest.mark.parametrize("backend", ["eager", pytest.param("inductor", marks=pytest.mark.slow)])
 def test_a_compiled_tower_is_that_tower(
-    tiny_architectures: Any, checkpoint: Callable[[str], Path], drawn_images: list[Image]
+    backend: str,
+    tiny_architectures: Any,
+    checkpoint: Callable[[str], Path],
+    drawn_images: list[Image],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from counterfoil.models.open_clip import load
 
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=backend))
     where = f"tiny/{checkpoint('tiny')}"
     plain, made = (load(where, Options(device="cpu", settings={"compile": mode})) for mode in ("no", "yes"))
     assert plain.identity.key != made.identity.key

@@ -195,12 +195,11 @@ def test_what_decides_a_score_is_in_the_identity(matchers: Path) -> None:
     assert found[0].provenance["model"] == "BlipForImageTextRetrieval"
 
 
-@pytest.mark.parametrize("name", ["blip", "blip-2"])
-def test_bf16_is_near_fp32(name: str, matchers: Path, drawn_images: list[Image]) -> None:
+def test_bf16_is_near_fp32(matchers: Path, drawn_images: list[Image]) -> None:
     pairs = listed(drawn_images[:2])
     exact, rough = (
-        scored(loaded(matchers / name), pairs),
-        scored(loaded(matchers / name, precision="bf16"), pairs),
+        scored(loaded(matchers / "blip"), pairs),
+        scored(loaded(matchers / "blip", precision="bf16"), pairs),
     )
     assert rough.dtype == np.float32
     assert 0 < abs(exact - rough).max() < 0.5
@@ -268,12 +267,6 @@ def test_missing_files(blip: Path) -> None:
     refused(blip, "its (tokenizer|image processor) (knows no words|cannot be loaded)")
 
 
-def test_missing_tokenizer(blip: Path) -> None:
-    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
-        (blip / name).unlink()
-    refused(blip, "its tokenizer (knows no words|cannot be loaded)")
-
-
 def test_the_retrieval_protocol_needs_an_encoder_token(blip: Path) -> None:
     from transformers import AutoTokenizer
 
@@ -284,8 +277,3 @@ def test_the_retrieval_protocol_needs_an_encoder_token(blip: Path) -> None:
     tokenizer.add_tokens(["[ENC]"])
     tokenizer.save_pretrained(blip)
     assert loaded(blip, "retrieval").matcher.encoder_token() == len(tokenizer) - 1
-
-
-def test_options_that_make_no_sense(matchers: Path) -> None:
-    refused(matchers / "blip", "fp16 needs a GPU", InputError, precision="fp16")
-    refused(matchers / "blip", "no use for the option 'column'", InputError, column="x")

@@ -16,7 +16,7 @@ from counterfoil.models.base import Options
 from counterfoil.models.generative import answers, likelihood, prefixes
 from counterfoil.models.generative.writing import load_writer
 from made_once import made_once
-from tiny_families import save_text_models, write_random_checkpoint
+from tiny_families import write_random_checkpoint
 
 pytestmark = [
     pytest.mark.models,
@@ -36,7 +36,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in ("qwen2-vl", "idefics3", "paligemma", "blip", "git", "vision-encoder-decoder"):
             tiny_generative.save(name, folder / name)
         tiny_generative.save_coca(folder / "coca")
-        save_text_models(folder)
 
     return made_once(tmp_path_factory, "writers", make)
 
@@ -192,7 +191,7 @@ def test_the_whole_prompt_is_shared(models: Path) -> None:
         assert row.ids[: row.prompt] == scorer.decoder.read
 
 
-def test_the_unconditional_term(models: Path) -> None:
+def test_the_unconditional_term(models: Path, text_models: Path) -> None:
     plain, pairs = loaded("blip", models), pairs_of(pictures())
     conditional = scored(plain, pairs, 4)
     # A grey picture.
@@ -216,9 +215,9 @@ def test_the_unconditional_term(models: Path) -> None:
     # A language model of its own.
     from counterfoil.models.text_models import load_lm
 
-    lm = load_lm(str(models / "gpt2"), Options(device="cpu", settings={"end": "in"}))
+    lm = load_lm(str(text_models / "gpt2"), Options(device="cpu", settings={"end": "in"}))
     (values,) = lm.score_pairs([pairs])
-    by_lm = loaded("blip", models, unconditional="lm", lm=str(models / "gpt2"))
+    by_lm = loaded("blip", models, unconditional="lm", lm=str(text_models / "gpt2"))
     np.testing.assert_allclose(scored(by_lm, pairs, 3), conditional - values, rtol=1e-5, atol=1e-5)
     keys = {each.identity.key for each in (plain, blank, noise, by_lm)}
     assert len(keys) == 4

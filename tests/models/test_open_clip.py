@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.records import BytesSource, Caption, Image
-from counterfoil.errors import DataError, ModelError
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.errors import ModelError
 from counterfoil.models import open_clip as ours
 from counterfoil.models.base import Embedder, Options
 
@@ -96,13 +96,12 @@ def test_a_changed_library_is_noticed(
     assert (found["image tower"], found["text tower"]) == ("library", "library")
 
 
-@pytest.mark.parametrize(("size", "workers"), [(1, 0), (7, 2)])
 def test_photographs_in_any_batch_and_worker(
-    size: int, workers: int, checkpoint: Callable[[str], Path], photographs: list[Image]
+    checkpoint: Callable[[str], Path], photographs: list[Image]
 ) -> None:
     scorer = load("tiny", checkpoint("tiny"))
     once = np.concatenate(list(scorer.embed_images(cut(photographs, 32))))
-    again = np.concatenate(list(scorer.embed_images(cut(photographs, size), workers=workers)))
+    again = np.concatenate(list(scorer.embed_images(cut(photographs, 7), workers=2)))
     assert abs(once - again).max() < 1e-6
     np.testing.assert_allclose(np.linalg.norm(once, axis=1), 1, atol=1e-6)
 
@@ -283,16 +282,6 @@ def test_what_a_checkpoint_says_of_its_activation_goes_first(
 def test_weights_of_another_architecture(checkpoint: Callable[[str], Path]) -> None:
     said = refused(f"tiny/{checkpoint('tiny-wide')}", "not a checkpoint of tiny")
     assert "positional_embedding is 77x96 instead of 77x48" in said
-
-
-def test_a_broken_image_is_named(checkpoint: Callable[[str], Path], drawn_images: list[Image]) -> None:
-    scorer = load("tiny", checkpoint("tiny"))
-    data = drawn_images[0].read()
-    broken = Image("cut", BytesSource(data[: len(data) // 2], "photos/cut.png"))
-    stream = scorer.embed_images(cut([*drawn_images, broken], 3))
-    assert len(next(stream)) == 3
-    with pytest.raises(DataError, match=r"photos/cut\.png: image cannot be decoded"):
-        list(stream)
 
 
 @pytest.mark.slow

@@ -31,14 +31,9 @@ TEXTS = [
 ON_MODULES = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tiny_families import save_clip, save_text_models
-
-    place = tmp_path_factory.mktemp("text-encoders")
-    save_text_models(place)
-    save_clip(place / "clip")
-    return place
+@pytest.fixture
+def folder(text_models: Path) -> Path:
+    return text_models
 
 
 def encoder(spec: str, **settings: str) -> Any:
@@ -147,9 +142,9 @@ def test_sentences_made_in_other_ways_are_refused(
         encoder(f"text-encoder:{sentences}")
 
 
-def test_what_is_no_encoder_of_texts_is_refused(folder: Path) -> None:
-    with pytest.raises(ModelError, match=r"looks at images too.*given: model type clip; hf:.*/clip compares"):
-        encoder(f"text-encoder:{folder / 'clip'}")
+def test_what_is_no_encoder_of_texts_is_refused(folder: Path, clip_folder: Path) -> None:
+    with pytest.raises(ModelError, match=r"looks at images too.*given: model type clip; hf:.*clip compares"):
+        encoder(f"text-encoder:{clip_folder}")
     with pytest.raises(InputError, match="no such pooling; given: max; allowed: mean, cls, last"):
         encoder(f"text-encoder:{folder / 'bert'}", pooling="max")
     with pytest.raises(InputError, match="captions of this length; given: 90; allowed: 3 to 40 tokens"):

@@ -33,15 +33,9 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models of random weights: GPT-2 and BERT with CLIP's real tokenizer, and T5 with one of a few words."""
-
-    from tiny_families import save_text_models
-
-    place = tmp_path_factory.mktemp("text-models")
-    save_text_models(place)
-    return place
+@pytest.fixture
+def folder(text_models: Path) -> Path:
+    return text_models
 
 
 def scores(spec: str, texts: list[str], batch: int = 32, **settings: str) -> np.ndarray:

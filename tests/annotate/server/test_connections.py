@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -28,23 +28,22 @@ serve_campaign(sys.argv[1], port=0, ready=lambda found: print(found.site, flush=
 """
 
 
-@pytest.fixture
-def serve(tmp_path: Path) -> Iterator:
-    """Serves a campaign with a limit of descriptors and a wait; gives its port."""
-    with ExitStack() as stack:
+@contextmanager
+def served(folder: Path, wait: float) -> Iterator[int]:
+    """Serves a campaign with 256 descriptors and a wait; gives its port."""
+    campaign = campaign_of(folder, "yes-no")
+    command = [sys.executable, "-c", SERVER, str(campaign.folder), "256", str(wait)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield int(process.stdout.readline().rpartition(":")[2])
+        process.send_signal(signal.SIGINT)
 
-        def start(descriptors: int, wait: float) -> int:
-            campaign = campaign_of(tmp_path / "campaign", "yes-no")
-            given = [str(campaign.folder), str(descriptors), str(wait)]
-            process = subprocess.Popen(
-                [sys.executable, "-c", SERVER, *given], stdout=subprocess.PIPE, text=True
-            )
-            stack.enter_context(process)
-            stack.callback(process.send_signal, signal.SIGINT)
-            assert process.stdout is not None
-            return int(process.stdout.readline().rpartition(":")[2])
 
-        yield start
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a server that waits half a second."""
+    with served(tmp_path_factory.mktemp("quick") / "campaign", 0.5) as port:
+        yield port
 
 
 def asked(port: int) -> int:
@@ -84,12 +83,11 @@ def ended(connection: socket.socket) -> bool:
     ],
     ids=["nothing", "half a head", "half a body"],
 )
-def test_a_request_that_does_not_end_is_ended(serve, begun: bytes) -> None:
-    port = serve(256, 0.5)
+def test_a_request_that_does_not_end_is_ended(quick: int, begun: bytes) -> None:
     with ExitStack() as stack:
-        assert ended(opened(stack, port, begun))
+        assert ended(opened(stack, quick, begun))
         # Bytes now and then do not make the time longer.
-        slow = opened(stack, port, begun)
+        slow = opened(stack, quick, begun)
         sent = 0
         with suppress(OSError):
             while sent < 200:
@@ -97,12 +95,11 @@ def test_a_request_that_does_not_end_is_ended(serve, begun: bytes) -> None:
                 sent += 1
                 time.sleep(0.05)
         assert sent < 200
-        assert asked(port) == 200
+        assert asked(quick) == 200
 
 
-def test_more_connections_than_descriptors_do_not_take_the_server_away(serve) -> None:
-    port = serve(256, 60.0)
-    with ExitStack() as stack:
+def test_more_connections_than_descriptors_do_not_take_the_server_away(tmp_path: Path) -> None:
+    with served(tmp_path / "campaign", 60.0) as port, ExitStack() as stack:
         for _ in range(400):
             opened(stack, port, b"GET / HTTP/1.1\r\n")
             if len(stack._exit_callbacks) % 100 == 0:
@@ -114,10 +111,9 @@ def test_more_connections_than_descriptors_do_not_take_the_server_away(serve) ->
         assert asked(port) == 200
 
 
-def test_a_connection_that_asks_stays_open(serve) -> None:
-    port = serve(256, 0.5)
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    for _ in range(3):
+def test_a_connection_that_asks_stays_open(quick: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", quick, timeout=20)
+    for _ in range(2):
         connection.request("GET", "/static/work.css")
         assert connection.getresponse().read()
         # Longer than a request may take: between two of them there is no hurry.

@@ -117,6 +117,7 @@ def test_answers_are_refused_and_none_is_lost_while_the_disk_is_full(disk: Small
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("disk", ["mounted", pytest.param("limited", marks=pytest.mark.slow)], indirect=True)
 def test_the_page_says_so_keeps_the_answer_and_sends_it_again(disk: SmallDisk, chromium: Any) -> None:
     campaign = make(disk.folder / "campaign", pairs(40), overlap=1)
     with serving(campaign) as server, closing(chromium.new_context()) as context:

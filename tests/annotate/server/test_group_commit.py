@@ -63,11 +63,12 @@ def test_all_who_wait_are_one_transaction_unless_one_fails(
     database.close()
 
 
-@pytest.mark.parametrize(("durable", "mode"), [(True, 2), (False, 0)])
+@pytest.mark.usefixtures("durable")
+@pytest.mark.parametrize(("options", "mode"), [({}, 2), ({"durable": False}, 0)])
 def test_a_commit_waits_for_the_disk_unless_answers_can_be_lost(
-    tmp_path: Path, durable: bool, mode: int
+    tmp_path: Path, options: dict[str, bool], mode: int
 ) -> None:
-    database = open_database(make(tmp_path / "c", pairs(2)), durable=durable)
+    database = open_database(make(tmp_path / "c", pairs(2)), **options)
     with database.reading() as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == mode
     database.close()

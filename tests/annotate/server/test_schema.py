@@ -19,7 +19,7 @@ def test_no_example_breaks_the_server_or_its_schema(site: Any) -> None:
         operation = result.ok()
 
         @hypothesis.settings(
-            max_examples=20, deadline=None, database=None, suppress_health_check=list(hypothesis.HealthCheck)
+            max_examples=10, deadline=None, database=None, suppress_health_check=list(hypothesis.HealthCheck)
         )
         @hypothesis.seed(0)
         @hypothesis.given(operation.as_strategy(), strategies.booleans())

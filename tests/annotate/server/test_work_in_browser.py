@@ -149,11 +149,17 @@ def fits(page: Any) -> bool:
     return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-@pytest.mark.parametrize("form", PRESSED)
+#: Forms whose fields are of kinds that the other forms have, too.
+_ALIKE = ("which-image", "choose", "preference", "rating", "quad-validation")
+
+
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, marks=pytest.mark.slow if form in _ALIKE else []) for form in PRESSED]
+)
 def test_a_form_is_done_by_keyboard_alone(
     serve: Any, visit: Any, violations: Any, form: str, tmp_path: Path
 ) -> None:
-    served = serve(form, n=2, instructions=f"Look **closely** {NASTY}")
+    served = serve(form, n=1, instructions=f"Look **closely** {NASTY}")
     page = visit(served.link())
     title(page, "Discs & <grounds>")
     begin(page)
@@ -166,13 +172,10 @@ def test_a_form_is_done_by_keyboard_alone(
         assert fits(page), width
     page.set_viewport_size({"width": 1280, "height": 720})
     page.keyboard.press(keys[-1])
-    title(page, "Item 2")
-    press(page, keys)
     title(page, "Done")
     assert page.locator("output").text_content() == "DONE-1"
-    found = answers(served)
-    assert len(found) == 2
-    assert expected.items() <= found[0].items()
+    (found,) = answers(served)
+    assert expected.items() <= found.items()
     assert page.evaluate("window.hacked") is None
 
 
@@ -213,7 +216,11 @@ def test_every_state_is_accessible_and_says_what_is_next(serve: Any, visit: Any,
     assert violations(page) == []
 
 
-@pytest.mark.parametrize("language", LANGUAGES[1:])
+#: That no page of any language has English left in it is held without a browser.
+@pytest.mark.parametrize(
+    "language",
+    [pytest.param(each, marks=[] if each == "de" else pytest.mark.slow) for each in LANGUAGES[1:]],
+)
 def test_a_translated_form_is_accessible_and_fits_a_phone(
     serve: Any, visit: Any, violations: Any, language: str
 ) -> None:
@@ -349,7 +356,7 @@ def test_a_half_written_answer_survives_a_reload_and_goes_when_it_is_stored(
 
 
 def test_arrows_and_quick_presses_answer_nothing_by_accident(serve: Any, visit: Any) -> None:
-    served = serve("yes-no", n=2)
+    served = serve("yes-no", n=3)
     page = visit(served.link())
     begin(page)
     page.wait_for_timeout(_SETTLED)
@@ -365,6 +372,15 @@ def test_arrows_and_quick_presses_answer_nothing_by_accident(serve: Any, visit: 
     title(page, "Item 2")
     page.wait_for_timeout(_SETTLED)
     wait_for_answers(page, served, 1)
+    page.keyboard.press("1")
+    title(page, "Item 3")
+    page.wait_for_timeout(280)
+    page.keyboard.press("2")
+    page.locator("#notice.alert", has_text="Choose once more").wait_for()
+    wait_for_answers(page, served, 2)
+    press(page, ["2"])
+    title(page, "Done")
+    assert [each["match"] for each in answers(served)] == ["yes", "yes", "no"]
 
 
 def test_a_phone_enlarges_without_answering_and_counts_only_time_in_sight(serve: Any, visit: Any) -> None:
@@ -500,7 +516,7 @@ def test_an_image_that_fails_at_first_comes_by_itself(serve: Any, visit: Any) ->
     title(page, "Done")
 
 
-@pytest.mark.parametrize("apart", [0, 180, 430], ids=["at once", "usual", "slow system"])
+@pytest.mark.parametrize("apart", [0, 430], ids=["at once", "slow system"])
 def test_a_double_click_answers_one_item(serve: Any, visit: Any, apart: int) -> None:
     served = serve("yes-no", n=3)
     page = visit(served.link())
@@ -533,21 +549,6 @@ def test_a_double_click_answers_one_item(serve: Any, visit: Any, apart: int) -> 
     wait_for_answers(page, served, 2)
     press(page, ["1"])
     title(page, "Done")
-
-
-def test_two_quick_keys_answer_one_item(serve: Any, visit: Any) -> None:
-    served = serve("yes-no", n=2)
-    page = visit(served.link())
-    begin(page)
-    press(page, ["1"])
-    title(page, "Item 2")
-    page.wait_for_timeout(280)
-    page.keyboard.press("2")
-    page.locator("#notice.alert", has_text="Choose once more").wait_for()
-    wait_for_answers(page, served, 1)
-    press(page, ["2"])
-    title(page, "Done")
-    assert [each["match"] for each in answers(served)] == ["yes", "no"]
 
 
 @pytest.mark.parametrize("form", ["yes-no", "quad-authoring"])

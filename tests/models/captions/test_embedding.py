@@ -38,12 +38,19 @@ def spec(checkpoint: Callable[[str], Path]) -> str:
     return f"tiny-quickgelu/{checkpoint('tiny-quickgelu')}"
 
 
+#: Models that are loaded already, by their name and options: metrics with one model share it.
+_LOADED: dict[tuple[str, str], Any] = {}
+
+
 def load(name: str, spec: str, **settings: str) -> Any:
     asked = []
 
     def backbone(options: Options) -> Any:
         asked.append(options)
-        return open_clip.load(spec, options)
+        key = spec, repr(options)
+        if key not in _LOADED:
+            _LOADED[key] = open_clip.load(spec, options)
+        return _LOADED[key]
 
     found = embedding.load(
         name, Options(device="cpu", backbone=f"open-clip:{spec}", settings=settings), backbone

@@ -57,12 +57,31 @@ def official() -> Iterator[Official]:
 
 
 class TestAsPycocoevalcap:
+    # A second program takes as long to start as the first: seconds, and a gigabyte.
+    @pytest.mark.slow
     def test_two_programs_say_the_same(self) -> None:
         candidates, references = drawn(21, seed=2)
         one, two = (meteor(candidates, references, processes=count) for count in (1, 2))
         np.testing.assert_array_equal(one.items, two.items)
         assert one.corpus == two.corpus
 
+    def test_numbers_that_it_gave(self) -> None:
+        """Of version 1.2; the test below asks it itself, and takes as long again for it to start."""
+        candidates = [
+            "a man rides two brown horses down the street",
+            "the red shirt is half-open , quickly",
+            "two dogs",
+        ]
+        references = [
+            ["a man in a red shirt rides a horse", "two horses on a street"],
+            ["it's a red shirt in a café"],
+            ["a dog runs"],
+        ]
+        found = meteor(candidates, references)
+        np.testing.assert_allclose(found.items, [0.2962962962962963, 0.19172036574635976, 0], atol=1e-9)
+        assert found.corpus == pytest.approx(0.1841390984590391, abs=1e-9)
+
+    @pytest.mark.slow
     def test_on_captions_of_people(self, official: Official, shared_data: Path) -> None:
         lines = (shared_data / "flickr8k" / "Flickr8k.token.txt").read_text(encoding="utf-8").splitlines()
         captions = [" ".join(line.split("\t")[1].split()) for line in lines[:1000]]
