@@ -120,10 +120,10 @@ def test_generated_positives_are_true_of_the_row_s_scene():
 
 @pytest.mark.parametrize("failure", [0.61, 1.0])
 def test_the_generator_fails_as_often_as_chosen_and_labels_say_where(failure):
-    perfect, made = (training(200, kind="trohn-img", seed=1, size=32, failure=f) for f in (0.0, failure))
+    perfect, made = (training(70, kind="trohn-img", seed=1, size=32, failure=f) for f in (0.0, failure))
     wrong = made.groupings["faithful"].count("no") / len(made)
-    assert abs(wrong - failure) < 4 * sqrt(0.25 / 200) + 1e-9
-    for row, contrast in enumerate(contrasts(200, seed=1, of="contrasts", distinct=False)):
+    assert abs(wrong - failure) < 4 * sqrt(0.25 / 70) + 1e-9
+    for row, contrast in enumerate(contrasts(70, seed=1, of="contrasts", distinct=False)):
         scene, _ = imagine(contrast, stream("contrasts", 1, 2, 1 + row), failure=failure)
         right = matches(contrast.captions[1], scene) and not matches(contrast.captions[0], scene)
         assert made.groupings["faithful"][row] == ("yes" if right else "no")
