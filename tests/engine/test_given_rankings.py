@@ -295,7 +295,8 @@ def coco(shared_data: Path) -> dict[str, Benchmark]:
 
 
 # Whole lists take minutes; tests/metrics/test_ranking.py has coco-1k's numbers from scores.
-@pytest.mark.parametrize("length", [pytest.param(None, marks=pytest.mark.slow), 50])
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [None, 50])
 def test_the_model_free_rankings_give_every_number(
     length: int | None, coco: dict[str, Benchmark], shared_data: Path
 ) -> None:

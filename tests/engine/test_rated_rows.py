@@ -195,7 +195,10 @@ def judged(name, folder):
     return catalog.benchmark(name, data=folder)
 
 
-@pytest.mark.parametrize(("name", "folder"), [("flickr8k-expert", "flickr8k"), ("cxc-sits", "cxc")])
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("flickr8k-expert", "flickr8k"), pytest.param("cxc-sits", "cxc", marks=pytest.mark.slow)],
+)
 def test_shuffled_tables_of_released_ratings_give_the_same_scores(shared_data, tmp_path, name, folder):
     benchmark = judged(name, shared_data / folder)
     questions = benchmark.listed

@@ -247,7 +247,7 @@ def test_no_places_to_look_at(call: Measure) -> None:
         call(positive_ranks(np.zeros((1, 2)), Positives.of([[0]])))
 
 
-@pytest.mark.parametrize("side", ["i2t", "t2i"])
+@pytest.mark.parametrize("side", ["i2t", pytest.param("t2i", marks=pytest.mark.slow)])
 def test_model_free_rankings_of_coco_give_every_number(side: str, shared_data: Path) -> None:
     found = direction(shared_data / "eccv", side)
     # Cut rankings are refused for COCO 1K, in each fold.
