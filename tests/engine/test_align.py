@@ -280,39 +280,11 @@ def test_file_name_and_subset_tell_questions_of_equal_captions_apart(tmp_path):
         [("s/0", "1.jpg", "a", "b"), ("s/1", "2.jpg", "a", "b"), ("t/0", "2.jpg", "a", "b")],
         subset=["s_x", "s_x", "t_x"],
     )
+    asked = [("2.jpg", "t", 1), ("2.jpg", "s", 0), ("1.jpg", "s", 1), ("5.jpg", "s", 0)]
     rows = [
-        {
-            "filename": "2.jpg",
-            "caption": "a",
-            "negative_caption": "b",
-            "type": "t",
-            "subtype": "x",
-            "correct": 1,
-        },
-        {
-            "filename": "2.jpg",
-            "caption": "a",
-            "negative_caption": "b",
-            "type": "s",
-            "subtype": "x",
-            "correct": 0,
-        },
-        {
-            "filename": "1.jpg",
-            "caption": "a",
-            "negative_caption": "b",
-            "type": "s",
-            "subtype": "x",
-            "correct": 1,
-        },
-        {
-            "filename": "5.jpg",
-            "caption": "a",
-            "negative_caption": "b",
-            "type": "s",
-            "subtype": "x",
-            "correct": 0,
-        },
+        {"filename": name, **dict(zip(("caption", "negative_caption"), "ab", strict=True)), "type": kind}
+        | {"subtype": "x", "correct": right}
+        for name, kind, right in asked
     ]
     notes = []
     answers = align(table(tmp_path, rows), benchmark, note=notes.append)
@@ -467,37 +439,22 @@ class TestJudgedCaptions:
         scores = table(tmp_path, [{"id": "a", "score": 0.5}])
         two = table(tmp_path, [{"id": "a", "s0": 0.5, "s1": 1}], "two.csv")
         three = table(tmp_path, [{"id": "a", "s0": 0.5, "s1": 1, "s2": 3}], "three.csv")
-        with pytest.raises(
-            ScoreError, match=r"given: a score per question .* allowed: scores or outcomes of quads"
+        for loaded, benchmark, message in (
+            (scores, quads("a"), "given: a score per question .* allowed: scores or outcomes of quads"),
+            (scores, preferred("a"), "given: a score per question .* allowed: the scores of two candid"),
+            (two, rated("a"), "given: scores of 2 candidates .*; allowed: a score per question"),
+            (three, preferred("a"), "another number of candidates than toy-preference; given: 3; allowed: 2"),
+            (scores, rated("ab"), "the ids are not those of toy-rated; given: 1 of 2 questions are missing"),
         ):
-            align(scores, quads("a"))
-        with pytest.raises(
-            ScoreError, match=r"given: a score per question .* allowed: the scores of two candid"
-        ):
-            align(scores, preferred("a"))
-        with pytest.raises(
-            ScoreError, match=r"given: scores of 2 candidates .*; allowed: a score per question"
-        ):
-            align(two, rated("a"))
-        with pytest.raises(
-            ScoreError, match="another number of candidates than toy-preference; given: 3; allowed: 2"
-        ):
-            align(three, preferred("a"))
-        with pytest.raises(
-            ScoreError, match="the ids are not those of toy-rated; given: 1 of 2 questions are missing"
-        ):
-            align(scores, rated("ab"))
+            with pytest.raises(ScoreError, match=message):
+                align(loaded, benchmark)
 
     def test_embeddings_of_candidates_alone_will_do(self):
         rng = np.random.default_rng(0)
         images, captions = rng.standard_normal((2, 3)), rng.standard_normal((8, 3))
         benchmark = preferred("ab", sentences=2)
         embeddings = given_galleries.GivenEmbeddings(
-            Identity("e"),
-            images,
-            captions[::-1].copy(),
-            ("i0", "i1"),
-            tuple(f"c{i}" for i in range(8))[::-1],
+            Identity("e"), images, captions[::-1].copy(), ("i0", "i1"), tuple(f"c{i}" for i in range(8))[::-1]
         )
         unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (images, captions)]
         cosine = (unit[1] * unit[0][np.repeat([0, 1], 4)]).sum(axis=1)

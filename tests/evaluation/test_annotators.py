@@ -93,7 +93,7 @@ def test_performance_is_the_mean_over_queries(
     known = verified(*world)
     if not known.found.any():
         return
-    for found in study(known, MEASURES, undefined=undefined, draws=100):
+    for found in study(known, MEASURES, undefined=undefined, draws=10):
         for members, row, queries in zip(found.annotators, found.performance, found.queries, strict=True):
             values = per_query(known, members, found.measure, undefined=undefined)
             counted = values[~np.isnan(values[:, 0])]

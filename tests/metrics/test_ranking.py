@@ -62,10 +62,7 @@ MEASURES: dict[str, tuple[Callable[..., ndarray], Twin]] = {
         for k in (1, 2, 3, 50)
     },
     "r_precision": (ranking.r_precision, r_precision(100)),
-    "r_precision of 2": (
-        lambda ranks, **given: ranking.r_precision(ranks, cap=2, **given),
-        r_precision(2),
-    ),
+    "r_precision of 2": (lambda ranks, **given: ranking.r_precision(ranks, cap=2, **given), r_precision(2)),
     "map_at_r": (ranking.map_at_r, map_at_r),
     "average_precision": (ranking.average_precision, average_precision),
     "reciprocal_rank": (ranking.reciprocal_rank, reciprocal),
@@ -211,13 +208,7 @@ def test_a_constant_scorer_gets_the_worst_or_what_chance_gives(p: int, n: int, k
 
 def test_the_rankings_of_the_preference_study() -> None:
     """ECCV Caption section 4.1: with 8 positives, 66.0, 12.5, 10.3 and 2.5 mAP@R for A to D, 0 for E."""
-    right = {
-        "A": range(2, 9),
-        "B": [1],
-        "C": [6, 7, 8],
-        "D": [5],
-        "E": [],
-    }
+    right = {"A": range(2, 9), "B": [1], "C": [6, 7, 8], "D": [5], "E": []}
     values = {}
     for name, places in right.items():
         listed = np.array([p if p in places else 100 + p for p in range(1, 9)])

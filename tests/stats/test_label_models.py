@@ -12,11 +12,7 @@ from counterfoil.stats.label_models import Labels, majority_vote
 
 # pandas warns of what crowd-kit asks of it.
 oracle = pytest.mark.filterwarnings("ignore")
-MODELS = {
-    "majority": majority_vote,
-    "dawid-skene": dawid_skene,
-    "one-coin": one_coin,
-}
+MODELS = {"majority": majority_vote, "dawid-skene": dawid_skene, "one-coin": one_coin}
 
 
 def drawn(

@@ -249,10 +249,7 @@ def test_what_is_wrong_at_a_distance_is_one_line(
     alone = surroundings(AWS_ENDPOINT_URL=s3, AWS_EC2_METADATA_DISABLED="true", HOME=str(tmp_path))
     with alone, pytest.raises(StorageError, match=r"no credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID"):
         place.entries()
-    with (
-        s3_at("http://127.0.0.1:9"),
-        pytest.raises(StorageError, match="cannot be reach"),
-    ):
+    with s3_at("http://127.0.0.1:9"), pytest.raises(StorageError, match="cannot be reach"):
         place.read("a")
     import aiohttp
 

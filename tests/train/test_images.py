@@ -54,11 +54,7 @@ def test_what_is_left_out_is_counted_and_named() -> None:
 
 
 def test_what_is_not_there_is_counted_apart(tmp_path: Path) -> None:
-    images = [
-        image("0.png", 0, cut=True),
-        Image("gone", FileSource(tmp_path / "gone.png")),
-        Image("nowhere"),
-    ]
+    images = [image("0.png", 0, cut=True), Image("gone", FileSource(tmp_path / "gone.png")), Image("nowhere")]
     said: list[str] = []
     say_unreadable(images, [0, 1, 2], 3, said.append)
     assert said[0].startswith("3 images cannot be read (2 of them are not there), 3 rows are left out: ")

@@ -48,12 +48,7 @@ class Stopped(Exception):  # noqa: N818
 
 
 def train(
-    folder: Path | None,
-    *,
-    recipe: Recipe = RECIPE,
-    stop: int | None = None,
-    resume: bool = True,
-    **options,
+    folder: Path | None, *, recipe: Recipe = RECIPE, stop: int | None = None, resume: bool = True, **options
 ) -> Fitted:
     def progress(stage: str, done: int, total: int) -> None:
         if stage == "training" and done == stop:

@@ -135,11 +135,7 @@ def test_a_relation_takes_two():
         (Meaning((Phrase(colour="red"),), closed="things"), "", "A red shape, and nothing else."),
         (Meaning((Phrase("box", count=3),)), "there is ", "There are three boxes."),
         (Meaning((Phrase("star", count=2), Phrase())), "here is ", "Here are two stars and a shape."),
-        (
-            Meaning((Phrase("star", count=2), Phrase("moon")), "below"),
-            "",
-            "Two stars are below a moon.",
-        ),
+        (Meaning((Phrase("star", count=2), Phrase("moon")), "below"), "", "Two stars are below a moon."),
         (
             Meaning((Phrase("box"), Phrase("star"), Phrase("moon")), "around"),
             "a picture of ",

@@ -5,15 +5,7 @@ from hypothesis import strategies as st
 
 from counterfoil.errors import DataError
 from counterfoil.world.captions import CLOSINGS, OPENINGS, Meaning, Phrase, describe, text
-from counterfoil.world.scenes import (
-    ATTRIBUTES,
-    CONTAINERS,
-    RELATIONS,
-    SHAPES,
-    Scene,
-    Thing,
-    sample_scene,
-)
+from counterfoil.world.scenes import ATTRIBUTES, CONTAINERS, RELATIONS, SHAPES, Scene, Thing, sample_scene
 from counterfoil.world.truth import VOCABULARY, matches, positives, read
 
 from .english import random_meaning

@@ -84,10 +84,7 @@ def slow_videos(load: Load, corpus: list[list[int]], batch: int | None) -> list[
     for i, (caption, frames) in enumerate(zip(load.captions, load.videos, strict=True)):
         mates = range(len(load.captions)) if batch is None else range(i - i % batch, len(load.captions))
         mates = [i] if batch is None else list(mates)[:batch]
-        longest = (
-            max(len(load.captions[j][1]) for j in mates),
-            max(len(load.videos[j]) for j in mates),
-        )
+        longest = (max(len(load.captions[j][1]) for j in mates), max(len(load.videos[j]) for j in mates))
         parts = slow_pair(caption, frames, [1.0] * len(frames), idf, unseen, longest)
         mean = [sum(frame[k] for frame in frames) / len(frames) for k in range(load.width)]
         size = math.sqrt(sum(x * x for x in mean))
