@@ -93,10 +93,7 @@ def test_pairs_go_to_their_question_caption_and_image(tmp_path):
     ("ids", "message"),
     [
         (["a", "b"], r"the ids are not those of choices; given: 1 of 3 questions are missing: 'c'; allowed"),
-        (
-            ["a", "x", "y", "z", "w"],
-            r"2 of 3 questions are missing: 'b', 'c'; 4 of 5 ids are unknown: .*\.\.\.",
-        ),
+        (["a", "x", "y", "z", "w"], r"2 of 3 questions are missing: 'b', 'c'; 4 of 5 ids are unknown"),
         (["a", "b", "b", "c"], r"id occurs twice"),
         (["x", "y", "z"], r"3 of 3 questions are missing.*every id once: 'a', 'b', 'c'"),
     ],
@@ -205,9 +202,7 @@ def test_without_ids_rows_are_in_order_and_must_be_as_many(tmp_path):
     assert align(table(tmp_path, rows), ABC, note=said.append).values[:, 0].tolist() == [1, 2, 3]
     assert len(said) == 1
     assert "no column of ids or captions; its rows are taken to be in the order of choices" in said[0]
-    with pytest.raises(
-        ScoreError, match=r"given: 2 rows; allowed: 3, in the benchmark's order; add a column 'id'"
-    ):
+    with pytest.raises(ScoreError, match=r"given: 2 rows; allowed: 3, in the benchmark"):
         align(table(tmp_path, rows[:2]), ABC)
 
 
@@ -221,9 +216,7 @@ def test_files_of_subsets_without_ids_follow_the_benchmarks_order_within_each(tm
     assert len(said) == 1
     table(tmp_path, [{"s0": 5, "s1": 0}] * 2, "scores/add.csv")
     table(tmp_path, [{"s0": 5, "s1": 0}], "scores/swap.csv")
-    with pytest.raises(
-        ScoreError, match=r"subset 'swap' has another number of rows.*given: 1 rows; allowed: 2"
-    ):
+    with pytest.raises(ScoreError, match=r"subset 'swap' has another number.*given: 1 rows; allowed: 2"):
         align(given.load(str(tmp_path / "scores")), benchmark)
 
 
@@ -310,11 +303,7 @@ def test_equal_questions_are_matched_in_order_and_noted(tmp_path):
     ("columns", "benchmark", "message"),
     [
         (("c0_i0", "c0_i1", "c1_i0", "c1_i1"), ABC, "questions of another form"),
-        (
-            ("s0", "s1"),
-            quads(["0", "1", "2"]),
-            "questions of another form.*allowed: scores or outcomes of quads",
-        ),
+        (("s0", "s1"), quads(["0", "1", "2"]), "questions of another form.*outcomes of quads"),
         (("ipos2t", "ineg2t", "tpos2i", "tneg2i"), ABC, "questions of another form"),
         (("s0", "s1", "s2"), ABC, "another number of candidates than choices; given: 3; allowed: 2"),
     ],

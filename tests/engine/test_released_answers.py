@@ -174,10 +174,7 @@ def test_colorswap_texts_that_cannot_be_read_are_no_wrong_answers(shared_data, t
     rows[5]["response_image_1"] = None
     path = tmp_path / "texts.json"
     path.write_text(json.dumps(rows))
-    with pytest.raises(
-        ScoreError,
-        match=r"row 4, column 'response_image_2': a question without an answer; given: 2 of 300 without",
-    ):
+    with pytest.raises(ScoreError, match=r"row 4, column 'response_image_2': .* given: 2 of 300 without"):
         given.load(str(path))
     loaded = given.load(str(path), Options(unanswered="wrong"))
     assert loaded.unanswered.nonzero()[0].tolist() == [3, 5]

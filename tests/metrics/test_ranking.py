@@ -168,10 +168,7 @@ def test_what_a_cut_list_cannot_support_is_named() -> None:
     assert ranking.recall_at_k(cut, 2).tolist() == [1, 1]
     assert ranking.recall_at_k(cut, 6).tolist() == [1, 1]
     assert ranking.reciprocal_rank(cut).tolist() == [1, 0.5]
-    with pytest.raises(
-        InputError,
-        match=r"query 1: the ranking is too short for mAP@R; given: 2 items; allowed: 3 or more; so for 1 q",
-    ):
+    with pytest.raises(InputError, match=r"query 1: the ranking is too short for mAP@R; given: 2 items"):
         ranking.map_at_r(cut)
     with pytest.raises(InputError, match="too short for R-Precision"):
         ranking.r_precision(cut)

@@ -117,7 +117,7 @@ def test_two_who_always_differ_from_a_third_are_right_as_likely_as_it_is_whateve
     given = Labels.of(items, people, np.where(people < 2, first, 1 - first), n_classes=2)
     exact = all_possibilities(given)
     assert 0.8 < exact[0, first] < 0.95
-    for seed in range(4):
+    for seed in range(2):
         assert pooled_one_coin(given, seed=seed).posterior == pytest.approx(exact, abs=0.06)
 
 
@@ -133,7 +133,7 @@ def test_an_item_that_stands_for_three_is_three_items() -> None:
         n_classes=2,
         n_people=6,
     )
-    found, apart = pooled_one_coin(many, draws=1_000), pooled_one_coin(thrice, draws=1_000)
+    found, apart = pooled_one_coin(many, draws=600), pooled_one_coin(thrice, draws=600)
     assert found.posterior == pytest.approx(apart.posterior[:12], abs=0.05)
     assert found.accuracy == pytest.approx(apart.accuracy, abs=0.035)
 

@@ -226,9 +226,7 @@ def test_what_cannot_be_scored_is_named() -> None:
     phrases, references = load.phrases(load.flat)
     with pytest.raises(DataError, match="row 1: a video has no frames"):
         with_videos(phrases[:2], [load.videos[0], np.zeros((0, 4))])
-    with pytest.raises(
-        DataError, match="row 0: frames and captions were embedded by different models; given: 5"
-    ):
+    with pytest.raises(DataError, match=r"row 0: .* were embedded by different models; given: 5"):
         with_videos(phrases[:1], [np.eye(5)])
     with pytest.raises(DataError, match="row 2: a candidate has no references"):
         with_references(phrases[:3], [*references[:2], []])
