@@ -17,8 +17,9 @@ from counterfoil.build.run import run_recipe
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.assemble import Assemble
 from counterfoil.build.steps.read import ReadRows
-from counterfoil.catalog import benchmark
 from counterfoil.errors import DataError
+from counterfoil.world.benchmarks import gallery
+from counterfoil.world.ratings import rated
 from counterfoil.world.sample import quads
 
 
@@ -105,14 +106,14 @@ def test_rows_lacking_something_are_named(work: StepContext, tmp_path: Path) -> 
 
 
 def test_rows_of_a_gallery_are_its_captions_with_their_images(work: StepContext) -> None:
-    gallery = benchmark("world-gallery")
-    rows = of_benchmark(gallery, work)
+    small = gallery(12, size=32, captions_each=3)
+    rows = of_benchmark(small, work)
     assert isinstance(rows, pa.Table)
-    texts = {caption.id: caption.text for caption in gallery.captions}
+    texts = {caption.id: caption.text for caption in small.captions}
     assert [texts[name] for name in rows["id"].to_pylist()] == rows["caption"].to_pylist()
-    assert len(set(rows["image"].to_pylist())) == 300
+    assert len(set(rows["image"].to_pylist())) == 12
 
 
 def test_forms_without_right_and_wrong_captions_are_refused(work: StepContext) -> None:
     with pytest.raises(DataError, match="no training set"):
-        of_benchmark(benchmark("world-rated"), work)
+        of_benchmark(rated(8, size=32), work)

@@ -45,10 +45,7 @@ def test_a_build_waits_for_the_sheet_and_goes_on_with_the_filled_one(
     assert author.rows()["id"].to_pylist() == ["mine"]
     assert dict(
         zip(author.dropped()["id"].to_pylist(), author.dropped()["reason"].to_pylist(), strict=True)
-    ) == {
-        "odd": "not the same words",
-        rows[0]["id"]: "no image filled in",
-    }
+    ) == {"odd": "not the same words", rows[0]["id"]: "no image filled in"}
     assert build.records[-1].facts["form"] == "quad"
 
 

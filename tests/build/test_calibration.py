@@ -5,16 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from counterfoil.build.calibration import (
-    Prices,
-    Verified,
-    auroc,
-    calibrate,
-    certified,
-    curve,
-    quality,
-    share,
-)
+from counterfoil.build.calibration import Prices, Verified, auroc, calibrate, certified, curve, quality, share
 from counterfoil.errors import InputError, ScoreError
 
 
@@ -107,10 +98,7 @@ def test_intervals_hold_the_truth_as_often_as_they_claim() -> None:
         plain = rng.integers(0, len(scores), 200)
         drawn = np.flatnonzero(rng.random(len(scores)) < chance)
         for at, sample in enumerate(
-            (
-                Verified(scores[plain], right[plain]),
-                Verified(scores[drawn], right[drawn], 1 / chance[drawn]),
-            )
+            (Verified(scores[plain], right[plain]), Verified(scores[drawn], right[drawn], 1 / chance[drawn]))
         ):
             found = quality(sample, threshold)
             for name, value in truth.items():

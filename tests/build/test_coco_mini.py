@@ -68,7 +68,7 @@ def test_bivlc_on_the_sugarcrepe_questions_whose_photographs_are_at_hand(
     assert all("sdxl" in row["negative_image_by"] for row in rows)
 
 
-@pytest.mark.parametrize("name", ["sugarcrepe", "trohn-text"])
+@pytest.mark.parametrize("name", ["sugarcrepe", pytest.param("trohn-text", marks=pytest.mark.slow)])
 def test_captions_of_photographs_get_negatives_by_rules(
     name: str, quiet: StepContext, shared_data: Path
 ) -> None:
@@ -86,7 +86,8 @@ def test_captions_of_photographs_get_negatives_by_rules(
         assert len(folder.dropped()) == sum(record.dropped.values())
 
 
-@pytest.mark.parametrize("name", ["trohn-img", pytest.param("pac", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["trohn-img", "pac"])
 def test_photographs_get_made_images_beside_them(
     name: str, quiet: StepContext, shared_data: Path, pipelines: Path, captioner: Path
 ) -> None:

@@ -115,9 +115,7 @@ def test_faults_are_tried_again(server, tmp_path, fault):
 
 def test_an_endpoint_that_answers_nonsense_ends_in_one_line(server, tmp_path):
     server.set(faults=["", "", *["not an image"] * 90])
-    with pytest.raises(
-        ModelError, match=r"no answer after 3 tries; given: status 200 and no image: .*kept"
-    ) as error:
+    with pytest.raises(ModelError, match=r"no answer after 3 tries; given: status 200 and no image") as error:
         run_step(step(server, retries=2, concurrency=1), ROWS, work(tmp_path))
     assert "\n" not in str(error.value)
     assert len(list((tmp_path / "images").iterdir())) == 2

@@ -254,11 +254,7 @@ def test_a_revision_of_the_hub_is_read_off_where_files_lie(place, tmp_path):
         ("nothing", {}, r"no such folder; given: .*nothing; check the path, or give a name of the hub"),
         ("sdxl", {"scheduler": "DDIM"}, r"unknown scheduler; given: DDIM; allowed: .*DDIMScheduler"),
         ("sdxl", {"unet": "clip"}, r"unet .*: the UNet cannot be loaded"),
-        (
-            "sdxl",
-            {"strength": 0.5},
-            r"has no setting strength; given: StableDiffusionXLPipeline",
-        ),
+        ("sdxl", {"strength": 0.5}, r"has no setting strength; given: StableDiffusionXLPipeline"),
         ("sdxl", {"size": 33}, r"row 'row-0': the pipeline failed; given: ValueError: .*divisible by 8"),
         ("sdxl", {"device": "cuda:9"}, r"no such device here; given: cuda:9"),
         ("sdxl", {"precision": "fp16"}, r"fp16 needs a GPU"),

@@ -36,11 +36,7 @@ def tables(tmp_path: Path) -> tuple[pa.Table, Path]:
 def test_sources_are_joined_by_each_rule(tables) -> None:
     rows, folder = tables
     files = (str(folder / "rated.csv"), str(folder / "said.csv"))
-    expected = {
-        "any": {"a/x", "a/y", "b/x", "b/z"},
-        "majority": {"a/x", "b/x", "b/z"},
-        "all": {"a/x"},
-    }
+    expected = {"any": {"a/x", "a/y", "b/x", "b/z"}, "majority": {"a/x", "b/x", "b/z"}, "all": {"a/x"}}
     for rule, kept in expected.items():
         made = Merge(tables=files, rule=rule).run(rows, work(folder))
         assert set(made.kept["id"].to_pylist()) == kept

@@ -143,7 +143,8 @@ def test_replacements_are_as_frequent_as_their_opposites(real: list[dict[str, st
     plain = replace(step, balance=False).run(pa.Table.from_pylist(real), StepContext(tmp_path, step="negate"))
     kinds = [each for each in plain.kept.to_pylist() if each["type"] != "replace"]
     assert kinds == [each for each in found.kept.to_pylist() if each["type"] != "replace"]
-    assert found.kept == step.run(pa.Table.from_pylist(real), work).kept
+    once, again = (step.run(pa.Table.from_pylist(real[:40]), work).kept for _ in range(2))
+    assert once == again
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +154,7 @@ def real(shared_data: Path) -> list[dict[str, str]]:
         table = json.loads(file.read_text())
         rows += [
             {"id": f"{file.stem}-{key}", "caption": row["caption"], "subset": file.stem}
-            for key, row in list(table.items())[::36]
+            for key, row in list(table.items())[::54]
         ]
     return rows
 

@@ -114,10 +114,7 @@ def test_a_local_model_writes_negatives_that_are_read_and_checked(writer: Path, 
     assert found.dropped["negative_caption_answer"].to_pylist() == [
         '{"caption": "A dog on a mat."}', '{"caption": "A blue van?"}'
     ]  # fmt: skip
-    assert found.facts["refusals"]["no change"] == {
-        "rows": 1,
-        "examples": ['{"caption": "A dog on a mat."}'],
-    }
+    assert found.facts["refusals"]["no change"] == {"rows": 1, "examples": ['{"caption": "A dog on a mat."}']}
     finished = sorted((tmp_path / "unfinished" / "negate").glob("*.json"))
     assert len(finished) == 2
     # What was finished is not asked again: the answer in the file is taken, and a damaged file is replaced.

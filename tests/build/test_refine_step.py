@@ -72,13 +72,14 @@ def pairs(n: int = 400, seed: int = 0) -> pa.Table:
 
 
 @pytest.mark.models
-def test_the_seven_files_of_sugarcrepe_are_rated_refined_and_audited(
+def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(
     shared_data: Path, models: Path, tmp_path: Path
 ) -> None:
     bench = catalog.benchmark("sugarcrepe", data=shared_data / "sugarcrepe")
+    bench = bench.select(np.arange(0, len(bench), 6))
     work = work_in(tmp_path)
     rows = of_benchmark(bench, work)
-    assert (len(rows), len(rows["subset"].unique())) == (7_511, 7)
+    assert (len(rows), len(rows["subset"].unique())) == (1_252, 7)
     classifier = f"text-classifier:{models / 'cola'}"
     for scorer, name in (("blind:length", "length"), ("blind:unigram", "unigram"), (classifier, "cola")):
         rows = run_step(Rate(scorer=scorer, score=name), rows, work).kept
@@ -113,8 +114,7 @@ def test_the_seven_files_of_sugarcrepe_are_rated_refined_and_audited(
     options = AuditOptions(
         scorers=(catalog.scorer(classifier),), pictures=False, draws=200, cache=tmp_path / "cache"
     )
-    with pytest.warns(UserWarning, match="longer than the model reads"):
-        found = audit([left], options)
+    found = audit([left], options)
     blind = {result.scorer: result["accuracy"] for result in found.audits[0].blind}
     for name, estimate in blind.items():
         if name.startswith(("blind:length", "text-classifier")):
@@ -196,7 +196,7 @@ def noted(work: StepContext, said: list[str]) -> StepContext:
 
 @pytest.mark.models
 def test_a_language_model_takes_part_and_another_is_held_out(models: Path, tmp_path: Path) -> None:
-    rows, one, other = pairs(200), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
+    rows, one, other = pairs(60), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
     said: list[str] = []
     work = noted(work_in(tmp_path), said)
     step = Refine(balance=(one,), held_out=(other, "blind:length"))

@@ -93,10 +93,7 @@ def test_pairs_go_to_their_question_caption_and_image(tmp_path):
     ("ids", "message"),
     [
         (["a", "b"], r"the ids are not those of choices; given: 1 of 3 questions are missing: 'c'; allowed"),
-        (
-            ["a", "x", "y", "z", "w"],
-            r"2 of 3 questions are missing: 'b', 'c'; 4 of 5 ids are unknown: .*\.\.\.",
-        ),
+        (["a", "x", "y", "z", "w"], r"2 of 3 questions are missing: 'b', 'c'; 4 of 5 ids are unknown"),
         (["a", "b", "b", "c"], r"id occurs twice"),
         (["x", "y", "z"], r"3 of 3 questions are missing.*every id once: 'a', 'b', 'c'"),
     ],
@@ -205,9 +202,7 @@ def test_without_ids_rows_are_in_order_and_must_be_as_many(tmp_path):
     assert align(table(tmp_path, rows), ABC, note=said.append).values[:, 0].tolist() == [1, 2, 3]
     assert len(said) == 1
     assert "no column of ids or captions; its rows are taken to be in the order of choices" in said[0]
-    with pytest.raises(
-        ScoreError, match=r"given: 2 rows; allowed: 3, in the benchmark's order; add a column 'id'"
-    ):
+    with pytest.raises(ScoreError, match=r"given: 2 rows; allowed: 3, in the benchmark"):
         align(table(tmp_path, rows[:2]), ABC)
 
 
@@ -221,9 +216,7 @@ def test_files_of_subsets_without_ids_follow_the_benchmarks_order_within_each(tm
     assert len(said) == 1
     table(tmp_path, [{"s0": 5, "s1": 0}] * 2, "scores/add.csv")
     table(tmp_path, [{"s0": 5, "s1": 0}], "scores/swap.csv")
-    with pytest.raises(
-        ScoreError, match=r"subset 'swap' has another number of rows.*given: 1 rows; allowed: 2"
-    ):
+    with pytest.raises(ScoreError, match=r"subset 'swap' has another number.*given: 1 rows; allowed: 2"):
         align(given.load(str(tmp_path / "scores")), benchmark)
 
 
@@ -280,39 +273,11 @@ def test_file_name_and_subset_tell_questions_of_equal_captions_apart(tmp_path):
         [("s/0", "1.jpg", "a", "b"), ("s/1", "2.jpg", "a", "b"), ("t/0", "2.jpg", "a", "b")],
         subset=["s_x", "s_x", "t_x"],
     )
+    asked = [("2.jpg", "t", 1), ("2.jpg", "s", 0), ("1.jpg", "s", 1), ("5.jpg", "s", 0)]
     rows = [
-        {
-            "filename": "2.jpg",
-            "caption": "a",
-            "negative_caption": "b",
-            "type": "t",
-            "subtype": "x",
-            "correct": 1,
-        },
-        {
-            "filename": "2.jpg",
-            "caption": "a",
-            "negative_caption": "b",
-            "type": "s",
-            "subtype": "x",
-            "correct": 0,
-        },
-        {
-            "filename": "1.jpg",
-            "caption": "a",
-            "negative_caption": "b",
-            "type": "s",
-            "subtype": "x",
-            "correct": 1,
-        },
-        {
-            "filename": "5.jpg",
-            "caption": "a",
-            "negative_caption": "b",
-            "type": "s",
-            "subtype": "x",
-            "correct": 0,
-        },
+        {"filename": name, **dict(zip(("caption", "negative_caption"), "ab", strict=True)), "type": kind}
+        | {"subtype": "x", "correct": right}
+        for name, kind, right in asked
     ]
     notes = []
     answers = align(table(tmp_path, rows), benchmark, note=notes.append)
@@ -338,11 +303,7 @@ def test_equal_questions_are_matched_in_order_and_noted(tmp_path):
     ("columns", "benchmark", "message"),
     [
         (("c0_i0", "c0_i1", "c1_i0", "c1_i1"), ABC, "questions of another form"),
-        (
-            ("s0", "s1"),
-            quads(["0", "1", "2"]),
-            "questions of another form.*allowed: scores or outcomes of quads",
-        ),
+        (("s0", "s1"), quads(["0", "1", "2"]), "questions of another form.*outcomes of quads"),
         (("ipos2t", "ineg2t", "tpos2i", "tneg2i"), ABC, "questions of another form"),
         (("s0", "s1", "s2"), ABC, "another number of candidates than choices; given: 3; allowed: 2"),
     ],
@@ -467,37 +428,22 @@ class TestJudgedCaptions:
         scores = table(tmp_path, [{"id": "a", "score": 0.5}])
         two = table(tmp_path, [{"id": "a", "s0": 0.5, "s1": 1}], "two.csv")
         three = table(tmp_path, [{"id": "a", "s0": 0.5, "s1": 1, "s2": 3}], "three.csv")
-        with pytest.raises(
-            ScoreError, match=r"given: a score per question .* allowed: scores or outcomes of quads"
+        for loaded, benchmark, message in (
+            (scores, quads("a"), "given: a score per question .* allowed: scores or outcomes of quads"),
+            (scores, preferred("a"), "given: a score per question .* allowed: the scores of two candid"),
+            (two, rated("a"), "given: scores of 2 candidates .*; allowed: a score per question"),
+            (three, preferred("a"), "another number of candidates than toy-preference; given: 3; allowed: 2"),
+            (scores, rated("ab"), "the ids are not those of toy-rated; given: 1 of 2 questions are missing"),
         ):
-            align(scores, quads("a"))
-        with pytest.raises(
-            ScoreError, match=r"given: a score per question .* allowed: the scores of two candid"
-        ):
-            align(scores, preferred("a"))
-        with pytest.raises(
-            ScoreError, match=r"given: scores of 2 candidates .*; allowed: a score per question"
-        ):
-            align(two, rated("a"))
-        with pytest.raises(
-            ScoreError, match="another number of candidates than toy-preference; given: 3; allowed: 2"
-        ):
-            align(three, preferred("a"))
-        with pytest.raises(
-            ScoreError, match="the ids are not those of toy-rated; given: 1 of 2 questions are missing"
-        ):
-            align(scores, rated("ab"))
+            with pytest.raises(ScoreError, match=message):
+                align(loaded, benchmark)
 
     def test_embeddings_of_candidates_alone_will_do(self):
         rng = np.random.default_rng(0)
         images, captions = rng.standard_normal((2, 3)), rng.standard_normal((8, 3))
         benchmark = preferred("ab", sentences=2)
         embeddings = given_galleries.GivenEmbeddings(
-            Identity("e"),
-            images,
-            captions[::-1].copy(),
-            ("i0", "i1"),
-            tuple(f"c{i}" for i in range(8))[::-1],
+            Identity("e"), images, captions[::-1].copy(), ("i0", "i1"), tuple(f"c{i}" for i in range(8))[::-1]
         )
         unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (images, captions)]
         cosine = (unit[1] * unit[0][np.repeat([0, 1], 4)]).sum(axis=1)

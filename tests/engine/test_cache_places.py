@@ -77,12 +77,7 @@ def test_room_is_made_in_a_cache_at_a_distance(url: Path) -> None:
     found = contents(url)
     assert [
         (shelf.scorer, shelf.kind) for shelf in sorted(found.shelves, key=lambda s: (s.scorer, s.kind))
-    ] == [
-        (MODEL.name, "captions"),
-        (MODEL.name, "frames"),
-        (MODEL.name, "images"),
-        (OTHER.name, "captions"),
-    ]
+    ] == [(MODEL.name, "captions"), (MODEL.name, "frames"), (MODEL.name, "images"), (OTHER.name, "captions")]
     assert found.others == 1
     assert found.size == sum(entry.size for entry in place.entries()) - 4
     gone = beyond(found, found.size - 1)

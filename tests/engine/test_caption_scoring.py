@@ -176,9 +176,7 @@ def test_given_embeddings_are_matched_by_their_ids():
     # Captions that nothing asks about may be missing, references that are asked about may not.
     half = replace(given, captions=captions[:6], caption_ids=tuple(f"c{i}" for i in range(6)))
     assert score_benchmark(benchmark, Cosine(half)).values.tolist() == found.tolist()
-    with pytest.raises(
-        DataError, match=r"captions of toy-rated have no embedding; given: 6 of 12 missing: 'c6'"
-    ):
+    with pytest.raises(DataError, match=r"captions of toy-rated have no embedding; .* missing: 'c6'"):
         score_benchmark(benchmark, Cosine(half, ("captions", "references")))
 
 

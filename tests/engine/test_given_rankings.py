@@ -139,11 +139,7 @@ def test_in_parts_the_rest_is_as_if_it_were_not_there(drawn: Drawn, scores: ndar
 
 @given(SHUFFLED, LENGTHS, st.booleans(), st.sampled_from([None, 1, 3]), st.data())
 def test_a_rule_looks_at_the_first_r(
-    scores: ndarray,
-    lengths: tuple[list[int], list[int]],
-    parts: bool,
-    cap: int | None,
-    data: st.DataObject,
+    scores: ndarray, lengths: tuple[list[int], list[int]], parts: bool, cap: int | None, data: st.DataObject
 ) -> None:
     codes = [
         np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))[:, None] >> np.arange(2) & 1
@@ -295,7 +291,8 @@ def coco(shared_data: Path) -> dict[str, Benchmark]:
 
 
 # Whole lists take minutes; tests/metrics/test_ranking.py has coco-1k's numbers from scores.
-@pytest.mark.parametrize("length", [pytest.param(None, marks=pytest.mark.slow), 50])
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [None, 50])
 def test_the_model_free_rankings_give_every_number(
     length: int | None, coco: dict[str, Benchmark], shared_data: Path
 ) -> None:

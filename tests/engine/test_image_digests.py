@@ -141,9 +141,7 @@ def test_missing_images_are_counted_in_one_line(fakes, tmp_path):
 def test_missing_captions_are_counted_in_one_line(fakes):
     benchmark = fakes.choices(3)
     object.__setattr__(benchmark, "captions", tuple(Caption(c.id) for c in benchmark.captions))
-    with pytest.raises(
-        DataError, match=r"captions have no text; given: 6 of 6 without, first: c0, c1, c2, \.\.\."
-    ):
+    with pytest.raises(DataError, match=r"captions have no text; given: 6 of 6 without, first: c0, c1, c2"):
         check_at_hand(benchmark)
     check_at_hand(benchmark, captions=False)
 

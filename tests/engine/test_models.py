@@ -36,6 +36,6 @@ def test_decisions_do_not_change_with_batch_size_or_workers(fakes, encoder, tmp_
 def test_the_same_options_give_the_same_bits_with_and_without_a_cache(fakes, encoder, tmp_path):
     benchmark = fakes.quads(20)
     plain = run(benchmark, encoder, session=Session(batch_size=8)).values
-    cold = run(benchmark, encoder, session=Session(batch_size=8, workers=1, cache=tmp_path)).values
+    cold = run(benchmark, encoder, session=Session(batch_size=8, cache=tmp_path)).values
     warm = run(benchmark, encoder, session=Session(batch_size=8, cache=tmp_path)).values
     assert plain.tobytes() == cold.tobytes() == warm.tobytes()

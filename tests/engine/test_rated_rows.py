@@ -130,35 +130,17 @@ def test_a_pair_that_occurs_twice_needs_one_score(tmp_path):
     header = ["image_id", "caption_id", "score"]
     assert aligned(written(tmp_path, header, rows)) == [1, 2, 3, 4]
     rows[2][2] = 5
-    with pytest.raises(
-        ScoreError, match=r"row 2 and .*row 3: one image and caption with two scores; given: 1 and 5"
-    ):
+    with pytest.raises(ScoreError, match=r"row 2 and .*row 3: .* two scores; given: 1 and 5"):
         aligned(written(tmp_path, header, rows))
 
 
 @pytest.mark.parametrize(
     ("header", "rows", "message"),
     [
-        (
-            "image_id,caption_id",
-            ["p,a", "p,b", "q,c", "q,d"],
-            "column 'image_id': the column does not hold the items",
-        ),
-        (
-            "image_id,caption_id",
-            ["x,1", "x,2", "y,3", "y,4"],
-            "column 'caption_id': the column does not hold",
-        ),
-        (
-            "image_id,caption_id",
-            ["y,a", "x,b", "y,c", "x,d"],
-            "2 of 4 missing: 'x.jpg/x.jpg#0', 'y.jpg/x.jpg#3'",
-        ),
-        (
-            "image_id",
-            ["x", "x", "y", "y"],
-            "column 'image_id' does not tell the questions of toy-rated apart",
-        ),
+        ("image_id,caption_id", ["p,a", "p,b", "q,c", "q,d"], "column 'image_id': the column does not hold"),
+        ("image_id,caption_id", ["x,1", "x,2", "y,3", "y,4"], "column 'caption_id': the column does not"),
+        ("image_id,caption_id", ["y,a", "x,b", "y,c", "x,d"], "2 of 4 missing: 'x.jpg/x.jpg#0'"),
+        ("image_id", ["x", "x", "y", "y"], "column 'image_id' does not tell the questions of toy-rated"),
     ],
 )
 def test_ids_that_do_not_fit_are_refused_in_a_line(tmp_path, header, rows, message):
@@ -174,9 +156,7 @@ def test_the_id_of_a_question_beside_another_pair_is_refused(tmp_path):
     header = ["id", "image_id", "caption_id", "score"]
     assert aligned(written(tmp_path, header, rows)) == [0, 1, 2, 3]
     rows[0][2], rows[1][2] = "b", "a"
-    with pytest.raises(
-        ScoreError, match=r"row 1, column 'caption_id': the row has the id of question 'x.jpg/x.jpg#0'"
-    ):
+    with pytest.raises(ScoreError, match=r"row 1, column 'caption_id': .* id of question 'x.jpg/x.jpg#0'"):
         aligned(written(tmp_path, header, rows))
 
 
@@ -195,7 +175,10 @@ def judged(name, folder):
     return catalog.benchmark(name, data=folder)
 
 
-@pytest.mark.parametrize(("name", "folder"), [("flickr8k-expert", "flickr8k"), ("cxc-sits", "cxc")])
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("flickr8k-expert", "flickr8k"), pytest.param("cxc-sits", "cxc", marks=pytest.mark.slow)],
+)
 def test_shuffled_tables_of_released_ratings_give_the_same_scores(shared_data, tmp_path, name, folder):
     benchmark = judged(name, shared_data / folder)
     questions = benchmark.listed

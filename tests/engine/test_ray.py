@@ -39,7 +39,7 @@ ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ra
 
 HERE = Path(__file__)
 #: Rows in a full shard of the fakes' script, and the questions that it is given.
-SHARD, QUESTIONS = sum(map(len, shards(range(10_000), 24)[0])), 1000
+SHARD, QUESTIONS = sum(map(len, shards(range(10_000), 24)[0])), 600
 
 
 @pytest.mark.parametrize("what", ["a node", pytest.param("the driver", marks=pytest.mark.slow)])
@@ -52,7 +52,7 @@ def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes: Any, tmp_p
 
     for folder in (whole, shared):
         folder.mkdir()
-    finish(begin(whole, "local", pause=0))
+    fakes.main(*(str(whole / name) for name in ("cache", "log", "out")), "0", str(QUESTIONS))
     with three_nodes() as cluster:
         process = begin(shared, cluster.inside)
         fakes.wait_for(shared, process, 400)

@@ -48,27 +48,13 @@ def test_winoground_embeddings(shared_data, winoground_tags):
     assert contrast.group_match(answers.values).sum() == 270
 
 
+# Winoground, Table 3; tests/stats/test_estimates.py has all models of it, with their intervals.
 @pytest.mark.parametrize(
-    ("model", "expected"),
-    [
-        # Winoground, Table 3.
-        ("clip", (30.75, 10.50, 8.00)),
-        pytest.param("flava_itm", (32.25, 20.50, 14.25), marks=pytest.mark.slow),
-        ("human", (89.50, 88.50, 85.50)),
-        pytest.param("lxmert", (19.25, 7.00, 4.00), marks=pytest.mark.slow),
-        pytest.param("unit", (19.50, 6.25, 4.00), marks=pytest.mark.slow),
-        pytest.param("uniter_base", (32.25, 13.25, 10.00), marks=pytest.mark.slow),
-        pytest.param("vilt", (34.75, 14.00, 9.25), marks=pytest.mark.slow),
-        ("vinvl", (37.75, 17.75, 14.50)),
-        pytest.param("visualbert", (15.50, 2.50, 1.50), marks=pytest.mark.slow),
-        pytest.param("vse_coco_resnet_ft", (22.75, 8.00, 4.00), marks=pytest.mark.slow),
-        pytest.param("vsrn_coco", (17.50, 7.00, 3.75), marks=pytest.mark.slow),
-    ],
+    ("model", "expected"), [("clip", (30.75, 10.50, 8.00)), ("human", (89.50, 88.50, 85.50))]
 )
 def test_winoground_score_files(shared_data, winoground_tags, model, expected):
     loaded = given.load(str(shared_data / f"winoground/scores/{model}.jsonl"))
-    answers = align(loaded, winoground_tags, note=never)
-    assert means(answers) == expected
+    assert means(align(loaded, winoground_tags, note=never)) == expected
 
 
 @pytest.mark.parametrize(
@@ -188,10 +174,7 @@ def test_colorswap_texts_that_cannot_be_read_are_no_wrong_answers(shared_data, t
     rows[5]["response_image_1"] = None
     path = tmp_path / "texts.json"
     path.write_text(json.dumps(rows))
-    with pytest.raises(
-        ScoreError,
-        match=r"row 4, column 'response_image_2': a question without an answer; given: 2 of 300 without",
-    ):
+    with pytest.raises(ScoreError, match=r"row 4, column 'response_image_2': .* given: 2 of 300 without"):
         given.load(str(path))
     loaded = given.load(str(path), Options(unanswered="wrong"))
     assert loaded.unanswered.nonzero()[0].tolist() == [3, 5]

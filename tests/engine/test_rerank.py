@@ -181,12 +181,7 @@ def test_impossible_combinations_are_refused_in_one_line():
             ([each], scorer),
             {"first_stage": given_scores, "depth": 0},
         ),
-        (
-            InputError,
-            "a table of answers .* form 'gallery'.*a similarity",
-            ([each], table),
-            {},
-        ),
+        (InputError, "a table of answers .* form 'gallery'.*a similarity", ([each], table), {}),
         (
             ScoreError,
             "given: 7 x 5; .*5 images x 7 captions.*transpose",

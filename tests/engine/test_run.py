@@ -202,10 +202,7 @@ def nan_at(row):
     [
         (lambda n, part: part[:-1] if n == 2 else part, "wrong number of rows"),
         (lambda n, part: part[:, 0] if n == 2 else part, "wrong number of rows"),
-        (
-            lambda n, part: part[:, :-1] if n == 2 else part,
-            r"embeddings of different widths.*given: 7 after 8",
-        ),
+        (lambda n, part: part[:, :-1] if n == 2 else part, r"different widths.*given: 7 after 8"),
         (lambda n, part: part[:, :-1], "captions and images have embeddings of different widths.*7 and 8"),
         (lambda n, part: None if n == 3 else part, "stopped before all batches were done"),
     ],

@@ -86,7 +86,5 @@ def test_infinite_scores_are_refused(dtype):
 
 
 def test_scores_whose_squares_would_overflow_are_refused():
-    with pytest.raises(
-        ScoreError, match=r"column 1: a score is out of range; given: 1e\+300; allowed: numbers fr"
-    ):
+    with pytest.raises(ScoreError, match=r"column 1: a score is out of range; given: 1e\+300; allowed"):
         Matrix(np.array([[1e300, 0.0]])).rows(slice(0, 1))

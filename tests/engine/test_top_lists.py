@@ -64,10 +64,7 @@ def test_items_in_another_order_get_the_numbers_of_the_first(scores: ndarray) ->
     rng = np.random.default_rng(2)
     rows, columns = rng.permutation(IMAGES), rng.permutation(CAPTIONS)
     turned = of_similarity(
-        "b",
-        scores[np.ix_(rows, columns)],
-        tuple(f"i{i}" for i in rows),
-        tuple(f"c{c}" for c in columns),
+        "b", scores[np.ix_(rows, columns)], tuple(f"i{i}" for i in rows), tuple(f"c{c}" for c in columns)
     )
     first = lists("a", scores)
     same = renumbered(turned, first)

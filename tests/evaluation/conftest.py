@@ -75,10 +75,7 @@ def galleries() -> Callable[..., Asked]:
         found: list[Positives | Plausible]
         if rule:
             codes = rng.random((12, 4)) < 0.5
-            found = [
-                Plausible(codes, codes[owners], (0, 1), 3),
-                Plausible(codes[owners], codes, (0, 1), 3),
-            ]
+            found = [Plausible(codes, codes[owners], (0, 1), 3), Plausible(codes[owners], codes, (0, 1), 3)]
         else:
             found = [Positives.of(own, worth[:12]), Positives.of(back, worth[12:])]
         measures = ("pmrp",) if rule else ("map_at_r", "recall_at_1")

@@ -93,7 +93,7 @@ def test_performance_is_the_mean_over_queries(
     known = verified(*world)
     if not known.found.any():
         return
-    for found in study(known, MEASURES, undefined=undefined, draws=100):
+    for found in study(known, MEASURES, undefined=undefined, draws=10):
         for members, row, queries in zip(found.annotators, found.performance, found.queries, strict=True):
             values = per_query(known, members, found.measure, undefined=undefined)
             counted = values[~np.isnan(values[:, 0])]
@@ -201,9 +201,7 @@ def test_studies_that_cannot_be() -> None:
     rng = np.random.default_rng(0)
     tops = [np.stack([rng.permutation(9) for _ in range(4)])[:, :3] for _ in range(2)]
     everything = np.ones((4, 9))
-    with pytest.raises(
-        InputError, match=r"too short for R-Precision; given: 3 items; allowed: [456] or more"
-    ):
+    with pytest.raises(InputError, match=r"too short for R-Precision; given: 3 items; allowed: [456] or"):
         study(verified(tops, everything, 3))
     # R@1 needs one item only.
     assert study(verified(tops, everything, 3), ["recall_at_1"], draws=100)[0].performance[-1].min() == 1

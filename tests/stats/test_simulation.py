@@ -125,7 +125,7 @@ def test_macro_means_over_groups_that_share_images_are_covered() -> None:
     # Three groups of very different sizes and difficulty, spread over all clusters.
     groups = rng.choice(3, p=[0.75, 0.2, 0.05], size=len(clusters))
     p = np.array([0.9, 0.6, 0.4])
-    repetitions, hits = 200, 0
+    repetitions, hits = 100, 0
     for _ in range(repetitions):
         own = rng.normal(size=120)[clusters]
         right = (0.5 * own + np.sqrt(0.75) * rng.normal(size=len(clusters)) < ndtri(p)[groups]).astype(float)

@@ -28,10 +28,7 @@ def pairs_of(sharing: Sharing) -> np.ndarray:
     """The slow twin: for every two questions, whether they have an item in common that is not given."""
     n = len(sharing)
     found = np.eye(n, dtype=bool)
-    for of, taken in (
-        (sharing.images, sharing.given_images),
-        (sharing.captions, sharing.given_captions),
-    ):
+    for of, taken in ((sharing.images, sharing.given_images), (sharing.captions, sharing.given_captions)):
         for i, j in product(range(n), repeat=2):
             found[i, j] |= any(a == b >= 0 and not taken[a] for a in of[i] for b in of[j])
     return found
@@ -175,10 +172,7 @@ def test_clusters_are_the_same_by_number_and_by_what_is_shared() -> None:
     pair = np.array([[0, 1]])
     for by_sharing, by_clusters in (
         (cluster_interval(values, sharing), cluster_interval(values, sharing.components)),
-        (
-            difference_interval(values, sharing, pair),
-            difference_interval(values, sharing.components, pair),
-        ),
+        (difference_interval(values, sharing, pair), difference_interval(values, sharing.components, pair)),
     ):
         assert np.array_equal(np.array(by_sharing), np.array(by_clusters))
     # Draws of 60 clusters spread as the sum of squares does, by sqrt(59 / 60), and are normal.

@@ -242,17 +242,12 @@ def test_what_is_wrong_at_a_distance_is_one_line(
     with s3_at(s3):
         place = open_place("s3://there-is-none/cache")
         for ask in (place.entries, lambda: place.read("a"), lambda: place.write("a", b"")):
-            with pytest.raises(
-                StorageError, match=r"s3://there-is-none/cache.*: no such bucket; check its name"
-            ):
+            with pytest.raises(StorageError, match=r"s3://there-is-none/cache.*: no such bucket; check its"):
                 ask()
     alone = surroundings(AWS_ENDPOINT_URL=s3, AWS_EC2_METADATA_DISABLED="true", HOME=str(tmp_path))
     with alone, pytest.raises(StorageError, match=r"no credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID"):
         place.entries()
-    with (
-        s3_at("http://127.0.0.1:9"),
-        pytest.raises(StorageError, match="cannot be reach"),
-    ):
+    with s3_at("http://127.0.0.1:9"), pytest.raises(StorageError, match="cannot be reach"):
         place.read("a")
     import aiohttp
 
@@ -272,7 +267,5 @@ def test_what_is_wrong_at_a_distance_is_one_line(
     with gcs_server("bucket") as url, gcs_at(url):
         place = open_place("gs://there-is-none/cache")
         for ask in (place.entries, lambda: place.write("a", b"")):
-            with pytest.raises(
-                StorageError, match=r"gcs://there-is-none/cache: no such bucket; check its name"
-            ):
+            with pytest.raises(StorageError, match=r"gcs://there-is-none/cache: no such bucket; check its"):
                 ask()

@@ -118,7 +118,7 @@ def test_the_encoder_stays_as_it_is() -> None:
 
 
 def test_a_detector_tells_what_can_be_told_and_answers_questions(tmp_path: Path) -> None:
-    fitted = detectors.fit(thumb(), FAST, told(300), validation=told(100, 1))
+    fitted = detectors.fit(thumb(), FAST, told(200), validation=told(60, 1))
     found = fitted.detector()
     assert isinstance(found, Classifier)
     unseen = told(200, 2)

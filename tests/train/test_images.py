@@ -25,8 +25,9 @@ def image(name: str, value: int, *, size: tuple[int, int] = (9, 7), cut: bool = 
     return Image(name, BytesSource(data[: len(data) // 2] if cut else data, name))
 
 
-@pytest.mark.parametrize("kept", [1 << 20, 0])
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    ("kept", "workers"), [(1 << 20, 0), (0, 0), (1 << 20, 2), pytest.param(0, 2, marks=pytest.mark.slow)]
+)
 def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept: int, workers: int) -> None:
     images = [image(f"{i}.png", 10 * i, cut=i in (0, 4)) for i in range(8)]
     # So long that resizing it would take gigabytes.
@@ -53,11 +54,7 @@ def test_what_is_left_out_is_counted_and_named() -> None:
 
 
 def test_what_is_not_there_is_counted_apart(tmp_path: Path) -> None:
-    images = [
-        image("0.png", 0, cut=True),
-        Image("gone", FileSource(tmp_path / "gone.png")),
-        Image("nowhere"),
-    ]
+    images = [image("0.png", 0, cut=True), Image("gone", FileSource(tmp_path / "gone.png")), Image("nowhere")]
     said: list[str] = []
     say_unreadable(images, [0, 1, 2], 3, said.append)
     assert said[0].startswith("3 images cannot be read (2 of them are not there), 3 rows are left out: ")

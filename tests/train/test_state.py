@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,12 +48,7 @@ class Stopped(Exception):  # noqa: N818
 
 
 def train(
-    folder: Path | None,
-    *,
-    recipe: Recipe = RECIPE,
-    stop: int | None = None,
-    resume: bool = True,
-    **options,
+    folder: Path | None, *, recipe: Recipe = RECIPE, stop: int | None = None, resume: bool = True, **options
 ) -> Fitted:
     def progress(stage: str, done: int, total: int) -> None:
         if stage == "training" and done == stop:
@@ -87,7 +83,21 @@ def never_stopped() -> Fitted:
     return train(None)
 
 
-@pytest.mark.parametrize("steps", [(1,), (3,), (4,), (11,), (22,), (2, 5, 13, 14), (23,)])
+@pytest.fixture
+def stopped(tmp_path: Path, stopped_once: Path) -> Path:
+    """A folder of its own with a training that was stopped at step 8."""
+    return Path(shutil.copytree(stopped_once, tmp_path / "stopped"))
+
+
+@pytest.fixture(scope="module")
+def stopped_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stopped")
+    with pytest.raises(Stopped):
+        train(folder, stop=8)
+    return folder
+
+
+@pytest.mark.parametrize("steps", [(1, 3, 4, 11), (2, 5, 13, 14, 22), (23,)])
 def test_a_training_that_was_stopped_ends_as_if_it_was_not(
     tmp_path: Path, never_stopped: Fitted, steps: tuple[int, ...]
 ) -> None:
@@ -166,21 +176,18 @@ def test_killed_at_any_step_it_goes_on_to_the_same_weights(tmp_path: Path, never
     script, out = tmp_path / "train.py", tmp_path / "out"
     script.write_text(textwrap.dedent(SCRIPT))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
-    rng = np.random.default_rng()
-    reached = 0
-    for limit in (11, 21):
-        # At a random moment within a step, and twice: the resumed training is stopped again.
-        stop = int(rng.integers(reached + 1, limit + 1))
-        with subprocess.Popen(
-            [sys.executable, str(script), str(out)], env=environment, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                reached = int(line)
-                if reached >= stop:
-                    process.send_signal(signal.SIGKILL)
-                    break
-        assert process.returncode == -signal.SIGKILL, f"stopped at {stop}"
+    # At a random moment within a step.
+    reached, stop = 0, int(np.random.default_rng().integers(1, 22))
+    with subprocess.Popen(
+        [sys.executable, str(script), str(out)], env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            reached = int(line)
+            if reached >= stop:
+                process.send_signal(signal.SIGKILL)
+                break
+    assert process.returncode == -signal.SIGKILL, f"stopped at {stop}"
     found = train(out)
     assert same(weights(found), weights(never_stopped)), f"killed at {stop}"
     assert untimed(read(out / JOURNAL)) == untimed(never_stopped.history)
@@ -200,10 +207,8 @@ def test_killed_at_any_step_it_goes_on_to_the_same_weights(tmp_path: Path, never
         ({"backbone": thumbnails.thumb(seed=1)}, "another model, or another start"),
     ],
 )
-def test_another_training_is_refused_in_a_line(tmp_path: Path, change: dict, said: str) -> None:
-    with pytest.raises(Stopped):
-        train(tmp_path, stop=5)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+def test_another_training_is_refused_in_a_line(stopped: Path, change: dict, said: str) -> None:
+    before = {path.name: path.read_bytes() for path in stopped.iterdir() if path.is_file()}
     asked = {
         "backbone": thumbnails.thumb(),
         "recipe": RECIPE,
@@ -212,13 +217,13 @@ def test_another_training_is_refused_in_a_line(tmp_path: Path, change: dict, sai
     } | change
     backbone, recipe, data = (asked.pop(name) for name in ("backbone", "recipe", "data"))
     with pytest.raises(InputError) as caught:
-        fit(backbone, recipe, data, **asked, out=tmp_path, device="cpu")
+        fit(backbone, recipe, data, **asked, out=stopped, device="cpu")
     message = str(caught.value)
     assert said in message
-    assert message.startswith(f"{tmp_path}: a training with ")
+    assert message.startswith(f"{stopped}: a training with ")
     assert message.endswith("--no-resume")
     assert "\n" not in message
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+    assert {path.name: path.read_bytes() for path in stopped.iterdir() if path.is_file()} == before
 
 
 def test_anew_forgets_what_was_there(tmp_path: Path, never_stopped: Fitted) -> None:
@@ -230,24 +235,20 @@ def test_anew_forgets_what_was_there(tmp_path: Path, never_stopped: Fitted) -> N
 
 
 @pytest.mark.parametrize("damage", ["cut", "text", "empty"])
-def test_a_damaged_state_is_said_in_a_line(tmp_path: Path, damage: str) -> None:
-    with pytest.raises(Stopped):
-        train(tmp_path, stop=5)
-    path = tmp_path / training_state.FILE
+def test_a_damaged_state_is_said_in_a_line(stopped: Path, damage: str) -> None:
+    path = stopped / training_state.FILE
     data = path.read_bytes()
     path.write_bytes({"cut": data[: len(data) // 2], "text": b"hello", "empty": b""}[damage])
     with pytest.raises(InputError, match="not a training that can go on from here") as caught:
-        train(tmp_path)
+        train(stopped)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     "place", ["identity.recipe", "identity.data", "standing.step", "random", "readings.sums"]
 )
-def test_a_state_without_one_of_its_fields_is_said_in_a_line(tmp_path: Path, place: str) -> None:
-    with pytest.raises(Stopped):
-        train(tmp_path, stop=5)
-    path = tmp_path / training_state.FILE
+def test_a_state_without_one_of_its_fields_is_said_in_a_line(stopped: Path, place: str) -> None:
+    path = stopped / training_state.FILE
     state = torch.load(path, weights_only=True)
     *parts, last = place.split(".")
     holder = state
@@ -256,26 +257,24 @@ def test_a_state_without_one_of_its_fields_is_said_in_a_line(tmp_path: Path, pla
     del holder[last]
     torch.save(state, path)
     with pytest.raises(InputError, match=r"not a training that can go on from here|was begun here"):
-        train(tmp_path)
+        train(stopped)
 
 
-def test_a_full_disk_leaves_what_was_saved(tmp_path: Path, never_stopped: Fitted) -> None:
-    with pytest.raises(Stopped):
-        train(tmp_path, stop=8)
-    before = (tmp_path / training_state.FILE).read_bytes()
+def test_a_full_disk_leaves_what_was_saved(stopped: Path, never_stopped: Fitted) -> None:
+    before = (stopped / training_state.FILE).read_bytes()
     # No file may grow beyond half of what the state takes: the system refuses in the middle of writing.
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
     try:
         with pytest.raises(StorageError, match=r"the disk is full"):
-            train(tmp_path)
+            train(stopped)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
-    assert (tmp_path / training_state.FILE).read_bytes() == before
-    assert not list(tmp_path.glob(".*.part"))
-    assert same(weights(train(tmp_path)), weights(never_stopped))
+    assert (stopped / training_state.FILE).read_bytes() == before
+    assert not list(stopped.glob(".*.part"))
+    assert same(weights(train(stopped)), weights(never_stopped))
 
 
 def test_random_states_are_put_back() -> None:

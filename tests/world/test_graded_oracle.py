@@ -1,6 +1,6 @@
 """The oracle on captions that are right by degrees: every correlation is 1, every preference right."""
 
-from functools import cache
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,14 +13,13 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError
 from counterfoil.studies.oracle import load
+from counterfoil.world import ratings
+from counterfoil.world.benchmarks import clips
 
-#: Each world is drawn once.
-made = cache(benchmark)
 
-
-@pytest.fixture(params=["world-rated", "world-clips"])
+@pytest.fixture(params=[partial(ratings.rated, lazy=True), clips], ids=["rated", "clips"])
 def rated(request):
-    return made(request.param)
+    return request.param(48, size=32)
 
 
 def test_every_correlation_of_the_oracle_is_one(rated, tmp_path):
@@ -39,19 +38,21 @@ def test_every_correlation_of_the_oracle_is_one(rated, tmp_path):
 
 
 def test_the_oracle_prefers_what_people_prefer():
-    preferences = made("world-preferences")
+    preferences = ratings.preferences(48, size=32, lazy=True)
     scores = run(preferences, load("oracle")).values
     assert not (scores[:, 0] == scores[:, 1]).any()
     assert (np.argmax(scores, axis=1) == preferences.questions.label).all()
 
 
+# Hundreds of pictures and videos are drawn for it.
+@pytest.mark.slow
 def test_the_catalog_knows_how_many_there_are():
     for name, size, shows in (
         ("world-rated", 400, "image"),
         ("world-preferences", 400, "image"),
         ("world-clips", 399, "video"),
     ):
-        world = made(name)
+        world = benchmark(name)
         assert len(world) == world.card.size == size
         assert world.card.shows == shows
         assert set(world.card.groupings) == set(world.questions.groupings)

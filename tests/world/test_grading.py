@@ -18,7 +18,7 @@ MOON = Thing("moon", "large", "dotted", "blue", x=0.8, y=0.2)
 def asked():
     """Captions of all kinds, and scenes that some of them are of."""
     rng = np.random.default_rng(5)
-    scenes = [sample_scene(rng) for _ in range(20)]
+    scenes = [sample_scene(rng) for _ in range(8)]
     said = [describe(scene, rng) for scene in scenes for _ in range(3)]
     for scene in scenes:
         found = [edit(scene, subset, rng) for subset in SUBSETS]

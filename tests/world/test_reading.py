@@ -5,15 +5,7 @@ from hypothesis import strategies as st
 
 from counterfoil.errors import DataError
 from counterfoil.world.captions import CLOSINGS, OPENINGS, Meaning, Phrase, describe, text
-from counterfoil.world.scenes import (
-    ATTRIBUTES,
-    CONTAINERS,
-    RELATIONS,
-    SHAPES,
-    Scene,
-    Thing,
-    sample_scene,
-)
+from counterfoil.world.scenes import ATTRIBUTES, CONTAINERS, RELATIONS, SHAPES, Scene, Thing, sample_scene
 from counterfoil.world.truth import VOCABULARY, matches, positives, read
 
 from .english import random_meaning
@@ -39,10 +31,10 @@ def test_reading_undoes_speaking(phrases, relation, closed, opening):
     assert read(text(meaning, opening=opening)) == meaning
 
 
-def test_round_trip_of_thousands():
+def test_round_trip_of_a_thousand():
     rng = np.random.default_rng(8)
     said = {}
-    for _ in range(2000):
+    for _ in range(500):
         scene = sample_scene(rng)
         for meaning in (describe(scene, rng), random_meaning(scene, rng)):
             sentence = text(meaning, opening=OPENINGS[rng.integers(len(OPENINGS))])
@@ -51,7 +43,7 @@ def test_round_trip_of_thousands():
             assert said.setdefault(sentence, meaning) == meaning
             words = sentence.lower().replace(",", " ,").replace(";", " ;").replace(".", " .").split()
             assert set(words) <= VOCABULARY
-    assert len(said) > 2000
+    assert len(said) > 500
 
 
 @pytest.mark.parametrize(

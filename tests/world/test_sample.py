@@ -6,8 +6,6 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.metrics.contrast import QUAD
-from counterfoil.metrics.ties import Ties
 from counterfoil.world.benchmarks import clips, gallery
 from counterfoil.world.captions import OPENINGS, matches, text
 from counterfoil.world.edits import SUBSETS
@@ -15,27 +13,6 @@ from counterfoil.world.painting import draw_many, encode
 from counterfoil.world.people import Annotator
 from counterfoil.world.ratings import preferences, rated
 from counterfoil.world.sample import STREAMS, benchmark, choices, contrasts, quads, statements, stream
-
-MEASURES = {name: measure for name, measure in QUAD.items() if not measure.macro_of}
-
-
-@pytest.fixture(scope="module")
-def truth() -> np.ndarray:
-    """1 where the caption is true of the scene and 0 where not: (210, 2, 2)."""
-    made = contrasts(210, seed=3)
-    return np.array([[[float(matches(c, s)) for s in m.scenes] for c in m.captions] for m in made])
-
-
-@pytest.mark.parametrize("name", MEASURES)
-def test_who_knows_the_truth_gets_everything_right(name, truth):
-    assert MEASURES[name](truth).mean() == 1.0
-
-
-@pytest.mark.parametrize("name", MEASURES)
-def test_a_constant_gets_chance_by_half_and_nothing_by_strict(name):
-    scores = np.zeros((210, 2, 2))
-    assert MEASURES[name](scores, ties=Ties.HALF).mean() == pytest.approx(MEASURES[name].expected, abs=1e-15)
-    assert MEASURES[name](scores).mean() == 0.0
 
 
 def scenes_of(rows):
@@ -104,7 +81,7 @@ def test_longer_captions_are_right_as_often_as_shorter_ones(make):
 
 
 def test_every_question_has_four_items_of_its_own_kind():
-    made = quads(100, seed=2, size=96)
+    made = quads(50, seed=2, size=32)
     assert (made.questions.captions[:, 0] != made.questions.captions[:, 1]).all()
     assert (made.questions.images[:, 0] != made.questions.images[:, 1]).all()
     assert made.captions_at_hand
@@ -166,7 +143,7 @@ def test_streams_share_no_scene_at_any_two_seeds():
     seen: dict[object, tuple[str, int]] = {}
     for of in ("quads", "choices", "contrasts"):
         for seed in range(3):
-            for contrast in contrasts(105, seed=seed, of=of):
+            for contrast in contrasts(49, seed=seed, of=of):
                 for scene in contrast.scenes:
                     assert seen.setdefault(scene, (of, seed)) == (of, seed)
     # The first numbers of every stream and purpose differ, so no stream is another in disguise.

@@ -12,7 +12,7 @@ from counterfoil.world.captions import matches
 from counterfoil.world.drawings import MOTIONS
 from counterfoil.world.truth import read
 
-SEED, N = 4, 105
+SEED, N = 4, 63
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +36,9 @@ def test_each_rating_is_what_the_frames_say(made):
 def test_grades_and_motions_are_balanced(made):
     values, counts = np.unique(made.questions.ratings, return_counts=True)
     assert values.tolist() == [0, 0.5, 1]
-    assert counts.tolist() == [35, 35, 35]
+    assert counts.tolist() == [21, 21, 21]
     motions = made.questions.groupings["motion"]
-    assert {motion: motions.count(motion) for motion in MOTIONS} == dict.fromkeys(MOTIONS, 15)
+    assert {motion: motions.count(motion) for motion in MOTIONS} == dict.fromkeys(MOTIONS, 9)
 
 
 def test_references_are_true_throughout_and_say_something_else(made):
@@ -52,11 +52,11 @@ def test_references_are_true_throughout_and_say_something_else(made):
 
 
 def test_length_tells_nothing():
-    made = clips(198, size=32)
+    made = clips(90, size=32)
     long = np.array([len(made.captions[i].text.split()) for i in made.questions.captions]).reshape(-1, 3)
     # Of every clip the three captions are a word apart, and each order of the grades is as common as any.
     orders = [tuple(row - row.min()) for row in long]
-    assert Counter(orders) == dict.fromkeys(permutations(range(3)), 11)
+    assert Counter(orders) == dict.fromkeys(permutations(range(3)), 5)
 
 
 def test_same_seed_same_clips(made):

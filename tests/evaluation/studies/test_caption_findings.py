@@ -40,9 +40,9 @@ def comparison(benchmark: Benchmark, names: tuple[str, str], *, seed: int = 0) -
 @pytest.fixture(scope="module")
 def three() -> tuple[Comparison, ...]:
     return (
-        comparison(rated(48, size=48, lazy=True), ("clip-s", "cider")),
+        comparison(rated(48, size=32, lazy=True), ("clip-s", "cider")),
         comparison(preferences(48, size=48, lazy=True), ("clip-s", "cider")),
-        comparison(clips(24, size=48), ("em-score", "cider")),
+        comparison(clips(15, size=32), ("em-score", "cider")),
     )
 
 

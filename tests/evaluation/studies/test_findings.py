@@ -101,12 +101,7 @@ def test_what_was_made_the_other_way_round_does_not_hold(quads: Make, choices: M
     q, c = quads(300), choices({"add": 300})
     # Offsets of captions mislead the images instead, texts teach group and spoil choices, hard-negative
     # images teach nothing, and detectors solve everything.
-    skills = {
-        "coco": (1.0, 3.0),
-        "trohn-text": (3.0, 1.0),
-        "trohn-img": (0.5, 1.0),
-        "detectors": (3.0, 1.0),
-    }
+    skills = {"coco": (1.0, 3.0), "trohn-text": (3.0, 1.0), "trohn-img": (0.5, 1.0), "detectors": (3.0, 1.0)}
     runs = _runs(q, c, skills, offset=0.0)
     rng = np.random.default_rng(9)
     for name, each in runs.items():

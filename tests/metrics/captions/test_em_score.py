@@ -84,10 +84,7 @@ def slow_videos(load: Load, corpus: list[list[int]], batch: int | None) -> list[
     for i, (caption, frames) in enumerate(zip(load.captions, load.videos, strict=True)):
         mates = range(len(load.captions)) if batch is None else range(i - i % batch, len(load.captions))
         mates = [i] if batch is None else list(mates)[:batch]
-        longest = (
-            max(len(load.captions[j][1]) for j in mates),
-            max(len(load.videos[j]) for j in mates),
-        )
+        longest = (max(len(load.captions[j][1]) for j in mates), max(len(load.videos[j]) for j in mates))
         parts = slow_pair(caption, frames, [1.0] * len(frames), idf, unseen, longest)
         mean = [sum(frame[k] for frame in frames) / len(frames) for k in range(load.width)]
         size = math.sqrt(sum(x * x for x in mean))
@@ -229,9 +226,7 @@ def test_what_cannot_be_scored_is_named() -> None:
     phrases, references = load.phrases(load.flat)
     with pytest.raises(DataError, match="row 1: a video has no frames"):
         with_videos(phrases[:2], [load.videos[0], np.zeros((0, 4))])
-    with pytest.raises(
-        DataError, match="row 0: frames and captions were embedded by different models; given: 5"
-    ):
+    with pytest.raises(DataError, match=r"row 0: .* were embedded by different models; given: 5"):
         with_videos(phrases[:1], [np.eye(5)])
     with pytest.raises(DataError, match="row 2: a candidate has no references"):
         with_references(phrases[:3], [*references[:2], []])
