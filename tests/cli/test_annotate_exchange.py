@@ -30,12 +30,7 @@ def test_a_batch_of_mechanical_turk(counterfoil, tmp_path: Path) -> None:
     )  # fmt: skip
     assert said.code == 0, said.err
     found = json.loads(facts.read_text())
-    assert found == {
-        "judgements": 75,
-        "items": 40,
-        "people": 2,
-        "rejected assignments": 1,
-    }
+    assert found == {"judgements": 75, "items": 40, "people": 2, "rejected assignments": 1}
     table = read_judgement_table(out)
     # Ids of workers lead to profiles, and are not kept.
     assert set(table["person"].to_pylist()) == {"p1", "p2"}

@@ -194,10 +194,7 @@ def test_rejections_are_all_checked_before_one_is_sent(
     [
         (("publish",), "no study on Prolific yet; make one with: counterfoil annotate prolific create"),
         (("create", "--url", "http://localhost:8750"), "not an address over https"),
-        (
-            ("create", "--url", URL, "--device", "watch"),
-            "devices: no study can be made so; given: watch",
-        ),
+        (("create", "--url", URL, "--device", "watch"), "devices: no study can be made so; given: watch"),
     ],
 )
 def test_what_cannot_be_is_one_line(

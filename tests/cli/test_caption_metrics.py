@@ -118,13 +118,7 @@ def test_given_preferences_are_evaluated_and_compared(counterfoil, tmp_path) -> 
     rows = [(f"q{i}", side, float(side == i % 3)) for i in range(n) for side in (1, 0)]
     (tmp_path / "s.csv").write_text("id,side,score\n" + "\n".join(",".join(map(str, row)) for row in rows))
     said = counterfoil(
-        "evaluate",
-        f"given:{tmp_path}/s.csv",
-        tmp_path / "two",
-        "--json",
-        "-",
-        "--out",
-        tmp_path / "runs/a",
+        "evaluate", f"given:{tmp_path}/s.csv", tmp_path / "two", "--json", "-", "--out", tmp_path / "runs/a"
     )
     assert said.code == 0, said.err
     # Side 0 scores 1 where i % 3 is 0, side 1 where it is 1, and both 0 where it is 2: a tie, and wrong.

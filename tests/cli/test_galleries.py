@@ -192,11 +192,9 @@ def test_bad_input_is_one_line(counterfoil, small: Path, what: str, said: tuple[
     elif what == "nan":
         scores[1, 2] = np.nan
     elif what in ("ids", "doubled", "few ids"):
-        captions = {
-            "ids": [*CAPTIONS[:3], "c9"],
-            "doubled": [*CAPTIONS[:3], "c1"],
-            "few ids": CAPTIONS[:3],
-        }[what]
+        captions = {"ids": [*CAPTIONS[:3], "c9"], "doubled": [*CAPTIONS[:3], "c1"], "few ids": CAPTIONS[:3]}[
+            what
+        ]
         save(small / "ids.npz", image_ids=IMAGES, caption_ids=captions)
         more = ["--ids", small / "ids.npz"]
     elif what == "nothing right":

@@ -28,10 +28,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("audit", "gallery.csv"), "write gallery --data gallery.csv"),
         (("evaluate", "blind:length", "scores/sharp.csv"), "scores are a scorer: given:scores/sharp.csv"),
         (("explain", "pixels:colours", "pairs.csv"), "write pairs --data pairs.csv"),
-        (
-            ("compare", "scores/sharp.csv"),
-            "evaluate given:scores/sharp.csv BENCHMARK --out runs/sharp",
-        ),
+        (("compare", "scores/sharp.csv"), "evaluate given:scores/sharp.csv BENCHMARK --out runs/sharp"),
         (
             ("annotate", "create", "choose", "--from", "pairs.csv", "--out", "c"),
             "pairs.csv: pairs of captions, .*: --from pairs --data pairs.csv",

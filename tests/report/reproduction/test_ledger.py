@@ -396,8 +396,7 @@ def test_papers_are_named_progress_reaches_its_end_and_groups_must_be_there(shar
 
 # Group match rests on the sizes of scores, not on their order alone, and a macro average on groups.
 @pytest.mark.parametrize(
-    "measure",
-    [name for name, each in contrast.QUAD.items() if name != "group_match" and not each.macro_of],
+    "measure", [name for name, each in contrast.QUAD.items() if name != "group_match" and not each.macro_of]
 )
 def test_going_through_all_orders_gives_the_chance_that_measures_state(measure: str) -> None:
     assert chance("quad", measure).value == pytest.approx(100 * contrast.QUAD[measure].expected)
