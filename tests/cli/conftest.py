@@ -1,7 +1,8 @@
 """The command line as a user meets it: arguments in; exit code, standard output and standard error out."""
 
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,12 @@ class Said:
 Run = Callable[..., Said]
 
 
+def words(arguments: Iterable[object]) -> Iterator[str]:
+    """The words of a command: the first argument, and each that begins with an option, may hold several."""
+    for place, text in enumerate(map(str, arguments)):
+        yield from shlex.split(text) if place == 0 or text.startswith("--") else [text]
+
+
 @pytest.fixture
 def counterfoil(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path) -> Run:
     from counterfoil.cli import main
@@ -32,7 +39,7 @@ def counterfoil(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     monkeypatch.delenv("COUNTERFOIL_DATA", raising=False)
 
     def run(*arguments: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["counterfoil", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["counterfoil", *words(arguments)])
         with pytest.raises(SystemExit) as stopped:
             main()
         said = capsys.readouterr()

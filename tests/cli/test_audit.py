@@ -31,20 +31,8 @@ def test_tables_page_and_json_of_ones_own_table(counterfoil, table: Path, tmp_pa
     train.write_text(f"{seventh.upper()}.\na hat\n")
     page, result = tmp_path / "audit.html", tmp_path / "audit.json"
     said = counterfoil(
-        "audit",
-        "pairs",
-        "--data",
-        table,
-        "--scorer",
-        f"given:{scores}",
-        "--against",
-        train,
-        "--html",
-        page,
-        "--json",
-        result,
-        "--draws",
-        200,
+        f"audit pairs --data {table} --scorer given:{scores} --against {train} --html {page} --json {result} "
+        "--draws 200"
     )
     assert said.code == 0, said.err
     for text in ("blind:learned", "indeed", "same words (15)", "train.txt", "near-duplicates"):

@@ -175,9 +175,10 @@ def test_a_corpus_that_cannot_be_read_stops_before_anything_is_computed(
     ):
         (vatex / CORPORA["vatex-eval"]).write_text(text)
         said = counterfoil(
-            "evaluate", "metric:em-score", "vatex-eval", "--data", vatex, "--scorer", spec, *COMMON,
-            "--out", tmp_path / "runs",
-        )  # fmt: skip
+            f"evaluate metric:em-score vatex-eval --data {vatex} --scorer {spec}",
+            *COMMON,
+            f"--out {tmp_path}/runs",
+        )
         assert said.code == 2
         assert said.err.count("\n") == 1
         assert CORPORA["vatex-eval"] in said.err

@@ -16,9 +16,11 @@ def test_bias_by_hand(counterfoil, world: World) -> None:
     assert counterfoil("pool", *world.files(), "--out", pool, "-q").code == 0
     answers = judged(world, pool)
     said = counterfoil(
-        "bias", *world.files(), "--judgements", answers, "--draws", 200, "--json", found,
-        "--plot", world.folder / "bias.png", "--html", world.folder / "bias.html",
-    )  # fmt: skip
+        "bias",
+        *world.files(),
+        f"--judgements {answers} --draws 200 --json {found} --plot {world.folder}/bias.png "
+        f"--html {world.folder}/bias.html",
+    )
     assert said.code == 0, said.err
     facts = json.loads(found.read_text())
     gains = np.where(world.true > 0.8, 1.0, np.where(world.true > 0.6, 0.5, 0.0)).T
@@ -63,7 +65,7 @@ def test_places_in_the_table_say_who_proposed(counterfoil, world: World) -> None
     for name, options in (("a", []), ("b", ["--k", 6]), ("c", ["--k", 2])):
         out = world.folder / f"{name}.json"
         said = counterfoil(
-            "bias", *world.files(), "--judgements", answers, "--json", out, "--draws", 100, *options
+            "bias", *world.files(), f"--judgements {answers} --json {out} --draws 100", *options
         )
         assert said.code == 0, said.err
         texts.append(out.read_text())
@@ -93,7 +95,7 @@ def test_benchmarks_against_judgements(counterfoil, world: World) -> None:
     assert counterfoil("pool", *runs, "--direction", "t2i", "--out", pool, "-q").code == 0
     answers = judged(world, pool)
     said = counterfoil(
-        "bias", *runs, "--judgements", answers, "--positives", folder, "--json", found, "--draws", 100
+        "bias", *runs, f"--judgements {answers} --positives {folder} --json {found} --draws 100"
     )
     assert said.code == 0, said.err
     facts = json.loads(found.read_text())
@@ -125,9 +127,8 @@ def test_positives_of_another_gallery_are_refused(counterfoil, world: World) -> 
     answers = judged(world, pool)
     other.write_text("image,caption\nelsewhere.jpg,a dog\nnowhere.jpg,a cat\n")
     said = counterfoil(
-        "bias", *world.files(), "--judgements", answers, "--positives", "gallery", "--data", other,
-        "--draws", 100, "-q",
-    )  # fmt: skip
+        "bias", *world.files(), f"--judgements {answers} --positives gallery --data {other} --draws 100 -q"
+    )
     assert (said.code, said.out, len(said.err.splitlines())) == (2, "", 1)
     assert "gallery: none of the judged captions is in this benchmark; given: " in said.err
     assert "allowed: such as c0" in said.err
@@ -154,9 +155,10 @@ def test_table_3_of_eccv_caption_from_judged_queries(counterfoil, tmp_path: Path
     answers.write_text("\n".join(["direction,image,caption,gain", *rows]))
     wanted = [part for name in ("coco-5k", "cxc", "eccv") for part in ("--positives", name)]
     said = counterfoil(
-        "bias", tmp_path / "a.npz", tmp_path / "b.npz", "--judgements", answers, *wanted, "--data", folder,
-        "--k", 3000, "--measure", "recall_at_1", "--json", found, "--draws", 100,
-    )  # fmt: skip
+        f"bias {tmp_path}/a.npz {tmp_path}/b.npz --judgements {answers}",
+        *wanted,
+        f"--data {folder} --k 3000 --measure recall_at_1 --json {found} --draws 100",
+    )
     assert said.code == 0, said.err
     facts = json.loads(found.read_text())
     totals = {name: entry["total"] for name, entry in facts["multiplicity"]["t2i"].items()}

@@ -11,9 +11,7 @@ _SMALL = ("--n", 14, "--set", "read.size=32", "--no-cache", "--workers", 0)
 
 def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path: Path) -> None:
     out, result = tmp_path / "quads", tmp_path / "build.json"
-    said = counterfoil(
-        "build", "bivlc", "--out", out, *_SMALL, "--set", "imagine.size=32", "--seed", 3, "--json", result
-    )
+    said = counterfoil(f"build bivlc --out {out}", *_SMALL, f"--set imagine.size=32 --seed 3 --json {result}")
     assert said.code == 0
     found = json.loads(result.read_text())
     assert [step["step"] for step in found["steps"]][-1] == "6-assemble"
@@ -29,9 +27,7 @@ def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path: Path) 
     assert str(tmp_path) not in page
     assert "another candidate was chosen" in page
     assert counterfoil("evaluate", "blind:length", out, "--no-cache", "--draws", 100).code == 0
-    again = counterfoil(
-        "build", "bivlc", "--out", out, *_SMALL, "--set", "imagine.size=32", "--seed", 3, "--json", "-"
-    )
+    again = counterfoil(f"build bivlc --out {out}", *_SMALL, "--set imagine.size=32 --seed 3 --json -")
     assert json.loads(again.out) == found
 
 
@@ -86,18 +82,7 @@ def test_refine_takes_scores_of_several_files_and_read_makes_a_table(counterfoil
     scores = (tmp_path / "vera.csv", tmp_path / "cola.csv")
     out, result = tmp_path / "refined.csv", tmp_path / "facts.json"
     said = counterfoil(
-        "build",
-        "refine",
-        rows,
-        "--scores",
-        *scores,
-        "--out",
-        out,
-        "--bins",
-        2,
-        "--no-cache",
-        "--json",
-        result,
+        f"build refine {rows} --scores", *scores, f"--out {out} --bins 2 --no-cache --json {result}"
     )
     assert said.code == 0, said.err
     assert set(json.loads(result.read_text())["facts"]["scores"]) == {"vera", "cola"}

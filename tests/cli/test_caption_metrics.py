@@ -45,13 +45,7 @@ def test_a_metric_is_a_scorer(counterfoil, rated, tmp_path) -> None:
     assert result["scorer"] == "metric:rouge-l"
     # The run can be given again, and compared with another metric.
     again = counterfoil(
-        "evaluate",
-        f"given:{tmp_path}/runs/rouge/mine",
-        rated,
-        "--out",
-        tmp_path / "runs/again",
-        "--json",
-        "-",
+        f"evaluate given:{tmp_path}/runs/rouge/mine {rated} --out {tmp_path}/runs/again --json -"
     )
     assert again.code == 0, again.err
     assert json.loads(again.out)["measures"] == result["measures"]
@@ -117,9 +111,7 @@ def test_given_preferences_are_evaluated_and_compared(counterfoil, tmp_path) -> 
     save(benchmark, tmp_path / "two")
     rows = [(f"q{i}", side, float(side == i % 3)) for i in range(n) for side in (1, 0)]
     (tmp_path / "s.csv").write_text("id,side,score\n" + "\n".join(",".join(map(str, row)) for row in rows))
-    said = counterfoil(
-        "evaluate", f"given:{tmp_path}/s.csv", tmp_path / "two", "--json", "-", "--out", tmp_path / "runs/a"
-    )
+    said = counterfoil(f"evaluate given:{tmp_path}/s.csv {tmp_path}/two --json - --out {tmp_path}/runs/a")
     assert said.code == 0, said.err
     # Side 0 scores 1 where i % 3 is 0, side 1 where it is 1, and both 0 where it is 2: a tie, and wrong.
     assert json.loads(said.out)["measures"]["accuracy"]["value"] == pytest.approx(4 / 12)
@@ -145,9 +137,7 @@ def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path) 
     ratings = load_folder(rated).questions.ratings.T.reshape(-1)
     expected = kendalltau(np.tile(cosines, 2), ratings).statistic
     assert result["measures"]["kendall_tau_b"]["value"] == pytest.approx(expected)
-    paper = counterfoil(
-        "evaluate", "metric:ref-clip-s", rated, "--scorer", spec, "--set", "negative=paper", "--json", "-"
-    )
+    paper = counterfoil(f"evaluate metric:ref-clip-s {rated} --scorer {spec} --set negative=paper --json -")
     assert json.loads(paper.out)["provenance"]["scorer"]["options"]["metric"]["negative"] == "paper"
 
 

@@ -86,11 +86,12 @@ def test_several_candidates_share_their_references_once(
 
     def rows(candidates: dict, *settings: object) -> dict[tuple[str, str], tuple[float, float]]:
         said = counterfoil(
-            "captions", "score", "--metrics", "ref-em-score,em-score", "--scorer", spec, "--candidates",
-            written(tmp_path / "some.json", candidates), "--references", caption_inputs["references"],
-            "--images", caption_inputs["images"], "--out", tmp_path / "s.csv", "--overwrite",
-            "--workers", 0, *settings,
-        )  # fmt: skip
+            f"captions score --metrics ref-em-score,em-score --scorer {spec} "
+            f"--candidates {written(tmp_path / 'some.json', candidates)} "
+            f"--references {caption_inputs['references']} --images {caption_inputs['images']} "
+            f"--out {tmp_path}/s.csv --overwrite --workers 0",
+            *settings,
+        )
         assert said.code == 0, said.err
         table = csv.DictReader((tmp_path / "s.csv").read_text().splitlines())
         return {

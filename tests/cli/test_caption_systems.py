@@ -26,10 +26,11 @@ def test_a_table_and_how_metrics_agree_with_people(
     people = tmp_path / "m.csv"
     people.write_text("system,M1,M2\nbad,0.1,0.2\ngood,0.9,0.3\nfair,0.5,0.9\nother,1,1\n")
     said = counterfoil(
-        "captions", "systems", "--predictions", *predictions, "--references", caption_inputs["references"],
-        "--metrics", "bleu-1,rouge-l", "--humans", people, "--out", tmp_path / "t.csv",
-        "--json", tmp_path / "t.json",
-    )  # fmt: skip
+        "captions systems --predictions",
+        *predictions,
+        f"--references {caption_inputs['references']} --metrics bleu-1,rouge-l --humans {people} "
+        f"--out {tmp_path}/t.csv --json {tmp_path}/t.json",
+    )
     assert said.code == 0, said.err
     assert said.out.startswith("3 systems on 3 images")
     rows = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
@@ -43,9 +44,9 @@ def test_a_table_and_how_metrics_agree_with_people(
             assert each["value"] == pytest.approx(kendalltau(mine, theirs).statistic)
     # One system alone says the same of itself.
     alone = counterfoil(
-        "captions", "score", "--metrics", "bleu-1", "--candidates", predictions[1],
-        "--references", caption_inputs["references"], "--json", "-", "-q",
-    )  # fmt: skip
+        f"captions score --metrics bleu-1 --candidates {predictions[1]} "
+        f"--references {caption_inputs['references']} --json - -q"
+    )
     assert json.loads(alone.out)["metrics"]["bleu-1"] == result["systems"]["fair"]["bleu-1"]
 
 
@@ -96,10 +97,12 @@ def test_judges_and_images_in_every_kind_of_file(
 ) -> None:
     files = {name: tmp_path / f"t.{name}" for name in ("csv", "markdown", "latex", "html", "json")}
     said = counterfoil(
-        "captions", "systems", "--predictions", *predictions, "--references", caption_inputs["references"],
-        "--metrics", "bleu-1,rouge-l,cider", "--humans", judged, "--draws", "200",
+        "captions systems --predictions",
+        *predictions,
+        f"--references {caption_inputs['references']} --metrics bleu-1,rouge-l,cider --humans {judged} "
+        "--draws 200",
         *(text for name, path in files.items() for text in (f"--{name}", path)),
-    )  # fmt: skip
+    )
     assert said.code == 0, said.err
     agreed = json.loads(files["json"].read_text())["agreement"]
     assert agreed["interval"]["over"] == "images"
@@ -142,9 +145,11 @@ def test_tables_fit_and_leave_nothing_out(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     said = counterfoil(
-        "captions", "systems", "--predictions", *predictions, "--references", caption_inputs["references"],
-        "--metrics", "rouge-l,cider", "--humans", judged, "--over", "systems", "--draws", "100",
-    )  # fmt: skip
+        "captions systems --predictions",
+        *predictions,
+        f"--references {caption_inputs['references']} --metrics rouge-l,cider --humans {judged} "
+        "--over systems --draws 100",
+    )
     assert said.code == 0, said.err
     assert max(map(len, said.out.splitlines())) <= width
     for words in ("Kendall τ-b", "Spearman ρ", "Pearson r", "p (Holm)", "p (Williams)"):
@@ -167,9 +172,10 @@ def test_judgements_that_do_not_fit_are_refused(counterfoil, caption_inputs, pre
     ):
         people.write_text(heads + text)
         found = counterfoil(
-            "captions", "systems", "--references", caption_inputs["references"],
-            "--predictions", *predictions, "--humans", people, "-q",
-        )  # fmt: skip
+            f"captions systems --references {caption_inputs['references']} --predictions",
+            *predictions,
+            f"--humans {people} -q",
+        )
         assert found.code == 2
         assert said in found.err
         assert found.err.count("\n") == 1

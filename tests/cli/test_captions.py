@@ -15,9 +15,9 @@ from .caption_samples import CANDIDATES, REFERENCES, written
 def test_the_example_of_clip_score(counterfoil, shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "clipscore_example"
     said = counterfoil(
-        "captions", "score", "--metrics", "bleu,rouge-l,cider", "--candidates", folder / "good_captions.json",
-        "--references", folder / "refs.json", "--out", tmp_path / "s.csv", "--json", tmp_path / "s.json",
-    )  # fmt: skip
+        f"captions score --metrics bleu,rouge-l,cider --candidates {folder}/good_captions.json "
+        f"--references {folder}/refs.json --out {tmp_path}/s.csv --json {tmp_path}/s.json"
+    )
     assert said.code == 0
     rows = {line.split()[0]: line.split()[1] for line in said.out.splitlines()[2:8]}
     # As CLIPScore's README prints them.
@@ -45,9 +45,9 @@ def test_intervals_stay_in_the_range_of_their_metric(counterfoil, tmp_path: Path
     candidates = written(tmp_path / "c.json", {**others, "i0": "a dog runs"})
     references = written(tmp_path / "r.json", {name: ["a dog runs on grass"] for name in names})
     said = counterfoil(
-        "captions", "score", "--metrics", "rouge-l,length,bleu-1", "--candidates", candidates,
-        "--references", references, "--json", "-", "--out", tmp_path / "s.csv",
-    )  # fmt: skip
+        f"captions score --metrics rouge-l,length,bleu-1 --candidates {candidates} --references {references} "
+        f"--json - --out {tmp_path}/s.csv"
+    )
     assert said.code == 0, said.err
     assert "95 % interval" in said.err
     found = json.loads(said.out)["metrics"]
@@ -66,9 +66,9 @@ def test_metrics_of_embeddings_that_are_given(
 ) -> None:
     path, held = caption_vectors
     said = counterfoil(
-        "captions", "score", "--metrics", "clip-s,pac-s", "--candidates", caption_inputs["candidates"],
-        "--images", caption_inputs["images"], "--scorer", f"embeddings:{path}", "--out", tmp_path / "s.json",
-    )  # fmt: skip
+        f"captions score --metrics clip-s,pac-s --candidates {caption_inputs['candidates']} "
+        f"--images {caption_inputs['images']} --scorer embeddings:{path} --out {tmp_path}/s.json"
+    )
     assert said.code == 0, said.err
     assert "1 image that no candidate names is left out" in said.err
     rows = json.loads((tmp_path / "s.json").read_text())
@@ -79,10 +79,9 @@ def test_metrics_of_embeddings_that_are_given(
         assert row["pac-s"] == pytest.approx(2 * max(cosine, 0))
     # Where all is embedded the images themselves are not needed.
     weighed = counterfoil(
-        "captions", "score", "--metrics", "clip-s,pac-s", "--candidates", caption_inputs["candidates"],
-        "--scorer", f"embeddings:{path}", "--set", "clip-s.weight=1",
-        "--json", "-", "-q",
-    )  # fmt: skip
+        f"captions score --metrics clip-s,pac-s --candidates {caption_inputs['candidates']} "
+        f"--scorer embeddings:{path} --set clip-s.weight=1 --json - -q"
+    )
     found = json.loads(weighed.out)["metrics"]
     assert found["clip-s"]["value"] == pytest.approx(np.mean([row["clip-s"] for row in rows]) / 2.5)
     assert found["pac-s"]["value"] == pytest.approx(np.mean([row["pac-s"] for row in rows]))
@@ -114,7 +113,7 @@ def test_references_that_are_the_candidate(counterfoil, caption_inputs, tmp_path
     # Without the dog it is the value of the two others.
     others = {name: text for name, text in CANDIDATES.items() if name != "dog"}
     two = counterfoil(
-        *common[:4], "--candidates", written(tmp_path / "two.json", others), *common[6:], "--json", "-"
+        *common[:4], f"--candidates {written(tmp_path / 'two.json', others)}", *common[6:], "--json -"
     )
     assert values[2] == json.loads(two.out)["metrics"]["bleu-1"]["value"]
 
@@ -178,7 +177,7 @@ def test_what_is_refused_in_one_line(
     }
     told = ("-q",) if "--out" in options else ("-q", "--out", out)
     found = counterfoil(
-        "captions", "score", "--candidates", candidates, *(str(o).format(**places) for o in options), *told
+        f"captions score --candidates {candidates}", *(str(o).format(**places) for o in options), *told
     )
     assert found.code == 2
     assert found.err.count("\n") == 1
@@ -209,9 +208,8 @@ def test_what_is_refused_in_one_line(
 def test_files_that_are_no_candidates(counterfoil, tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "c.json").write_text(text)
     found = counterfoil(
-        "captions", "score", "--metrics", "length", "--candidates", tmp_path / "c.json",
-        "--out", tmp_path / "o.csv",
-    )  # fmt: skip
+        f"captions score --metrics length --candidates {tmp_path}/c.json --out {tmp_path}/o.csv"
+    )
     assert found.code == 2
     assert found.err.count("\n") == 1
     assert said in found.err
@@ -221,14 +219,8 @@ def test_files_that_are_no_candidates(counterfoil, tmp_path: Path, text: str, sa
 def test_two_files_of_one_name_are_not_guessed_between(counterfoil, caption_inputs) -> None:
     PIL.Image.new("RGB", (8, 8)).save(caption_inputs["images"] / "dog.jpg")
     found = counterfoil(
-        "captions",
-        "score",
-        "--metrics",
-        "length",
-        "--candidates",
-        caption_inputs["candidates"],
-        "--images",
-        caption_inputs["images"],
+        f"captions score --metrics length --candidates {caption_inputs['candidates']} "
+        f"--images {caption_inputs['images']}"
     )
     assert found.code == 2
     assert "'dog' may be several of what is there; given: dog.jpg, dog.png" in found.err

@@ -52,9 +52,7 @@ def test_a_detector_is_one_too(tmp_path: Path, questions: Path, counterfoil) -> 
     backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
     checkpoint.save(tmp_path / "detector", networks.detector(backbone), {})
     run, out = tmp_path / "run", tmp_path / "result.json"
-    said = counterfoil(
-        "evaluate", tmp_path / "detector", questions, "--device", "cpu", "--out", run, "--json", out
-    )
+    said = counterfoil(f"evaluate {tmp_path}/detector {questions} --device cpu --out {run} --json {out}")
     assert said.code == 0, said.err
     assert {"i2t", "t2i", "group"} <= set(_measures(json.loads(out.read_text())))
     assert "equal probabilities are wrong, and one half is natural" in " ".join(said.out.split())

@@ -38,10 +38,11 @@ def runs(made_runs: Path, tmp_path: Path) -> Path:
 
 def test_every_format_holds_the_same_numbers(counterfoil, runs: Path, tmp_path: Path) -> None:
     said = counterfoil(
-        "compare", runs, "--baseline", "noise", "--draws", 500, "--json", tmp_path / "c.json",
-        "--markdown", tmp_path / "c.md", "--latex", tmp_path / "c.tex", "--csv", tmp_path / "c.csv",
-        "--html", tmp_path / "c.html", "--title", "Noise & truth", "--pictures", "never",
-    )  # fmt: skip
+        f"compare {runs} --baseline noise --draws 500 --json {tmp_path}/c.json --markdown {tmp_path}/c.md "
+        f"--latex {tmp_path}/c.tex --csv {tmp_path}/c.csv --html {tmp_path}/c.html --title",
+        "Noise & truth",
+        "--pictures never",
+    )
     assert said.code == 0, said.err
     results = {result["scorer"]: result for result in json.loads((tmp_path / "c.json").read_text())}
     assert set(results) == {"noise", "more-noise", "good"}
@@ -133,9 +134,7 @@ def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path: Path, mon
     monkeypatch.setitem(benchmarks._DRAWN, "world-quads", lambda _: quads(8, size=32, lazy=True))
     for scorer in ("blind:length", "blind:constant"):
         name = scorer.rpartition(":")[2]
-        said = counterfoil(
-            "evaluate", scorer, "world-quads", "--out", tmp_path / "runs" / name, "--draws", 100
-        )
+        said = counterfoil(f"evaluate {scorer} world-quads --out {tmp_path}/runs/{name} --draws 100")
         assert said.code == 0, said.err
     page = tmp_path / "c.html"
     said = counterfoil("compare", tmp_path / "runs", "--html", page, "--draws", 100)
@@ -170,14 +169,14 @@ def test_a_page_has_a_table_per_gallery_and_csv_has_everything(counterfoil, runs
     for name, seed in (("noise", 0), ("good", 1)):
         np.save(tmp_path / "s.npy", np.random.default_rng(seed).normal(size=(2, 3)))
         said = counterfoil(
-            "evaluate", f"given:{tmp_path}/s.npy", "gallery", "--data", tmp_path / "j.csv", "--name", name,
-            "--out", runs / name, "--draws", 100, "-q",
-        )  # fmt: skip
+            f"evaluate given:{tmp_path}/s.npy gallery --data {tmp_path}/j.csv --name {name} "
+            f"--out {runs}/{name} --draws 100 -q"
+        )
         assert said.code == 0, said.err
     said = counterfoil(
-        "compare", runs, "--draws", 100, "--csv", tmp_path / "c.csv",
-        "--markdown", tmp_path / "c.md", "--latex", tmp_path / "c.tex",
-    )  # fmt: skip
+        f"compare {runs} --draws 100 --csv {tmp_path}/c.csv --markdown {tmp_path}/c.md "
+        f"--latex {tmp_path}/c.tex"
+    )
     assert said.code == 0, said.err
     parts = (tmp_path / "c.md").read_text().strip().split("\n\n")
     rests = [part for part in parts if ": intervals rest on " in part]
@@ -207,7 +206,7 @@ def test_intervals_are_made_as_they_are_asked_for(counterfoil, runs: Path, tmp_p
     found = {}
     for interval in ("wilson", "clusters", "crossed", "folds"):
         said = counterfoil(
-            "compare", runs, "--interval", interval, "--draws", 100, "--json", tmp_path / f"{interval}.json"
+            f"compare {runs} --interval {interval} --draws 100 --json {tmp_path}/{interval}.json"
         )
         assert said.code == 0, said.err
         # The world's 60 quads come in families that share an image.

@@ -96,9 +96,7 @@ def test_the_ledger_without_data(counterfoil, tmp_path: Path) -> None:
 
 
 def test_the_ledger_with_data(counterfoil, shared_data: Path) -> None:
-    said = counterfoil(
-        "reproduce", "--data", shared_data, "--paper", "BiVLC", "--only", "differs", "--json", "-"
-    )
+    said = counterfoil(f"reproduce --data {shared_data} --paper BiVLC --only differs --json -")
     assert said.code == 0, said.err
     differing = {(cell["table"], cell["row"], cell["column"]) for cell in json.loads(said.out)}
     assert ("Table 5", "CLIP Det", "Text detection acc") in differing

@@ -15,9 +15,9 @@ def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path: P
     page, result = tmp_path / "heat.html", tmp_path / "heat.json"
     ids = "swap_obj-00166,add_obj-00499"
     said = counterfoil(
-        "explain", "pixels:colours", "world-quads", "--questions", ids, "--grid", 5, "--workers", 0,
-        "--html", page, "--json", result,
-    )  # fmt: skip
+        f"explain pixels:colours world-quads --questions {ids} --grid 5 --workers 0 --html {page} "
+        f"--json {result}"
+    )
     assert said.code == 0, said.err
     assert re.search(r"scene-00262 with caption-00332\s+2\.7100\s+blue \+1\.53", said.out)
     assert "words are left out by deletion" in said.err
@@ -50,9 +50,7 @@ def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path: P
     assert (tmp_path / "again.html").read_text().count("<article") == 8
 
     # A mask token in place of deletion is named.
-    said = counterfoil(
-        "explain", "blind:length", "world-quads", "--limit", 1, "--mask", "[MASK]", "--json", "-", "-q"
-    )
+    said = counterfoil("explain blind:length world-quads --limit 1 --mask", "[MASK]", "--json - -q")
     assert json.loads(said.out)["left_out"] == "by the mask token '[MASK]'"
     assert not np.any(json.loads(said.out)["questions"][0]["pairs"][0]["drops"])
 

@@ -55,10 +55,9 @@ class TestBenchmarksFromSeveralPlaces:
     def test_a_path_for_each_and_one_for_the_others(self, counterfoil, shared_data, tmp_path):
         shutil.copytree(shared_data / "sugarcrepe", tmp_path / "mine", copy_function=shutil.copyfile)
         said = counterfoil(
-            "evaluate", "blind:constant", "sugarcrepe", "winoground", "--data", shared_data,
-            "--data", f"sugarcrepe={tmp_path / 'mine'}", "--draws", 100, "--out", tmp_path / "run",
-            "--json", "-",
-        )  # fmt: skip
+            f"evaluate blind:constant sugarcrepe winoground --data {shared_data} "
+            f"--data sugarcrepe={tmp_path / 'mine'} --draws 100 --out {tmp_path}/run --json -"
+        )
         assert said.code == 0, said.err
         assert [each["benchmark"] for each in json.loads(said.out)] == ["sugarcrepe", "winoground"]
         paths = [
@@ -69,9 +68,9 @@ class TestBenchmarksFromSeveralPlaces:
 
     def test_the_others_are_measured_where_one_is_missing(self, counterfoil, shared_data, tmp_path):
         said = counterfoil(
-            "evaluate", "blind:constant", "bivlc", "sugarcrepe", "aro-vg-relation",
-            "--data", f"sugarcrepe={shared_data / 'sugarcrepe'}", "--draws", 100, "--out", tmp_path / "run",
-        )  # fmt: skip
+            "evaluate blind:constant bivlc sugarcrepe aro-vg-relation "
+            f"--data sugarcrepe={shared_data / 'sugarcrepe'} --draws 100 --out {tmp_path}/run"
+        )
         assert said.code == 2
         assert "blind:constant on SugarCrepe, 7,511 questions" in said.out
         assert (tmp_path / "run" / "sugarcrepe" / "result.json").is_file()
@@ -80,9 +79,7 @@ class TestBenchmarksFromSeveralPlaces:
         assert "aro-vg-relation (" in last
 
     def test_images_that_are_missing_are_found_before_a_model_is_loaded(self, counterfoil, shared_data):
-        said = counterfoil(
-            "evaluate", "open-clip:no-such-model/x", "sugarcrepe", "--data", shared_data / "sugarcrepe"
-        )
+        said = counterfoil(f"evaluate open-clip:no-such-model/x sugarcrepe --data {shared_data}/sugarcrepe")
         assert said.code == 2
         assert "images are not at hand; given: 1560 of 1560 missing" in said.err
 
@@ -146,7 +143,7 @@ def test_a_quick_look_is_marked_wherever_its_numbers_go(counterfoil, shared_data
 
 def test_a_quick_look_at_given_answers(counterfoil, shared_data):
     said = counterfoil(
-        "evaluate", f"given:{shared_data / 'bivlc' / 'ViT-B-32.csv'}", "bivlc", "--limit", 100, "--draws", 100
+        f"evaluate given:{shared_data / 'bivlc' / 'ViT-B-32.csv'} bivlc --limit 100 --draws 100"
     )
     assert said.code == 0, said.err
     assert "BiVLC (100 of its 2,933), 100 questions" in said.out
@@ -163,13 +160,9 @@ def test_all_facts_of_every_benchmark_can_be_shown(counterfoil):
 def test_runs_against_the_length_of_captions(counterfoil, shared_data, tmp_path):
     scores = shared_data / "winoground" / "scores" / "clip.jsonl"
     data = ("--data", shared_data / "winoground")
-    counterfoil(
-        "evaluate", f"given:{scores}", "winoground", *data, "--draws", 100, "--out", tmp_path / "clip"
-    )
+    counterfoil(f"evaluate given:{scores} winoground", *data, f"--draws 100 --out {tmp_path}/clip")
     counterfoil("evaluate", "blind:length", "world-quads", "--draws", 100, "--out", tmp_path / "length")
-    said = counterfoil(
-        "lengths", tmp_path / "clip", tmp_path / "length", *data, "--json", tmp_path / "l.json"
-    )
+    said = counterfoil(f"lengths {tmp_path}/clip {tmp_path}/length", *data, f"--json {tmp_path}/l.json")
     assert said.code == 0, said.err
     assert "winoground, 400 questions" in said.out
     assert "−0.22" in said.out or "-0.22" in said.out

@@ -209,9 +209,7 @@ def test_bad_input_is_one_line(counterfoil, small: Path, what: str, said: tuple[
     elif what == "top":
         more = ["--first-stage", "blind:length"]
     np.save(small / "s.npy", scores)
-    found = counterfoil(
-        "evaluate", scorer, "gallery", "--data", small / "judged.csv", "--out", small / "runs", *more
-    )
+    found = counterfoil(f"evaluate {scorer} gallery --data {small}/judged.csv --out {small}/runs", *more)
     assert found.code == 2
     line = found.err.strip().splitlines()[-1]
     assert line.startswith("counterfoil: ")

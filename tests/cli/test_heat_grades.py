@@ -50,9 +50,9 @@ def test_rows_and_tables_say_the_same(colours: cf.HeatGrades) -> None:
 
 def test_the_command_prints_them_and_refuses_what_has_no_places(counterfoil, tmp_path) -> None:
     said = counterfoil(
-        "explain", "pixels:colours", "world-choices", "--grade", "--limit", 3, "--grid", 4, "--workers", 0,
-        "--json", tmp_path / "grades.json",
-    )  # fmt: skip
+        "explain pixels:colours world-choices --grade --limit 3 --grid 4 --workers 0 "
+        f"--json {tmp_path}/grades.json"
+    )
     assert said.code == 0, said.err
     assert "Occlusion of pixels:colours on World, choices" in said.out
     found = json.loads((tmp_path / "grades.json").read_text())

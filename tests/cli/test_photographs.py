@@ -32,9 +32,12 @@ def test_a_randomly_initialised_vit_b_32(
     results = []
     for name, more in (("plain", ()), ("other", ("--no-cache", "--batch-size", 7, "--workers", 2))):
         said = counterfoil(
-            "evaluate", spec, "sugarcrepe", *data, "--available", "--device", "cpu", "-q", *more,
-            "--json", "-", "--out", tmp_path / "runs" / name,
-        )  # fmt: skip
+            f"evaluate {spec} sugarcrepe",
+            *data,
+            "--available --device cpu -q",
+            *more,
+            f"--json - --out {tmp_path}/runs/{name}",
+        )
         assert said.code == 0, said.err
         results.append(json.loads(said.out))
     accuracy = results[0]["measures"]["accuracy"]
@@ -47,9 +50,9 @@ def test_a_randomly_initialised_vit_b_32(
 
     # All photographs and captions as a gallery, with PMRP from their instances; the report shows queries.
     said = counterfoil(
-        "evaluate", spec, "coco-captions", "pmrp", "--data", shared_data / "coco_mini", "--device", "cpu",
-        "-q", "--json", "-", "--out", tmp_path / "runs" / "gallery", "--draws", 500,
-    )  # fmt: skip
+        f"evaluate {spec} coco-captions pmrp --data {shared_data}/coco_mini --device cpu -q --json - "
+        f"--out {tmp_path}/runs/gallery --draws 500"
+    )
     assert said.code == 0, said.err
     captions, pmrp = json.loads(said.out)
     assert [captions["measures"][f"{side}_recall_at_1"]["n"] for side in ("i2t", "t2i")] == [159, 795]

@@ -86,9 +86,7 @@ def test_queries_of_ones_own(counterfoil, world: World) -> None:
     said = counterfoil("pool", *world.files(), "--queries", asked, "--out", out, "--overwrite")
     assert said.code == 0, said.err
     assert "for 1 images and 1 captions" in said.out
-    said = counterfoil(
-        "pool", *world.files(), "--queries", asked, "--direction", "t2i", "--out", out, "--overwrite"
-    )
+    said = counterfoil("pool", *world.files(), f"--queries {asked} --direction t2i --out {out} --overwrite")
     assert "unknown queries; given: 1 of them, such as 103; allowed: ids of captions" in said.err
 
 
@@ -205,9 +203,7 @@ def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World, case
 def test_pooling_in_rounds(counterfoil, world: World) -> None:
     out, facts = world.folder / "rounds", world.folder / "facts.json"
     runs = [world.run(name) for name in NAMES]
-    told = counterfoil(
-        "build", "pool", *runs, "--judge", world.folder / "said.csv", "--out", out, "--json", facts
-    )
+    told = counterfoil("build pool", *runs, f"--judge {world.folder}/said.csv --out {out} --json {facts}")
     assert told.code == 2
     assert "said.csv" in told.err
     whole = counterfoil("pool", *runs, "--k", 3, "--out", world.folder / "pool.csv")
@@ -221,19 +217,7 @@ def test_pooling_in_rounds(counterfoil, world: World) -> None:
     ]
     (world.folder / "said.csv").write_text("direction,image,caption,answer\n" + "\n".join(lines) + "\n")
     told = counterfoil(
-        "build",
-        "pool",
-        *runs,
-        "--judge",
-        world.folder / "said.csv",
-        "--rounds",
-        2,
-        "--k",
-        3,
-        "--out",
-        out,
-        "--json",
-        facts,
+        "build pool", *runs, f"--judge {world.folder}/said.csv --rounds 2 --k 3 --out {out} --json {facts}"
     )
     assert told.code == 0, told.err
     assert "Rounds of pooling" in told.out

@@ -58,9 +58,7 @@ def test_what_is_published_is_measured_like_the_benchmark(counterfoil, tmp_path,
     for name in ("train", "test") if split else ():
         assert after["groups"].pop(name)["accuracy" if what == "choices" else "group"]["n"] in (3, 9)
     assert after == before
-    again = counterfoil(
-        "publish", made, "--to", f"folder:{out}", "--licence", "CC-BY-4.0", *split, "--overwrite"
-    )
+    again = counterfoil(f"publish {made} --to folder:{out} --licence CC-BY-4.0", *split, "--overwrite")
     assert again.code == 0, again.err
 
 
@@ -211,15 +209,8 @@ def test_a_build_brings_its_steps_and_who_made_what(counterfoil, tmp_path):
     extra.write_text('{"people": "three simulated people", "method": "Drawn."}')
     for which in ("built", "built/benchmark"):
         said = counterfoil(
-            "publish",
-            tmp_path / which,
-            "--to",
-            f"folder:{tmp_path / 'out'}",
-            "--licence",
-            "MIT",
-            "--provenance",
-            extra,
-            "--overwrite",
+            f"publish {tmp_path}/{which} --to folder:{tmp_path / 'out'} --licence MIT --provenance {extra} "
+            "--overwrite"
         )
         assert said.code == 0, said.err
         rows = pq.read_table(next((tmp_path / "out" / "data").iterdir())).to_pylist()

@@ -49,9 +49,10 @@ def of_file(counterfoil, candidates: Path, references: Path, *options: object) -
     """The values of a file, and the rows that are written."""
     out = candidates.with_suffix(".out.csv")
     said = counterfoil(
-        "captions", "score", "--metrics", METRICS, "--candidates", candidates, "--references", references,
-        "--out", out, "--json", "-", "--overwrite", *options,
-    )  # fmt: skip
+        f"captions score --metrics {METRICS} --candidates {candidates} --references {references} --out {out} "
+        "--json - --overwrite",
+        *options,
+    )
     assert said.code == 0, said.err
     return json.loads(said.out), list(csv.DictReader(out.read_text().splitlines()))
 
@@ -167,9 +168,7 @@ def test_the_best_of_each(counterfoil, references: Path, tmp_path: Path) -> None
         chosen = {name: candidates[name][int(at)] for name, at in zip(NAMES, own.argmax(axis=1), strict=True)}
         alone, _ = of_file(counterfoil, written(tmp_path / "best.json", chosen), references)
         assert value["value"] == pytest.approx(alone["metrics"][metric]["value"], abs=1e-12)
-    said = counterfoil(
-        "captions", "score", "--metrics", "length", "--candidates", path, "--per-image", "best"
-    )
+    said = counterfoil(f"captions score --metrics length --candidates {path} --per-image best")
     assert "56 captions of 14 images, the best of each" in said.out
     assert "c.json: 56 candidates of 14 images, 4 of each" in said.err
 
@@ -207,16 +206,12 @@ def test_what_cannot_be_put_together_is_said(counterfoil, tmp_path: Path) -> Non
     (tmp_path / "images").mkdir()
     PIL.Image.new("RGB", (8, 8)).save(tmp_path / "images" / "dog.png")
     path = written(tmp_path / "c.json", {"dog": "a dog", "dog.png": "the dog"})
-    said = counterfoil(
-        "captions", "score", "--metrics", "length", "--candidates", path, "--images", tmp_path / "images"
-    )
+    said = counterfoil(f"captions score --metrics length --candidates {path} --images {tmp_path}/images")
     assert said.code == 2
     assert "c.json: one image under two names, 'dog.png'; given: 'dog', 'dog.png'" in said.err
     people = written(tmp_path / "r.json", {"dog": ["a dog"], "cat": ["a cat"]})
     alone = written(tmp_path / "one.json", {"dog": ["a dog", "dogs"]})
-    one = counterfoil(
-        "captions", "score", "--metrics", "cider", "--candidates", alone, "--references", people
-    )
+    one = counterfoil(f"captions score --metrics cider --candidates {alone} --references {people}")
     assert one.code == 2
     assert "CIDEr of a single image is always 0" in one.err
 

@@ -38,9 +38,9 @@ def test_judged_captions_are_built_and_measured(counterfoil, tmp_path: Path) -> 
     }
     for what, (drawn, said_of_it) in made.items():
         said = counterfoil(
-            "world", "build", what, "--n", len(drawn), "--seed", 3, "--size", 48, "--style", "synthetic",
-            "--out", tmp_path / what,
-        )  # fmt: skip
+            f"world build {what} --n {len(drawn)} --seed 3 --size 48 --style synthetic "
+            f"--out {tmp_path}/{what}"
+        )
         assert said.code == 0, said.err
         assert said.out.startswith(said_of_it)
         assert f"counterfoil evaluate metric:cider {tmp_path / what}" in said.out
@@ -57,7 +57,7 @@ def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path: Path) -
         folders.append(tmp_path / f"my-{what}")
         assert counterfoil("world", "build", what, "--n", 30, "--size", 96, "--out", folders[-1]).code == 0
     said = counterfoil(
-        "evaluate", "pixels:colours", *folders, "--json", tmp_path / "built.json", "--out", tmp_path / "runs"
+        "evaluate pixels:colours", *folders, f"--json {tmp_path}/built.json --out {tmp_path}/runs"
     )
     assert said.code == 0, said.err
     results = json.loads((tmp_path / "built.json").read_text())
@@ -72,9 +72,7 @@ def test_a_gallery_by_name_is_drawn_and_never_read(counterfoil, tmp_path: Path, 
     # A few small pictures; the slow test below has those of the catalog.
     monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
     monkeypatch.setattr("counterfoil.world.benchmarks.IMAGES", 20)
-    said = counterfoil(
-        "evaluate", "blind:constant", "world-gallery", "--ties", "half", "--json", "-", "--draws", 100
-    )
+    said = counterfoil("evaluate blind:constant world-gallery --ties half --json - --draws 100")
     assert said.code == 0, said.err
     for measure in json.loads(said.out)["measures"].values():
         assert measure["value"] == pytest.approx(measure["chance"], abs=1e-12)
@@ -89,9 +87,7 @@ def test_the_catalog_draws_its_own(counterfoil, tmp_path: Path, monkeypatch) -> 
     monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
     target = tmp_path / "drawn.json"
     names = ("world-quads", "world-choices", "world-gallery")
-    said = counterfoil(
-        "evaluate", "blind:constant", *names, "--ties", "half", "--json", target, "--draws", 100
-    )
+    said = counterfoil("evaluate blind:constant", *names, f"--ties half --json {target} --draws 100")
     assert said.code == 0, said.err
     for result, n in zip(json.loads(target.read_text()), (500, 500, 900), strict=True):
         for measure in result["measures"].values():
