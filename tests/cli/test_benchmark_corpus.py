@@ -89,8 +89,10 @@ def activitynet(tmp_path: Path, width: int) -> Path:
 CORPORA = {"vatex-eval": "vatex_train_en_annotations.json", "activitynet-foil": "train.json"}
 
 
-@pytest.mark.parametrize("benchmark", CORPORA)
-@pytest.mark.parametrize("metric", ["em-score", "ref-em-score", "pac-s"])
+@pytest.mark.parametrize(
+    ("metric", "benchmark"),
+    [("em-score", "activitynet-foil"), ("ref-em-score", "vatex-eval"), ("pac-s", "vatex-eval")],
+)
 def test_the_corpus_beside_the_questions_is_counted(
     counterfoil, request: pytest.FixtureRequest, benchmark: str, metric: str, spec: str, tmp_path: Path
 ) -> None:

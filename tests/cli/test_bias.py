@@ -1,7 +1,6 @@
 """The bias of machine annotators from the command line, from files in to files out."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,39 +131,6 @@ def test_positives_of_another_gallery_are_refused(counterfoil, world: World) -> 
     assert (said.code, said.out, len(said.err.splitlines())) == (2, "", 1)
     assert "gallery: none of the judged captions is in this benchmark; given: " in said.err
     assert "allowed: such as c0" in said.err
-
-
-def test_table_3_of_eccv_caption_from_judged_queries(counterfoil, tmp_path: Path, shared_data: Path) -> None:
-    """Right answers of COCO, CxC and ECCV Caption over ECCV Caption's captions: 1,332, 1,895 and 11,279."""
-    folder = shared_data / "eccv"
-    ids = np.load(folder / "coco_test_ids.npy")
-    owner = json.loads((folder / "original_caption_to_image.json").read_text())
-    images = list(dict.fromkeys(owner[str(c)][0] for c in ids.tolist()))
-    rng = np.random.default_rng(0)
-    for name in ("a", "b"):
-        np.savez(
-            tmp_path / f"{name}.npz",
-            images=rng.normal(size=(5000, 3)).astype(np.float32),
-            captions=rng.normal(size=(25000, 3)).astype(np.float32),
-            image_ids=np.array(images),
-            caption_ids=ids,
-        )
-    right = json.loads((folder / "eccv_caption_to_image.json").read_text())
-    rows = [f"t2i,{i},{query},1" for query, items in right.items() for i in items]
-    answers, found = tmp_path / "judged.csv", tmp_path / "bias.json"
-    answers.write_text("\n".join(["direction,image,caption,gain", *rows]))
-    wanted = [part for name in ("coco-5k", "cxc", "eccv") for part in ("--positives", name)]
-    said = counterfoil(
-        f"bias {tmp_path}/a.npz {tmp_path}/b.npz --judgements {answers}",
-        *wanted,
-        f"--data {folder} --k 3000 --measure recall_at_1 --json {found} --draws 100",
-    )
-    assert said.code == 0, said.err
-    facts = json.loads(found.read_text())
-    totals = {name: entry["total"] for name, entry in facts["multiplicity"]["t2i"].items()}
-    assert totals == {"coco-5k": 1332, "cxc": 1895, "eccv": 11279, "judgements": 11279}
-    assert "×8.47" in said.out
-    assert facts["positives"]["t2i"]["eccv"]["recall"]["value"] == 1
 
 
 def bad(world: World) -> dict[str, tuple[list[object], str]]:

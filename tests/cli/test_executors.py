@@ -5,6 +5,13 @@ import pytest
 from counterfoil.engine.executor import LOCAL
 from counterfoil.engine.ray_executor import RayExecutor
 from counterfoil.errors import StorageError
+from counterfoil.world import benchmarks
+from counterfoil.world.sample import quads
+
+
+@pytest.fixture(autouse=True)
+def small_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(benchmarks._DRAWN, "world-quads", lambda _: quads(40, size=32, lazy=True))
 
 
 def test_what_ranks_computed_is_the_result_of_one_process(counterfoil, tmp_path):

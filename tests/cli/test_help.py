@@ -8,41 +8,34 @@ import pytest
 
 from counterfoil.catalog import benchmarks
 
-
-def test_help_loads_nothing_heavy() -> None:
-    # Import time is what --help costs; the modules say more reliably than a clock what it is made of.
-    script = (
-        "import sys, runpy\n"
+#: What a process does, and the libraries that it does not load. Import time is what help costs; the modules
+#: say more reliably than a clock what it is made of.
+LIGHT = {
+    "help": (
         "sys.argv = ['counterfoil', '--help']\n"
         "try: runpy.run_module('counterfoil', run_name='__main__')\n"
-        "except SystemExit as stop: assert not stop.code\n"
-        "heavy = {'torch', 'scipy', 'pyarrow', 'matplotlib', 'transformers', 'datasets', 'PIL', 'pydantic'}\n"
-        "loaded = sorted(heavy & set(sys.modules))\n"
-        "assert not loaded, loaded\n"
-    )
+        "except SystemExit as stop: assert not stop.code\n",
+        "torch scipy pyarrow matplotlib transformers datasets PIL pydantic",
+    ),
+    "what commands share": (
+        "import counterfoil.catalog, counterfoil.engine, counterfoil.evaluation\n",
+        "torch av pandas matplotlib pycocoevalcap scipy.stats scipy.sparse",
+    ),
+    "completion": (
+        "from counterfoil.cli import options\n"
+        "for kind in ('benchmarks', 'scorers', 'metrics', 'recipes', 'papers'):\n"
+        "    assert getattr(options, f'complete_{kind}')(''), kind\n",
+        "torch scipy matplotlib transformers",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LIGHT)
+def test_libraries_are_left_to_who_needs_them(case: str) -> None:
+    script, heavy = LIGHT[case]
+    script = f"import runpy, sys\n{script}print(sorted(set({heavy.split()}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-
-
-def test_importing_the_package_loads_nothing_heavier_than_numpy() -> None:
-    heavy = "{'torch', 'scipy', 'pyarrow', 'PIL', 'rich'}"
-    script = f"import sys, counterfoil; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=True
-    )
-    assert done.stdout.strip() == "[]"
-
-
-def test_what_commands_share_leaves_libraries_to_who_needs_them() -> None:
-    heavy = "{'torch', 'av', 'pandas', 'matplotlib', 'pycocoevalcap', 'scipy.stats', 'scipy.sparse'}"
-    script = (
-        "import sys, counterfoil.catalog, counterfoil.engine, counterfoil.evaluation\n"
-        f"print(sorted({heavy} & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=True
-    )
-    assert done.stdout.strip() == "[]"
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]"), done.stderr
 
 
 def test_version(counterfoil) -> None:
@@ -104,17 +97,3 @@ def test_a_shell_completes_names(
     monkeypatch.setenv("COMP_CWORD", str(len(typed)))
     said = counterfoil()
     assert set(said.out.split()) == completed, said.err
-
-
-def test_completing_loads_nothing_heavy() -> None:
-    script = (
-        "import sys\n"
-        "from counterfoil.cli import options\n"
-        "for each in ('benchmarks', 'scorers', 'metrics', 'recipes', 'papers'):\n"
-        "    assert getattr(options, f'complete_{each}')(''), each\n"
-        "print(sorted({'torch', 'scipy', 'matplotlib', 'transformers'} & set(sys.modules)))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=True
-    )
-    assert done.stdout.strip() == "[]"

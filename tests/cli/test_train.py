@@ -279,8 +279,7 @@ def test_an_unreadable_image_is_named_or_left_out(train, rows: Path) -> None:
     assert "p3.png" in said.err
 
 
-@pytest.mark.parametrize("recipe", ["coco", "detector"])
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize(("recipe", "kind"), [("coco", "parquet"), ("detector", "csv")])
 def test_an_image_that_is_not_there_is_as_one_that_cannot_be_read(
     train, rows: Path, tmp_path: Path, kind: str, recipe: str
 ) -> None:
@@ -288,9 +287,10 @@ def test_an_image_that_is_not_there_is_as_one_that_cannot_be_read(
     if kind == "parquet":
         data = rows.with_suffix(".parquet")
         pq.write_table(pyarrow.csv.read_csv(rows), data)
-    model = train("coco", "--steps", 1, "--out", tmp_path / "encoder", "--quiet")
-    assert model.code == 0, model.err
-    encoder = tmp_path / "encoder" if recipe == "detector" else "small"
+    encoder = "small"
+    if recipe == "detector":
+        encoder = tmp_path / "encoder"
+        assert train("coco", "--steps", 1, "--out", encoder, "--quiet").code == 0
     common = ("--data", data, "--model", encoder, "--validation-share", 0, "--steps", 2, "--json", "-")
     broken = rows.parent / "images" / "p3.png"
     found = {}
