@@ -79,6 +79,7 @@ def test_what_cannot_be_explained_is_one_line(
     counterfoil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, line: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
     rows = "id,image,caption,negative_image,negative_caption\n1,one.png,a cat,two.png,a dog\n"
     Path("own.csv").write_text(rows)
     Path("s.csv").write_text("id,c0_i0,c0_i1,c1_i0,c1_i1\n1,0.1,0.2,0.3,0.4\n")

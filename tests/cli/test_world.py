@@ -55,7 +55,7 @@ def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path: Path) -
     folders = []
     for what in ("quads", "choices", "gallery"):
         folders.append(tmp_path / f"my-{what}")
-        assert counterfoil("world", "build", what, "--n", 30, "--size", 96, "--out", folders[-1]).code == 0
+        assert counterfoil("world", "build", what, "--n", 14, "--size", 48, "--out", folders[-1]).code == 0
     said = counterfoil(
         "evaluate pixels:colours", *folders, f"--json {tmp_path}/built.json --out {tmp_path}/runs"
     )
