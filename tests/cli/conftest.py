@@ -21,7 +21,32 @@ class Said:
     err: str
 
 
-Run = Callable[..., Said]
+@dataclass(frozen=True)
+class Run:
+    """The command line, called with arguments: what it said, where it may succeed, and what it must do."""
+
+    call: Callable[..., Said]
+
+    def __call__(self, *arguments: object) -> Said:
+        return self.call(*arguments)
+
+    def succeeds(self, *arguments: object) -> Said:
+        done = self.call(*arguments)
+        assert done.code == 0, done.err
+        return done
+
+    def fails(self, *arguments: object, says: str = "") -> Said:
+        """The input is refused, perhaps after notes; the message has these words."""
+        done = self.call(*arguments)
+        assert done.code == 2, done.err
+        assert says in done.err
+        return done
+
+    def refused(self, *arguments: object, says: str = "") -> Said:
+        """The input is refused by one line and nothing else."""
+        done = self.fails(*arguments, says=says)
+        assert done.err.count("\n") == 1, done.err
+        return done
 
 
 def words(arguments: Iterable[object]) -> Iterator[str]:
@@ -45,7 +70,7 @@ def counterfoil(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         said = capsys.readouterr()
         return Said(int(stopped.value.code or 0), said.out, said.err)
 
-    return run
+    return Run(run)
 
 
 @pytest.fixture

@@ -14,13 +14,12 @@ def test_bias_by_hand(counterfoil, world: World) -> None:
     pool, found = world.folder / "pool.csv", world.folder / "bias.json"
     assert counterfoil("pool", *world.files(), "--out", pool, "-q").code == 0
     answers = judged(world, pool)
-    said = counterfoil(
+    said = counterfoil.succeeds(
         "bias",
         *world.files(),
         f"--judgements {answers} --draws 200 --json {found} --plot {world.folder}/bias.png "
         f"--html {world.folder}/bias.html",
     )
-    assert said.code == 0, said.err
     facts = json.loads(found.read_text())
     gains = np.where(world.true > 0.8, 1.0, np.where(world.true > 0.6, 0.5, 0.0)).T
     tops = {m: first(world.scores[m].T, 20) for m in NAMES}
@@ -63,10 +62,9 @@ def test_places_in_the_table_say_who_proposed(counterfoil, world: World) -> None
     texts = []
     for name, options in (("a", []), ("b", ["--k", 6]), ("c", ["--k", 2])):
         out = world.folder / f"{name}.json"
-        said = counterfoil(
+        said = counterfoil.succeeds(
             "bias", *world.files(), f"--judgements {answers} --json {out} --draws 100", *options
         )
-        assert said.code == 0, said.err
         texts.append(out.read_text())
     assert texts[0] == texts[1] != texts[2]
     # Without those columns the models' own first items are the proposals: the same ones.
@@ -75,16 +73,20 @@ def test_places_in_the_table_say_who_proposed(counterfoil, world: World) -> None
     bare = world.folder / "bare.csv"
     bare.write_text("\n".join(",".join(row[i] for i in kept) for row in rows))
     out = world.folder / "d.json"
-    said = counterfoil("bias", *world.files(), "--judgements", bare, "--k", 6, "--json", out, "--draws", 100)
-    assert said.code == 0, said.err
+    counterfoil.succeeds("bias", *world.files(), f"--judgements {bare} --k 6 --json {out} --draws 100")
     assert out.read_text() == texts[0]
     only = counterfoil("bias", *world.files(), "--judgements", bare, "--direction", "i2t", "--draws", 100)
     assert "image to text" in only.out
     assert "text to image" not in only.out
     said = counterfoil("bias", *world.files(), "--judgements", bare, "--k", 9, "--draws", 100)
     assert "proposals were never judged and count as wrong" in said.err
-    more = counterfoil("bias", *world.files("one", "two"), world.folder / "one.npz", "--judgements", bare)
-    assert (more.code, "two models have one name; given: one" in more.err) == (2, True)
+    counterfoil.fails(
+        "bias",
+        *world.files("one", "two"),
+        world.folder / "one.npz",
+        f"--judgements {bare}",
+        says="two models have one name; given: one",
+    )
 
 
 def test_benchmarks_against_judgements(counterfoil, world: World) -> None:
@@ -93,10 +95,9 @@ def test_benchmarks_against_judgements(counterfoil, world: World) -> None:
     runs = [world.run(name) for name in NAMES]
     assert counterfoil("pool", *runs, "--direction", "t2i", "--out", pool, "-q").code == 0
     answers = judged(world, pool)
-    said = counterfoil(
+    said = counterfoil.succeeds(
         "bias", *runs, f"--judgements {answers} --positives {folder} --json {found} --draws 100"
     )
-    assert said.code == 0, said.err
     facts = json.loads(found.read_text())
     pooled = [set() for _ in range(IMAGES * PER)]
     for m in NAMES:
@@ -169,8 +170,7 @@ def bad(world: World) -> dict[str, tuple[list[object], str]]:
 @pytest.mark.parametrize("case", ["stray", "lost", "none accepted", "half", "one model", "measure"])
 def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World, case: str) -> None:
     arguments, message = bad(world)[case]
-    said = counterfoil(*arguments)
-    assert said.code == 2
+    said = counterfoil.fails(*arguments)
     lines = said.err.strip().splitlines()
     assert len(lines) == 1, said.err
     assert message in lines[0]

@@ -11,8 +11,7 @@ from counterfoil.world.sample import quads
 
 
 def _result(counterfoil, *arguments: object) -> dict:
-    said = counterfoil("evaluate", *arguments, "--json", "-", "--draws", 200)
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("evaluate", *arguments, "--json", "-", "--draws", 200)
     return json.loads(said.out)
 
 
@@ -45,8 +44,7 @@ def test_winoground_scores_with_tags(counterfoil, shared_data: Path) -> None:
 def test_several_benchmarks_are_a_list_and_runs_are_kept(counterfoil, tmp_path: Path, table: Path) -> None:
     out = tmp_path / "runs" / "length"
     two = ("evaluate", "blind:length", "pairs", "pairs", "--data", table, "--json", tmp_path / "r.json")
-    said = counterfoil(*two)
-    assert said.code == 0, said.err
+    counterfoil.succeeds(*two)
     assert [result["benchmark"] for result in json.loads((tmp_path / "r.json").read_text())] == [
         "pairs",
         "pairs",

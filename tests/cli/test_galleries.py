@@ -8,8 +8,7 @@ import pytest
 
 
 def results(counterfoil, *arguments: object) -> list[dict]:
-    said = counterfoil("evaluate", *arguments, "--json", "-", "--draws", 100)
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("evaluate", *arguments, "--json", "-", "--draws", 100)
     found = json.loads(said.out)
     return found if isinstance(found, list) else [found]
 
@@ -103,8 +102,9 @@ def test_bad_input_is_one_line(counterfoil, small: Path, what: str, said: tuple[
     elif what == "top":
         more = ["--first-stage", "blind:length"]
     np.save(small / "s.npy", scores)
-    found = counterfoil(f"evaluate {scorer} gallery --data {small}/judged.csv --out {small}/runs", *more)
-    assert found.code == 2
+    found = counterfoil.fails(
+        f"evaluate {scorer} gallery --data {small}/judged.csv --out {small}/runs", *more
+    )
     line = found.err.strip().splitlines()[-1]
     assert line.startswith("counterfoil: ")
     for part in said:
@@ -136,23 +136,22 @@ def test_of_several_benchmarks_each_takes_the_measures_it_has(
 ) -> None:
     data = ["--data", shared_data / "coco_mini", "--draws", 100, "-q", "--json", "-"]
     both = ["evaluate", "blind:length", "coco-captions", "pmrp", *data]
-    said = counterfoil(*both, "--measure", "recall_at_1", "--measure", "pmrp")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds(*both, "--measure", "recall_at_1", "--measure", "pmrp")
     captions, pmrp = (list(result["measures"]) for result in json.loads(said.out))
     assert captions == ["i2t_recall_at_1", "t2i_recall_at_1", "mean_recall_at_1"]
     assert pmrp == ["i2t_pmrp", "t2i_pmrp", "mean_pmrp"]
     # A benchmark that is left without any, and a measure that none has, are mistakes.
-    said = counterfoil(*both, "--measure", "pmrp")
-    assert (said.code, "coco-captions: unknown measure; given: pmrp" in said.err) == (2, True)
-    said = counterfoil(*both, "--measure", "recall_at_1", "--measure", "pmrp", "--measure", "group")
-    assert (said.code, "unknown measure; given: group" in said.err) == (2, True)
+    counterfoil.fails(*both, "--measure", "pmrp", says="coco-captions: unknown measure; given: pmrp")
+    counterfoil.fails(
+        *both, "--measure recall_at_1 --measure pmrp --measure group", says="unknown measure; given: group"
+    )
 
 
 def test_a_folder_without_a_benchmark_says_so(counterfoil, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
-    said = counterfoil("evaluate", "blind:length", tmp_path / "photos")
-    assert said.code == 2
-    assert f"{tmp_path}/photos: no benchmark in this folder" in said.err
+    said = counterfoil.fails(
+        f"evaluate blind:length {tmp_path}/photos", says=f"{tmp_path}/photos: no benchmark in this folder"
+    )
     assert "--data" in said.err
     # No name is no folder, though a path of nothing is the folder one is in.
     assert "unknown benchmark; given: (empty)" in counterfoil("evaluate", "blind:length", "").err
@@ -175,8 +174,12 @@ def test_results_that_cannot_be_written_are_refused_before_the_work(counterfoil,
     # A file where the run's own folder would be.
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "gallery").write_text("mine")
-    said = counterfoil("evaluate", *own, "--out", tmp_path / "runs", "-q")
-    assert (said.code, f"{tmp_path}/runs/gallery: cannot be written: it is a file" in said.err) == (2, True)
+    counterfoil.fails(
+        "evaluate",
+        *own,
+        f"--out {tmp_path}/runs -q",
+        says=f"{tmp_path}/runs/gallery: cannot be written: it is a file",
+    )
     assert (tmp_path / "judged.csv").read_bytes() == kept
     assert (tmp_path / "runs" / "gallery").read_text() == "mine"
 
@@ -206,7 +209,8 @@ def test_files_of_text_are_no_arrays(counterfoil, tmp_path: Path) -> None:
     (tmp_path / "x.npz").write_text("hello")
     (tmp_path / "x.npy").write_text("hello")
     for kind, name in (("embeddings", "npz"), ("given", "npy")):
-        said = counterfoil("evaluate", f"{kind}:{tmp_path}/x.{name}", *_own(tmp_path)[1:])
-        assert (said.code, f"x.{name}: not an {name} file" in said.err) == (2, True)
+        said = counterfoil.fails(
+            f"evaluate {kind}:{tmp_path}/x.{name}", *_own(tmp_path)[1:], says=f"x.{name}: not an {name} file"
+        )
         # NumPy's own advice is to load it unsafely.
         assert "unsafely" not in said.err

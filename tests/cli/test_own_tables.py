@@ -42,8 +42,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_table_gets_the_command_that_takes_it(
     counterfoil: Run, here: Path, words: tuple[str, ...], says: str
 ) -> None:
-    done = counterfoil(*words)
-    assert done.code == 2
+    done = counterfoil.fails(*words)
     assert re.search(says, done.err), done.err
     assert len(done.err.splitlines()) == 1
 
@@ -62,8 +61,7 @@ def test_kinds_are_told_by_the_columns_of_their_layout(kind: str) -> None:
 
 def test_an_audit_needs_no_images(counterfoil: Run, here: Path) -> None:
     (here / "bare.csv").write_text("caption,negative_caption\na cat sits,a dog sits\ntwo cats,three cats\n")
-    done = counterfoil("audit", "pairs", "--data", "bare.csv")
-    assert done.code == 0, done.err
+    done = counterfoil.succeeds("audit", "pairs", "--data", "bare.csv")
     assert "blind:length" in done.out
 
 
@@ -74,8 +72,7 @@ def test_splits_may_share_ids(counterfoil: Run, here: Path) -> None:
     (here / "scores.csv").write_text(
         "split,id,positive_score,negative_score\ntest,1,0.1,0.2\ntest,2,0.2,0.1\ntrain,1,0.2,0.1\n"
     )
-    done = counterfoil("evaluate", "given:scores.csv", "pairs", "--data", "own.csv", "--draws", 100)
-    assert done.code == 0, done.err
+    done = counterfoil.succeeds("evaluate", "given:scores.csv", "pairs", "--data", "own.csv", "--draws", 100)
     assert "accuracy  66.67" in done.out
 
 

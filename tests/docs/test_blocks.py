@@ -52,13 +52,13 @@ LANGUAGES = {"sh", "console", "python", "toml", *OTHERS}
 #: What commands whose output no page shows are given besides, so that they do the same with less: whole
 #: benchmarks are measured by the commands whose output is shown, in tests/cli and in tests/world.
 SMALLER = {
-    ("evaluate",): {"--draws": "200"},
-    ("compare",): {"--draws": "200"},
+    ("evaluate",): {"--draws": "100"},
+    ("compare",): {"--draws": "100"},
     ("compare", "--baseline"): {"--pictures": "never"},
-    ("rankings",): {"--draws": "200"},
-    ("bias",): {"--draws": "200"},
+    ("rankings",): {"--draws": "100"},
+    ("bias",): {"--draws": "100"},
     ("mix", "--task"): {"--points": "3"},
-    ("train",): {"--steps": "3"},
+    ("train",): {"--steps": "2", "--batch-size": "40"},
     ("explain",): {"--limit": "1"},
     ("world", "build"): {"--n": "70"},
 }
