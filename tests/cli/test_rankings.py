@@ -141,16 +141,6 @@ def test_every_format_holds_the_same_numbers(counterfoil, runs: Path, tmp_path: 
     assert "clip" in said.out
 
 
-def test_the_same_seed_gives_the_same_files(counterfoil, runs: Path, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        counterfoil.succeeds(
-            f"rankings {runs} --draws 100 --measure mean_* --html {tmp_path}/{name}.html "
-            f"--csv {tmp_path}/{name}.csv"
-        )
-    for kind in ("html", "csv"):
-        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
-
-
 def test_json_alone_on_standard_output_and_measures_chosen(counterfoil, runs: Path) -> None:
     said = counterfoil(
         f"rankings {runs} --draws 100 --json - --measure graded:mean_map_at_r --measure recall_at_1"
