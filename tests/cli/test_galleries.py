@@ -52,63 +52,42 @@ def test_a_constant_scorer(counterfoil, small: Path, ties: str, value: float | N
             assert estimate["value"] == pytest.approx(estimate["chance"], abs=1e-12)
 
 
-def save(path: Path, **arrays: object) -> None:
-    np.savez(path, **{name: np.asarray(array) for name, array in arrays.items()})
-
-
 IMAGES, CAPTIONS = ["a.jpg", "b.jpg", "c.jpg"], ["c0", "c1", "c2", "c3"]
 
 
-@pytest.mark.parametrize(
-    ("what", "said"),
-    [
-        ("turned", ("4 x 3", "3 images", "transpose")),
-        ("shape", ("3 x 5", "3 images", "--ids")),
-        ("nan", ("not a finite number", "b.jpg", "c2")),
-        ("ids", ("captions of gallery have no", "c3")),
-        ("doubled", ("twice", "c1")),
-        ("few ids", ("3 ids", "4")),
-        ("nothing right", ("no row says what is right",)),
-        ("nowhere", ("relevance",)),
-        ("pairs", ("gallery", "similarity")),
-        ("measure", ("recall_at_0",)),
-        ("top", ("first-stage", "scorers of pairs")),
-    ],
-)
-def test_bad_input_is_one_line(counterfoil, small: Path, what: str, said: tuple[str, ...]) -> None:
-    scores, more, scorer = np.load(small / "s.npy"), [], f"given:{small}/s.npy"
-    captions = list(CAPTIONS)
-    if what == "turned":
-        scores = scores.T
-    elif what == "shape":
-        scores = np.pad(scores, ((0, 0), (0, 1)))
-    elif what == "nan":
-        scores[1, 2] = np.nan
-    elif what in ("ids", "doubled", "few ids"):
-        captions = {"ids": [*CAPTIONS[:3], "c9"], "doubled": [*CAPTIONS[:3], "c1"], "few ids": CAPTIONS[:3]}[
-            what
-        ]
-        save(small / "ids.npz", image_ids=IMAGES, caption_ids=captions)
-        more = ["--ids", small / "ids.npz"]
-    elif what == "nothing right":
-        (small / "judged.csv").write_text("image,caption,relevance\na.jpg,a dog,0\n")
-    elif what == "nowhere":
-        (small / "judged.csv").write_text("image,caption,relevance\na.jpg,a dog,2\n")
-    elif what == "pairs":
-        (small / "s.csv").write_text("id,s0,s1\n1,0.5,0.2\n2,0.7,0.1\n")
-        scorer = f"given:{small}/s.csv"
-    elif what == "measure":
-        more = ["--measure", "recall_at_0"]
-    elif what == "top":
-        more = ["--first-stage", "blind:length"]
-    np.save(small / "s.npy", scores)
-    found = counterfoil.fails(
-        f"evaluate {scorer} gallery --data {small}/judged.csv --out {small}/runs", *more
-    )
-    line = found.err.strip().splitlines()[-1]
+#: What takes the place of a sound input (scores, ids of captions, judgements, more of the command), and
+#: what is said of it.
+BAD = {
+    "turned": ({"scores": lambda s: s.T}, ("4 x 3", "3 images", "transpose")),
+    "shape": ({"scores": lambda s: np.pad(s, ((0, 0), (0, 1)))}, ("3 x 5", "3 images", "--ids")),
+    "nan": ({"scores": lambda s: np.where(s == 7, np.nan, s)}, ("not a finite number", "b.jpg", "c2")),
+    "ids": ({"ids": ["c0", "c1", "c2", "c9"]}, ("captions of gallery have no", "c3")),
+    "doubled": ({"ids": ["c0", "c1", "c2", "c1"]}, ("twice", "c1")),
+    "few ids": ({"ids": ["c0", "c1", "c2"]}, ("3 ids", "4")),
+    "nothing right": ({"judged": "a.jpg,a dog,0"}, ("no row says what is right",)),
+    "no relevance": ({"judged": "a.jpg,a dog,2"}, ("relevance",)),
+    "pairs": ({"scorer": "s.csv"}, ("gallery", "similarity")),
+    "measure": ({"more": "--measure recall_at_0"}, ("recall_at_0",)),
+    "top": ({"more": "--first-stage blind:length"}, ("first-stage", "scorers of pairs")),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line(counterfoil, small: Path, case: str) -> None:
+    change, says = BAD[case]
+    np.save(small / "s.npy", change.get("scores", np.asarray)(np.load(small / "s.npy")))
+    (small / "s.csv").write_text("id,s0,s1\n1,0.5,0.2\n2,0.7,0.1\n")
+    more = change.get("more", "")
+    if "ids" in change:
+        np.savez(small / "ids.npz", image_ids=["a.jpg", "b.jpg", "c.jpg"], caption_ids=change["ids"])
+        more = f"--ids {small}/ids.npz"
+    if "judged" in change:
+        (small / "judged.csv").write_text(f"image,caption,relevance\n{change['judged']}\n")
+    scorer = f"given:{small}/{change.get('scorer', 's.npy')}"
+    done = counterfoil.fails(f"evaluate {scorer} gallery --data {small}/judged.csv --out {small}/runs {more}")
+    line = done.err.strip().splitlines()[-1]
     assert line.startswith("counterfoil: ")
-    for part in said:
-        assert part in line
+    assert all(part in line for part in says)
     assert not (small / "runs").exists()
 
 

@@ -126,70 +126,27 @@ def test_known_pairs_are_left_out(counterfoil, world: World) -> None:
     counterfoil.fails("pool", *world.files(), "--exclude-known", says="--exclude-known needs a run")
 
 
-def bad(world: World) -> dict[str, tuple[list[object], str]]:
-    folder = world.folder
-    plain = folder / "plain.npz"
-    np.savez(plain, images=np.ones((3, 2)), captions=np.ones((4, 2)))
-    other = folder / "other.npz"
-    np.savez(
-        other,
-        images=np.ones((3, 2)),
-        captions=np.ones((2, 2)),
-        image_ids=[100, 101, 5000],
-        caption_ids=[0, 1],
-    )
-    run = world.run("two", top=4)
-    (folder / "few.txt").write_text("5\nnobody\nnothing\n")
-    (folder / "empty.txt").write_text("\n")
-    (folder / "both.txt").write_text("103\n")
-    (one,) = world.files("one")
-    return {
-        "no file": (["pool", folder / "none.npz"], "none.npz: no such file or folder; allowed: a run folder"),
-        "no lists": (["pool", folder / "few.txt"], "few.txt: nothing that ranks"),
-        "no ids": (["pool", plain], "rows have no image or caption ids; name an npz"),
-        "other items": (
-            ["pool", one, other],
-            "other and one rank different images; given: 1 only in the first",
-        ),
-        "too deep": (
-            ["pool", one, "--k", 41, "--direction", "t2i"],
-            "smaller than k; given: k 41; allowed: 1 to 40",
-        ),
-        "too shallow": (["pool", run, "--k", 5], "two: the lists of i2t are too short; given: 4 items"),
-        "unknown": (
-            ["pool", one, "--queries", folder / "few.txt"],
-            "unknown queries; given: 2 of them, such as nobody, nothing",
-        ),
-        "empty": (["pool", one, "--queries", folder / "empty.txt"], "no query in this file"),
-        "both": (
-            ["pool", one, "--queries", folder / "both.txt"],
-            "ids of both an image and a caption; given: 1",
-        ),
-        "suffix": (["pool", one, "--out", folder / "pool.xlsx"], "unknown kind of table; given: .xlsx"),
-    }
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        "no file",
-        "no lists",
-        "no ids",
-        "other items",
-        "too deep",
-        "too shallow",
-        "unknown",
-        "empty",
-        "both",
-        "suffix",
-    ],
-)
-def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World, case: str) -> None:
-    arguments, message = bad(world)[case]
-    said = counterfoil.fails(*arguments)
-    lines = said.err.strip().splitlines()
-    assert len(lines) == 1, said.err
-    assert message in lines[0]
+def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World) -> None:
+    folder, run, (one,) = world.folder, world.run("two", top=4), world.files("one")
+    images, captions = np.ones((3, 2)), np.ones((2, 2))
+    np.savez(folder / "plain.npz", images=images, captions=captions)
+    named = {"image_ids": [100, 101, 5000], "caption_ids": [0, 1]}
+    np.savez(folder / "other.npz", images=images, captions=captions, **named)
+    for name, text in (("few", "5\nnobody\nnothing\n"), ("empty", "\n"), ("both", "103\n")):
+        (folder / f"{name}.txt").write_text(text)
+    for arguments, message in (
+        (f"{folder}/none.npz", "none.npz: no such file or folder; allowed: a run folder"),
+        (f"{folder}/few.txt", "few.txt: nothing that ranks"),
+        (f"{folder}/plain.npz", "rows have no image or caption ids; name an npz"),
+        (f"{one} {folder}/other.npz", "other and one rank different images; given: 1 only in the first"),
+        (f"{one} --k 41 --direction t2i", "smaller than k; given: k 41; allowed: 1 to 40"),
+        (f"{run} --k 5", "two: the lists of i2t are too short; given: 4 items"),
+        (f"{one} --queries {folder}/few.txt", "unknown queries; given: 2 of them, such as nobody, nothing"),
+        (f"{one} --queries {folder}/empty.txt", "no query in this file"),
+        (f"{one} --queries {folder}/both.txt", "ids of both an image and a caption; given: 1"),
+        (f"{one} --out {folder}/pool.xlsx", "unknown kind of table; given: .xlsx"),
+    ):
+        counterfoil.refused(f"pool {arguments}", says=message)
 
 
 def test_pooling_in_rounds(counterfoil, world: World) -> None:
