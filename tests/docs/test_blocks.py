@@ -55,7 +55,7 @@ SMALLER = {
     ("evaluate",): {"--draws": "100"},
     ("compare",): {"--draws": "100"},
     ("compare", "--baseline"): {"--pictures": "never"},
-    ("rankings",): {"--draws": "100"},
+    ("rankings",): {"--draws": "100", "--k": "10"},
     ("bias",): {"--draws": "100"},
     ("mix", "--task"): {"--points": "3"},
     ("train",): {"--steps": "2", "--batch-size": "40"},
