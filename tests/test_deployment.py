@@ -20,7 +20,10 @@ from counterfoil.cli import app
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
 #: Instructions of a Dockerfile, and keys of a compose file by its specification, of which we use some.
-INSTRUCTIONS = set("FROM COPY RUN USER WORKDIR EXPOSE HEALTHCHECK ENTRYPOINT CMD ENV ARG".split())
+INSTRUCTIONS = {
+    *("FROM", "COPY", "RUN", "USER", "WORKDIR", "EXPOSE"),
+    *("HEALTHCHECK", "ENTRYPOINT", "CMD", "ENV", "ARG"),
+}
 TOP = {"services", "networks", "volumes", "configs", "secrets", "name"}
 OF_SERVICE = {
     *("build", "image", "command", "user", "volumes", "depends_on", "networks", "restart"),
