@@ -150,19 +150,18 @@ def test_what_one_benchmark_lacks_is_said_first(counterfoil, rated, tmp_path) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("metric:cidr", "{}"), "unknown caption metric; given: cidr; .*did you mean 'cider'?"),
-        (("metric:clip-s", "{}"), "metric:clip-s: needs a model to look with; name one with --scorer"),
-        (("metric:cider", "{}", "--scorer", "blind:length"), "metric:cider: has no model behind it"),
-        (("blind:length", "{}", "--scorer", "hf:x"), "--scorer is for caption metrics"),
-        (("pixels:colours", "{}", "--set", "a=b"), "takes no settings"),
-        (("metric:clip-s", "{}", "--scorer", "blind:length"), "no model to look with"),
-        (("metric:cider", "{}", "--set", "dff=x"), "unknown setting; given: dff"),
+        ("metric:cidr {}", "unknown caption metric; given: cidr; .*did you mean 'cider'?"),
+        ("metric:clip-s {}", "metric:clip-s: needs a model to look with; name one with --scorer"),
+        ("metric:cider {} --scorer blind:length", "metric:cider: has no model behind it"),
+        ("blind:length {} --scorer hf:x", "--scorer is for caption metrics"),
+        ("pixels:colours {} --set a=b", "takes no settings"),
+        ("metric:clip-s {} --scorer blind:length", "no model to look with"),
+        ("metric:cider {} --set dff=x", "unknown setting; given: dff"),
     ],
 )
 def test_what_is_refused(counterfoil, rated, arguments, said) -> None:
-    found = counterfoil.fails("evaluate", *(each.format(rated) for each in arguments))
+    found = counterfoil.refused(f"evaluate {arguments.format(rated)}")
     assert re.search(said, found.err), found.err
-    assert found.err.count("\n") == 1
 
 
 def test_metrics_are_listed(counterfoil) -> None:

@@ -1,7 +1,6 @@
 """`counterfoil demo` and `counterfoil reproduce`, as a newcomer runs them."""
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ from counterfoil.errors import StorageError
 from counterfoil.evaluation.run import find_runs
 from counterfoil.studies import plan
 from counterfoil.studies.captions import LOOKING, MATCHING, READING
-from made_once import made_once
-from tiny_study import TINY, facts
+from tiny_study import TINY
 
 
 @pytest.fixture
@@ -25,27 +23,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.models
 def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
-    counterfoil,
-    quick: None,
-    tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
+    counterfoil, quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from counterfoil.studies.demo import study
     from counterfoil.train import state as training_state
 
     # The pages themselves are drawn in tests/studies/test_writing.py.
     for each in ("page", "questions_page"):
         monkeypatch.setattr(f"counterfoil.studies.demo.{each}", lambda *_, **__: "a page")
-    # As a study that was stopped where the second of its networks was trained.
-    made = made_once(
-        tmp_path_factory,
-        "tiny-study",
-        lambda folder: study(TINY, folder, facts=facts, note=lambda text: None),
-    )
     save, out = training_state.save, tmp_path / "demo"
-    shutil.copytree(made, out)
-    shutil.rmtree(out / "networks" / "trohn-text-0")
 
     def full(folder: Path, state: Any) -> None:
         if folder.name == "trohn-text-0":
