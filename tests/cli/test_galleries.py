@@ -41,6 +41,21 @@ def test_graded_relevance_by_hand(counterfoil, small: Path) -> None:
     assert value["mean_graded_recall_at_1"] == 1
 
 
+def test_of_cut_rankings_what_is_behind_the_cut_counts_as_wrong_where_asked(counterfoil, small: Path) -> None:
+    rows = ("image,caption", "a.jpg,a dog runs", "b.jpg,a dog", "b.jpg,a stick", "c.jpg,a cat")
+    (small / "judged.csv").write_text("\n".join(rows))
+    # Image b has a wrong caption first, and its right ones are behind the cut.
+    images = {"a.jpg": ["c0"], "b.jpg": ["c0"], "c.jpg": ["c3"]}
+    captions = {"c0": ["a.jpg"], "c1": ["a.jpg"], "c2": ["b.jpg"], "c3": ["c.jpg"]}
+    (small / "r.json").write_text(json.dumps({"i2t": images, "t2i": captions}))
+    given = (f"given:{small}/r.json", "gallery", "--data", small / "judged.csv")
+    cut, counted = (
+        results(counterfoil, *given, *more)[0]["measures"] for more in ((), ("--truncated-as-miss",))
+    )
+    assert "i2t_recall_at_5" not in cut
+    assert counted["i2t_recall_at_5"]["value"] == pytest.approx(2 / 3)
+
+
 @pytest.mark.parametrize(("ties", "value"), [("strict", 0.0), ("half", None), ("optimistic", 1.0)])
 def test_a_constant_scorer(counterfoil, small: Path, ties: str, value: float | None) -> None:
     np.save(small / "s.npy", np.zeros((3, 4)))
