@@ -21,17 +21,8 @@ ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
 #: Instructions of a Dockerfile, and keys of a compose file by its specification, of which we use some.
 INSTRUCTIONS = {
-    "FROM",
-    "COPY",
-    "RUN",
-    "USER",
-    "WORKDIR",
-    "EXPOSE",
-    "HEALTHCHECK",
-    "ENTRYPOINT",
-    "CMD",
-    "ENV",
-    "ARG",
+    *("FROM", "COPY", "RUN", "USER", "WORKDIR", "EXPOSE"),
+    *("HEALTHCHECK", "ENTRYPOINT", "CMD", "ENV", "ARG"),
 }
 TOP = {"services", "networks", "volumes", "configs", "secrets", "name"}
 OF_SERVICE = {

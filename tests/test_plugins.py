@@ -127,14 +127,7 @@ def test_caption_metric_from_another_package(command: Installed) -> None:
     folder = command.folder
     (folder / "candidates.json").write_text(json.dumps({"a": "aha", "b": "sky"}))
     done = command(
-        "captions",
-        "score",
-        "--candidates",
-        "candidates.json",
-        "--metrics",
-        "vowels",
-        "--json",
-        "-",
+        "captions", "score", "--candidates", "candidates.json", "--metrics", "vowels", "--json", "-"
     )
     assert '"vowels"' in done.out
     assert json.loads(done.out)["metrics"]["vowels"]["value"] == pytest.approx((2 / 3 + 0) / 2)

@@ -1,7 +1,7 @@
 """Commands of the command line one after another in one process, which has loaded what they need.
 
-Run as a script it is that process: each line of standard input is a JSON list of words, each line of standard
-output what came of them.
+Run as a script it is that process: each line of standard input is a JSON list of words, or a text of Python,
+each line of standard output what came of them.
 """
 
 import contextlib
@@ -12,6 +12,8 @@ import json
 import os
 import subprocess
 import sys
+import traceback
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,7 +45,8 @@ class WarmShell:
             env={**os.environ, "COLUMNS": "100", **variables},
         )
 
-    def run(self, words: list[str]) -> Ended:
+    def run(self, words: list[str] | str) -> Ended:
+        """Run a command, or a text of Python: warnings of the latter are errors."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(words) + "\n")
@@ -57,16 +60,24 @@ class WarmShell:
             self._process.wait(timeout=600)
 
 
-def run(words: list[str]) -> Ended:
+def run(words: list[str] | str) -> Ended:
     from counterfoil.cli import main
 
-    sys.argv = words
     out, err, code = io.StringIO(), io.StringIO(), 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
         try:
-            main()
+            if isinstance(words, str):
+                sys.argv = ["-c"]
+                warnings.simplefilter("error")
+                exec(compile(words, "<page>", "exec"), {"__name__": "__main__"})
+            else:
+                sys.argv = words
+                main()
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        except Exception:
+            code = 1
+            traceback.print_exc()
     return Ended(code, out.getvalue(), err.getvalue())
 
 

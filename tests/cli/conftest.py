@@ -1,13 +1,18 @@
 """The command line as a user meets it: arguments in; exit code, standard output and standard error out."""
 
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import PIL.Image
 import pytest
+
+from counterfoil.benchmarks import Benchmark
+from counterfoil.world import benchmarks
 
 from .annotator_world import World, made
 from .caption_samples import CANDIDATES, REFERENCES, written
@@ -20,7 +25,55 @@ class Said:
     err: str
 
 
-Run = Callable[..., Said]
+@dataclass(frozen=True)
+class Run:
+    """The command line, called with arguments: what it said, where it may succeed, and what it must do."""
+
+    call: Callable[..., Said]
+
+    def __call__(self, *arguments: object) -> Said:
+        return self.call(*arguments)
+
+    def succeeds(self, *arguments: object) -> Said:
+        done = self.call(*arguments)
+        assert done.code == 0, done.err
+        return done
+
+    def fails(self, *arguments: object, says: str = "") -> Said:
+        """The input is refused, perhaps after notes; the message has these words."""
+        done = self.call(*arguments)
+        assert done.code == 2, done.err
+        assert says in done.err
+        return done
+
+    def refused(self, *arguments: object, says: str = "") -> Said:
+        """The input is refused by one line and nothing else."""
+        done = self.fails(*arguments, says=says)
+        assert done.err.count("\n") == 1, done.err
+        return done
+
+
+def words(arguments: Iterable[object]) -> Iterator[str]:
+    """The words of a command: the first argument, and each that begins with an option, may hold several."""
+    for place, text in enumerate(map(str, arguments)):
+        yield from shlex.split(text) if place == 0 or text.startswith("--") else [text]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def drawn_once() -> Iterator[None]:
+    """Worlds that are asked for by name are drawn once: five hundred questions take seconds."""
+    drawn: dict[object, Benchmark] = {}
+
+    def once(name: str, draw: Callable[[int], Benchmark], n: int) -> Benchmark:
+        key = name, n, benchmarks.SIZE, benchmarks.IMAGES
+        if key not in drawn:
+            drawn[key] = draw(n)
+        return drawn[key]
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name, draw in dict(benchmarks._DRAWN).items():
+            patched.setitem(benchmarks._DRAWN, name, partial(once, name, draw))
+        yield
 
 
 @pytest.fixture
@@ -32,13 +85,13 @@ def counterfoil(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     monkeypatch.delenv("COUNTERFOIL_DATA", raising=False)
 
     def run(*arguments: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["counterfoil", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["counterfoil", *words(arguments)])
         with pytest.raises(SystemExit) as stopped:
             main()
         said = capsys.readouterr()
         return Said(int(stopped.value.code or 0), said.out, said.err)
 
-    return run
+    return Run(run)
 
 
 @pytest.fixture

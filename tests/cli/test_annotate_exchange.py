@@ -24,28 +24,24 @@ LAYOUT = ("--item", "Input.image{n}", "--item", "Input.caption{n}", "--question"
 def test_a_batch_of_mechanical_turk(counterfoil, tmp_path: Path) -> None:
     out, facts = tmp_path / "judgements.csv", tmp_path / "facts.json"
     more = ("--question", "why=Answer.why{n}", "--many", "why", "--golden", "Input.golden{n}")
-    said = counterfoil(
-        "annotate", "import", batch(tmp_path / "results.csv"), "--from", "mturk", *LAYOUT, *more,
-        "--out", out, "--json", facts,
-    )  # fmt: skip
-    assert said.code == 0, said.err
+    counterfoil.succeeds(
+        f"annotate import {batch(tmp_path / 'results.csv')} --from mturk",
+        *LAYOUT,
+        *more,
+        f"--out {out} --json {facts}",
+    )
     found = json.loads(facts.read_text())
-    assert found == {
-        "judgements": 75,
-        "items": 40,
-        "people": 2,
-        "rejected assignments": 1,
-    }
+    assert found == {"judgements": 75, "items": 40, "people": 2, "rejected assignments": 1}
     table = read_judgement_table(out)
     # Ids of workers lead to profiles, and are not kept.
     assert set(table["person"].to_pylist()) == {"p1", "p2"}
     assert "A1" not in "".join(table["person"].to_pylist())
     assert table["golden"].to_pylist().count(False) == 6
-    kept = counterfoil(
-        "annotate", "import", tmp_path / "results.csv", "--from", "mturk", *LAYOUT, "--keep-ids",
-        "--out", tmp_path / "kept.parquet",
-    )  # fmt: skip
-    assert kept.code == 0, kept.err
+    counterfoil.succeeds(
+        f"annotate import {tmp_path}/results.csv --from mturk",
+        *LAYOUT,
+        f"--keep-ids --out {tmp_path}/kept.parquet",
+    )
     assert set(read_judgement_table(tmp_path / "kept.parquet")["person"].to_pylist()) == {"A1", "A3"}
 
 
@@ -60,12 +56,10 @@ def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(
     ]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
     (tmp_path / "labelling.xml").write_text('<View><Choices name="match" toName="image"/></View>')
-    said = counterfoil(
-        "annotate", "import", tmp_path / "export.json", "--from", "label-studio",
-        "--config", tmp_path / "labelling.xml", "--campaign", campaign.folder,
-        "--out", tmp_path / "back.parquet",
-    )  # fmt: skip
-    assert said.code == 0, said.err
+    counterfoil.succeeds(
+        f"annotate import {tmp_path}/export.json --from label-studio --config {tmp_path}/labelling.xml "
+        f"--campaign {campaign.folder} --out {tmp_path}/back.parquet"
+    )
     rows = read_judgement_table(tmp_path / "back.parquet").to_pylist()
     # Golden 0 is a yes, golden 1 is none.
     assert {row["item"]: row["golden"] for row in rows} == {"0": None, "golden-0": True, "golden-1": False}
@@ -82,20 +76,18 @@ def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(
 def test_judgements_of_other_campaigns(counterfoil, tmp_path: Path, rows: str, words: str) -> None:
     campaign = make(tmp_path / "campaign", pairs(1))
     (tmp_path / "answers.csv").write_text(f"item,person,question,answer\n{rows}\n")
-    said = counterfoil(
-        "annotate", "import", tmp_path / "answers.csv", "--from", "table", "--campaign", campaign.folder,
-        "--out", tmp_path / "out.csv",
-    )  # fmt: skip
-    assert said.code == 2
-    assert words in said.err
+    counterfoil.fails(
+        f"annotate import {tmp_path}/answers.csv --from table --campaign {campaign.folder} "
+        f"--out {tmp_path}/out.csv",
+        says=words,
+    )
     assert not (tmp_path / "out.csv").exists()
 
 
 def test_a_question_has_a_name_and_a_column(counterfoil, tmp_path: Path) -> None:
     said = counterfoil(
-        "annotate", "import", batch(tmp_path / "r.csv"), "--from", "mturk", "--question", "match",
-        "--out", tmp_path / "out.csv",
-    )  # fmt: skip
+        f"annotate import {batch(tmp_path / 'r.csv')} --from mturk --question match --out {tmp_path}/out.csv"
+    )
     assert "--question: no question; given: match; allowed: NAME=COLUMN" in said.err
 
 
@@ -105,7 +97,7 @@ def test_commands_that_were_removed_name_what_to_use_instead(counterfoil) -> Non
         ("study", "counterfoil annotate simulate"),
         ("questions", "counterfoil annotate serve"),
     ):
-        said = counterfoil("annotate", name, "x.csv", "--out", "y.csv")
-        assert (said.code, said.err.count("\n")) == (2, 1)
-        assert f"the command was removed; given: annotate {name}; " in said.err
+        said = counterfoil.refused(
+            f"annotate {name} x.csv --out y.csv", says=f"the command was removed; given: annotate {name}; "
+        )
         assert words in said.err

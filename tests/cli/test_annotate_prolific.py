@@ -3,7 +3,7 @@
 import csv
 import json
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from counterfoil.annotate.answers import counts
 from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.platforms.registry import campaign_platform
+
+from .conftest import Run
 
 URL = "https://study.example.org"
 
@@ -51,13 +53,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def prolific(counterfoil, fake: FakeProlific, folder: Path, monkeypatch) -> Callable[..., Any]:
+def prolific(counterfoil, fake: FakeProlific, folder: Path, monkeypatch) -> Run:
     monkeypatch.setenv("PROLIFIC_TOKEN", TOKEN)
 
     def run(command: str, *more: object) -> Any:
         return counterfoil("annotate", "prolific", command, folder, *more, "--api", fake.address)
 
-    return run
+    return Run(run)
 
 
 def entered(db: Database, campaign: Campaign, fake: FakeProlific, study: str, pid: str) -> ProlificWorker:
@@ -68,16 +70,14 @@ def entered(db: Database, campaign: Campaign, fake: FakeProlific, study: str, pi
 
 def test_a_campaign_on_prolific(prolific, fake: FakeProlific, folder: Path, tmp_path: Path) -> None:
     before = (folder / "campaign.toml").read_text()
-    planned = prolific("create", "--url", URL, "--dry-run", "--json", "-")
-    assert planned.code == 0, planned.err
+    planned = prolific.succeeds("create", "--url", URL, "--dry-run", "--json", "-")
     plan = json.loads(planned.out)["plan"]
     # 4 items of 4 s each, twice: a minute for each of two people, at 12 an hour.
     assert (plan["total_available_places"], plan["estimated_completion_time"], plan["reward"]) == (2, 1, 20)
     assert (folder / "campaign.toml").read_text() == before
     assert fake.log == []
 
-    made = prolific("create", "--url", URL, "--places", 3)
-    assert made.code == 0, made.err
+    made = prolific.succeeds("create", "--url", URL, "--places", 3)
     assert "0.20 per person, 12.00 per hour" in made.out
     assert "0.60 without fees" in made.out
     (study,) = fake.studies
@@ -140,9 +140,9 @@ def test_a_campaign_on_prolific(prolific, fake: FakeProlific, folder: Path, tmp_
 def test_a_study_is_moved_and_grows(prolific, fake: FakeProlific) -> None:
     assert prolific("create", "--url", URL).code == 0
     (study,) = fake.studies
-    too_early = prolific("pause")
-    assert too_early.code == 2
-    assert "the study cannot be moved by PAUSE now; given: UNPUBLISHED; allowed: ACTIVE" in too_early.err
+    prolific.fails(
+        "pause", says="the study cannot be moved by PAUSE now; given: UNPUBLISHED; allowed: ACTIVE"
+    )
     for command, state in (("publish", "ACTIVE"), ("pause", "PAUSED"), ("start", "ACTIVE")):
         said = prolific(command, "--json", "-")
         assert json.loads(said.out)["state"] == state == fake.studies[study]["status"]
@@ -176,9 +176,7 @@ def test_rejections_are_all_checked_before_one_is_sent(
         ([(sub, message, "OTHER"), ("elsewhere", message, "OTHER")], "no submission of this study"),
         ([(sub, message, "OTHER"), (other, message, "OTHER")], "cannot be rejected now; given: ACTIVE"),
     ):
-        said = prolific("reject", "--from", rejections(tmp_path / "r.csv", *rows), "--yes")
-        assert said.code == 2
-        assert words in said.err
+        said = prolific.fails("reject", "--from", rejections(tmp_path / "r.csv", *rows), "--yes", says=words)
         assert len(said.err.splitlines()) == 1
     assert fake.status(subs[0]) == "AWAITING REVIEW"
     table = rejections(tmp_path / "r.csv", (subs[0], message, "TOO_QUICKLY"))
@@ -194,19 +192,14 @@ def test_rejections_are_all_checked_before_one_is_sent(
     [
         (("publish",), "no study on Prolific yet; make one with: counterfoil annotate prolific create"),
         (("create", "--url", "http://localhost:8750"), "not an address over https"),
-        (
-            ("create", "--url", URL, "--device", "watch"),
-            "devices: no study can be made so; given: watch",
-        ),
+        (("create", "--url", URL, "--device", "watch"), "devices: no study can be made so; given: watch"),
     ],
 )
 def test_what_cannot_be_is_one_line(
     prolific, fake: FakeProlific, folder: Path, command: tuple[str, ...], words: str
 ) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    said = prolific(*command)
-    assert said.code == 2
-    assert words in said.err
+    said = prolific.fails(*command, says=words)
     assert len(said.err.splitlines()) == 1
     assert not fake.log
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
@@ -217,9 +210,9 @@ def test_a_study_of_other_items_is_not_this_campaigns(prolific, fake: FakeProlif
     (study,) = fake.studies
     (folder / "items.parquet").unlink()
     make(folder, pairs(5), entry="prolific", overlap=2)
-    said = prolific("publish")
-    assert said.code == 2
-    assert f"the study was made when the campaign had other items or questions; given: {study}" in said.err
+    prolific.fails(
+        "publish", says=f"the study was made when the campaign had other items or questions; given: {study}"
+    )
     assert fake.studies[study]["status"] == "UNPUBLISHED"
 
 

@@ -30,23 +30,10 @@ def test_tables_page_and_json_of_ones_own_table(counterfoil, table: Path, tmp_pa
     seventh = table.read_text().splitlines()[8].split(",")[1]
     train.write_text(f"{seventh.upper()}.\na hat\n")
     page, result = tmp_path / "audit.html", tmp_path / "audit.json"
-    said = counterfoil(
-        "audit",
-        "pairs",
-        "--data",
-        table,
-        "--scorer",
-        f"given:{scores}",
-        "--against",
-        train,
-        "--html",
-        page,
-        "--json",
-        result,
-        "--draws",
-        200,
+    said = counterfoil.succeeds(
+        f"audit pairs --data {table} --scorer given:{scores} --against {train} --html {page} --json {result} "
+        "--draws 200"
     )
-    assert said.code == 0, said.err
     for text in ("blind:learned", "indeed", "same words (15)", "train.txt", "near-duplicates"):
         assert text in said.out, text
     (found,) = json.loads(result.read_text())["benchmarks"]
@@ -80,17 +67,14 @@ def test_python_has_the_same(table: Path) -> None:
 
 
 def test_forms_without_captions_to_choose_and_with_people(counterfoil, tmp_path: Path) -> None:
-    said = counterfoil("audit", "world-gallery", "--draws", 100, "--no-pictures")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("audit", "world-gallery", "--draws", 100, "--no-pictures")
     assert "its questions choose among no captions" in said.err
     ratings = tmp_path / "ratings.csv"
     rows = (f"i{at},a {'cat' if at % 2 else 'dog'} {at},{at % 3},{(at + at % 2) % 3}" for at in range(30))
     ratings.write_text("\n".join(["image,caption,rating_1,rating_2", *rows]) + "\n")
-    said = counterfoil("audit", "ratings", "--data", ratings, "--draws", 100)
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("audit", "ratings", "--data", ratings, "--draws", 100)
     assert "Krippendorff's alpha" in said.out
-    said = counterfoil("audit", "world-quads", "--draws", 100, "--limit", 40, "--no-pictures")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("audit", "world-quads", "--draws", 100, "--limit", 40, "--no-pictures")
     assert "caption 0 told from caption 1" in said.out
 
 
@@ -104,8 +88,7 @@ def test_splits_that_share_captions_and_images_are_counted(counterfoil, tmp_path
     rows[15] = "i2.jpg,a cow number 15,a hat number 15,test"
     path = tmp_path / "mine.csv"
     path.write_text("\n".join(["image,caption,negative_caption,split", *rows]) + "\n")
-    said = counterfoil("audit", "pairs", "--data", path, "--draws", 100, "--json", tmp_path / "a.json")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds(f"audit pairs --data {path} --draws 100 --json {tmp_path}/a.json")
     (found,) = json.loads((tmp_path / "a.json").read_text())["benchmarks"]
     (shared,) = found["leakage"]
     assert shared["with"] == "train in test"
@@ -116,20 +99,17 @@ def test_splits_that_share_captions_and_images_are_counted(counterfoil, tmp_path
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("nothing",), "unknown benchmark"),
-        (("pairs",), "--data"),
-        (("pairs", "--data", "{}", "--against", "no.csv"), "no such file or benchmark"),
-        (("pairs", "--data", "{}", "--scorer", "lm:./none"), "no such folder"),
-        (("pairs", "--data", "{}", "--scorer", "blind:tall"), "unknown blind scorer"),
-        (("pairs", "--data", "{}", "--level", "2"), "--level"),
-        (("pairs", "--data", "{}", "--html", "{}"), "mine.csv"),
+        ("nothing", "unknown benchmark"),
+        ("pairs", "--data"),
+        ("pairs --data {} --against no.csv", "no such file or benchmark"),
+        ("pairs --data {} --scorer lm:./none", "no such folder"),
+        ("pairs --data {} --scorer blind:tall", "unknown blind scorer"),
+        ("pairs --data {} --level 2", "--level"),
+        ("pairs --data {} --html {}", "mine.csv"),
     ],
 )
-def test_what_cannot_be_used_is_one_line(
-    counterfoil, table: Path, words: tuple[str, ...], expected: str
-) -> None:
-    said = counterfoil("audit", *(word.format(table) for word in words))
-    assert said.code == 2
+def test_what_cannot_be_used_is_one_line(counterfoil, table: Path, words: str, expected: str) -> None:
+    said = counterfoil.fails(f"audit {words.format(table, table)}")
     assert expected in said.err.strip().splitlines()[-1]
     assert "image,caption" in table.read_text()
 

@@ -11,10 +11,9 @@ _SMALL = ("--n", 14, "--set", "read.size=32", "--no-cache", "--workers", 0)
 
 def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path: Path) -> None:
     out, result = tmp_path / "quads", tmp_path / "build.json"
-    said = counterfoil(
-        "build", "bivlc", "--out", out, *_SMALL, "--set", "imagine.size=32", "--seed", 3, "--json", result
+    counterfoil.succeeds(
+        f"build bivlc --out {out}", *_SMALL, f"--set imagine.size=32 --seed 3 --json {result}"
     )
-    assert said.code == 0
     found = json.loads(result.read_text())
     assert [step["step"] for step in found["steps"]][-1] == "6-assemble"
     assert (found["recipe"], found["seed"]) == ("bivlc", 3)
@@ -29,9 +28,7 @@ def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path: Path) 
     assert str(tmp_path) not in page
     assert "another candidate was chosen" in page
     assert counterfoil("evaluate", "blind:length", out, "--no-cache", "--draws", 100).code == 0
-    again = counterfoil(
-        "build", "bivlc", "--out", out, *_SMALL, "--set", "imagine.size=32", "--seed", 3, "--json", "-"
-    )
+    again = counterfoil(f"build bivlc --out {out}", *_SMALL, "--set imagine.size=32 --seed 3 --json -")
     assert json.loads(again.out) == found
 
 
@@ -40,8 +37,7 @@ def test_a_recipe_of_ones_own_in_a_file(counterfoil, tmp_path: Path) -> None:
     recipe.write_text(
         'title = "Mine"\n[[steps]]\ndo = "read"\nn = 7\nsize = 32\n[[steps]]\ndo = "assemble"\n'
     )
-    said = counterfoil("build", recipe, "--out", tmp_path / "b", "--no-cache", "--no-html")
-    assert said.code == 0
+    said = counterfoil.succeeds("build", recipe, "--out", tmp_path / "b", "--no-cache", "--no-html")
     assert "2-assemble" in said.out
     assert not (tmp_path / "b" / "report.html").exists()
 
@@ -49,8 +45,7 @@ def test_a_recipe_of_ones_own_in_a_file(counterfoil, tmp_path: Path) -> None:
 def test_a_step_alone_on_a_table(counterfoil, tmp_path: Path) -> None:
     table, out, gone = (tmp_path / name for name in ("rows.csv", "out.csv", "gone.csv"))
     table.write_text("image,caption,negative_caption\na.png,a cat,a dog\nb.png,a  cat ,a dog\n")
-    said = counterfoil("build", "format", table, "--out", tmp_path / "formed.parquet", "--no-cache")
-    assert said.code == 0
+    counterfoil.succeeds("build", "format", table, "--out", tmp_path / "formed.parquet", "--no-cache")
     assert pq.read_table(tmp_path / "formed.parquet")["caption"].to_pylist()[1].lower().startswith("a cat")
     assert counterfoil("build", "dedup", table, "--out", out, "--dropped", gone, "--no-cache").code == 0
     assert len(out.read_text().splitlines()) == 2
@@ -85,21 +80,9 @@ def test_refine_takes_scores_of_several_files_and_read_makes_a_table(counterfoil
         (tmp_path / f"{name}.csv").write_text(f"id,{name},negative_{name}\n" + "\n".join(lines) + "\n")
     scores = (tmp_path / "vera.csv", tmp_path / "cola.csv")
     out, result = tmp_path / "refined.csv", tmp_path / "facts.json"
-    said = counterfoil(
-        "build",
-        "refine",
-        rows,
-        "--scores",
-        *scores,
-        "--out",
-        out,
-        "--bins",
-        2,
-        "--no-cache",
-        "--json",
-        result,
+    counterfoil.succeeds(
+        f"build refine {rows} --scores", *scores, f"--out {out} --bins 2 --no-cache --json {result}"
     )
-    assert said.code == 0, said.err
     assert set(json.loads(result.read_text())["facts"]["scores"]) == {"vera", "cola"}
     table = tmp_path / "rows.parquet"
     assert counterfoil("build", "read", "--n", 7, "--size", 32, "--out", table, "--no-cache").code == 0
@@ -121,8 +104,7 @@ def test_folders_and_files_of_others_are_not_touched(counterfoil, tmp_path: Path
         (*alone, "--out", mine),
         (*alone, "--out", tmp_path / "new.csv", "--dropped", gone),
     ):
-        said = counterfoil(*arguments)
-        assert said.code == 2, arguments
+        said = counterfoil.fails(*arguments)
         assert len(said.err.strip().splitlines()) == 1
     assert {path.read_bytes() for path in [*mine.rglob("*"), gone] if path.is_file()} == {b"mine"}
     assert not (tmp_path / "new.csv").exists()
@@ -140,12 +122,10 @@ def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp
         found = {path: path.stat() for path in made.rglob("*") if path.is_file()}
         return {str(path): (its.st_ino, its.st_mtime_ns) for path, its in found.items()}
 
-    first = counterfoil(*step, "--json", "-")
-    assert first.code == 0, first.err
+    first = counterfoil.succeeds(*step, "--json", "-")
     before = files()
     assert len([name for name in before if name.endswith(".jpg")]) == 14
-    again = counterfoil(*step, "--json", "-")
-    assert again.code == 0, again.err
+    again = counterfoil.succeeds(*step, "--json", "-")
     assert "was finished there on these rows" in " ".join(again.err.split())
     assert json.loads(again.out) == json.loads(first.out)
     assert files() == before
@@ -157,15 +137,12 @@ def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp
         lambda: counterfoil(*step[:4], 1, *step[5:]),
     ):
         change()
-        said = counterfoil(*step)
-        assert said.code == 0, said.err
+        said = counterfoil.succeeds(*step)
         assert "was finished" not in said.err
     assert image.is_file()
     # What lies in a folder of somebody else's is not replaced.
     (made / "manifest.json").write_text("{}")
-    said = counterfoil(*step)
-    assert (said.code, len(said.err.splitlines())) == (2, 1)
-    assert "the folder holds other files (" in said.err
+    counterfoil.refused(*step, says="the folder holds other files (")
 
 
 def test_scorers_of_a_step_have_settings(counterfoil, tmp_path: Path) -> None:
@@ -185,9 +162,7 @@ def test_scorers_of_a_step_have_settings(counterfoil, tmp_path: Path) -> None:
         # A comma is the value's own, but before another key.
         ("prompt=Is it so, or not?,pace=1", "unknown setting; given: prompt"),
     ):
-        said = counterfoil(*refine, "--set", setting, "--out", tmp_path / "x.csv")
-        assert (said.code, len(said.err.splitlines())) == (2, 1), said.err
-        assert words in said.err
+        counterfoil.refused(*refine, "--set", setting, "--out", tmp_path / "x.csv", says=words)
 
 
 def test_help_lists_recipes_and_steps_and_the_settings_of_a_step(counterfoil) -> None:
@@ -200,31 +175,30 @@ def test_help_lists_recipes_and_steps_and_the_settings_of_a_step(counterfoil) ->
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (("bivlcc", "--out", "b"), "no such command 'bivlcc'"),
-        (("bivlc",), "missing option '--out'"),
-        (("bivlc", "--out", "b", "--set", "imagine.q=1"), "unknown key; given: q"),
-        (("bivlc", "--out", "b", "--set", "nothing.k=1"), "no step of this recipe; given: nothing.k"),
-        (("bivlc", "--out", "b", "--set", "imagine.k=many"), "wrong value; given: 'many'"),
-        (("bivlc", "--out", "b", "--from", "missing.csv"), "1-read, source: no such file or folder"),
-        (("bivlc", "--out", "b", "--llm", "lm:gpt2"), "--llm does not go with bivlc"),
-        (("missing.toml", "--out", "b"), "missing.toml: no such file"),
-        (("bivlc", "--out", "full"), "the folder holds other files ("),
-        (("format", "missing.csv", "--out", "b.csv"), "missing.csv: no such file"),
-        (("format", "rows.csv", "--out", "b.docx"), "unknown kind of table; given: .docx"),
-        (("format", "rows.csv", "--out", "rows.csv"), "rows.csv"),
-        (("dedup", "rows.csv", "--out", "b.csv"), "no column 'negative_caption', which 'dedup' reads"),
-        (("assemble", "rows.csv", "--out", "b", "--form", "quad"), "no column 'negative_caption'"),
+        ("bivlcc --out b", "no such command 'bivlcc'"),
+        ("bivlc", "missing option '--out'"),
+        ("bivlc --out b --set imagine.q=1", "unknown key; given: q"),
+        ("bivlc --out b --set nothing.k=1", "no step of this recipe; given: nothing.k"),
+        ("bivlc --out b --set imagine.k=many", "wrong value; given: 'many'"),
+        ("bivlc --out b --from missing.csv", "1-read, source: no such file or folder"),
+        ("bivlc --out b --llm lm:gpt2", "--llm does not go with bivlc"),
+        ("missing.toml --out b", "missing.toml: no such file"),
+        ("bivlc --out full", "the folder holds other files ("),
+        ("format missing.csv --out b.csv", "missing.csv: no such file"),
+        ("format rows.csv --out b.docx", "unknown kind of table; given: .docx"),
+        ("format rows.csv --out rows.csv", "rows.csv"),
+        ("dedup rows.csv --out b.csv", "no column 'negative_caption', which 'dedup' reads"),
+        ("assemble rows.csv --out b --form quad", "no column 'negative_caption'"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(
-    counterfoil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], error: str
+    counterfoil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, error: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("x")
     (tmp_path / "rows.csv").write_text("image,caption\na.png,a cat\n")
-    said = counterfoil("build", *arguments, "--no-cache" if "bivlcc" not in arguments else "--quiet")
-    assert said.code == 2
+    said = counterfoil.fails(f"build {arguments}", "--no-cache" if "bivlcc" not in arguments else "--quiet")
     assert error in said.err.lower() or error in said.err
     assert len(said.err.strip().splitlines()) == 1
     assert not [each for each in tmp_path.rglob("*") if each.name not in ("full", "thesis.tex", "rows.csv")]

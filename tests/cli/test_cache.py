@@ -66,8 +66,7 @@ def test_what_is_kept_is_listed(counterfoil, folder: Path) -> None:
 
 def test_an_empty_cache_is_no_error(counterfoil, tmp_path: Path) -> None:
     for command in (("list",), ("size",), ("limit", "1GB"), ("clear", "--yes")):
-        said = counterfoil("cache", *command, "--cache", tmp_path / "none")
-        assert said.code == 0, said.err
+        said = counterfoil.succeeds("cache", *command, "--cache", tmp_path / "none")
         assert said.out.startswith("0 B in ")
     assert not (tmp_path / "none").exists()
 
@@ -76,8 +75,7 @@ def test_what_was_longest_not_needed_goes_first(counterfoil, folder: Path) -> No
     whole = json.loads(counterfoil("cache", "list", "--cache", folder, "--json").out)["bytes"]
     # Needed now: the oldest becomes the newest.
     assert len(Cache(folder, CLIP).read("images", [_key("a")]).rows) == 1
-    said = counterfoil("cache", "limit", whole - 1, "--cache", folder)
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("cache", "limit", whole - 1, "--cache", folder)
     assert "removed: 1 file, " in said.err
     assert len(Cache(folder, CLIP).read("captions", [_key("b")]).rows) == 0
     assert len(Cache(folder, CLIP).read("images", [_key("a")]).rows) == 1
@@ -86,9 +84,7 @@ def test_what_was_longest_not_needed_goes_first(counterfoil, folder: Path) -> No
     assert _others(folder) == MINE
     assert (folder.parent / "elsewhere" / f"{'0' * 32}.npz").read_text() == "mine"
     for size in ("much", "5 cats", "-1GB", "1e99", "9" * 40):
-        said = counterfoil("cache", "limit", "--cache", folder, "--", size)
-        assert (said.code, said.err.count("\n")) == (2, 1)
-        assert "no size; given:" in said.err
+        counterfoil.refused("cache", "limit", "--cache", folder, "--", size, says="no size; given:")
 
 
 def test_one_scorers_work_is_removed(counterfoil, folder: Path) -> None:
@@ -97,12 +93,12 @@ def test_one_scorers_work_is_removed(counterfoil, folder: Path) -> None:
             said = counterfoil("cache", "clear", "--scorer", scorer, "--cache", folder)
         assert (said.code, said.err.count("\n")) == (2, 1)
         assert "nothing was removed: no terminal to confirm in; given:" in said.err
-    said = counterfoil("cache", "clear", "--scorer", CLIP.name, "--yes", "--cache", folder)
-    assert said.code == 0, said.err
+    counterfoil.succeeds("cache", "clear", "--scorer", CLIP.name, "--yes", "--cache", folder)
     assert len(Cache(folder, VIT).read("captions", [_key("c")]).rows) == 1
     assert not list((folder / "v1" / CLIP.key).rglob("identity.json"))
-    said = counterfoil("cache", "clear", "--scorer", "open-clip:vti", "--yes", "--cache", folder)
-    assert (said.code, "did you mean 'open-clip:vit'?" in said.err) == (2, True)
+    counterfoil.fails(
+        f"cache clear --scorer open-clip:vti --yes --cache {folder}", says="did you mean 'open-clip:vit'?"
+    )
 
 
 def test_all_work_is_removed_and_nothing_else(counterfoil, folder: Path) -> None:

@@ -39,25 +39,16 @@ def rated(tmp_path: Path) -> Path:
 
 
 def test_a_metric_is_a_scorer(counterfoil, rated, tmp_path) -> None:
-    said = counterfoil("evaluate", "metric:rouge-l", rated, "--out", tmp_path / "runs/rouge", "--json", "-")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds(f"evaluate metric:rouge-l {rated} --out {tmp_path}/runs/rouge --json -")
     result = json.loads(said.out)
     assert result["scorer"] == "metric:rouge-l"
     # The run can be given again, and compared with another metric.
-    again = counterfoil(
-        "evaluate",
-        f"given:{tmp_path}/runs/rouge/mine",
-        rated,
-        "--out",
-        tmp_path / "runs/again",
-        "--json",
-        "-",
+    again = counterfoil.succeeds(
+        f"evaluate given:{tmp_path}/runs/rouge/mine {rated} --out {tmp_path}/runs/again --json -"
     )
-    assert again.code == 0, again.err
     assert json.loads(again.out)["measures"] == result["measures"]
     counterfoil("evaluate", "metric:length", rated, "--out", tmp_path / "runs/length")
-    compared = counterfoil("compare", *sorted((tmp_path / "runs").glob("*/mine")), "--json", "-")
-    assert compared.code == 0, compared.err
+    compared = counterfoil.succeeds("compare", *sorted((tmp_path / "runs").glob("*/mine")), "--json", "-")
     found = json.loads(compared.out)
     assert "rouge" in json.dumps(found)
 
@@ -75,8 +66,7 @@ def test_ratings_that_are_none_are_counted_and_said(counterfoil, shared_data: Pa
         "evaluate", "metric:length", "flickr8k-expert", "--data", tmp_path / "f8",
         "--draws", 100,
     )  # fmt: skip
-    said = counterfoil(*command)
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds(*command)
     found = re.search(r"on Flickr8k-Expert, ([\d,]+) captions, ([\d,]+) ratings", said.out)
     assert found is not None
     captions, ratings = (int(each.replace(",", "")) for each in found.groups())
@@ -92,8 +82,7 @@ def test_ids_that_look_like_pairs_are_those_of_questions(counterfoil, rated, tmp
     scores = np.random.default_rng(1).random(len(names))
     lines = [f"{name},{score!r}" for name, score in zip(names, scores.tolist(), strict=True)]
     (tmp_path / "s.csv").write_text("\n".join(["id,score", *lines[::-1]]))
-    said = counterfoil("evaluate", f"given:{tmp_path}/s.csv", tmp_path / "named", "--json", "-")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("evaluate", f"given:{tmp_path}/s.csv", tmp_path / "named", "--json", "-")
     ratings = benchmark.questions.ratings.T.reshape(-1)
     expected = kendalltau(np.tile(scores, 2), ratings).statistic
     assert json.loads(said.out)["measures"]["kendall_tau_b"]["value"] == pytest.approx(expected)
@@ -117,23 +106,15 @@ def test_given_preferences_are_evaluated_and_compared(counterfoil, tmp_path) -> 
     save(benchmark, tmp_path / "two")
     rows = [(f"q{i}", side, float(side == i % 3)) for i in range(n) for side in (1, 0)]
     (tmp_path / "s.csv").write_text("id,side,score\n" + "\n".join(",".join(map(str, row)) for row in rows))
-    said = counterfoil(
-        "evaluate",
-        f"given:{tmp_path}/s.csv",
-        tmp_path / "two",
-        "--json",
-        "-",
-        "--out",
-        tmp_path / "runs/a",
+    said = counterfoil.succeeds(
+        f"evaluate given:{tmp_path}/s.csv {tmp_path}/two --json - --out {tmp_path}/runs/a"
     )
-    assert said.code == 0, said.err
     # Side 0 scores 1 where i % 3 is 0, side 1 where it is 1, and both 0 where it is 2: a tie, and wrong.
     assert json.loads(said.out)["measures"]["accuracy"]["value"] == pytest.approx(4 / 12)
     kept = counterfoil("evaluate", f"given:{tmp_path}/runs/a/two", tmp_path / "two", "--json", "-")
     assert json.loads(kept.out)["measures"] == json.loads(said.out)["measures"]
     counterfoil("evaluate", "metric:length", tmp_path / "two", "--out", tmp_path / "runs/b")
-    compared = counterfoil("compare", tmp_path / "runs/a/two", tmp_path / "runs/b/two")
-    assert compared.code == 0, compared.err
+    counterfoil.succeeds("compare", tmp_path / "runs/a/two", tmp_path / "runs/b/two")
 
 
 def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path) -> None:
@@ -141,8 +122,7 @@ def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path) 
     images, captions = rng.standard_normal((10, 4)), rng.standard_normal((40, 4))
     np.savez(tmp_path / "e.npz", images=images, captions=captions)
     spec = f"embeddings:{tmp_path}/e.npz"
-    said = counterfoil("evaluate", "metric:clip-s", rated, "--scorer", spec, "--json", "-")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("evaluate", "metric:clip-s", rated, "--scorer", spec, "--json", "-")
     result = json.loads(said.out)
     assert result["scorer"] == f"metric:clip-s {spec}"
     assert result["provenance"]["scorer"]["name"].startswith("metric:clip-s")
@@ -151,9 +131,7 @@ def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path) 
     ratings = load_folder(rated).questions.ratings.T.reshape(-1)
     expected = kendalltau(np.tile(cosines, 2), ratings).statistic
     assert result["measures"]["kendall_tau_b"]["value"] == pytest.approx(expected)
-    paper = counterfoil(
-        "evaluate", "metric:ref-clip-s", rated, "--scorer", spec, "--set", "negative=paper", "--json", "-"
-    )
+    paper = counterfoil(f"evaluate metric:ref-clip-s {rated} --scorer {spec} --set negative=paper --json -")
     assert json.loads(paper.out)["provenance"]["scorer"]["options"]["metric"]["negative"] == "paper"
 
 
@@ -161,9 +139,10 @@ def test_what_one_benchmark_lacks_is_said_first(counterfoil, rated, tmp_path) ->
     benchmark = load_folder(rated)
     without = replace(benchmark, questions=replace(benchmark.questions, references=None))
     save(without, tmp_path / "without")
-    said = counterfoil("evaluate", "metric:cider", rated, tmp_path / "without", "--out", tmp_path / "runs")
-    assert said.code == 2
-    assert "mine has no references, which metric:cider compares with" in said.err
+    said = counterfoil.fails(
+        f"evaluate metric:cider {rated} {tmp_path}/without --out {tmp_path}/runs",
+        says="mine has no references, which metric:cider compares with",
+    )
     assert said.out == ""
     assert not (tmp_path / "runs").exists()
 
@@ -171,20 +150,18 @@ def test_what_one_benchmark_lacks_is_said_first(counterfoil, rated, tmp_path) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("metric:cidr", "{}"), "unknown caption metric; given: cidr; .*did you mean 'cider'?"),
-        (("metric:clip-s", "{}"), "metric:clip-s: needs a model to look with; name one with --scorer"),
-        (("metric:cider", "{}", "--scorer", "blind:length"), "metric:cider: has no model behind it"),
-        (("blind:length", "{}", "--scorer", "hf:x"), "--scorer is for caption metrics"),
-        (("pixels:colours", "{}", "--set", "a=b"), "takes no settings"),
-        (("metric:clip-s", "{}", "--scorer", "blind:length"), "no model to look with"),
-        (("metric:cider", "{}", "--set", "dff=x"), "unknown setting; given: dff"),
+        ("metric:cidr {}", "unknown caption metric; given: cidr; .*did you mean 'cider'?"),
+        ("metric:clip-s {}", "metric:clip-s: needs a model to look with; name one with --scorer"),
+        ("metric:cider {} --scorer blind:length", "metric:cider: has no model behind it"),
+        ("blind:length {} --scorer hf:x", "--scorer is for caption metrics"),
+        ("pixels:colours {} --set a=b", "takes no settings"),
+        ("metric:clip-s {} --scorer blind:length", "no model to look with"),
+        ("metric:cider {} --set dff=x", "unknown setting; given: dff"),
     ],
 )
 def test_what_is_refused(counterfoil, rated, arguments, said) -> None:
-    found = counterfoil("evaluate", *(each.format(rated) for each in arguments))
-    assert found.code == 2
+    found = counterfoil.refused(f"evaluate {arguments.format(rated)}")
     assert re.search(said, found.err), found.err
-    assert found.err.count("\n") == 1
 
 
 def test_metrics_are_listed(counterfoil) -> None:

@@ -41,12 +41,10 @@ def test_a_second_run_loads_no_model_and_says_the_same(
         "--references", caption_inputs["references"], "--images", caption_inputs["images"], "--scorer", spec,
         "--device", "cpu", "--workers", "0",
     )  # fmt: skip
-    first = counterfoil(*command, "--out", tmp_path / "1.csv")
-    assert first.code == 0, first.err
+    first = counterfoil.succeeds(*command, "--out", tmp_path / "1.csv")
     assert "metric:clip-s: 1 of 3 captions is longer than the model reads and cut off" in first.err
     never_loads()
-    second = counterfoil(*command, "--out", tmp_path / "2.csv")
-    assert second.code == 0, second.err
+    second = counterfoil.succeeds(*command, "--out", tmp_path / "2.csv")
     assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
     assert second.out == first.out
     assert second.err.replace("2.csv", "1.csv") == first.err
@@ -64,8 +62,7 @@ def test_videos_in_folders_of_frames(counterfoil, spec, never_loads, tmp_path) -
         "captions", "score", "--metrics", "em-score,pac-s", "--candidates", candidates,
         "--videos", tmp_path / "videos", "--scorer", spec, "--device", "cpu", "--json", "-",
     )  # fmt: skip
-    said = counterfoil(*command)
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds(*command)
     assert "1 video that no candidate names is left out" in said.err
     found = json.loads(said.out)["metrics"]
     # With one model behind both, PAC-S of videos is EMScore.
@@ -74,9 +71,9 @@ def test_videos_in_folders_of_frames(counterfoil, spec, never_loads, tmp_path) -
     assert json.loads(few.out)["metrics"] != found
     never_loads()
     assert json.loads(counterfoil(*command).out)["metrics"] == found
-    about_pictures = counterfoil(*command[:3], "clip-s", *command[4:])
-    assert about_pictures.code == 2
-    assert "metric:clip-s: is about pictures, and these are videos" in about_pictures.err
+    counterfoil.fails(
+        *command[:3], "clip-s", *command[4:], says="metric:clip-s: is about pictures, and these are videos"
+    )
 
 
 def test_several_candidates_share_their_references_once(
@@ -85,13 +82,13 @@ def test_several_candidates_share_their_references_once(
     several = {name: [text, f"{text} somewhere", "nothing at all"] for name, text in CANDIDATES.items()}
 
     def rows(candidates: dict, *settings: object) -> dict[tuple[str, str], tuple[float, float]]:
-        said = counterfoil(
-            "captions", "score", "--metrics", "ref-em-score,em-score", "--scorer", spec, "--candidates",
-            written(tmp_path / "some.json", candidates), "--references", caption_inputs["references"],
-            "--images", caption_inputs["images"], "--out", tmp_path / "s.csv", "--overwrite",
-            "--workers", 0, *settings,
-        )  # fmt: skip
-        assert said.code == 0, said.err
+        counterfoil.succeeds(
+            f"captions score --metrics ref-em-score,em-score --scorer {spec} "
+            f"--candidates {written(tmp_path / 'some.json', candidates)} "
+            f"--references {caption_inputs['references']} --images {caption_inputs['images']} "
+            f"--out {tmp_path}/s.csv --overwrite --workers 0",
+            *settings,
+        )
         table = csv.DictReader((tmp_path / "s.csv").read_text().splitlines())
         return {
             (row["image"], row["caption"]): (float(row["ref-em-score"]), float(row["em-score"]))

@@ -25,12 +25,12 @@ def test_a_table_and_how_metrics_agree_with_people(
 ) -> None:
     people = tmp_path / "m.csv"
     people.write_text("system,M1,M2\nbad,0.1,0.2\ngood,0.9,0.3\nfair,0.5,0.9\nother,1,1\n")
-    said = counterfoil(
-        "captions", "systems", "--predictions", *predictions, "--references", caption_inputs["references"],
-        "--metrics", "bleu-1,rouge-l", "--humans", people, "--out", tmp_path / "t.csv",
-        "--json", tmp_path / "t.json",
-    )  # fmt: skip
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds(
+        "captions systems --predictions",
+        *predictions,
+        f"--references {caption_inputs['references']} --metrics bleu-1,rouge-l --humans {people} "
+        f"--out {tmp_path}/t.csv --json {tmp_path}/t.json",
+    )
     assert said.out.startswith("3 systems on 3 images")
     rows = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
     assert [row["system"] for row in rows] == ["good", "fair", "bad"]
@@ -43,9 +43,9 @@ def test_a_table_and_how_metrics_agree_with_people(
             assert each["value"] == pytest.approx(kendalltau(mine, theirs).statistic)
     # One system alone says the same of itself.
     alone = counterfoil(
-        "captions", "score", "--metrics", "bleu-1", "--candidates", predictions[1],
-        "--references", caption_inputs["references"], "--json", "-", "-q",
-    )  # fmt: skip
+        f"captions score --metrics bleu-1 --candidates {predictions[1]} "
+        f"--references {caption_inputs['references']} --json - -q"
+    )
     assert json.loads(alone.out)["metrics"]["bleu-1"] == result["systems"]["fair"]["bleu-1"]
 
 
@@ -70,13 +70,9 @@ def test_what_is_refused(counterfoil, caption_inputs, predictions, tmp_path) -> 
         ("system,M1\ngood,1\ngood,2\nbad,1\n", "a system occurs twice; given: good"),
     ):
         people.write_text(text)
-        found = counterfoil(*common, "--humans", people)
-        assert found.code == 2
-        assert said in found.err
+        found = counterfoil.fails(*common, "--humans", people, says=said)
         assert found.err.count("\n") == 1
-    two = counterfoil(*common[:-1], "--humans", people)
-    assert two.code == 2
-    assert "too few systems to correlate" in two.err
+    counterfoil.fails(*common[:-1], "--humans", people, says="too few systems to correlate")
 
 
 @pytest.fixture
@@ -95,12 +91,13 @@ def test_judges_and_images_in_every_kind_of_file(
     counterfoil, caption_inputs, predictions, judged, tmp_path
 ) -> None:
     files = {name: tmp_path / f"t.{name}" for name in ("csv", "markdown", "latex", "html", "json")}
-    said = counterfoil(
-        "captions", "systems", "--predictions", *predictions, "--references", caption_inputs["references"],
-        "--metrics", "bleu-1,rouge-l,cider", "--humans", judged, "--draws", "200",
+    said = counterfoil.succeeds(
+        "captions systems --predictions",
+        *predictions,
+        f"--references {caption_inputs['references']} --metrics bleu-1,rouge-l,cider --humans {judged} "
+        "--draws 200",
         *(text for name, path in files.items() for text in (f"--{name}", path)),
-    )  # fmt: skip
-    assert said.code == 0, said.err
+    )
     agreed = json.loads(files["json"].read_text())["agreement"]
     assert agreed["interval"]["over"] == "images"
     assert agreed["interval"]["images"] == 3
@@ -141,11 +138,12 @@ def test_tables_fit_and_leave_nothing_out(
     counterfoil, caption_inputs, predictions, judged, width, monkeypatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    said = counterfoil(
-        "captions", "systems", "--predictions", *predictions, "--references", caption_inputs["references"],
-        "--metrics", "rouge-l,cider", "--humans", judged, "--over", "systems", "--draws", "100",
-    )  # fmt: skip
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds(
+        "captions systems --predictions",
+        *predictions,
+        f"--references {caption_inputs['references']} --metrics rouge-l,cider --humans {judged} "
+        "--over systems --draws 100",
+    )
     assert max(map(len, said.out.splitlines())) <= width
     for words in ("Kendall τ-b", "Spearman ρ", "Pearson r", "p (Holm)", "p (Williams)"):
         assert words in said.out
@@ -166,10 +164,10 @@ def test_judgements_that_do_not_fit_are_refused(counterfoil, caption_inputs, pre
         ),
     ):
         people.write_text(heads + text)
-        found = counterfoil(
-            "captions", "systems", "--references", caption_inputs["references"],
-            "--predictions", *predictions, "--humans", people, "-q",
-        )  # fmt: skip
-        assert found.code == 2
-        assert said in found.err
+        found = counterfoil.fails(
+            f"captions systems --references {caption_inputs['references']} --predictions",
+            *predictions,
+            f"--humans {people} -q",
+            says=said,
+        )
         assert found.err.count("\n") == 1

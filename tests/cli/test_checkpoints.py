@@ -36,15 +36,13 @@ def test_the_folder_is_a_scorer(spec: str, tmp_path: Path, questions: Path, coun
     checkpoint.save(tmp_path / "ckpt", backbone, {"step": 3})
     out = tmp_path / "result.json"
     scorer = spec.format(tmp_path / "ckpt")
-    said = counterfoil("evaluate", scorer, questions, "--device", "cpu", "--json", out, "--workers", 0)
-    assert said.code == 0, said.err
+    counterfoil.succeeds("evaluate", scorer, questions, "--device", "cpu", "--json", out, "--workers", 0)
     result = json.loads(out.read_text())
     assert f"ckpt:{tmp_path / 'ckpt'}" in json.dumps(result)
     # The same model as before it was saved gives the same answers.
     before = tmp_path / "before.json"
     start = f"open-clip:local-dir:{tmp_path / 'start'}"
-    said = counterfoil("evaluate", start, questions, "--device", "cpu", "--json", before, "--workers", 0)
-    assert said.code == 0, said.err
+    counterfoil.succeeds("evaluate", start, questions, "--device", "cpu", "--json", before, "--workers", 0)
     assert _measures(json.loads(before.read_text())) == _measures(result)
 
 
@@ -52,15 +50,16 @@ def test_a_detector_is_one_too(tmp_path: Path, questions: Path, counterfoil) -> 
     backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
     checkpoint.save(tmp_path / "detector", networks.detector(backbone), {})
     run, out = tmp_path / "run", tmp_path / "result.json"
-    said = counterfoil(
-        "evaluate", tmp_path / "detector", questions, "--device", "cpu", "--out", run, "--json", out
+    said = counterfoil.succeeds(
+        f"evaluate {tmp_path}/detector {questions} --device cpu --out {run} --json {out}"
     )
-    assert said.code == 0, said.err
     assert {"i2t", "t2i", "group"} <= set(_measures(json.loads(out.read_text())))
     assert "equal probabilities are wrong, and one half is natural" in " ".join(said.out.split())
-    refused = counterfoil("evaluate", tmp_path / "detector", questions, "--prompt", "a photo of {}")
-    assert refused.code == 2
-    assert "has no use for the option 'prompt'" in refused.err
+    counterfoil.fails(
+        f"evaluate {tmp_path}/detector {questions} --prompt",
+        "a photo of {}",
+        says="has no use for the option 'prompt'",
+    )
 
 
 def test_what_is_no_checkpoint_is_a_line(tmp_path: Path, questions: Path, counterfoil) -> None:
@@ -68,12 +67,10 @@ def test_what_is_no_checkpoint_is_a_line(tmp_path: Path, questions: Path, counte
     checkpoint.save(tmp_path / "ckpt", backbone, {})
     weights = tmp_path / "ckpt" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
-    said = counterfoil("evaluate", tmp_path / "ckpt", questions, "--device", "cpu")
-    assert said.code == 2
+    said = counterfoil.fails("evaluate", tmp_path / "ckpt", questions, "--device", "cpu")
     assert "is the file cut off?" in " ".join(said.err.split())
     assert "Traceback" not in said.err
-    said = counterfoil("evaluate", "ckpt:nowhere", questions)
-    assert said.code == 2
+    said = counterfoil.fails("evaluate", "ckpt:nowhere", questions)
     assert "no such checkpoint folder" in " ".join(said.err.split())
 
 

@@ -9,16 +9,16 @@ import PIL.Image
 import pytest
 
 import counterfoil as cf
+from counterfoil.world import benchmarks
 
 
 def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path: Path) -> None:
     page, result = tmp_path / "heat.html", tmp_path / "heat.json"
     ids = "swap_obj-00166,add_obj-00499"
-    said = counterfoil(
-        "explain", "pixels:colours", "world-quads", "--questions", ids, "--grid", 5, "--workers", 0,
-        "--html", page, "--json", result,
-    )  # fmt: skip
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds(
+        f"explain pixels:colours world-quads --questions {ids} --grid 5 --workers 0 --html {page} "
+        f"--json {result}"
+    )
     assert re.search(r"scene-00262 with caption-00332\s+2\.7100\s+blue \+1\.53", said.out)
     assert "words are left out by deletion" in said.err
     found = json.loads(result.read_text())
@@ -50,9 +50,7 @@ def test_questions_are_explained_in_table_json_and_page(counterfoil, tmp_path: P
     assert (tmp_path / "again.html").read_text().count("<article") == 8
 
     # A mask token in place of deletion is named.
-    said = counterfoil(
-        "explain", "blind:length", "world-quads", "--limit", 1, "--mask", "[MASK]", "--json", "-", "-q"
-    )
+    said = counterfoil("explain blind:length world-quads --limit 1 --mask", "[MASK]", "--json - -q")
     assert json.loads(said.out)["left_out"] == "by the mask token '[MASK]'"
     assert not np.any(json.loads(said.out)["questions"][0]["pairs"][0]["drops"])
 
@@ -81,13 +79,13 @@ def test_what_cannot_be_explained_is_one_line(
     counterfoil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: str, line: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(
+        benchmarks._DRAWN, "world-clips", lambda _: benchmarks.clips(6, seed=0, size=32, style="natural")
+    )
     rows = "id,image,caption,negative_image,negative_caption\n1,one.png,a cat,two.png,a dog\n"
     Path("own.csv").write_text(rows)
     Path("s.csv").write_text("id,c0_i0,c0_i1,c1_i0,c1_i1\n1,0.1,0.2,0.3,0.4\n")
-    said = counterfoil("explain", *arguments.split(), "--html", "heat.html", "--json", "heat.json", "-q")
-    assert said.code == 2
-    assert said.err.count("\n") == 1, said.err
-    assert line in said.err
+    counterfoil.refused("explain", *arguments.split(), "--html heat.html --json heat.json -q", says=line)
     assert not Path("heat.html").exists()
     assert not Path("heat.json").exists()
 
@@ -109,6 +107,5 @@ def test_photographs_of_one_s_own_and_another_file_in_the_way(counterfoil, tmp_p
     assert counterfoil("explain", "pixels:colours", *own, *never).code == 2
     assert counterfoil("explain", "pixels:colours", *own, *never, "--overwrite").code == 0
     assert "data:image/webp" not in page.read_text()
-    said = counterfoil("explain", "pixels:colours", *own, "--html", data)
-    assert said.code == 2
+    counterfoil.fails("explain", "pixels:colours", *own, "--html", data)
     assert data.read_text().startswith("id,")

@@ -25,15 +25,11 @@ def released(shared_data):
 
 def test_what_is_fetched_is_found_by_name(counterfoil, released, tmp_path, monkeypatch):
     monkeypatch.setenv("COUNTERFOIL_DATA", str(tmp_path / "sets"))
-    said = counterfoil("evaluate", "blind:length", "sugarcrepe")
-    assert said.code == 2
-    assert "get it with 'counterfoil fetch sugarcrepe'" in said.err
-    said = counterfoil("fetch", "sugarcrepe", "--mirror", released.address)
-    assert said.code == 0, said.err
+    counterfoil.fails("evaluate blind:length sugarcrepe", says="get it with 'counterfoil fetch sugarcrepe'")
+    said = counterfoil.succeeds("fetch", "sugarcrepe", "--mirror", released.address)
     assert "7 files fetched, 0 there already" in said.out
     assert "images are COCO val2017's" in said.err
-    said = counterfoil("evaluate", "blind:length", "sugarcrepe", "--draws", 100, "--json", "-", "-q")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("evaluate", "blind:length", "sugarcrepe", "--draws", 100, "--json", "-", "-q")
     result = json.loads(said.out)
     assert result["measures"]["accuracy"]["n"] == 7511
     assert result["provenance"]["benchmark"]["path"] == str(tmp_path / "sets" / "sugarcrepe")
@@ -46,20 +42,16 @@ def test_what_is_fetched_is_found_by_name(counterfoil, released, tmp_path, monke
 def test_a_folder_of_its_own_is_named_afterwards(counterfoil, released, tmp_path):
     said = counterfoil("fetch", "sugarcrepe", "--to", tmp_path / "here", "--mirror", released.address)
     assert f"--data sugarcrepe={tmp_path / 'here' / 'sugarcrepe'}" in said.err
-    said = counterfoil("fetch", "bivlcc")
-    assert said.code == 2
-    assert "did you mean 'bivlc'?" in said.err
+    counterfoil.fails("fetch", "bivlcc", says="did you mean 'bivlc'?")
 
 
 class TestBenchmarksFromSeveralPlaces:
     def test_a_path_for_each_and_one_for_the_others(self, counterfoil, shared_data, tmp_path):
         shutil.copytree(shared_data / "sugarcrepe", tmp_path / "mine", copy_function=shutil.copyfile)
-        said = counterfoil(
-            "evaluate", "blind:constant", "sugarcrepe", "winoground", "--data", shared_data,
-            "--data", f"sugarcrepe={tmp_path / 'mine'}", "--draws", 100, "--out", tmp_path / "run",
-            "--json", "-",
-        )  # fmt: skip
-        assert said.code == 0, said.err
+        said = counterfoil.succeeds(
+            f"evaluate blind:constant sugarcrepe winoground --data {shared_data} "
+            f"--data sugarcrepe={tmp_path / 'mine'} --draws 100 --out {tmp_path}/run --json -"
+        )
         assert [each["benchmark"] for each in json.loads(said.out)] == ["sugarcrepe", "winoground"]
         paths = [
             json.loads((tmp_path / "run" / name / "manifest.json").read_text())["benchmark"]["path"]
@@ -68,11 +60,10 @@ class TestBenchmarksFromSeveralPlaces:
         assert paths == [str(tmp_path / "mine"), str((shared_data / "winoground").resolve())]
 
     def test_the_others_are_measured_where_one_is_missing(self, counterfoil, shared_data, tmp_path):
-        said = counterfoil(
-            "evaluate", "blind:constant", "bivlc", "sugarcrepe", "aro-vg-relation",
-            "--data", f"sugarcrepe={shared_data / 'sugarcrepe'}", "--draws", 100, "--out", tmp_path / "run",
-        )  # fmt: skip
-        assert said.code == 2
+        said = counterfoil.fails(
+            "evaluate blind:constant bivlc sugarcrepe aro-vg-relation "
+            f"--data sugarcrepe={shared_data / 'sugarcrepe'} --draws 100 --out {tmp_path}/run"
+        )
         assert "blind:constant on SugarCrepe, 7,511 questions" in said.out
         assert (tmp_path / "run" / "sugarcrepe" / "result.json").is_file()
         last = said.err.splitlines()[-1]
@@ -80,11 +71,10 @@ class TestBenchmarksFromSeveralPlaces:
         assert "aro-vg-relation (" in last
 
     def test_images_that_are_missing_are_found_before_a_model_is_loaded(self, counterfoil, shared_data):
-        said = counterfoil(
-            "evaluate", "open-clip:no-such-model/x", "sugarcrepe", "--data", shared_data / "sugarcrepe"
+        counterfoil.fails(
+            f"evaluate open-clip:no-such-model/x sugarcrepe --data {shared_data}/sugarcrepe",
+            says="images are not at hand; given: 1560 of 1560 missing",
         )
-        assert said.code == 2
-        assert "images are not at hand; given: 1560 of 1560 missing" in said.err
 
     @pytest.mark.parametrize(
         ("values", "message"),
@@ -99,9 +89,7 @@ class TestBenchmarksFromSeveralPlaces:
     )  # fmt: skip
     def test_places_that_cannot_be(self, counterfoil, values, message):
         options = [part for value in values for part in ("--data", value)]
-        said = counterfoil("evaluate", "blind:constant", "sugarcrepe", *options)
-        assert said.code == 2
-        assert message in said.err
+        counterfoil.fails("evaluate", "blind:constant", "sugarcrepe", *options, says=message)
 
 
 def test_released_answers_beside_a_folder_called_like_the_benchmark(
@@ -110,8 +98,7 @@ def test_released_answers_beside_a_folder_called_like_the_benchmark(
     (tmp_path / "bivlc").mkdir()
     shutil.copyfile(shared_data / "bivlc" / "ViT-B-32.csv", tmp_path / "bivlc" / "ViT-B-32.csv")
     monkeypatch.chdir(tmp_path)
-    said = counterfoil("evaluate", "given:bivlc/ViT-B-32.csv", "bivlc", "--draws", 100)
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("evaluate", "given:bivlc/ViT-B-32.csv", "bivlc", "--draws", 100)
     assert "on BiVLC, 2,933 questions" in said.out
 
 
@@ -120,35 +107,28 @@ def test_another_selection_in_the_layout_of_a_benchmark(counterfoil, shared_data
     items = json.loads((tmp_path / "mine" / "swap_att.json").read_text())
     (tmp_path / "mine" / "swap_att.json").write_text(json.dumps(dict(list(items.items())[:10])))
     asked = ("evaluate", "blind:constant", "sugarcrepe", "--data", tmp_path / "mine", "--draws", 100)
-    said = counterfoil(*asked)
-    assert said.code == 2
-    assert "given: 10; allowed: 666" in said.err
+    said = counterfoil.fails(*asked, says="given: 10; allowed: 666")
     assert "--no-counts" in said.err
-    said = counterfoil(*asked, "--no-counts")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds(*asked, "--no-counts")
     assert "on SugarCrepe, another selection, 6,855 questions" in said.out
 
 
 def test_a_quick_look_is_marked_wherever_its_numbers_go(counterfoil, shared_data, tmp_path):
     asked = ("sugarcrepe", "--data", shared_data / "sugarcrepe", "--limit", 40, "--draws", 100)
     for scorer in ("constant", "length"):
-        said = counterfoil("evaluate", f"blind:{scorer}", *asked, "--out", tmp_path / scorer, "--json", "-")
-        assert said.code == 0, said.err
+        said = counterfoil.succeeds(f"evaluate blind:{scorer}", *asked, f"--out {tmp_path}/{scorer} --json -")
     assert json.loads(said.out)["provenance"]["benchmark"]["limit"] == 40
     manifest = json.loads((tmp_path / "length" / "sugarcrepe" / "manifest.json").read_text())
     assert (manifest["benchmark"]["limit"], manifest["benchmark"]["questions"]) == (40, 40)
     said = counterfoil("compare", tmp_path / "constant", tmp_path / "length", "--draws", 100)
     assert "SugarCrepe (40 of its 7,511)" in said.out
-    said = counterfoil("evaluate", "blind:constant", "world-gallery", "--limit", 5)
-    assert said.code == 2
-    assert "a gallery is measured whole" in said.err
+    counterfoil.fails("evaluate blind:constant world-gallery --limit 5", says="a gallery is measured whole")
 
 
 def test_a_quick_look_at_given_answers(counterfoil, shared_data):
-    said = counterfoil(
-        "evaluate", f"given:{shared_data / 'bivlc' / 'ViT-B-32.csv'}", "bivlc", "--limit", 100, "--draws", 100
+    said = counterfoil.succeeds(
+        f"evaluate given:{shared_data / 'bivlc' / 'ViT-B-32.csv'} bivlc --limit 100 --draws 100"
     )
-    assert said.code == 0, said.err
     assert "BiVLC (100 of its 2,933), 100 questions" in said.out
 
 
@@ -163,14 +143,11 @@ def test_all_facts_of_every_benchmark_can_be_shown(counterfoil):
 def test_runs_against_the_length_of_captions(counterfoil, shared_data, tmp_path):
     scores = shared_data / "winoground" / "scores" / "clip.jsonl"
     data = ("--data", shared_data / "winoground")
-    counterfoil(
-        "evaluate", f"given:{scores}", "winoground", *data, "--draws", 100, "--out", tmp_path / "clip"
-    )
+    counterfoil(f"evaluate given:{scores} winoground", *data, f"--draws 100 --out {tmp_path}/clip")
     counterfoil("evaluate", "blind:length", "world-quads", "--draws", 100, "--out", tmp_path / "length")
-    said = counterfoil(
-        "lengths", tmp_path / "clip", tmp_path / "length", *data, "--json", tmp_path / "l.json"
+    said = counterfoil.succeeds(
+        f"lengths {tmp_path}/clip {tmp_path}/length", *data, f"--json {tmp_path}/l.json"
     )
-    assert said.code == 0, said.err
     assert "winoground, 400 questions" in said.out
     assert "−0.22" in said.out or "-0.22" in said.out
     found = json.loads((tmp_path / "l.json").read_text())

@@ -44,76 +44,48 @@ def test_ctrl_c_while_scoring(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("manifest.json"))
 
 
-def test_ctrl_c_in_a_finaliser_is_not_lost() -> None:
+#: What takes the place of a command, and what is then printed. A command that goes on ends with 7.
+_WORK = """
+import signal, sys, time
+import counterfoil.cli as cli
+class Finalised:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+        sum(range(10))
+def work(args, prog_name, standalone_mode):
+    {}
+    for _ in range(500):
+        time.sleep(0.01)
+    sys.exit(7)
+cli.app = work
+cli.main()
+"""
+_CASES = {
     # Python drops an exception that leaves a finaliser; without the hook the loop would run on to 7.
-    script = (
-        "import signal, sys, time\n"
-        "import counterfoil.cli as cli\n"
-        "class Finalised:\n"
-        "    def __del__(self):\n"
-        "        signal.raise_signal(signal.SIGINT)\n"
-        "        sum(range(10))\n"
-        "def work(args, prog_name, standalone_mode):\n"
-        "    Finalised()\n"
-        "    for _ in range(500):\n"
-        "        time.sleep(0.01)\n"
-        "    sys.exit(7)\n"
-        "cli.app = work\n"
-        "cli.main()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, preexec_fn=_heed_ctrl_c
-    )
-    assert done.returncode == 130, done.stderr
-    assert done.stderr.splitlines() == [
+    "in a finaliser": ("Finalised()", ""),
+    "something swallows it, and it comes again": (
+        "try: signal.raise_signal(signal.SIGINT)\n    except BaseException: pass",
+        "",
+    ),
+    "cleanup is not disturbed": (
+        "try: signal.raise_signal(signal.SIGINT)\n    finally: time.sleep(1.5); print('cleaned')",
+        "cleaned\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", _CASES)
+def test_ctrl_c(case: str) -> None:
+    work, printed = _CASES[case]
+    done = _interrupted(_WORK.format(work))
+    assert (done.returncode, done.stdout) == (130, printed), done.stderr
+    assert done.stderr.splitlines()[0] == (
         "counterfoil: stopped; finished work is kept and will not be repeated"
-    ]
-
-
-def test_ctrl_c_that_something_swallows_comes_again() -> None:
-    script = (
-        "import signal, sys, time\n"
-        "import counterfoil.cli as cli\n"
-        "def work(args, prog_name, standalone_mode):\n"
-        "    try:\n"
-        "        signal.raise_signal(signal.SIGINT)\n"
-        "    except BaseException:\n"
-        "        pass\n"
-        "    for _ in range(500):\n"
-        "        time.sleep(0.01)\n"
-        "    sys.exit(7)\n"
-        "cli.app = work\n"
-        "cli.main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, preexec_fn=_heed_ctrl_c
-    )
-    assert done.returncode == 130, done.stderr
-    assert done.stderr.startswith("counterfoil: stopped;")
-
-
-def test_cleanup_after_ctrl_c_is_not_disturbed() -> None:
-    script = (
-        "import signal, sys, time\n"
-        "import counterfoil.cli as cli\n"
-        "def work(args, prog_name, standalone_mode):\n"
-        "    try:\n"
-        "        signal.raise_signal(signal.SIGINT)\n"
-        "    finally:\n"
-        "        for _ in range(150):\n"
-        "            time.sleep(0.01)\n"
-        "        print('cleaned')\n"
-        "cli.app = work\n"
-        "cli.main()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, preexec_fn=_heed_ctrl_c
-    )
-    assert (done.returncode, done.stdout) == (130, "cleaned\n"), done.stderr
 
 
 def test_ctrl_c_while_the_command_line_is_imported() -> None:
-    script = (
+    done = _interrupted(
         "import signal, sys\n"
         "class Finder:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
@@ -123,10 +95,13 @@ def test_ctrl_c_while_the_command_line_is_imported() -> None:
         "from counterfoil.__main__ import main\n"
         "main()\n"
     )
-    done = subprocess.run(
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def _interrupted(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, preexec_fn=_heed_ctrl_c
     )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def _heed_ctrl_c() -> None:

@@ -26,8 +26,7 @@ def ends(tmp_path_factory) -> tuple[Path, Path]:
 def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path: Path) -> None:
     from counterfoil.models import checkpoint
 
-    said = counterfoil("mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
-    assert said.code == 0, said.err
+    counterfoil.succeeds("mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
     start, tuned, mixed = (checkpoint.read(each).network for each in (*ends, tmp_path / "mixed"))
     for name, weights in mixed.named_parameters():
         expected = 0.75 * start.get_parameter(name) + 0.25 * tuned.get_parameter(name)
@@ -37,19 +36,16 @@ def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path: Path) ->
 
 def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path: Path) -> None:
     for kind, n in (("quads", 14), ("choices", 14)):
-        built = counterfoil("world", "build", kind, "--n", n, "--size", 32, "--out", tmp_path / kind)
-        assert built.code == 0, built.err
-    said = counterfoil(
+        counterfoil.succeeds("world", "build", kind, "--n", n, "--size", 32, "--out", tmp_path / kind)
+    said = counterfoil.succeeds(
         "mix",
         *ends,
         *("--task", tmp_path / "quads", "--held-out", tmp_path / "choices", "--points", 3, "--json", "-"),
     )
-    assert said.code == 0, said.err
     found = json.loads(said.out[said.out.index("{") :])["mixtures"]
     assert [each["alpha"] for each in found] == [0, 0.5, 1]
     for each, end in ((found[0], ends[0]), (found[-1], ends[1])):
-        alone = counterfoil("evaluate", end, tmp_path / "choices", "--json", "-")
-        assert alone.code == 0, alone.err
+        alone = counterfoil.succeeds("evaluate", end, tmp_path / "choices", "--json", "-")
         result = json.loads(alone.out[alone.out.index("{") :])
         accuracy = json.dumps(result)
         assert f'"value": {each["held_out"]}' in accuracy
@@ -64,23 +60,18 @@ def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path: Path) ->
     ],
 )
 def test_options_that_lack_their_other_half(counterfoil, ends, options, said: str) -> None:
-    found = counterfoil("mix", *ends, *options)
-    assert found.code == 2
-    assert said in found.err
+    found = counterfoil.fails("mix", *ends, *options, says=said)
     assert len(found.err.splitlines()) == 1
 
 
 def test_what_is_no_checkpoint_is_said(counterfoil, ends, tmp_path: Path) -> None:
-    found = counterfoil("mix", ends[0], tmp_path, "--alpha", 0.5, "--out", tmp_path / "mixed")
-    assert found.code == 2
-    assert "no such model" in found.err
+    counterfoil.fails(f"mix {ends[0]} {tmp_path} --alpha 0.5 --out {tmp_path}/mixed", says="no such model")
     assert not (tmp_path / "mixed").exists()
 
 
 def test_tasks_lie_where_they_are_named(counterfoil, ends, tmp_path: Path) -> None:
     """One saved in a folder, and one in a table of which some pictures are at hand."""
-    built = counterfoil("world", "build", "choices", "--n", 8, "--size", 32, "--out", tmp_path / "choices")
-    assert built.code == 0, built.err
+    counterfoil.succeeds("world", "build", "choices", "--n", 8, "--size", 32, "--out", tmp_path / "choices")
     from counterfoil.benchmarks.folder import load
 
     made = load(tmp_path / "choices")
@@ -97,11 +88,8 @@ def test_tasks_lie_where_they_are_named(counterfoil, ends, tmp_path: Path) -> No
         "mix", *ends, "--task", tmp_path / "choices", "--held-out", "pairs", "--points", 2, "--json", "-",
         "--data", f"pairs={tmp_path / 'mine.json'}", "--images", f"pairs={tmp_path / 'photos'}",
     )  # fmt: skip
-    said = counterfoil(*asked)
-    assert said.code == 2
-    assert "images are not at hand; given: 2 of 8 missing" in said.err
-    said = counterfoil(*asked, "--available")
-    assert said.code == 0, said.err
+    counterfoil.fails(*asked, says="images are not at hand; given: 2 of 8 missing")
+    said = counterfoil.succeeds(*asked, "--available")
     assert "pairs: 6 of 8 questions are at hand" in said.err
     found = json.loads(said.out[said.out.index("{") :])["mixtures"]
     assert all((6 * each["held_out"]) % 1 == pytest.approx(0, abs=1e-9) for each in found)

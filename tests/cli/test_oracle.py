@@ -15,8 +15,7 @@ def test_the_oracle_gets_everything_right(counterfoil, monkeypatch) -> None:
     monkeypatch.setattr("counterfoil.world.benchmarks.IMAGES", 60)
     worlds = "world-quads", "world-choices", "world-gallery"
     options = "--ties", "strict", "--draws", 100, "--json", "-", "--quiet"
-    said = counterfoil("evaluate", "world:oracle", *worlds, *options)
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("evaluate", "world:oracle", *worlds, *options)
     results = json.loads(said.out)
     assert [result["benchmark"] for result in results] == list(worlds)
     for result in results:

@@ -42,8 +42,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "theirs.png",
     ):
         Path(name).write_text("{}")
-    os.link("pairs.csv", "hard.json")
-    Path("soft.json").symlink_to("c.json")
     return folder
 
 
@@ -56,14 +54,11 @@ _SYSTEMS = ("captions", "systems", "--predictions", "a.json", "c.json", "--refer
     ("arguments", "words"),
     [
         ((*_EVALUATE, "--json", "pairs.csv"), _READ),
-        ((*_EVALUATE, "--json", "photos/../pairs.csv"), _READ),
-        ((*_EVALUATE, "--json", "hard.json"), _READ),
         ((*_EVALUATE, "--json", "theirs.json"), _EXISTS),
         (("evaluate", "given:scores.csv", "pairs", "--data", "pairs.csv", "--json", "scores.csv"), _READ),
         ((*_EVALUATE, "--images", "photos", "--json", "photos/1.png"), _READ),
         ((*_SCORE, "--out", "c.json"), _READ),
         ((*_SCORE, "--out", "r.json"), _READ),
-        ((*_SCORE, "--json", "soft.json"), _READ),
         ((*_SCORE, "--json", "theirs.json"), _EXISTS),
         ((*_SCORE, "--out", "theirs.csv"), _EXISTS),
         ((*_SCORE, "--out", "new.json", "--json", "./new.json"), _TWICE),
@@ -106,10 +101,7 @@ def test_what_is_read_or_exists_stays(counterfoil, place: Path, arguments, words
         ((*_SCORE, "--out"), "new.parquet"),
         (("preferences", "votes.csv", "--json"), "new.json"),
         (("preferences", "votes.csv", "--plot"), "new.svg"),
-        (("preferences", "votes.csv", "--plot"), "new.png"),
-        (("preferences", "votes.csv", "--plot"), "new.pdf"),
         (("world", "sheet", "--size", 32, "--out"), "new.png"),
-        (("world", "sheet", "--size", 32, "--out"), "new.jpg"),
     ],
 )
 def test_the_same_command_replaces_its_own_with_overwrite(
@@ -169,18 +161,15 @@ def test_a_run_that_was_stopped_is_written_again(counterfoil, place: Path, monke
 
 
 def test_runs_go_beside_benchmarks_and_never_into_them(counterfoil, place: Path) -> None:
-    built = counterfoil("world", "build", "choices", "--n", 4, "--size", 32, "--out", "world/choices")
-    assert built.code == 0
+    counterfoil.succeeds("world", "build", "choices", "--n", 4, "--size", 32, "--out", "world/choices")
     with unchanged(place, new=False):
         for benchmark in ("world/choices", "world/choices/", "./world/../world/choices"):
-            said = counterfoil("evaluate", "blind:length", benchmark, "--out", "world", "--overwrite")
-            assert (said.code, said.err.count("\n")) == (2, 1)
-            assert f"choices: {_READ}" in said.err
+            said = counterfoil.refused(
+                f"evaluate blind:length {benchmark} --out world --overwrite", says=f"choices: {_READ}"
+            )
         os.chdir("world/choices")
-        said = counterfoil("evaluate", "blind:length", ".", "--out", "..")
-        assert (said.code, _READ in said.err) == (2, True)
-    said = counterfoil("evaluate", "blind:length", ".", "--out", "../../runs")
-    assert said.code == 0, said.err
+        said = counterfoil.fails("evaluate", "blind:length", ".", "--out", "..", says=_READ)
+    said = counterfoil.succeeds("evaluate", "blind:length", ".", "--out", "../../runs")
     assert (place / "runs" / "choices" / "manifest.json").is_file()
     os.chdir(place)
     Path("runs/other").mkdir()

@@ -61,16 +61,14 @@ def test_similarities_and_embeddings_are_given_and_compared(counterfoil, folder:
     np.savez(folder / "vectors.npz", captions=vectors)
     for scorer, name in ((f"given:{given}", "given"), (f"embeddings:{folder / 'vectors.npz'}", "vectors")):
         files = ("--out", folder / name, "--json", folder / "x", "--overwrite")
-        said = counterfoil("evaluate", scorer, *asked(folder, *files))
-        assert said.code == 0, said.err
+        said = counterfoil.succeeds("evaluate", scorer, *asked(folder, *files))
         if name == "given":
             assert accuracy(folder / "x") == 0.5
             assert "ties in 1 question" in said.out
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     alike = [(a @ b > a @ c) and (a @ b > b @ c) for a, b, c in unit.reshape(4, 3, 6)]
     assert accuracy(folder / "x") == np.mean(alike)
-    said = counterfoil("compare", folder / "given", folder / "vectors", "--html", folder / "page.html")
-    assert said.code == 0, said.err
+    counterfoil.succeeds("compare", folder / "given", folder / "vectors", "--html", folder / "page.html")
     page = (folder / "page.html").read_text()
     assert "a dog bites a man ~ a man is bitten by a dog" in page
     assert "no image is looked at" in page
@@ -80,8 +78,7 @@ def test_similarities_and_embeddings_are_given_and_compared(counterfoil, folder:
 def test_scorers_that_compare_no_captions_are_refused_in_a_line(
     counterfoil, folder: Path, scorer: str
 ) -> None:
-    said = counterfoil("evaluate", scorer, *asked(folder))
-    assert said.code == 2
+    said = counterfoil.fails("evaluate", scorer, *asked(folder))
     (line,) = said.err.strip().splitlines()
     assert "cannot answer questions of form 'paraphrase'; given: sugarcrepe-pp-tot" in line
     assert "answered by a dual encoder, a text encoder, a table of answers" in line
@@ -90,12 +87,8 @@ def test_scorers_that_compare_no_captions_are_refused_in_a_line(
 def test_nothing_is_explained_or_learned_where_no_image_is(counterfoil, folder: Path) -> None:
     benchmark = catalog.benchmark("sugarcrepe-pp-tot", data=folder / "data" / "swap_obj.json", counts=False)
     save(benchmark, folder / "saved")
-    said = counterfoil("explain", "blind:random", folder / "saved")
-    assert said.code == 2
-    assert said.err.count("\n") == 1
-    assert "these questions compare captions" in said.err
-    said = counterfoil("audit", folder / "saved", "--draws", 100)
-    assert said.code == 0, said.err
+    counterfoil.refused("explain", "blind:random", folder / "saved", says="these questions compare captions")
+    said = counterfoil.succeeds("audit", folder / "saved", "--draws", 100)
     assert "choose among no captions" in said.out + said.err
     with pytest.raises(DataError, match="captions that are compared with each other are no training set"):
         benchmark.questions.training_rows(where="x")
@@ -122,11 +115,10 @@ def test_text_encoders_answer_with_their_vectors_and_keep_them(counterfoil, fold
         again = Session(folder / "kept", progress=partial(_noted, stages))
         assert run(benchmark, scorer, session=again).values.tobytes() == found.values.tobytes()
         assert stages == [("embedding captions", 10, 10)]
-    said = counterfoil("evaluate", spec, *asked(folder, "--device", "cpu"))
-    assert said.code == 0, said.err
-    said = counterfoil("evaluate", f"text-encoder:{folder / 'bert'}", "pairs", "--data", folder / "none.csv")
-    assert said.code == 2
+    counterfoil.succeeds("evaluate", spec, *asked(folder, "--device", "cpu"))
+    counterfoil.fails("evaluate", f"text-encoder:{folder / 'bert'}", "pairs", "--data", folder / "none.csv")
     (folder / "none.csv").write_text("image,caption,negative_caption\nx.jpg,a cat,a dog\n")
-    said = counterfoil("evaluate", f"text-encoder:{folder / 'bert'}", "pairs", "--data", folder / "none.csv")
-    assert said.code == 2
-    assert "a text encoder cannot answer questions of form 'choice'" in said.err
+    counterfoil.fails(
+        f"evaluate text-encoder:{folder / 'bert'} pairs --data {folder}/none.csv",
+        says="a text encoder cannot answer questions of form 'choice'",
+    )

@@ -13,8 +13,7 @@ from .annotator_world import IMAGES, NAMES, PER, World, first, image_id
 
 def test_a_pool_is_the_union_of_first_items(counterfoil, world: World) -> None:
     out, summary = world.folder / "pool.csv", world.folder / "pool.json"
-    said = counterfoil("pool", *world.files(), "--k", 4, "--out", out, "--json", summary)
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("pool", *world.files(), "--k", 4, "--out", out, "--json", summary)
     table = read_table(out)
     expected = {}
     for way in ("i2t", "t2i"):
@@ -61,8 +60,7 @@ def test_runs_embeddings_and_similarities_pool_alike(counterfoil, world: World) 
     tables = []
     for number, sources in enumerate((world.files(), [*runs, world.folder / "three.npy"])):
         out = world.folder / f"pool{number}.parquet"
-        said = counterfoil("pool", *sources, "--out", out, "--ids", ids, "-q")
-        assert said.code == 0, said.err
+        counterfoil.succeeds("pool", *sources, "--out", out, "--ids", ids, "-q")
         tables.append(read_table(out))
     assert [c for c in tables[1].columns if c != "text"] == list(tables[0].columns)
     for name, cells in tables[0].columns.items():
@@ -73,8 +71,7 @@ def test_runs_embeddings_and_similarities_pool_alike(counterfoil, world: World) 
 def test_queries_of_ones_own(counterfoil, world: World) -> None:
     chosen, out = world.folder / "queries.txt", world.folder / "pool.csv"
     chosen.write_text("i2t/103\n7\n\nt2i/101\n7\n")
-    said = counterfoil("pool", *world.files(), "--queries", chosen, "--out", out)
-    assert said.code == 0, said.err
+    counterfoil.succeeds("pool", *world.files(), "--queries", chosen, "--out", out)
     table = read_table(out)
     assert set(zip(table["direction"], table["query"], strict=True)) == {
         ("i2t", "103"),
@@ -83,12 +80,9 @@ def test_queries_of_ones_own(counterfoil, world: World) -> None:
     }
     asked = world.folder / "queries.csv"
     asked.write_text("direction,query\ni2t,103\nt2i,103\n")
-    said = counterfoil("pool", *world.files(), "--queries", asked, "--out", out, "--overwrite")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("pool", *world.files(), "--queries", asked, "--out", out, "--overwrite")
     assert "for 1 images and 1 captions" in said.out
-    said = counterfoil(
-        "pool", *world.files(), "--queries", asked, "--direction", "t2i", "--out", out, "--overwrite"
-    )
+    said = counterfoil("pool", *world.files(), f"--queries {asked} --direction t2i --out {out} --overwrite")
     assert "unknown queries; given: 1 of them, such as 103; allowed: ids of captions" in said.err
 
 
@@ -99,10 +93,9 @@ def test_of_several_galleries_of_a_model_one_is_taken(counterfoil, world: World)
         world.run(name)
         world.run(name, benchmark=half)
     runs = world.folder / "runs"
-    said = counterfoil("pool", runs)
-    assert said.code == 2
-    assert (
-        "one: a model has runs of several galleries; given: half, mine; name one, as in RUN/half" in said.err
+    counterfoil.fails(
+        f"pool {runs}",
+        says="one: a model has runs of several galleries; given: half, mine; name one, as in RUN/half",
     )
     chosen = world.folder / "queries.txt"
     chosen.write_text("i2t/101\n")
@@ -115,8 +108,7 @@ def test_of_several_galleries_of_a_model_one_is_taken(counterfoil, world: World)
 
 def test_known_pairs_are_left_out(counterfoil, world: World) -> None:
     run, out = world.run("one"), world.folder / "pool.csv"
-    said = counterfoil("pool", run, *world.files("two"), "--exclude-known", "--out", out)
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("pool", run, *world.files("two"), "--exclude-known", "--out", out)
     table = read_table(out)
     own = {(image_id(i), str(PER * i + j)) for i in range(IMAGES) for j in range(PER)}
     assert not own & set(zip(table["image"], table["caption"], strict=True))
@@ -131,87 +123,39 @@ def test_known_pairs_are_left_out(counterfoil, world: World) -> None:
             }
             known += len(pairs & own)
     assert f"{known:,} more were left out, known to be right" in said.out
-    said = counterfoil("pool", *world.files(), "--exclude-known")
-    assert (said.code, "--exclude-known needs a run" in said.err) == (2, True)
+    counterfoil.fails("pool", *world.files(), "--exclude-known", says="--exclude-known needs a run")
 
 
-def bad(world: World) -> dict[str, tuple[list[object], str]]:
-    folder = world.folder
-    plain = folder / "plain.npz"
-    np.savez(plain, images=np.ones((3, 2)), captions=np.ones((4, 2)))
-    other = folder / "other.npz"
-    np.savez(
-        other,
-        images=np.ones((3, 2)),
-        captions=np.ones((2, 2)),
-        image_ids=[100, 101, 5000],
-        caption_ids=[0, 1],
-    )
-    run = world.run("two", top=4)
-    (folder / "few.txt").write_text("5\nnobody\nnothing\n")
-    (folder / "empty.txt").write_text("\n")
-    (folder / "both.txt").write_text("103\n")
-    (one,) = world.files("one")
-    return {
-        "no file": (["pool", folder / "none.npz"], "none.npz: no such file or folder; allowed: a run folder"),
-        "no lists": (["pool", folder / "few.txt"], "few.txt: nothing that ranks"),
-        "no ids": (["pool", plain], "rows have no image or caption ids; name an npz"),
-        "other items": (
-            ["pool", one, other],
-            "other and one rank different images; given: 1 only in the first",
-        ),
-        "too deep": (
-            ["pool", one, "--k", 41, "--direction", "t2i"],
-            "smaller than k; given: k 41; allowed: 1 to 40",
-        ),
-        "too shallow": (["pool", run, "--k", 5], "two: the lists of i2t are too short; given: 4 items"),
-        "unknown": (
-            ["pool", one, "--queries", folder / "few.txt"],
-            "unknown queries; given: 2 of them, such as nobody, nothing",
-        ),
-        "empty": (["pool", one, "--queries", folder / "empty.txt"], "no query in this file"),
-        "both": (
-            ["pool", one, "--queries", folder / "both.txt"],
-            "ids of both an image and a caption; given: 1",
-        ),
-        "suffix": (["pool", one, "--out", folder / "pool.xlsx"], "unknown kind of table; given: .xlsx"),
-    }
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        "no file",
-        "no lists",
-        "no ids",
-        "other items",
-        "too deep",
-        "too shallow",
-        "unknown",
-        "empty",
-        "both",
-        "suffix",
-    ],
-)
-def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World, case: str) -> None:
-    arguments, message = bad(world)[case]
-    said = counterfoil(*arguments)
-    assert said.code == 2
-    lines = said.err.strip().splitlines()
-    assert len(lines) == 1, said.err
-    assert message in lines[0]
+def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World) -> None:
+    folder, run, (one,) = world.folder, world.run("two", top=4), world.files("one")
+    images, captions = np.ones((3, 2)), np.ones((2, 2))
+    np.savez(folder / "plain.npz", images=images, captions=captions)
+    named = {"image_ids": [100, 101, 5000], "caption_ids": [0, 1]}
+    np.savez(folder / "other.npz", images=images, captions=captions, **named)
+    for name, text in (("few", "5\nnobody\nnothing\n"), ("empty", "\n"), ("both", "103\n")):
+        (folder / f"{name}.txt").write_text(text)
+    for arguments, message in (
+        (f"{folder}/none.npz", "none.npz: no such file or folder; allowed: a run folder"),
+        (f"{folder}/few.txt", "few.txt: nothing that ranks"),
+        (f"{folder}/plain.npz", "rows have no image or caption ids; name an npz"),
+        (f"{one} {folder}/other.npz", "other and one rank different images; given: 1 only in the first"),
+        (f"{one} --k 41 --direction t2i", "smaller than k; given: k 41; allowed: 1 to 40"),
+        (f"{run} --k 5", "two: the lists of i2t are too short; given: 4 items"),
+        (f"{one} --queries {folder}/few.txt", "unknown queries; given: 2 of them, such as nobody, nothing"),
+        (f"{one} --queries {folder}/empty.txt", "no query in this file"),
+        (f"{one} --queries {folder}/both.txt", "ids of both an image and a caption; given: 1"),
+        (f"{one} --out {folder}/pool.xlsx", "unknown kind of table; given: .xlsx"),
+    ):
+        counterfoil.refused(f"pool {arguments}", says=message)
 
 
 def test_pooling_in_rounds(counterfoil, world: World) -> None:
     out, facts = world.folder / "rounds", world.folder / "facts.json"
     runs = [world.run(name) for name in NAMES]
-    told = counterfoil(
-        "build", "pool", *runs, "--judge", world.folder / "said.csv", "--out", out, "--json", facts
+    counterfoil.fails(
+        "build pool", *runs, f"--judge {world.folder}/said.csv --out {out} --json {facts}", says="said.csv"
     )
-    assert told.code == 2
-    assert "said.csv" in told.err
-    whole = counterfoil("pool", *runs, "--k", 3, "--out", world.folder / "pool.csv")
-    assert whole.code == 0, whole.err
+    counterfoil.succeeds("pool", *runs, "--k", 3, "--out", world.folder / "pool.csv")
     pool = read_table(world.folder / "pool.csv")
     lines = [
         f"{way},{image},{caption},{'yes' if row % 3 else 'no'}"
@@ -220,25 +164,11 @@ def test_pooling_in_rounds(counterfoil, world: World) -> None:
         )
     ]
     (world.folder / "said.csv").write_text("direction,image,caption,answer\n" + "\n".join(lines) + "\n")
-    told = counterfoil(
-        "build",
-        "pool",
-        *runs,
-        "--judge",
-        world.folder / "said.csv",
-        "--rounds",
-        2,
-        "--k",
-        3,
-        "--out",
-        out,
-        "--json",
-        facts,
+    told = counterfoil.succeeds(
+        "build pool", *runs, f"--judge {world.folder}/said.csv --rounds 2 --k 3 --out {out} --json {facts}"
     )
-    assert told.code == 0, told.err
     assert "Rounds of pooling" in told.out
     rounds = json.loads(facts.read_text())["rounds"]
     assert rounds[0]["judged"] == len(set(zip(pool["image"], pool["caption"], strict=True)))
     assert len(read_table(out / "positives.csv")) == rounds[-1]["all_right"]
-    bias = counterfoil("bias", *runs, "--judgements", out / "judgements.csv", "--measure", "recall_at_1")
-    assert bias.code == 0, bias.err
+    counterfoil.succeeds("bias", *runs, "--judgements", out / "judgements.csv", "--measure", "recall_at_1")

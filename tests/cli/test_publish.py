@@ -36,8 +36,7 @@ print(json.dumps(found))
 
 
 def measured(counterfoil, *arguments: object) -> dict:
-    said = counterfoil("evaluate", *arguments, "--draws", 100, "--no-cache", "--json", "-", "-q")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("evaluate", *arguments, "--draws", 100, "--no-cache", "--json", "-", "-q")
     found = json.loads(said.out)
     return {key: found[key] for key in ("measures", "groups")}
 
@@ -50,26 +49,21 @@ def test_what_is_published_is_measured_like_the_benchmark(counterfoil, tmp_path,
     made, out = tmp_path / what, tmp_path / "out"
     assert counterfoil("world", "build", what, "--n", 12, "--size", 32, "--out", made).code == 0
     split = ("--split", 0.25) if what != "gallery" else ()
-    said = counterfoil("publish", made, "--to", f"folder:{out}", "--licence", "CC-BY-4.0", *split)
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("publish", made, "--to", f"folder:{out}", "--licence", "CC-BY-4.0", *split)
     assert f"published to {out}" in said.err
     assert "Apache-2.0 asks" not in said.err
     before, after = measured(counterfoil, scorer, made), measured(counterfoil, scorer, out)
     for name in ("train", "test") if split else ():
         assert after["groups"].pop(name)["accuracy" if what == "choices" else "group"]["n"] in (3, 9)
     assert after == before
-    again = counterfoil(
-        "publish", made, "--to", f"folder:{out}", "--licence", "CC-BY-4.0", *split, "--overwrite"
-    )
-    assert again.code == 0, again.err
+    counterfoil.succeeds(f"publish {made} --to folder:{out} --licence CC-BY-4.0", *split, "--overwrite")
 
 
 def test_a_gallery_is_split_by_image_and_what_is_cut_is_said(counterfoil, tmp_path):
     made, out = tmp_path / "album", tmp_path / "out"
     assert counterfoil("world", "build", "gallery", "--n", 40, "--size", 32, "--out", made, "-q").code == 0
     to = ("--to", f"folder:{out}", "--licence", "MIT")
-    said = counterfoil("publish", made, *to, "--split", 0.2, "--json", tmp_path / "p.json")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds("publish", made, *to, "--split", 0.2, "--json", tmp_path / "p.json")
     whole, parted = load(made), load(out)
     listed = [len(each.gallery.i2t.positives.items) + len(each.gallery.t2i.positives.items)
               for each in (whole, parted)]  # fmt: skip
@@ -82,9 +76,9 @@ def test_a_gallery_is_split_by_image_and_what_is_cut_is_said(counterfoil, tmp_pa
         "train": 32,
         "test": 8,
     }
-    again = counterfoil("publish", out, "--to", f"folder:{tmp_path / 'more'}", *to[2:], "--split", 0.2)
-    assert (again.code, len(again.err.splitlines())) == (2, 1)
-    assert "in splits already" in again.err
+    counterfoil.refused(
+        f"publish {out} --to folder:{tmp_path / 'more'}", *to[2:], "--split 0.2", says="in splits already"
+    )
 
 
 def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
@@ -92,17 +86,19 @@ def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
     card = catalog.benchmark_card("winoground").model_copy(update={"size": None})
     save(replace(drawn, card=card), tmp_path / "wg")
     to = ("--to", f"folder:{tmp_path / 'out'}")
-    said = counterfoil("publish", tmp_path / "wg", *to)
-    assert said.code == 2
-    assert "winoground: no licence to publish under; given: a research licence of its own" in said.err
-    said = counterfoil("publish", tmp_path / "wg", *to, "--licence", "CC-BY-4.0")
-    assert (said.code, len(said.err.splitlines())) == (2, 1)
-    assert (
-        "winoground: may not be published: the licence of Winoground does not let it be passed on" in said.err
+    counterfoil.fails(
+        f"publish {tmp_path}/wg",
+        *to,
+        says="winoground: no licence to publish under; given: a research licence of its own",
+    )
+    counterfoil.refused(
+        f"publish {tmp_path}/wg",
+        *to,
+        "--licence CC-BY-4.0",
+        says="winoground: may not be published: the licence of Winoground does not let it be passed on",
     )
     assert not (tmp_path / "out").exists()
-    said = counterfoil("publish", tmp_path / "wg", *to, "--licence", "CC-BY-4.0", "--anyway", "--json", "-")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds(f"publish {tmp_path}/wg", *to, "--licence CC-BY-4.0 --anyway --json -")
     assert "published although the licence of Winoground" in json.loads(said.out)["notes"][0]
     assert "**Published although the licence of Winoground" in (tmp_path / "out" / "README.md").read_text()
     assert "of its source: a research licence" in load(tmp_path / "out").card.licence
@@ -110,8 +106,7 @@ def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
 
 def test_nothing_is_uploaded_without_being_asked_for(counterfoil, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    said = counterfoil("publish", "world-choices", "--to", "hub:ann/shapes", "--json", tmp_path / "p.json")
-    assert said.code == 0, said.err
+    said = counterfoil.succeeds(f"publish world-choices --to hub:ann/shapes --json {tmp_path}/p.json")
     assert "nothing was uploaded to hub:ann/shapes; --execute does it" in said.err
     found = json.loads((tmp_path / "p.json").read_text())
     assert found["executed"] is False
@@ -122,9 +117,11 @@ def test_files_of_others_stay_whatever_may_be_overwritten(counterfoil, tmp_path)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("all of it")
     for more in ((), ("--overwrite",)):
-        said = counterfoil("publish", "world-choices", "--to", f"folder:{tmp_path / 'mine'}", *more)
-        assert (said.code, len(said.err.splitlines())) == (2, 1)
-        assert "the folder holds other files" in said.err
+        counterfoil.refused(
+            f"publish world-choices --to folder:{tmp_path / 'mine'}",
+            *more,
+            says="the folder holds other files",
+        )
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "all of it"
 
 
@@ -210,18 +207,10 @@ def test_a_build_brings_its_steps_and_who_made_what(counterfoil, tmp_path):
     extra = tmp_path / "extra.json"
     extra.write_text('{"people": "three simulated people", "method": "Drawn."}')
     for which in ("built", "built/benchmark"):
-        said = counterfoil(
-            "publish",
-            tmp_path / which,
-            "--to",
-            f"folder:{tmp_path / 'out'}",
-            "--licence",
-            "MIT",
-            "--provenance",
-            extra,
-            "--overwrite",
+        counterfoil.succeeds(
+            f"publish {tmp_path}/{which} --to folder:{tmp_path / 'out'} --licence MIT --provenance {extra} "
+            "--overwrite"
         )
-        assert said.code == 0, said.err
         rows = pq.read_table(next((tmp_path / "out" / "data").iterdir())).to_pylist()
         last = pq.read_table(tmp_path / "built" / "steps" / "6-assemble" / "rows.parquet").to_pylist()
         makers = {each["id"]: each for each in last}

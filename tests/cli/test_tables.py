@@ -12,12 +12,7 @@ from contracts.forms import ratings_of
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings, Scores
 from counterfoil.benchmarks.forms import Gallery, Search
-from counterfoil.cli.tables import (
-    comparison_table,
-    differences_table,
-    groups_table,
-    measures_table,
-)
+from counterfoil.cli.tables import comparison_table, differences_table, groups_table, measures_table
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run

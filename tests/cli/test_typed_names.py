@@ -50,8 +50,7 @@ def test_underscores_count_in_kinds_and_metrics_too() -> None:
 
 def test_options_are_taken_as_other_tools_call_them(counterfoil: Run, pairs: Path) -> None:
     words = ("evaluate", "blind:length", "pairs", "--data", "my.csv", "--draws", 100)
-    done = counterfoil(*words, "--limit", "0.1", "--batch_size", 3, "--num_workers=0", "-o", "runs/a")
-    assert done.code == 0, done.err
+    done = counterfoil.succeeds(*words, "--limit 0.1 --batch_size 3 --num_workers=0 -o runs/a")
     assert "2 questions" in done.out
     assert (pairs / "runs" / "a" / "pairs" / "manifest.json").is_file()
     assert counterfoil(*words, "--output", "runs/b", "--dtype", "float32").code == 0
@@ -68,8 +67,10 @@ def test_what_follows_two_hyphens_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1.5", "half", "nan", "inf"])
 def test_a_limit_is_a_number_or_a_share(counterfoil: Run, pairs: Path, limit: str) -> None:
-    done = counterfoil("evaluate", "blind:length", "pairs", "--data", "my.csv", f"--limit={limit}")
-    assert (done.code, f"--limit: no number of questions; given: {limit}" in done.err) == (2, True), done.err
+    counterfoil.fails(
+        f"evaluate blind:length pairs --data my.csv --limit={limit}",
+        says=f"--limit: no number of questions; given: {limit}",
+    )
 
 
 def test_an_unknown_name_gets_three_suggestions_and_the_command_that_lists_all() -> None:

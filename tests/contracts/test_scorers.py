@@ -232,10 +232,7 @@ def files(chat: None, tmp_path_factory: pytest.TempPathFactory, benchmarks: dict
             boxes=np.sort(rng.uniform(size=(*shape, 4)), axis=-1),
         )
         four = enumerate(rng.integers(0, 9, (len(quads), 4)))
-        lines = [
-            "id,c0_i0,c0_i1,c1_i0,c1_i1",
-            *(f"{i},{a},{b},{c},{d}" for i, (a, b, c, d) in four),
-        ]
+        lines = ["id,c0_i0,c0_i1,c1_i0,c1_i1", *(f"{i},{a},{b},{c},{d}" for i, (a, b, c, d) in four)]
         (folder / f"quads{end}.csv").write_text("\n".join(lines) + "\n")
         np.savez(
             folder / f"items{end}.npz",

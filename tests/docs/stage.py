@@ -23,7 +23,7 @@ STAND_INS = {
     "itm:Salesforce/blip-itm-base-coco": "itm:./my-blip",
 }
 
-#: Rows of the training sets: the recipes' batches hold up to 400.
+#: Rows of the training sets: a recipe's batch, which a page trains on from Python, holds 400.
 ROWS = 600
 
 #: Embeddings with a run over COCO 5K and ECCV Caption each.

@@ -3,7 +3,6 @@
 import glob
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from plugin_site import install
 from warm_shell import WarmShell
 
 from . import stage
-from .blocks import PAGES, Block, Command, agrees, blocks, commands
+from .blocks import PAGES, Command, agrees, blocks, commands
 
 pytestmark = pytest.mark.models
 
@@ -53,13 +52,13 @@ LANGUAGES = {"sh", "console", "python", "toml", *OTHERS}
 #: What commands whose output no page shows are given besides, so that they do the same with less: whole
 #: benchmarks are measured by the commands whose output is shown, in tests/cli and in tests/world.
 SMALLER = {
-    ("evaluate",): {"--draws": "200"},
-    ("compare",): {"--draws": "200"},
+    ("evaluate",): {"--draws": "100"},
+    ("compare",): {"--draws": "100"},
     ("compare", "--baseline"): {"--pictures": "never"},
-    ("rankings",): {"--draws": "200"},
-    ("bias",): {"--draws": "200"},
+    ("rankings",): {"--draws": "100", "--k": "10"},
+    ("bias",): {"--draws": "100"},
     ("mix", "--task"): {"--points": "3"},
-    ("train",): {"--steps": "3"},
+    ("train",): {"--steps": "2", "--batch-size": "40"},
     ("explain",): {"--limit": "1"},
     ("world", "build"): {"--n": "70"},
 }
@@ -166,6 +165,13 @@ def smaller(words: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_runs_as_it_is_printed(page: str, shell: WarmShell) -> None:
+    python = shell
+    if page == "CONTRIBUTING.md":
+        # The code of a package that adds something runs where that package is installed.
+        path = os.pathsep.join(
+            filter(None, (str(install(shell.folder / "site")), os.environ.get("PYTHONPATH")))
+        )
+        python = WarmShell(shell.folder, PYTHONPATH=path)
     for block in blocks(page):
         assert block.language in LANGUAGES, f"{block.where}: name the language of the block, or indent it"
         if block.language in OTHERS:
@@ -173,10 +179,13 @@ def test_a_page_runs_as_it_is_printed(page: str, shell: WarmShell) -> None:
         if block.language == "toml":
             (shell.folder / block.text.splitlines()[0].removeprefix("# ")).write_text(local(block.text))
         elif block.language == "python":
-            run_python(block, shell)
+            done = python.run(local(block.text))
+            assert done.code == 0, f"{block.where}\n{done.err}"
         else:
             for command in commands(block):
                 run_command(command, shell)
+    if python is not shell:
+        python.close()
 
 
 def local(text: str) -> str:
@@ -205,22 +214,3 @@ def run_command(command: Command, shell: WarmShell) -> None:
         stage.judge_pool(shell.folder)
     if command.printed is not None:
         assert agrees(command.printed, done.out), f"{command.where} prints\n{done.out}"
-
-
-def run_python(block: Block, shell: WarmShell) -> None:
-    variables = dict(os.environ)
-    if block.page == "CONTRIBUTING.md":
-        # The code of a package that adds something runs where that package is installed.
-        site = shell.folder / "site"
-        if not site.exists():
-            install(site)
-        variables["PYTHONPATH"] = os.pathsep.join(filter(None, (str(site), os.environ.get("PYTHONPATH"))))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", local(block.text)],
-        cwd=shell.folder,
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{block.where}\n{done.stderr}"

@@ -207,8 +207,7 @@ def quads() -> Comparison:
     """Three scorers on the drawn quads."""
     benchmark = quad_benchmark()
     return compare(
-        [run_of(benchmark, name, a) for name, a in quad_answers().items()],
-        baseline="poor & <tied>",
+        [run_of(benchmark, name, a) for name, a in quad_answers().items()], baseline="poor & <tied>"
     )[0]
 
 
@@ -305,10 +304,7 @@ def real_winoground(shared_data: Path) -> Comparison:
         [Image(str(i)) for i in range(2 * len(tags))],
         [Caption(str(i)) for i in range(2 * len(tags))],
         ids=[row["id"] for row in tags],
-        labels={
-            "collapsed": tuple(r["collapsed_tag"] for r in tags),
-            "tag": tuple(r["tag"] for r in tags),
-        },
+        labels={"collapsed": tuple(r["collapsed_tag"] for r in tags), "tag": tuple(r["tag"] for r in tags)},
         name="winoground",
         title="Winoground",
         redistributable=False,

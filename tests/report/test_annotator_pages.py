@@ -34,14 +34,7 @@ def studies() -> tuple[AnnotatorBias, ...]:
     )
     gain = np.where(place.mean(axis=1) < 9, rng.choice([0.5, 1.0], len(item)), 0.0)
     known = JudgedPairs(
-        "t2i",
-        ("alpha", "beta <b>", "gamma"),
-        query,
-        gain,
-        place,
-        place <= 5,
-        (items,) * 3,
-        alone(queries),
+        "t2i", ("alpha", "beta <b>", "gamma"), query, gain, place, place <= 5, (items,) * 3, alone(queries)
     )
     return study(known, draws=200)
 

@@ -135,35 +135,3 @@ def test_a_label_of_two_groupings_is_told_apart() -> None:
     assert groupings(questions) == {"first": ("x", "y"), "second": ("second:x", "z"), "third": ("x",)}
     keys = {key for labels in groupings(questions).values() for key in labels}
     assert keys == set(questions.groups())
-
-
-def test_table_3_of_the_bivlc_paper(real_bivlc: Comparison) -> None:
-    table = overview(real_bivlc)
-    assert printed(table, "ViT-B-32") == ["75.83", "52.40", "49.06", "84.32", "89.50", "69.21", "82.82"]
-    assert printed(table, "CLIP_COCO") == ["82.75", "63.89", "60.96", "89.06", "91.75", "72.79", "90.86"]
-    assert printed(table, "CLIP_TROHN-Text") == [
-        "78.18",
-        "62.19",
-        "57.48",
-        "93.25",
-        "83.87",
-        "71.05",
-        "90.59",
-    ]
-
-
-def test_table_4_of_the_bivlc_paper(real_bivlc: Comparison) -> None:
-    table = by_group(real_bivlc)
-    by_type = {name: i for i, (name, _) in enumerate(table.blocks)}
-    row = printed(table, "CLIP_COCO")
-    found = [row[3 * by_type[name] : 3 * by_type[name] + 3] for name in ("replace", "swap", "add")]
-    assert found == [["87.99", "72.42", "69.94"], ["51.53", "25.07", "20.89"], ["83.16", "55.58", "51.58"]]
-
-
-def test_table_3_of_the_winoground_paper(real_winoground: Comparison) -> None:
-    table = overview(real_winoground, finer=False)
-    # Text, image and group score of Winoground Table 3.
-    assert printed(table, "human") == ["89.50", "88.50", "85.50"]
-    assert printed(table, "vinvl") == ["37.75", "17.75", "14.50"]
-    assert printed(table, "clip") == ["30.75", "10.50", "8.00"]
-    assert printed(table, "visualbert") == ["15.50", "2.50", "1.50"]

@@ -28,10 +28,7 @@ def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: C
     run = quads.runs[0]
     s = run.answers.values
     # The smaller true score of each question less the larger false one, row by row and column by column.
-    gaps = np.min(
-        [s[:, i, i] - s[:, j, k] for i in (0, 1) for j, k in ((0, 1), (1, 0))],
-        axis=0,
-    )
+    gaps = np.min([s[:, i, i] - s[:, j, k] for i in (0, 1) for j, k in ((0, 1), (1, 0))], axis=0)
     worst = scorer_sections(quads, "b-x", captions=True)[0].worst
     expected = [f"q{q}" for q in np.argsort(gaps, kind="stable")[:WORST] if gaps[q] <= 0]
     assert [each.id for each in worst] == expected

@@ -15,14 +15,7 @@ from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS, first_items
-from counterfoil.report.forms.first_items import (
-    FIRST,
-    first_right,
-    kinds,
-    marks,
-    missed,
-    sample,
-)
+from counterfoil.report.forms.first_items import FIRST, first_right, kinds, marks, missed, sample
 from counterfoil.report.thumbnails import Thumbnails, to_json
 
 from ..conftest import NASTY, gallery_benchmark, gallery_scores, rankings_of, run_of

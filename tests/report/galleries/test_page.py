@@ -94,6 +94,7 @@ def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(
     )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_groups_of_queries_have_a_table() -> None:
     benchmark = gallery_benchmark(8)
     labels = tuple("early" if i % 8 < 4 else "late" for i in range(24))
@@ -119,6 +120,7 @@ def test_a_gallery_of_one_direction_has_a_chapter() -> None:
     assert "captions look for" not in found.sections[0].drawings[0].wide.lower()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_where_right_is_a_rule_there_is_no_curve() -> None:
     benchmark, answers, _ = ruled()
     found = chapter(run_of(benchmark, "ruled", answers))

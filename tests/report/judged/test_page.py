@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.evaluation.compare import Comparison, Difference, compare
@@ -101,6 +102,7 @@ def test_groups_of_correlations(rated: Comparison) -> None:
     assert [column.measure for column in chosen.columns] == ["spearman", "pearson"] * 2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_where_nothing_has_a_value() -> None:
     benchmark = rated_benchmark(8)
     alone = compare([run_of(benchmark, "constant", Scores(np.ones(8)))])[0]

@@ -91,8 +91,7 @@ def test_an_entry_as_plain_values() -> None:
 
 # A formula and its value, built side by side.
 _LEAVES = st.one_of(
-    st.integers(1, 10**6).map(lambda n: (str(n), float(n))),
-    st.sampled_from([("a", 7.0), ("b", 0.5)]),
+    st.integers(1, 10**6).map(lambda n: (str(n), float(n))), st.sampled_from([("a", 7.0), ("b", 0.5)])
 )
 
 

@@ -78,7 +78,7 @@ def study(
                 Trial("right", _quad_runs(2), 0.0, "raw"),
                 Trial("wrong", _quad_runs(1), 0.61, "raw"),
                 Trial("filtered", _quad_runs(1.5), 0.61, "filtered"),
-            ],
+            ]
         ),
         mining([Trial(name, [run]) for name, run in zip("abc", galleries.runs, strict=False)]),
     ]
