@@ -272,7 +272,11 @@ def _found_scorer(spec: str, options: Options, memory: Path | None, like: Any) -
         return caption_metrics([argument], options, memory=memory)[argument]
     known = scorers()
     if spec == CONSTANT_IMAGE and options.backbone:
-        return _blinded(options, memory)
+        # The model that `options` names behind `blind:constant-image`, which shows it the mean image alone.
+        from counterfoil.models.baselines import constant_image
+
+        model = _scorer(options.backbone, replace(options, backbone="", settings={}), memory)
+        return constant_image(model, options)
     _check_settings(spec, known[prefix], options)
     load: Callable[[str, Options], Any] = partial(_load, known[prefix])
     if like is not None:
@@ -286,14 +290,6 @@ def _found_scorer(spec: str, options: Options, memory: Path | None, like: Any) -
     scorer = load(argument, options)
     # A scorer that keeps its own answers is given the folder of finished work.
     return scorer.kept_in(memory) if memory is not None and hasattr(scorer, "kept_in") else scorer
-
-
-def _blinded(options: Options, memory: Path | None) -> Any:
-    """The model that `options` names behind `blind:constant-image`, which shows it the mean image alone."""
-    from counterfoil.models.baselines import constant_image
-
-    model = _scorer(options.backbone, replace(options, backbone="", settings={}), memory)
-    return constant_image(model, options)
 
 
 def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:

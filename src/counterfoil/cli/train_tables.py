@@ -77,10 +77,12 @@ def plan_table(rows: Data, backbone: "Backbone", plan: Sequence[Stage]) -> Table
             f"{stage.trained:,} trained ({recipe.trains}), {stage.frozen:,} frozen: {backbone.name}",
         )
         epochs = "" if recipe.steps is not None else f", {recipe.epochs} epochs"
+        names = {"cosine": "cosine", "cosine-epochs": "cosine by epochs", "constant": "constant"}
+        after = f" after {recipe.warmup} steps of warm-up" if recipe.warmup else ""
         table.add_row(
             f"steps{several}",
             f"{stage.steps:,} of {recipe.batch_size * recipe.accumulate:,} rows{epochs}; {recipe.precision}, "
-            f"{recipe.optimiser} at {recipe.lr:g}, {_schedule(recipe)}",
+            f"{recipe.optimiser} at {recipe.lr:g}, {(names[recipe.schedule] + after)}",
         )
         if recipe.accumulate > 1:
             table.add_row(
@@ -115,12 +117,6 @@ def result_table(outcome: Outcome) -> Group:
     if outcome.left_out:
         speed += f"; without {amount(outcome.left_out, 'row')} whose images cannot be read"
     return Group(*([table] if outcome.measures else []), Text(speed, style="dim"))
-
-
-def _schedule(recipe: Recipe) -> str:
-    names = {"cosine": "cosine", "cosine-epochs": "cosine by epochs", "constant": "constant"}
-    after = f" after {recipe.warmup} steps of warm-up" if recipe.warmup else ""
-    return names[recipe.schedule] + after
 
 
 def _detection(recipe: Recipe) -> str:

@@ -96,29 +96,21 @@ def _file(path: Path, ids: Path | None) -> ModelLists:
             allowed="a run folder, embeddings (.npz) or a similarity (.npy)",
         )
     if path.suffix.lower() == ".npz":
-        return _embeddings(path, ids)
+        embeddings = load_embeddings(str(path))
+        image_ids, caption_ids = embeddings.image_ids, embeddings.caption_ids
+        if image_ids is None or caption_ids is None:
+            image_ids, caption_ids = _ids_beside(ids, path, len(embeddings.images), len(embeddings.captions))
+        return of_embeddings(path.stem, embeddings, image_ids, caption_ids)
     if path.suffix.lower() == ".npy":
-        return _similarity(path, ids)
+        similarity = load_similarity(str(path), Options(ids=ids))
+        if similarity.image_ids is None or similarity.caption_ids is None:
+            raise _no_ids(path)
+        return of_similarity(path.stem, similarity.values, similarity.image_ids, similarity.caption_ids)
     raise DataError(
         "nothing that ranks",
         where=path,
         allowed="a run folder, embeddings (.npz) or a similarity (.npy)",
     )
-
-
-def _embeddings(path: Path, ids: Path | None) -> ModelLists:
-    embeddings = load_embeddings(str(path))
-    image_ids, caption_ids = embeddings.image_ids, embeddings.caption_ids
-    if image_ids is None or caption_ids is None:
-        image_ids, caption_ids = _ids_beside(ids, path, len(embeddings.images), len(embeddings.captions))
-    return of_embeddings(path.stem, embeddings, image_ids, caption_ids)
-
-
-def _similarity(path: Path, ids: Path | None) -> ModelLists:
-    similarity = load_similarity(str(path), Options(ids=ids))
-    if similarity.image_ids is None or similarity.caption_ids is None:
-        raise _no_ids(path)
-    return of_similarity(path.stem, similarity.values, similarity.image_ids, similarity.caption_ids)
 
 
 def _ids_beside(

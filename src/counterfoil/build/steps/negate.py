@@ -176,7 +176,12 @@ class Negate(BuiltStep):
         gone = [row for row in negatives if row.text is None]
         dropped = self._table(rows, gone)
         dropped = dropped.append_column(REASON, pa.array([row.reason for row in gone], pa.string()))
-        facts = {"by": maker, "categories": _counts(negatives)}
+        counts: dict[str, dict[str, int]] = {}
+        for outcome in negatives:
+            of = counts.setdefault(outcome.category, {"wanted": 0, "made": 0})
+            of["wanted"] += 1
+            of["made"] += outcome.text is not None
+        facts = {"by": maker, "categories": counts}
         if self.by not in (RULES, WORLD):
             facts |= {"refusals": _refusals(negatives)}
         written = [row for row in negatives if row.text is not None]
@@ -430,13 +435,3 @@ def _refusals(negatives: Sequence[NegativeRow]) -> dict[str, dict[str, Any]]:
             answers.setdefault(outcome.reason, []).append(outcome.answer)
     ranked = sorted(answers.items(), key=lambda item: (-len(item[1]), item[0]))
     return {reason: {"rows": len(replies), "examples": replies[:3]} for reason, replies in ranked}
-
-
-def _counts(negatives: Sequence[NegativeRow]) -> dict[str, dict[str, int]]:
-    """How many negatives were wanted and made, by category."""
-    counts: dict[str, dict[str, int]] = {}
-    for outcome in negatives:
-        of = counts.setdefault(outcome.category, {"wanted": 0, "made": 0})
-        of["wanted"] += 1
-        of["made"] += outcome.text is not None
-    return counts
