@@ -344,7 +344,7 @@ def full_name(spec: str) -> str:
 
 def _bare(spec: str) -> tuple[str, str]:
     """What a name without a kind means; raises `InputError` where that is nothing, or several things."""
-    from counterfoil.models.bare_names import scorers_called
+    from counterfoil.models.registry import scorers_called
 
     specs = scorers_called(spec) if spec else ()
     if len(specs) > 1:
@@ -471,7 +471,7 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
     distant = entry.extra == "models" and entry.prefix != "ckpt" and not Path(argument).exists()
     if distant and entry.prefix != "open-clip":
         from counterfoil.benchmarks.hub_reach import in_cache, unreachable
-        from counterfoil.models.bare_names import HUB_NAME
+        from counterfoil.models.registry import HUB_NAME
 
         # Before libraries are imported, which takes longer than the answer.
         if HUB_NAME.fullmatch(argument) and not in_cache(argument) and (network_error := unreachable()):

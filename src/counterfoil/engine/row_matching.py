@@ -59,7 +59,11 @@ def captions_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray,
                     hint=f"{differing} of {len(rows)} rows differ: is it the table of another benchmark, "
                     "or in another order?",
                 )
-    # None where the images of the table's `rows` are those of the questions, or are called otherwise.
+    return _files_agree(given, benchmark, rows)
+
+
+def _files_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> ScoreError | None:
+    """None where the images of the table's `rows` are those of the questions, or are called otherwise."""
     theirs = _files(given)
     ours = _shared(theirs, _file_columns(benchmark))
     if theirs is None or ours is None or not set(ours) <= set(theirs):

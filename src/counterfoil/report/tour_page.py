@@ -15,7 +15,7 @@ from counterfoil.report import build_page, html, study_figures
 from counterfoil.report.build_page import StepSection
 from counterfoil.report.html import Drawing, wide_and_narrow
 from counterfoil.report.labels import amount, listed
-from counterfoil.report.saliency_page import pair_card
+from counterfoil.report.saliency_page import PairCard, pair_card
 from counterfoil.report.thumbnails import Thumbnails
 
 #: What a tour leaves in its folder, and how to go on with it.
@@ -119,12 +119,7 @@ def page(
         _explain(explained, commands["explain"]),
         _compare(comparison, commands["compare"]),
     )
-    images = comparison.runs[0].benchmark.images
-    cards = []
-    for pair in explained.pairs.values():
-        at = next(i for i, image in enumerate(images) if image.id == pair.item.image.id)
-        cards.append(pair_card(pair, thumbnails.add(images, [[at]]).get(at, -1), captioned=True))
-    cards = tuple(cards)
+    cards = _cards(explained, thumbnails, comparison)
     return html.render(
         "tour.html",
         title="What can I do with this?",
@@ -384,6 +379,17 @@ def _rows(built: Built) -> tuple[RowOfBuild, ...]:
         )
         for row in shown
     )
+
+
+def _cards(
+    explained: ExplainedQuestion, thumbnails: Thumbnails, comparison: Comparison
+) -> tuple[PairCard, ...]:
+    images = comparison.runs[0].benchmark.images
+    cards = []
+    for pair in explained.pairs.values():
+        at = next(i for i, image in enumerate(images) if image.id == pair.item.image.id)
+        cards.append(pair_card(pair, thumbnails.add(images, [[at]]).get(at, -1), captioned=True))
+    return tuple(cards)
 
 
 def _only(pair: ExplainedPair, other: ExplainedPair) -> str:

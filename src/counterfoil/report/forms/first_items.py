@@ -122,21 +122,7 @@ def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries
     """
     positives = search.positives
     if isinstance(positives, Plausible):
-        places = np.zeros((len(search), 2), dtype=np.int64)
-        items = placed.top.astype(np.int64)
-        if not items.shape[1]:
-            return places
-        right = marks(search, items) > 0
-        # Where only an order is known nothing is tied.
-        order = -np.arange(items.shape[1], dtype=np.float32)
-        scores = np.where(np.isnan(placed.top_scores), order, placed.top_scores)
-        best = np.take_along_axis(scores, right.argmax(axis=1)[:, None], axis=1)
-        wrong = ~right & (items >= 0)
-        low, high = ((wrong & (scores > best)).sum(axis=1), (wrong & (scores >= best)).sum(axis=1))
-        open_ended = (scores[:, -1:] == best)[:, 0] & (items.shape[1] < placed.depth)
-        places[:, 0], places[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
-        places[~right.any(axis=1)] = 0
-        return places
+        return _first_kept(search, placed)
     places = np.zeros((len(search), 2), dtype=np.int64)
     reached = np.flatnonzero(placed.above >= 0)
     query, above = positives.queries[reached], placed.above[reached]
@@ -149,6 +135,24 @@ def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries
     right = np.bincount(query[above == least[query]], minlength=len(search))[queries]
     places[queries, 0] = placed.above[best] + 1
     places[queries, 1] = placed.above[best] + placed.level[best] - right + 1
+    return places
+
+
+def _first_kept(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
+    places = np.zeros((len(search), 2), dtype=np.int64)
+    items = placed.top.astype(np.int64)
+    if not items.shape[1]:
+        return places
+    right = marks(search, items) > 0
+    # Where only an order is known nothing is tied.
+    order = -np.arange(items.shape[1], dtype=np.float32)
+    scores = np.where(np.isnan(placed.top_scores), order, placed.top_scores)
+    best = np.take_along_axis(scores, right.argmax(axis=1)[:, None], axis=1)
+    wrong = ~right & (items >= 0)
+    low, high = ((wrong & (scores > best)).sum(axis=1), (wrong & (scores >= best)).sum(axis=1))
+    open_ended = (scores[:, -1:] == best)[:, 0] & (items.shape[1] < placed.depth)
+    places[:, 0], places[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
+    places[~right.any(axis=1)] = 0
     return places
 
 
