@@ -146,7 +146,7 @@ def save(
         terminal.warn(f"{name} may not be passed on: {loaded.card.licence}")
 
 
-EPILOG = """Examples:
+PUBLISH_EPILOG = """Examples:
   counterfoil publish sets/mine --to folder:release --licence CC-BY-4.0
   counterfoil publish pairs --data my.csv --images photos/ --to folder:release --licence CC-BY-4.0 --split 0.2
   counterfoil publish sets/mine --to hub:ann/mine --licence CC-BY-4.0 --execute"""
@@ -199,7 +199,7 @@ class DataSetFacts:
 
 
 @usage.panels(Data="data images available no_counts split seed", Results="json quiet")
-def command(
+def publish(
     benchmark: Annotated[
         str,
         typer.Argument(
