@@ -17,12 +17,12 @@ from .api.measuring import load_benchmark as load_benchmark
 from .api.measuring import load_run as load_run
 from .api.measuring import load_scorer as load_scorer
 from .api.measuring import rank as rank
-from .api.people import annotate_agreement as annotate_agreement
-from .api.people import annotate_export as annotate_export
-from .api.people import annotate_simulate as annotate_simulate
-from .api.people import create_campaign as create_campaign
+from .api.studies import annotate_agreement as annotate_agreement
+from .api.studies import annotate_export as annotate_export
+from .api.studies import annotate_simulate as annotate_simulate
 from .api.studies import audit as audit
 from .api.studies import bias as bias
+from .api.studies import create_campaign as create_campaign
 from .api.studies import reproduce as reproduce
 from .api.studies import study as study
 from .benchmarks.benchmark import Benchmark as Benchmark
@@ -42,6 +42,7 @@ from .jobs.build import BuildResult as BuildResult
 from .jobs.build import StepResult as StepResult
 from .jobs.caption_systems import SystemComparison as SystemComparison
 from .jobs.captions import CaptionScores as CaptionScores
+from .jobs.compare import ModelRankings as ModelRankings
 from .jobs.compare import RunComparison as RunComparison
 from .jobs.evaluate import EvaluateOptions as EvaluateOptions
 from .jobs.explain import ExplainOptions as ExplainOptions
@@ -50,7 +51,6 @@ from .jobs.heat_grades import HeatGrades as HeatGrades
 from .jobs.pool import CandidatePool as CandidatePool
 from .jobs.preferences import VoteStrengths as VoteStrengths
 from .jobs.publish import Published as Published
-from .jobs.rankings import ModelRankings as ModelRankings
 from .jobs.reproduce import Ledger as Ledger
 from .jobs.results import EvaluationRun as EvaluationRun
 from .jobs.study import StudyReport as StudyReport
