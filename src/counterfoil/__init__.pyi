@@ -17,12 +17,12 @@ from .api.measuring import load_benchmark as load_benchmark
 from .api.measuring import load_run as load_run
 from .api.measuring import load_scorer as load_scorer
 from .api.measuring import rank as rank
-from .api.studies import annotate_agreement as annotate_agreement
-from .api.studies import annotate_export as annotate_export
-from .api.studies import annotate_simulate as annotate_simulate
+from .api.people import annotate_agreement as annotate_agreement
+from .api.people import annotate_export as annotate_export
+from .api.people import annotate_simulate as annotate_simulate
+from .api.people import create_campaign as create_campaign
 from .api.studies import audit as audit
 from .api.studies import bias as bias
-from .api.studies import create_campaign as create_campaign
 from .api.studies import reproduce as reproduce
 from .api.studies import study as study
 from .benchmarks.benchmark import Benchmark as Benchmark
