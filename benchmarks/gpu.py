@@ -37,8 +37,7 @@ from counterfoil.errors import CounterfoilError
 from counterfoil.models import clip_fast, registry
 from counterfoil.models.base import Options
 from counterfoil.models.device_pixels import TOLERANCE, CompiledTower
-from counterfoil.models.image_route import ImageRoute
-from counterfoil.models.images import prepared
+from counterfoil.models.images import ImageRoute, prepared
 from counterfoil.models.networks import network_scorer
 from counterfoil.train.loop import fit
 from counterfoil.train.recipes.published import NegativePairs

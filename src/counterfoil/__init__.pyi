@@ -42,6 +42,7 @@ from .jobs.build import BuildResult as BuildResult
 from .jobs.build import StepResult as StepResult
 from .jobs.caption_systems import SystemComparison as SystemComparison
 from .jobs.captions import CaptionScores as CaptionScores
+from .jobs.compare import ModelRankings as ModelRankings
 from .jobs.compare import RunComparison as RunComparison
 from .jobs.evaluate import EvaluateOptions as EvaluateOptions
 from .jobs.explain import ExplainOptions as ExplainOptions
@@ -50,7 +51,6 @@ from .jobs.heat_grades import HeatGrades as HeatGrades
 from .jobs.pool import CandidatePool as CandidatePool
 from .jobs.preferences import VoteStrengths as VoteStrengths
 from .jobs.publish import Published as Published
-from .jobs.rankings import ModelRankings as ModelRankings
 from .jobs.reproduce import Ledger as Ledger
 from .jobs.results import EvaluationRun as EvaluationRun
 from .jobs.study import StudyReport as StudyReport

@@ -272,7 +272,11 @@ def _found_scorer(spec: str, options: Options, memory: Path | None, like: Any) -
         return caption_metrics([argument], options, memory=memory)[argument]
     known = scorers()
     if spec == CONSTANT_IMAGE and options.backbone:
-        return _blinded(options, memory)
+        # The model that `options` names behind `blind:constant-image`, which shows it the mean image alone.
+        from counterfoil.models.baselines import constant_image
+
+        model = _scorer(options.backbone, replace(options, backbone="", settings={}), memory)
+        return constant_image(model, options)
     _check_settings(spec, known[prefix], options)
     load: Callable[[str, Options], Any] = partial(_load, known[prefix])
     if like is not None:
@@ -286,14 +290,6 @@ def _found_scorer(spec: str, options: Options, memory: Path | None, like: Any) -
     scorer = load(argument, options)
     # A scorer that keeps its own answers is given the folder of finished work.
     return scorer.kept_in(memory) if memory is not None and hasattr(scorer, "kept_in") else scorer
-
-
-def _blinded(options: Options, memory: Path | None) -> Any:
-    """The model that `options` names behind `blind:constant-image`, which shows it the mean image alone."""
-    from counterfoil.models.baselines import constant_image
-
-    model = _scorer(options.backbone, replace(options, backbone="", settings={}), memory)
-    return constant_image(model, options)
 
 
 def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
@@ -348,7 +344,7 @@ def full_name(spec: str) -> str:
 
 def _bare(spec: str) -> tuple[str, str]:
     """What a name without a kind means; raises `InputError` where that is nothing, or several things."""
-    from counterfoil.models.bare_names import scorers_called
+    from counterfoil.models.registry import scorers_called
 
     specs = scorers_called(spec) if spec else ()
     if len(specs) > 1:
@@ -475,7 +471,7 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
     distant = entry.extra == "models" and entry.prefix != "ckpt" and not Path(argument).exists()
     if distant and entry.prefix != "open-clip":
         from counterfoil.benchmarks.hub_reach import in_cache, unreachable
-        from counterfoil.models.bare_names import HUB_NAME
+        from counterfoil.models.registry import HUB_NAME
 
         # Before libraries are imported, which takes longer than the answer.
         if HUB_NAME.fullmatch(argument) and not in_cache(argument) and (network_error := unreachable()):

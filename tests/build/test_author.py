@@ -4,8 +4,7 @@ import csv
 from dataclasses import replace
 from pathlib import Path
 
-from counterfoil.build.recipe import read_recipe
-from counterfoil.build.run import run_recipe
+from counterfoil.build.run import read_recipe, run_recipe
 from counterfoil.build.step import StepContext
 
 

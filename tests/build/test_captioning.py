@@ -12,8 +12,7 @@ import pytest
 
 import chat_server
 from counterfoil import catalog
-from counterfoil.build.recipe import read_recipe
-from counterfoil.build.run import run_recipe, run_step
+from counterfoil.build.run import read_recipe, run_recipe, run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.caption import EMPTY, NO_IMAGE, NOTHING_ELSE, REFUSED, WriteCaptions
 from counterfoil.build.steps.read import ReadRows

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.build.recipe import read_recipe
-from counterfoil.build.run import Build, run_recipe
+from counterfoil.build.run import Build, read_recipe, run_recipe
 from counterfoil.build.step import StepContext
 from made_once import made_once
 

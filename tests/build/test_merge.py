@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.build.step import StepContext
-from counterfoil.build.steps.merge import OUTVOTED, WRONG, Merge
+from counterfoil.build.steps.positives import OUTVOTED, WRONG, Merge
 from counterfoil.errors import CounterfoilError
 
 ECCV = Path(__file__).parents[2] / "../shared/data/eccv"

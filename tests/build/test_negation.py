@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 from counterfoil.build import StepContext
-from counterfoil.build.negation.lexicon import Lexicon, Usage
+from counterfoil.build.negation.lexicon import Lexicon, Usage, WordNet
 from counterfoil.build.negation.parse import Parser, load_parser
 from counterfoil.build.negation.rules import CATEGORIES, NEG_CLIP, SUGAR_CREPE, Negative, negative
-from counterfoil.build.negation.wordnet import WordNet
 from counterfoil.build.steps.negate import Negate
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.engine.session import Session

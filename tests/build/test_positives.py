@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.folder import load
-from counterfoil.build.recipe import BuildRecipe, read_recipe
-from counterfoil.build.run import run_recipe, run_step
+from counterfoil.build.run import BuildRecipe, read_recipe, run_recipe, run_step
 from counterfoil.build.step import StepContext
 from counterfoil.build.steps.positives import MissingPositives
 from counterfoil.build.steps.read import ReadRows

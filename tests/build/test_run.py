@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterfoil import catalog
-from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
-from counterfoil.build.run import check_images, run_recipe
+from counterfoil.build.run import BuildRecipe, check_images, read_recipe, run_recipe, shipped
 from counterfoil.build.step import Output, StepContext, split_rows, with_column
 from counterfoil.build.steps.assemble import Assemble
 from counterfoil.build.steps.caption import WriteCaptions

@@ -21,8 +21,8 @@ from counterfoil.build.steps.duplicates import (
     near_duplicates,
     shingle_hashes,
 )
+from counterfoil.build.steps.rate import Select
 from counterfoil.build.steps.registry import STEPS
-from counterfoil.build.steps.select import Select
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.duplicates import near_pairs, normal, shingles
 

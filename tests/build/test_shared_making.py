@@ -14,8 +14,8 @@ from typing import ClassVar
 import pytest
 
 from counterfoil.engine.executor import RankExecutor
-from counterfoil.engine.made import batch_keys
 from counterfoil.engine.session import Session
+from counterfoil.engine.shard_work import batch_keys
 from counterfoil.models.base import Identity
 
 Digests = Callable[[Path], dict[str, str]]
@@ -26,7 +26,7 @@ import sys, time
 from pathlib import Path
 from counterfoil.engine.session import Session
 from counterfoil.engine.executor import executor_named
-from counterfoil.engine.made import batch_keys
+from counterfoil.engine.shard_work import batch_keys
 from counterfoil.models.base import Identity
 
 rank, folder = sys.argv[1], Path(sys.argv[2])

@@ -13,8 +13,8 @@ from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.rows import hub_rows
 from counterfoil.cli.usage import as_meant
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError, UnknownNameError
-from counterfoil.models.bare_names import kinds_of, scorers_called
 from counterfoil.models.base import Options
+from counterfoil.models.registry import kinds_of, scorers_called
 from counterfoil.models.runtime import device_of
 
 Run = Callable[..., Any]

@@ -11,7 +11,7 @@ from counterfoil.benchmarks.answers import Scores
 from counterfoil.errors import InputError
 from counterfoil.evaluation.evaluate import evaluate, main_measures, measure_names
 from counterfoil.evaluation.run import measured_run
-from counterfoil.metrics import pairwise_accuracy as pairs
+from counterfoil.metrics import correlation as pairs
 from counterfoil.report.forms import report_of
 
 
@@ -62,14 +62,14 @@ def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning
     grades = forms.grades(120)
     benchmark = forms.rated(grades, per_image=1, groups=2)
     plain = measure_names(benchmark)
-    assert not set(plain) & set(pairs.MEASURES)
+    assert not set(plain) & set(pairs.PAIR_MEASURES)
     card = benchmark.card.model_copy(update={"measures": names})
     benchmark = type(benchmark)(card, benchmark.images, benchmark.captions, benchmark.questions)
-    assert set(measure_names(benchmark)) == {*plain, *pairs.MEASURES}
+    assert set(measure_names(benchmark)) == {*plain, *pairs.PAIR_MEASURES}
     assert main_measures(benchmark) == ("pearson",)
     scores = grades[:, 0] + np.random.default_rng(0).normal(size=120)
     result = evaluate(benchmark, Scores(scores), scorer="one", draws=200)
-    strict, fitted = (result[name] for name in pairs.MEASURES)
+    strict, fitted = (result[name] for name in pairs.PAIR_MEASURES)
     assert strict.value == pytest.approx(counted(scores, grades[:, 0], 0.0))
     assert strict.chance == pytest.approx((1 - counted(0 * scores, grades[:, 0], 0.0)) / 2)
     assert strict.low < strict.value < strict.high
@@ -91,4 +91,4 @@ def test_benchmarks_whose_authors_report_it_have_it_with_intervals_and_a_warning
         assert of_group == pytest.approx(counted(scores[mask], grades[mask, 0], tie))
     constant = evaluate(benchmark, Scores(np.ones(120)), scorer="constant")
     assert constant.measures == {}
-    assert set(constant.undefined) == {*plain, *pairs.MEASURES}
+    assert set(constant.undefined) == {*plain, *pairs.PAIR_MEASURES}

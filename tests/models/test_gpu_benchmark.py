@@ -87,7 +87,7 @@ def test_decisions_that_differ_are_counted_by_side(routes: ModuleType) -> None:
 
 def test_every_route_is_one_that_a_scorer_takes(routes: ModuleType) -> None:
     from counterfoil.models.base import IMAGE_ROUTES, ScorerSettings
-    from counterfoil.models.image_route import ImageRoute
+    from counterfoil.models.images import ImageRoute
     from counterfoil.models.runtime import PRECISIONS
 
     measured = [ImageRoute.of(ScorerSettings(each.name, each.settings)).facts() for each in routes.ROUTES]

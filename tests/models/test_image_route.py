@@ -12,8 +12,7 @@ import pytest
 from counterfoil.benchmarks.records import Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models.base import Options, ScorerSettings
-from counterfoil.models.image_route import ImageRoute
-from counterfoil.models.images import Resized, Untouched
+from counterfoil.models.images import ImageRoute, Resized, Untouched
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.models

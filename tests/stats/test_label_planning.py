@@ -7,6 +7,7 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import people_agreement
+from counterfoil.stats.dawid_skene import Patterns, drawn_so
 from counterfoil.stats.estimates import wilson
 from counterfoil.stats.label_planning import (
     LabelDesign,
@@ -18,7 +19,6 @@ from counterfoil.stats.label_planning import (
     noise_half_width,
     plan_labels,
 )
-from counterfoil.stats.latent_classes import Patterns, drawn_so
 
 
 def noise_held(hard: float, repeats: int = 12) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.stats.latent_classes import drawn_so, fit, patterns
+from counterfoil.stats.dawid_skene import drawn_so, fit, patterns
 
 
 def answered(n: int, hits, rejections, share: float, seed: int, *, absent: float = 0.0):

@@ -14,7 +14,7 @@ import pytest
 from bucket_servers import Cutter, cutter, gcs_at, gcs_server, new_bucket, s3_at, s3_server, surroundings
 from counterfoil.errors import InputError, StorageError
 from counterfoil.storage import Place, open_place
-from counterfoil.storage.base import HEAD
+from counterfoil.storage.location import HEAD
 
 
 @pytest.fixture(scope="module")

@@ -27,15 +27,14 @@ from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.jobs import compare as compare_task
 from counterfoil.jobs import evaluate as evaluate_task
-from counterfoil.jobs.compare import RunComparison
+from counterfoil.jobs.compare import ModelRankings, RunComparison
+from counterfoil.jobs.compare import rank as rank_task
 from counterfoil.jobs.evaluate import EvaluateOptions
 from counterfoil.jobs.explain import ExplainOptions, Explanation
 from counterfoil.jobs.explain import explain as explain_task
 from counterfoil.jobs.feedback import Feedback
 from counterfoil.jobs.heat_grades import HeatGrades
 from counterfoil.jobs.heat_grades import grade_heatmaps as grade_task
-from counterfoil.jobs.rankings import ModelRankings
-from counterfoil.jobs.rankings import rank as rank_task
 from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import Options

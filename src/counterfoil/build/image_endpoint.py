@@ -19,7 +19,7 @@ import PIL.Image
 from counterfoil.benchmarks.records import decode
 from counterfoil.build.imaging import GeneratedImage, ImageRequest, facts_of, png
 from counterfoil.build.step import StepContext
-from counterfoil.engine.made import batch_keys
+from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.inputs.files import read_json
 from counterfoil.models.base import Identity

@@ -23,7 +23,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from counterfoil.build.generation import elsewhere
 from counterfoil.build.step import StepContext
-from counterfoil.engine.made import batch_keys
+from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.pictures import open_picture
 from counterfoil.models.base import Identity, Options, digest_tensors, remember_source

@@ -5,7 +5,7 @@ People are asked just that; in the drawn world the scenes say it. Several people
 rule makes one verdict of their answers.
 
 People err, so some of the rows that they let in are not sound: **label noise**. How many follows from how
-people contradict each other, without any truth (`counterfoil.stats.latent_classes`), where three or more
+people contradict each other, without any truth (`counterfoil.stats.dawid_skene`), where three or more
 people answered and err independently of each other.
 """
 
@@ -23,7 +23,7 @@ from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, n
 from counterfoil.build.calibration import Share
 from counterfoil.build.step import SCENE_OF
 from counterfoil.errors import DataError, InputError
-from counterfoil.stats.latent_classes import FEWEST, drawn_so, patterns
+from counterfoil.stats.dawid_skene import FEWEST, drawn_so, patterns
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
 

@@ -36,7 +36,7 @@ COMMANDS = {
     "lengths": "runs:lengths",
     "reproduce": "reproduce:command",
     "save": "benchmark_files:save",
-    "publish": "publish:command",
+    "publish": "benchmark_files:publish",
     "train": "train:command",
     "mix": "mix:command",
     "demo": "demo:command",

@@ -9,7 +9,7 @@ import typer
 
 from counterfoil.annotate.recipe import CampaignRecipe
 from counterfoil.cli import usage
-from counterfoil.cli.annotate_results import Database, Folder
+from counterfoil.cli.annotate import Database, Folder
 from counterfoil.cli.options import Json, Overwrite, Seed, field_options, key_values, text_of
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most

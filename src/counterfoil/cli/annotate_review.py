@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from counterfoil.cli.annotate_results import Database, Folder
+from counterfoil.cli.annotate import Database, Folder
 from counterfoil.cli.options import Json, Overwrite
 from counterfoil.errors import InputError
 

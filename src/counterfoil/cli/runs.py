@@ -153,7 +153,7 @@ def rankings(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import correlation_tables, diversity_tables, rank_tables
-    from counterfoil.jobs.rankings import rank
+    from counterfoil.jobs.compare import rank
     from counterfoil.store import write_text
 
     paths.check(html=html, json=json, csv=csv)

@@ -189,7 +189,12 @@ def row_scorer(question_sets: Sequence[CaptionInputs], metric: CaptionMetric, se
         return _by_parts(question_sets, metric, session)
     if isinstance(metric.embedder, GivenEmbeddings):
         return _by_given(question_sets, metric, metric.embedder)
-    return _by_embeddings(question_sets, metric, session)
+    plan, embedder = _plan(question_sets, session), metric.embedder
+    cache = session.cache_for(embedder)
+    session.note_truncated(embedder, plan, cache, metric.identity.name)
+    images = session.embed_images(embedder, plan, cache) if plan.images else None
+    captions = session.embed_captions(embedder, plan, cache)
+    return _rows_of(metric, captions, plan.caption_of, images, plan.image_of)
 
 
 def _documents(inputs: CaptionInputs) -> dict[str, Any]:
@@ -205,17 +210,6 @@ def texts(inputs: CaptionInputs) -> tuple[list[str], list[list[str]]]:
     flat = inputs.texts(references.captions)
     starts = references.starts.tolist()
     return inputs.texts(inputs.candidate), [flat[start:stop] for start, stop in itertools.pairwise(starts)]
-
-
-def _by_embeddings(
-    question_sets: Sequence[CaptionInputs], metric: EmbeddingMetric, session: Session
-) -> Answer:
-    plan, embedder = _plan(question_sets, session), metric.embedder
-    cache = session.cache_for(embedder)
-    session.note_truncated(embedder, plan, cache, metric.identity.name)
-    images = session.embed_images(embedder, plan, cache) if plan.images else None
-    captions = session.embed_captions(embedder, plan, cache)
-    return _rows_of(metric, captions, plan.caption_of, images, plan.image_of)
 
 
 def _by_given(

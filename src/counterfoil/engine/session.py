@@ -20,7 +20,6 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
 from counterfoil.engine.executor import LOCAL, Executor
 from counterfoil.engine.image_digests import image_keys
-from counterfoil.engine.made import MadeBytes, Maker, Take, made_parts
 from counterfoil.engine.plan import (
     Note,
     Progress,
@@ -35,12 +34,16 @@ from counterfoil.engine.plan import (
 )
 from counterfoil.engine.shard_work import (
     Compute,
+    MadeBytes,
+    Maker,
     ShardWork,
+    Take,
     caption_probabilities,
     caption_vectors,
     frame_parts,
     image_probabilities,
     image_vectors,
+    made_parts,
     pair_scores,
     token_parts,
 )
@@ -275,9 +278,9 @@ class Session:
     ) -> None:
         """Have something made for each item, `size` of them at a time, and given to `take` with its row.
 
-        `keys` name the items (`counterfoil.engine.made.batch_keys`). Processes that share the cache make
-        each batch once; this one alone takes what others left there, and keeps nothing. With `here` workers
-        of a cluster are not asked, as for endpoints, whose keys and pace are this process's.
+        `keys` name the items (`engine.shard_work.batch_keys`). Processes that share the cache make each batch
+        once; this one alone takes what others left there, and keeps nothing. With `here` workers of
+        a cluster are not asked, as for endpoints, whose keys and pace are this process's.
         """
         keeps = self.executor is not LOCAL
         session = replace(self, executor=LOCAL) if here and self.executor.distant else self

@@ -35,7 +35,7 @@ from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text, values_of
 from counterfoil.inputs.files import read_text
-from counterfoil.jobs.annotate_judgements import read_judgements
+from counterfoil.jobs.annotate_agreement import read_judgements
 from counterfoil.jobs.feedback import SILENT, Feedback
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from counterfoil.annotate.campaign import open_campaign
-from counterfoil.jobs.annotate_judgements import opened
+from counterfoil.jobs.annotate_agreement import opened
 from counterfoil.jobs.annotate_serve import SHORT
 from counterfoil.jobs.results import Tabular
 from counterfoil.report.labels import amount

@@ -12,7 +12,7 @@ import pyarrow as pa
 from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.status import CampaignStatus, facts_of
 from counterfoil.errors import InputError
-from counterfoil.jobs.annotate_judgements import opened
+from counterfoil.jobs.annotate_agreement import opened
 from counterfoil.jobs.results import Tabular
 from counterfoil.report.tables import Column, Table, text_table
 

@@ -28,8 +28,8 @@ from counterfoil.evaluation.judged_pairs import (
 )
 from counterfoil.evaluation.run import Run
 from counterfoil.jobs.feedback import SILENT, Feedback
-from counterfoil.jobs.model_lists import load
 from counterfoil.jobs.outputs import write
+from counterfoil.jobs.pool import load
 from counterfoil.jobs.results import Tabular
 from counterfoil.report import annotators
 from counterfoil.report.annotators import WAYS

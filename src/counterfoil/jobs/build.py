@@ -13,9 +13,17 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil import catalog
-from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.rows import read_rows
-from counterfoil.build.run import Build, has_images, run_recipe, run_step, said_dropped
+from counterfoil.build.run import (
+    Build,
+    BuildRecipe,
+    has_images,
+    read_recipe,
+    run_recipe,
+    run_step,
+    said_dropped,
+    shipped,
+)
 from counterfoil.build.step import Output, Step, StepContext, check_columns
 from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, check_files, listing
 from counterfoil.build.steps.registry import STEPS

@@ -11,8 +11,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.readers.questions import choices
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.build.recipe import BuildRecipe
-from counterfoil.build.run import Build
+from counterfoil.build.run import Build, BuildRecipe
 from counterfoil.build.step import REASON, StepContext
 from counterfoil.build.step_folder import StepRecord
 from counterfoil.build.steps.registry import STEPS

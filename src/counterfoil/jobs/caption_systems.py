@@ -26,7 +26,7 @@ from counterfoil.jobs.outputs import guarded_file, write
 from counterfoil.jobs.results import Tabular
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.report.labels import amount
-from counterfoil.report.systems_page import agreements, differences, systems_page
+from counterfoil.report.rankings_page import agreements, differences, systems_page
 from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown
 
 #: Two systems have no useful correlation.

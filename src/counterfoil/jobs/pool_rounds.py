@@ -27,7 +27,7 @@ from counterfoil.evaluation.result import Run
 from counterfoil.jobs.bias import AnnotatorStudy, bias
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions
-from counterfoil.jobs.model_lists import chosen_queries, load
+from counterfoil.jobs.pool import chosen_queries, load
 from counterfoil.jobs.results import Tabular
 from counterfoil.models.base import Options
 from counterfoil.report.tables import Column, Table, text_table

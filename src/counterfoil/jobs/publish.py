@@ -20,7 +20,7 @@ from counterfoil.benchmarks.tables import read_table
 from counterfoil.build.run import build_folder, build_provenance
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_json
-from counterfoil.jobs.annotate_judgements import read_judgements
+from counterfoil.jobs.annotate_agreement import read_judgements
 from counterfoil.jobs.feedback import SILENT, Feedback
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular

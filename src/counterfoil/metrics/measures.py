@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint
 from itertools import chain
 
 from counterfoil.errors import InputError
-from counterfoil.metrics import class_rules, contrast, correlation, pairwise_accuracy, ranking, statements
+from counterfoil.metrics import class_rules, contrast, correlation, ranking, statements
 from counterfoil.metrics.measure import FORMS, Declared, Measure, MeasureAtK, split_direction
 from counterfoil.registry import Registry
 
@@ -47,7 +47,7 @@ def _own() -> Iterable[Declared]:
     others = (
         statements.MEASURES,
         correlation.MEASURES,
-        pairwise_accuracy.MEASURES,
+        correlation.PAIR_MEASURES,
         ranking.MEASURES,
         class_rules.MEASURES,
     )

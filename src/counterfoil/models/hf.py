@@ -35,8 +35,7 @@ from counterfoil.models.hf_loading import (
     weights_of,
 )
 from counterfoil.models.hf_text import ClipTokens, HfTokens
-from counterfoil.models.image_route import ImageRoute
-from counterfoil.models.images import Resized, Untouched
+from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
 from counterfoil.models.patches import PatchTower, of_transformers
 from counterfoil.models.runtime import LoadContext, to_device

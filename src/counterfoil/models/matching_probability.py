@@ -148,7 +148,11 @@ def log_mean_match(
     """
     # With t = exp(odds) the probability is 1 / (1 + t). Both are divided by the smallest t where that is
     # above one, so nothing underflows; where it is not, what is far from certain is added up instead.
-    odds = _odds(squares, scale, shift)
+    odds = np.maximum(squares, 0)
+    odds += EPSILON
+    np.sqrt(odds, out=odds)
+    odds *= 2 * scale
+    odds -= 2 * shift
     least = np.maximum(odds.min(axis=axis, keepdims=True), 0)
     odds -= least
     # Of no weight beside the likeliest pair, and still a number.
@@ -160,13 +164,3 @@ def log_mean_match(
     # Neither branch is read where it is not the right one, but both must be numbers.
     certain = np.log1p(-np.where(unlikely, 0, part.mean(axis=axis)))
     return np.where(unlikely, np.log(chance) - least.squeeze(axis), certain)
-
-
-def _odds(squares: Float[ndarray, "*any"], scale: float, shift: float) -> Float[ndarray, "*any"]:
-    """The logarithm of the odds against a match, 2 (scale d - shift)."""
-    odds = np.maximum(squares, 0)
-    odds += EPSILON
-    np.sqrt(odds, out=odds)
-    odds *= 2 * scale
-    odds -= 2 * shift
-    return odds

@@ -27,8 +27,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import InputError
 from counterfoil.models.base import Ability, Identity, Options, text_of
 from counterfoil.models.dual import DualEncoder, Towers
-from counterfoil.models.image_route import REFERENCE, ImageRoute
-from counterfoil.models.images import ImageReader, Preparation, prepared
+from counterfoil.models.images import REFERENCE, ImageReader, ImageRoute, Preparation, prepared
 from counterfoil.models.matching_probability import RowSimilarity
 from counterfoil.models.runtime import LoadContext, to_device
 from counterfoil.store import digest_value

@@ -25,8 +25,7 @@ from counterfoil.models import clip_fast
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels
 from counterfoil.models.dual import DualEncoder, TokenIds, Towers
-from counterfoil.models.image_route import ImageRoute
-from counterfoil.models.images import Resized, Untouched
+from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
 from counterfoil.models.open_clip_loading import (
     CONFIG,

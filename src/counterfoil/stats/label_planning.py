@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.stats.dawid_skene import FEWEST, Patterns, drawn_so
 from counterfoil.stats.intervals import Spread
-from counterfoil.stats.latent_classes import FEWEST, Patterns, drawn_so
 
 #: How far accuracies are moved to see what depends on them.
 _STEP = 1e-4

@@ -7,9 +7,11 @@ prefix in a bucket: `Place` says which. `open_place` gives the one that a path o
 from pathlib import Path
 
 from counterfoil.errors import InputError
-from counterfoil.storage.base import Place, PlaceEntry, Tagged
 from counterfoil.storage.location import (
     Location,
+    Place,
+    PlaceEntry,
+    Tagged,
     as_path,
     is_distant,
     local_folder,

@@ -23,8 +23,7 @@ from io import BufferedIOBase, BytesIO
 from typing import Any, NamedTuple
 
 from counterfoil.errors import CounterfoilError, MissingExtraError, StorageError
-from counterfoil.storage.base import HEAD, PlaceEntry, Tagged
-from counterfoil.storage.location import SCHEMES, Location
+from counterfoil.storage.location import HEAD, SCHEMES, Location, PlaceEntry, Tagged
 
 #: Reads in flight. One takes 20 to 100 ms, nearly all of it waiting.
 READS = 16

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
 
-from counterfoil.storage.base import PlaceEntry, Tagged
+from counterfoil.storage.location import PlaceEntry, Tagged
 from counterfoil.store import digest, storage_error, writing
 
 #: What a file system without hard links says.

@@ -1,8 +1,11 @@
-"""Paths and URLs: which of the two a text is."""
+"""Paths and URLs, which of the two a text is, and the protocol of a place."""
 
 import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
 from urllib.parse import unquote
 
 from counterfoil.errors import URL, InputError
@@ -98,3 +101,95 @@ def located(text: str | Path) -> str:
     ('s3://bucket/a', 'runs/a')
     """
     return str(location(text))
+
+
+class PlaceEntry(NamedTuple):
+    """A name in a place: its bytes, and seconds since it was written or touched (by this machine's clock)."""
+
+    name: str
+    size: int
+    age: float
+
+
+class Tagged(NamedTuple):
+    """The bytes of a name, and the tag under which `replace` and `remove` know that they are still there."""
+
+    data: bytes
+    tag: str
+
+
+@runtime_checkable
+class Place(Protocol):
+    """Names, with slashes as in paths, and bytes behind each; several machines may use one place at once.
+
+    A reader sees what one writer wrote, whole, or that there is nothing. Every method raises `StorageError`
+    in one line where the place cannot be used: no right, no room, no bucket, no credentials, no network.
+
+    Of names that are contested (leases), those who contest write bytes that no other writes and that change
+    with every renewal, such as a holder and a count: a tag may be a digest of the bytes. They change them by
+    `create`, `replace` and `remove` with a tag alone; `write` asks nothing.
+    """
+
+    @property
+    def scheme(self) -> str:
+        """`file`, `s3` or `gcs`."""
+        ...
+
+    @property
+    def patience(self) -> float:
+        """Seconds below which an age is not worth a `touch`: 0 where that is free, a day where it is not."""
+        ...
+
+    def read(self, name: str) -> Tagged | None:
+        """The bytes of a name with their tag, None where there is no such name."""
+        ...
+
+    def opened(
+        self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
+    ) -> Iterator[tuple[PlaceEntry, BufferedIOBase | None]]:
+        """The entries that are still there, in order, each open for reading; the caller closes them.
+
+        None stands for one that is there and cannot be read.
+        A place at a distance reads several at a time, and passes those over for which `wanted` says no of
+        their first `HEAD` bytes.
+        """
+        ...
+
+    def write(self, name: str, data: bytes) -> None:
+        """Let `name` hold `data`, whatever it held."""
+        ...
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Let `name` hold `data` if there is no such name; whether that was so. Of several, one succeeds."""
+        ...
+
+    def replace(self, name: str, data: bytes, tag: str) -> bool:
+        """Let `name` hold `data` if it still holds what `read` gave `tag` with; whether that was so."""
+        ...
+
+    def touch(self, name: str) -> bool:
+        """Set the age of `name` to 0; whether there is such a name."""
+        ...
+
+    def age(self, name: str) -> float | None:
+        """Seconds since `name` was written or touched, by the clock of the place; None where there is none.
+
+        A bucket counts in whole seconds.
+        """
+        ...
+
+    def remove(self, name: str, tag: str | None = None) -> bool:
+        """Remove a name (with a `tag`, only while it holds what that was given with); whether it did."""
+        ...
+
+    def entries(self, prefix: str = "") -> list[PlaceEntry]:
+        """The names that begin with `prefix`, which is empty or ends with a slash, in order of the names."""
+        ...
+
+    def __str__(self) -> str:
+        """The path or URL, without credentials."""
+        ...
+
+
+#: How many bytes `Place.opened` reads of a large entry to know whether it is wanted.
+HEAD = 1 << 14

@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image, PixelSource
 from counterfoil.benchmarks.videos import Video
@@ -26,7 +25,7 @@ from counterfoil.engine.session import Session
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.findings import CLAIMS, MOVING, Finding, caption_findings
-from counterfoil.evaluation.run import Run, save_run
+from counterfoil.evaluation.run import save_run
 from counterfoil.models.base import Identity, Options
 from counterfoil.models.captions import registry as metric_names
 from counterfoil.models.captions.base import CaptionMetric, CaptionTokens
@@ -172,7 +171,12 @@ def study(
         for name, scorer, scores in answers:
             # The networks are those of the first seed.
             place = folder / f"{name.replace(', ', '-')}-{plan.seeds[0]}"
-            runs.append(_kept(place, name, benchmark, scores, scorer, facts, draws))
+            provenance = dict(facts(benchmark, scorer))
+            about: dict[str, Any] = {
+                key: provenance[key] for key in ("benchmark", "scorer", "versions") if key in provenance
+            }
+            result = evaluate(benchmark, scores, scorer=name, draws=draws, provenance=about)
+            runs.append(save_run(place / benchmark.name, benchmark, scores, result, provenance))
         comparisons.append(Comparison(benchmark.name, tuple(runs), None, ()))
         claimed = {n for claim in CLAIMS for n in (claim.ahead, claim.behind)}
         claimed = {MOVING.get(n, n) for n in claimed} if moving else claimed
@@ -205,20 +209,3 @@ def _given(model: Any, options: Options) -> Any:
 
 def _no_backbone(options: Options) -> Any:
     raise AssertionError("a metric that reads has no model behind it")
-
-
-def _kept(
-    folder: Path,
-    name: str,
-    benchmark: Benchmark,
-    scores: Answers,
-    scorer: Any,
-    facts: Callable[[Benchmark, Any], Mapping[str, Any]],
-    draws: int,
-) -> Run:
-    provenance = dict(facts(benchmark, scorer))
-    about: dict[str, Any] = {
-        key: provenance[key] for key in ("benchmark", "scorer", "versions") if key in provenance
-    }
-    result = evaluate(benchmark, scores, scorer=name, draws=draws, provenance=about)
-    return save_run(folder / benchmark.name, benchmark, scores, result, provenance)

@@ -234,7 +234,13 @@ class Validation:
         images, image = np.unique(data.need("image"), return_inverse=True)
         captions, caption = np.unique(data.need("caption"), return_inverse=True)
         pictures = self._pictures(images, fabric)
-        words = self._words(captions, fabric)
+        backbone, size = self.feed.backbone, self.batch_size
+        embeddings = []
+        for at in range(0, len(captions), size):
+            with fabric.autocast():
+                tokens = self.feed.tokens.of(captions[at : at + size]).to(backbone.device())
+                embeddings.append(backbone.network.encode_texts(tokens).points.float())
+        words = torch.cat(embeddings)
         scores = torch.cat([similarity(block, words).cpu() for block in pictures.split(_BLOCK)])
         return rsum(scores.numpy(), np.stack([image, caption], axis=1))
 
@@ -247,15 +253,6 @@ class Validation:
                 with fabric.autocast():
                     pixels = backbone.pixels(arrays).to(backbone.device())
                     embeddings.append(backbone.network.encode_images(pixels).points.float())
-        return torch.cat(embeddings)
-
-    def _words(self, positions: ndarray, fabric: Fabric) -> Tensor:
-        backbone, size = self.feed.backbone, self.batch_size
-        embeddings = []
-        for at in range(0, len(positions), size):
-            with fabric.autocast():
-                tokens = self.feed.tokens.of(positions[at : at + size]).to(backbone.device())
-                embeddings.append(backbone.network.encode_texts(tokens).points.float())
         return torch.cat(embeddings)
 
 

@@ -261,28 +261,21 @@ def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
         and second.shape not in CONTAINERS
         and rng.random() < CONTAINED
     ):
-        return _swap_inside(scene, first, second, host, rng)
+        one, two, around = mention(first, rng), mention(second, rng), mention(host, rng)
+        changed = with_things(
+            scene,
+            (first, replace(first, x=second.x, y=second.y)),
+            (second, replace(second, x=first.x, y=first.y)),
+        )
+        if rng.random() < 0.5:
+            return Meaning((one, around, two), "inside"), Meaning((two, around, one), "inside"), changed
+        return Meaning((around, one, two), "around"), Meaning((around, two, one), "around"), changed
     relation = relation_between(first, second)
     if relation not in DIRECTIONS:
         return None
     one, two = mention(first, rng), mention(second, rng)
     changed = carried(scene, {first.cell: (second.x, second.y), second.cell: (first.x, first.y)})
     return Meaning((one, two), relation), Meaning((two, one), relation), changed
-
-
-def _swap_inside(
-    scene: Scene, guest: Thing, other: Thing, host: Thing, rng: np.random.Generator
-) -> Draft | None:
-    """What lies in a container and what lies elsewhere change places."""
-    one, two, around = mention(guest, rng), mention(other, rng), mention(host, rng)
-    changed = with_things(
-        scene,
-        (guest, replace(guest, x=other.x, y=other.y)),
-        (other, replace(other, x=guest.x, y=guest.y)),
-    )
-    if rng.random() < 0.5:
-        return Meaning((one, around, two), "inside"), Meaning((two, around, one), "inside"), changed
-    return Meaning((around, one, two), "around"), Meaning((around, two, one), "around"), changed
 
 
 def _swap_att(scene: Scene, rng: np.random.Generator) -> Draft | None:

@@ -85,7 +85,14 @@ def annotate(
     >>> sure.said
     array([[ True, False]])
     """
-    _check_names(annotators)
+    names = [annotator.name for annotator in annotators]
+    double = next((name for name in names if names.count(name) > 1), None)
+    if double is not None or not names:
+        raise InputError(
+            "annotators are told apart by name",
+            given=f"'{double}' twice" if double is not None else "none",
+            allowed="one or more of different names",
+        )
     shape = len(annotators), len(truth)
     yes = np.array([[a.hits, 1 - a.rejections] for a in annotators]).reshape(-1, 2)
     chance = np.where(truth, yes[:, :1], yes[:, 1:])
@@ -126,14 +133,3 @@ def judge(
         for name, answers_yes, seconds in zip(answers.annotators, answers.said, answers.seconds, strict=True)
     ]
     return pa.concat_tables(parts)
-
-
-def _check_names(annotators: Sequence[Annotator]) -> None:
-    names = [annotator.name for annotator in annotators]
-    double = next((name for name in names if names.count(name) > 1), None)
-    if double is not None or not names:
-        raise InputError(
-            "annotators are told apart by name",
-            given=f"'{double}' twice" if double is not None else "none",
-            allowed="one or more of different names",
-        )

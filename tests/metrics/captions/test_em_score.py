@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import DataError
-from counterfoil.metrics.captions.em_score import EMScore, mean_of, video_whole, with_references, with_videos
-from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption
+from counterfoil.metrics.captions.token_match import (
+    EMScore,
+    Frequencies,
+    TokenizedCaption,
+    mean_of,
+    video_whole,
+    with_references,
+    with_videos,
+)
 
 SOS, EOS, LENGTH = 50, 51, 9
 

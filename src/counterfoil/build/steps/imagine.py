@@ -29,7 +29,7 @@ from counterfoil.build.step import (
     with_column,
     with_columns,
 )
-from counterfoil.engine.made import batch_keys
+from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.base import Identity
 from counterfoil.world.captions import Meaning

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.build.generation import TextRequest, chat_answers, continuer
-from counterfoil.build.negation.checks import in_form_of, rejection
-from counterfoil.build.negation.lexicon import Lexicon, Usage
+from counterfoil.build.negation.lexicon import Lexicon, Usage, WordNet
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
 from counterfoil.build.negation.prompts import (
     HEAD,
@@ -18,8 +17,10 @@ from counterfoil.build.negation.prompts import (
     REFUSED,
     SCHEMA,
     ReadAnswer,
+    in_form_of,
     read_answer,
     read_prompts,
+    rejection,
     with_head,
 )
 from counterfoil.build.negation.rules import (
@@ -30,7 +31,6 @@ from counterfoil.build.negation.rules import (
     balanced,
     negative,
 )
-from counterfoil.build.negation.wordnet import WordNet
 from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, setting, with_columns
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.world.captions import text as spoken
@@ -176,7 +176,12 @@ class Negate(BuiltStep):
         gone = [row for row in negatives if row.text is None]
         dropped = self._table(rows, gone)
         dropped = dropped.append_column(REASON, pa.array([row.reason for row in gone], pa.string()))
-        facts = {"by": maker, "categories": _counts(negatives)}
+        counts: dict[str, dict[str, int]] = {}
+        for outcome in negatives:
+            of = counts.setdefault(outcome.category, {"wanted": 0, "made": 0})
+            of["wanted"] += 1
+            of["made"] += outcome.text is not None
+        facts = {"by": maker, "categories": counts}
         if self.by not in (RULES, WORLD):
             facts |= {"refusals": _refusals(negatives)}
         written = [row for row in negatives if row.text is not None]
@@ -430,13 +435,3 @@ def _refusals(negatives: Sequence[NegativeRow]) -> dict[str, dict[str, Any]]:
             answers.setdefault(outcome.reason, []).append(outcome.answer)
     ranked = sorted(answers.items(), key=lambda item: (-len(item[1]), item[0]))
     return {reason: {"rows": len(replies), "examples": replies[:3]} for reason, replies in ranked}
-
-
-def _counts(negatives: Sequence[NegativeRow]) -> dict[str, dict[str, int]]:
-    """How many negatives were wanted and made, by category."""
-    counts: dict[str, dict[str, int]] = {}
-    for outcome in negatives:
-        of = counts.setdefault(outcome.category, {"wanted": 0, "made": 0})
-        of["wanted"] += 1
-        of["made"] += outcome.text is not None
-    return counts

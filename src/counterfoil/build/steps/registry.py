@@ -65,7 +65,7 @@ STEPS: Registry[StepEntry] = Registry(
             "author",
             "a sheet for people who write questions, or the sheet that they filled in",
             "counterfoil build author rows.csv --filled sheet.csv --out rows.parquet",
-            "counterfoil.build.steps.author:Author",
+            "counterfoil.build.steps.read:Author",
         ),
         StepEntry(
             "rate",
@@ -77,7 +77,7 @@ STEPS: Registry[StepEntry] = Registry(
             "select",
             "the best rows of every category by their scores",
             "counterfoil build select rated.csv --by negative_vera --share 0.35 --out best.csv",
-            "counterfoil.build.steps.select:Select",
+            "counterfoil.build.steps.rate:Select",
         ),
         StepEntry(
             "dedup",
@@ -125,7 +125,7 @@ STEPS: Registry[StepEntry] = Registry(
             "merge",
             "right pairs of several sources in one, with the precision and recall of each",
             "counterfoil build merge pairs.csv --benchmarks eccv --data eccv/ --out merged/",
-            "counterfoil.build.steps.merge:Merge",
+            "counterfoil.build.steps.positives:Merge",
         ),
         StepEntry(
             "positives",

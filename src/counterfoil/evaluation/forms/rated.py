@@ -36,7 +36,7 @@ from counterfoil.evaluation.forms.base import (
 from counterfoil.evaluation.forms.bootstrap import MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
 from counterfoil.evaluation.result import Estimate, Result, Run
-from counterfoil.metrics import pairwise_accuracy
+from counterfoil.metrics import correlation
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import find
 from counterfoil.metrics.ties import Ties
@@ -436,14 +436,14 @@ def pairwise_estimates(
     ratings = np.nanmean(benchmark.rated.ratings[chosen], axis=1)
     estimates: dict[str, Estimate] = {}
     tie = float("nan")
-    for name in (name for name in pairwise_accuracy.MEASURES if name in names):
+    for name in (name for name in correlation.PAIR_MEASURES if name in names):
         fitted = name == "pairwise_accuracy_fitted"
-        tie = pairwise_accuracy.fitted_tie(scores, ratings) if fitted else tie
-        share = pairwise_accuracy.agreement(scores, ratings, tie=tie if fitted else 0.0)
+        tie = correlation.fitted_tie(scores, ratings) if fitted else tie
+        share = correlation.agreement(scores, ratings, tie=tie if fitted else 0.0)
         value = share.mean()
         variance, freedom = linear_variance(shared, 2 * (share - value)[:, None] / len(share))
         units = np.array([float(len(np.unique(shared.units)))])
         spread = Spread(np.array([value]), variance, freedom, units)
-        chance = None if fitted else (1 - pairwise_accuracy.tied_ratings(ratings)) / 2
+        chance = None if fitted else (1 - correlation.tied_ratings(ratings)) / 2
         estimates |= of_spread(spread, [name], [len(share)], {name: chance})
     return estimates, tie

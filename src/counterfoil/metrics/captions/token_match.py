@@ -5,11 +5,26 @@ the same of every token of the other side. Tokens are unit vectors of any text e
 each counts, such as inverse document frequencies.
 
 Source: T. Zhang et al., BERTScore: evaluating text generation with BERT, ICLR 2020.
+
+EMScore: a caption against a video, whole against whole and words against frames.
+
+Coarse is the cosine of the caption with the video, which is the mean of its frames. Fine matches tokens and
+frames greedily, tokens weighed by how rare they are. The score is the mean of coarse and fine F1. A picture
+is a video of one frame. PAC-S scores videos with the same formulae and its own encoder.
+
+Sources: Y. Shi et al., EMScore: evaluating video captioning via coarse-grained and fine-grained embedding
+matching, CVPR 2022, section 3; PAC-S section 3.2, equations 7 and 8.
+
+What the released code does and no paper says: the mark of the begin is left with the weight of its document
+frequency, 0, and still is a token that frames may find; the mark of the end weighs the mean of all weights
+(`Frequencies.with_end`); of several references the largest P, R, F1 and coarse are taken each on its own
+(`best`); and padding is a token whose cosine is 0 (`padding`).
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int64
@@ -173,3 +188,151 @@ def without_references(row: int) -> DataError:
         where=f"row {row}",
         hint="leave such rows out, or take the metric without references",
     )
+
+
+#: Of several references: the largest of each part on its own, as released, or the one of the largest score,
+#: as in PAC-S equation 8. The first is never below the second.
+Best = Literal["component", "whole"]
+#: Whether padding takes part. The released code fills the videos and captions of a batch up to the longest
+#: with cosines of 0, so that no largest cosine is below 0 for all that are shorter. A row's score then
+#: depends on the rows beside it and on their order: so "none" is the default here. The two differ only where
+#: a token or a frame has negative cosines with everything; "released" repeats that code.
+Padding = Literal["none", "released"]
+
+#: Rows that the released code computes, and pads, together.
+RELEASED_BATCH = 64
+
+
+@dataclass(frozen=True, eq=False)
+class EMScore:
+    """The parts of EMScore, (rows,) each, in [-1, 1]; higher is better."""
+
+    precision: Float[ndarray, "rows"]
+    recall: Float[ndarray, "rows"]
+    f1: Float[ndarray, "rows"]
+    coarse: Float[ndarray, "rows"]
+
+    @property
+    def full(self) -> Float[ndarray, "rows"]:
+        """The score that is reported: the mean of fine F1 and coarse. PAC-S equation 7."""
+        return (self.f1 + self.coarse) / 2
+
+
+def with_videos(
+    captions: Sequence[TokenizedCaption],
+    videos: Sequence[Float[ndarray, "_ width"]],
+    *,
+    padding: Padding = "none",
+    batch: int = RELEASED_BATCH,
+) -> EMScore:
+    """EMScore(X, V) of each caption with its video, (frames, width) unit vectors.
+
+    Every frame weighs the same. F1 is 0 where P + R is 0; where all weights of a caption are 0 its tokens
+    count alike. `batch` matters to `padding` "released" alone. Raises `DataError` for a video without frames,
+    naming the row, and for vectors of another width than the caption's.
+
+    >>> caption = TokenizedCaption(np.eye(2), np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    >>> with_videos([caption], [np.array([[0.6, 0.8]])]).full
+    array([0.8])
+    """
+    rows = np.zeros((len(captions), 4))
+    floors = _floors(
+        [len(caption.vectors) for caption in captions], [len(frames) for frames in videos], padding, batch
+    )
+    for row, (caption, frames) in enumerate(zip(captions, videos, strict=True)):
+        if not len(frames):
+            raise DataError("a video has no frames", where=f"row {row}")
+        if frames.shape[1] != caption.vectors.shape[1]:
+            raise DataError(
+                "frames and captions were embedded by different models",
+                where=f"row {row}",
+                given=f"{frames.shape[1]} and {caption.vectors.shape[1]} numbers each",
+            )
+        whole = video_whole(frames)
+        film = TokenizedCaption(frames, np.ones(len(frames)), whole)
+        matched = greedy(caption, [film], floored=(floors[0][[row]], floors[1][[row]]))
+        coarse = caption.whole.astype(np.float64) @ whole
+        rows[row] = matched.precision[0], matched.recall[0], matched.f1[0], coarse
+    return EMScore(*rows.T)
+
+
+def with_references(
+    captions: Sequence[TokenizedCaption],
+    references: Sequence[Sequence[TokenizedCaption]],
+    *,
+    best: Best = "component",
+    padding: Padding = "none",
+    batch: int = RELEASED_BATCH,
+) -> EMScore:
+    """EMScore(X, X*) of each caption with its references, of which there may be any number.
+
+    Recall weighs the tokens of references as precision does those of candidates. With `best` "whole" the
+    parts are those of the reference with the largest score (the first of those that tie), so that `full` is
+    PAC-S's max over references; with "component" each part is the largest, so that `full` may join two of
+    them. `batch` counts pairs of caption and reference. Raises `DataError` naming the first row without
+    references.
+    """
+    counts = [len(own) for own in references]
+    pairs = [len(caption.vectors) for caption, n in zip(captions, counts, strict=True) for _ in range(n)]
+    others = [len(other.vectors) for own in references for other in own]
+    floors = _floors(pairs, others, padding, batch)
+    rows, first = np.zeros((len(captions), 4)), 0
+    for row, (caption, own) in enumerate(zip(captions, references, strict=True)):
+        if not len(own):
+            raise without_references(row)
+        here = slice(first, first + len(own))
+        first = here.stop
+        matched = greedy(caption, own, floored=(floors[0][here], floors[1][here]))
+        coarse = np.stack([other.whole for other in own]).astype(np.float64) @ caption.whole.astype(
+            np.float64
+        )
+        parts = np.stack([matched.precision, matched.recall, matched.f1, coarse])
+        rows[row] = (
+            parts.max(axis=1) if best == "component" else parts[:, int(np.argmax(matched.f1 + coarse))]
+        )
+    return EMScore(*rows.T)
+
+
+def mean_of(first: EMScore, second: EMScore) -> EMScore:
+    """EMScore(X, V, X*): part by part the mean of the two, so its `full` is theirs. PAC-S equation 8.
+
+    >>> one = EMScore(*np.ones((4, 1)))
+    >>> none = EMScore(*np.zeros((4, 1)))
+    >>> mean_of(one, none).full
+    array([0.5])
+    """
+    return EMScore(
+        (first.precision + second.precision) / 2,
+        (first.recall + second.recall) / 2,
+        (first.f1 + second.f1) / 2,
+        (first.coarse + second.coarse) / 2,
+    )
+
+
+def video_whole(frames: Float[ndarray, "frames width"]) -> Float[ndarray, "width"]:
+    """The unit vector of a video: the mean of its frames' unit vectors, made as long as they are.
+
+    Frames that cancel out have the vector 0. PAC-S section 3.2.
+
+    >>> video_whole(np.array([[1.0, 0.0], [0.0, 1.0]])).round(4)
+    array([0.7071, 0.7071])
+    """
+    mean = frames.astype(np.float64).mean(axis=0)
+    length = float(np.linalg.norm(mean))
+    return mean / length if length > 0 else mean
+
+
+def _floors(
+    captions: Sequence[int], others: Sequence[int], padding: Padding, batch: int
+) -> tuple[ndarray, ndarray]:
+    """For each pair whether cosines over the other side, and over the caption, are not below 0.
+
+    In the released code that is where something in the same batch is longer.
+    """
+    shorter = np.zeros((2, len(captions)), dtype=bool)
+    if padding == "released":
+        for flags, lengths in zip(shorter, (np.asarray(others), np.asarray(captions)), strict=True):
+            for start in range(0, len(lengths), batch):
+                part = lengths[start : start + batch]
+                flags[start : start + batch] = part < part.max()
+    return shorter[0], shorter[1]

@@ -31,8 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
-from counterfoil.metrics.captions.em_score import mean_of, with_references, with_videos
-from counterfoil.metrics.captions.token_match import token_match
+from counterfoil.metrics.captions.token_match import mean_of, token_match, with_references, with_videos
 from counterfoil.models.base import Ability, Identity, Options, reject_unused_options
 from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
 from counterfoil.models.captions.corpora import Corpus, Counting, Phrases, frequencies
@@ -190,7 +189,7 @@ class FrameMetric(Counting):
         references: Sequence[Sequence[CaptionTokens]] | None,
         documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "rows"]:
-        """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.em_score`.
+        """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.token_match`.
 
         Document frequencies are taken over these rows, or over the corpus (`for_corpus`). Raises `DataError`
         for a row without frames, or without references where it is compared with them.

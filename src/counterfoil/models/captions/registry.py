@@ -6,7 +6,7 @@ from typing import Any
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions.clip_score import CLIP_WEIGHT, PAC_WEIGHT, Arithmetic, Negative
-from counterfoil.metrics.captions.em_score import Best, Padding
+from counterfoil.metrics.captions.token_match import Best, Padding
 from counterfoil.models.base import Options
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.registry import Registry, resolve
