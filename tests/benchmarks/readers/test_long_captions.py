@@ -11,7 +11,7 @@ import pytest
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import Benchmark, Card, card
 from counterfoil.benchmarks.folder import load, save
-from counterfoil.benchmarks.readers import image_choices, long_captions
+from counterfoil.benchmarks.readers import long_captions, specs
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.ties import Ties
@@ -132,7 +132,7 @@ def test_both_galleries_of_negbench(tmp_path: Path) -> None:
 
 
 def test_the_released_captions_of_imagecode(shared_data: Path) -> None:
-    made = image_choices.read_imagecode(card("imagecode"), shared_data / "imagecode", None)
+    made = specs.read(card("imagecode"), shared_data / "imagecode", None)
     questions = made.choices
     assert questions.shape == (2302, 10)
     assert questions.asks == "caption"
@@ -152,4 +152,4 @@ def test_the_released_captions_of_imagecode(shared_data: Path) -> None:
 def test_sets_of_imagecode_that_do_not_fit_are_named(tmp_path: Path, captions: Any) -> None:
     write(tmp_path / "valid_data.json", {"video-1": captions})
     with pytest.raises(DataError, match="'video-1': not"):
-        image_choices.read_imagecode(card("imagecode"), tmp_path, None)
+        specs.read(card("imagecode"), tmp_path, None)
