@@ -139,12 +139,15 @@ def row_numbers(table: DataTable) -> Sequence[int]:
 
 def texts(table: DataTable, column: str) -> tuple[str, ...]:
     """A column of non-empty strings, blanks at their ends kept; raises `DataError` naming the odd row."""
-    for row, cell in enumerate(table[column]):
+    cells = table[column]
+    if {*map(type, cells)} == {str} and all(map(str.strip, cells)):
+        return tuple(cells)
+    for row, cell in enumerate(cells):
         if not isinstance(cell, str):
             raise DataError("not a text", where=table.where(row, column), given=shown(cell))
         if not cell.strip():
             raise DataError("empty text", where=table.where(row, column))
-    return tuple(table[column])
+    return tuple(cells)
 
 
 def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
@@ -152,8 +155,11 @@ def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[
 
     With `allowed`, raises `DataError` naming the row whose label is not one of them.
     """
+    cells = table[column]
+    if {*map(type, cells)} == {str} and not allowed:
+        return tuple(map(str.strip, cells))
     labels_read = []
-    for row, cell in enumerate(table[column]):
+    for row, cell in enumerate(cells):
         if cell is not None and (isinstance(cell, bool) or not isinstance(cell, str | int)):
             raise DataError("not a label", where=table.where(row, column), given=shown(cell))
         label = "" if cell is None else str(cell).strip()

@@ -548,9 +548,12 @@ def _images(
             [None if name is None else start + name for start, name in zip(prefix, side, strict=True)]
             for side in sides
         ]
-    sources = _sources(
-        layout, dict.fromkeys(n for side in sides for n in side if n is not None), home, images
-    )
+    # A table of results prints images that it does not carry.
+    names = dict.fromkeys(name for side in sides for name in side if name and not name.startswith("<PIL."))
+    sources = _sources(layout, list(names), home, images)
+    if not (layout.by_question or layout.crop or layout.image_files):
+        items = {name: Image(name, source) for name, source in sources.items()}
+        return [[None if name is None else items[name] for name in side] for side in sides]
     named = _side(table, layout.images) if layout.image_files and not layout.by_question else sides
     columns = []
     for k, (side, side_names) in enumerate(zip(sides, named, strict=True)):
@@ -571,10 +574,9 @@ def _images(
 
 
 def _sources(
-    layout: Layout, names: Iterable[str], home: Path | None, images: Path | None
+    layout: Layout, names: Sequence[str], home: Path | None, images: Path | None
 ) -> Mapping[str, Any]:
     """The file of each image, None where it is not at hand."""
-    names = list(names)
     if not names:
         return {}
     base = images or (home if home is None or home.is_dir() else home.parent)

@@ -199,8 +199,9 @@ def imagecode(card: Card, data: Path | None, *, files: Sequence[str], images: in
     sets = read_json(file)
     if not isinstance(sets, dict) or not sets:
         raise DataError("not an object of sets of images", where=file, given=type(sets).__name__)
-    rows: list[tuple[str, int, str]] = []
+    rows: list[tuple[str, int, str, list[str]]] = []
     for directory, captions in sets.items():
+        files_of_set = [f"{directory}/img{number}.jpg" for number in range(images)]
         place = f"{file}, '{directory}'"
         if not isinstance(captions, Mapping):
             raise DataError("not captions by number", where=place, given=shown(captions))
@@ -212,10 +213,10 @@ def imagecode(card: Card, data: Path | None, *, files: Sequence[str], images: in
                     given=f"{key}: {shown(text)}",
                     allowed=f"a text under 0 to {images - 1}",
                 )
-            rows.append((directory, int(key), text))
+            rows.append((directory, int(key), text, files_of_set))
     if not rows:
         raise DataError("no captions", where=file)
-    names = ("directory", "number", "caption")
+    names = ("directory", "number", "caption", "images")
     return DataTable(dict(zip(names, zip(*rows, strict=True), strict=True)), str(file)), False
 
 
