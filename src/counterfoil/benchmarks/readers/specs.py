@@ -22,7 +22,13 @@ from pydantic import BaseModel, ConfigDict
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.readers import table_functions
-from counterfoil.benchmarks.readers.questions import choices, image_choices, paraphrases, quads
+from counterfoil.benchmarks.readers.questions import (
+    choices,
+    gallery_of_own,
+    image_choices,
+    paraphrases,
+    quads,
+)
 from counterfoil.benchmarks.readers.released_files import listed_rows, located, released_file, released_set
 from counterfoil.benchmarks.readers.rows import cell_source, hub_rows, not_on_hub, open_rows
 from counterfoil.benchmarks.readers.statements import statements, truths
@@ -126,6 +132,8 @@ class Layout(BaseModel):
     #: Whether the release says which photograph each image of a question shows; empty: files do, cells do
     #: not.
     known_photos: tuple[bool, ...] = ()
+    #: The column that says which photograph an image shows.
+    photo: str = ""
     #: Left edge, top, width and height of the part that an image shows.
     crop: tuple[str, ...] = ()
     #: Number of right candidates, which come first; or the column with the place of the only one.
@@ -246,6 +254,7 @@ def benchmark_of(
             if len(sides) == 1
             else image_choices(card, ids, first, sides, groupings, caption_ids=caption_ids, **common)
         ),
+        "gallery": lambda: gallery_of_own(card, captions, sides[0], **common),
         "statement": lambda: statements(
             card,
             ids,
@@ -552,7 +561,9 @@ def _images(
     names = dict.fromkeys(name for side in sides for name in side if name and not name.startswith("<PIL."))
     sources = _sources(layout, list(names), home, images)
     if not (layout.by_question or layout.crop or layout.image_files):
-        items = {name: Image(name, source) for name, source in sources.items()}
+        photos = _column(table, layout.photo) if layout.photo else None
+        photo_of = dict(zip(sides[0], photos, strict=True)) if photos else {}
+        items = {name: Image(name, source, photo=photo_of.get(name, "")) for name, source in sources.items()}
         return [[None if name is None else items[name] for name in side] for side in sides]
     named = _side(table, layout.images) if layout.image_files and not layout.by_question else sides
     columns = []

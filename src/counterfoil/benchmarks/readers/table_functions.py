@@ -11,6 +11,7 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.readers.released_files import list_of, released_file, released_set
-from counterfoil.benchmarks.readers.rows import hub_rows
+from counterfoil.benchmarks.readers.rows import hub_rows, not_on_hub
 from counterfoil.benchmarks.records import words
 from counterfoil.benchmarks.tables import (
     ROW,
@@ -33,7 +34,7 @@ from counterfoil.benchmarks.tables import (
     texts,
 )
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import read_json
+from counterfoil.inputs.files import read_json, read_text
 from counterfoil.inputs.pictures import open_picture
 
 
@@ -247,9 +248,9 @@ def box_cells(table: DataTable, card: Card, home: Path | None) -> DataTable:
     return table.with_columns({f"bbox_{side}": [cell.get(side) for cell in table["bbox"]] for side in "xywh"})
 
 
-def negatives(table: DataTable, card: Card, home: Path | None, *, column: str) -> DataTable:
-    """CREPE's hard negatives in a column, Python lists as texts, as lists of one or more."""
-    return table.with_columns({"negatives": _evaluated(table, column, least=1)})
+def evaluated(table: DataTable, card: Card, home: Path | None, *, column: str) -> DataTable:
+    """The column as lists of one text or more, of Python lists as texts."""
+    return table.with_columns({column: _evaluated(table, column, least=1)})
 
 
 def negatives_by_type(table: DataTable, card: Card, home: Path | None) -> DataTable:
@@ -277,7 +278,7 @@ def _evaluated(table: DataTable, column: str, *, least: int) -> list[list[str]]:
             with warnings.catch_warnings():
                 # Of a backslash before a letter that means nothing.
                 warnings.simplefilter("ignore")
-                value = ast.literal_eval(cell)
+                value = ast.literal_eval(cell) if isinstance(cell, str) else cell
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             value = None
         if not isinstance(value, list) or len(value) < least or not all(isinstance(t, str) for t in value):
@@ -289,6 +290,65 @@ def _evaluated(table: DataTable, column: str, *, least: int) -> list[list[str]]:
             )
         lists.append(value)
     return lists
+
+
+def urban1k(card: Card, data: Path | None) -> tuple[DataTable, bool]:
+    """Urban1k's `caption/NAME.txt`, of which the first line is the caption, of `image/NAME.jpg`."""
+    folder = _folder(card, data)
+    files = sorted((folder / "caption").glob("*.txt"), key=lambda file: (len(file.stem), file.stem))
+    if not files:
+        raise DataError("no caption/*.txt in this folder", where=folder)
+    captions = [read_text(file).partition("\n")[0] for file in files]
+    return DataTable(
+        {"image": [f"{file.stem}.jpg" for file in files], "caption": captions}, str(folder)
+    ), False
+
+
+def sharegpt4v(card: Card, data: Path | None) -> tuple[DataTable, bool]:
+    """The first entries of ShareGPT4V's list: `image`, and the second turn of `conversations`."""
+    if data is None:
+        raise not_on_hub(card)
+    entries = read_json(data)
+    if not isinstance(entries, list):
+        raise DataError("not a list of conversations", where=data, given=type(entries).__name__)
+    rows: dict[str, list[str]] = {"image": [], "caption": []}
+    for number, entry in enumerate(entries[: card.counts.get("images", len(entries))]):
+        try:
+            rows["caption"].append(entry["conversations"][1]["value"].replace("\n", " "))
+            rows["image"].append(entry["image"])
+        except (KeyError, IndexError, TypeError, AttributeError):
+            raise DataError(
+                "no image with a second turn",
+                where=f"{data}, entry {number + 1}",
+                given=shown(entry),
+                allowed="image, and conversations of two turns or more",
+            ) from None
+    return DataTable(rows, str(data)), False
+
+
+def docci(card: Card, data: Path | None) -> tuple[DataTable, bool]:
+    """DOCCI's split, with the column `photo` where its metadata are there.
+
+    Images of one `cluster_id` are near-duplicates, which intervals take as one photograph.
+    """
+    folder = _folder(card, data)
+    table = read_table(folder / "docci_descriptions.jsonlines")
+    clusters: dict[str, str] = {}
+    if (folder / "docci_metadata.jsonlines").is_file():
+        known = read_table(folder / "docci_metadata.jsonlines")
+        cluster_of = zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True)
+        clusters = {name: f"cluster {cluster}" for name, cluster in cluster_of if cluster}
+    photos = [clusters.get(name, "") for name in labels(table, "example_id")]
+    rows = [row for row, split in enumerate(labels(table, "split")) if split == card.split]
+    return replace(table.with_columns({"photo": photos}).take(rows), source=str(folder)), False
+
+
+def _folder(card: Card, data: Path | None) -> Path:
+    if data is None:
+        raise not_on_hub(card)
+    if not data.is_dir():
+        raise DataError("not a folder", where=data, hint="name the folder that the files lie in")
+    return data
 
 
 #: Second tags of all items of Winoground; the paper calls "Non Minimal" "Non-Compositional".
