@@ -147,16 +147,12 @@ class Layout(BaseModel):
     #: Groupings without the groups that the card's macro average leaves out, and the groupings they are of.
     averaged: dict[str, str] = {}
 
-    def names_of_files(self) -> list[str]:
-        """The names of the files that may be read."""
-        subsets = self.subsets or ("",)
-        return [name.replace("{subset}", subset) for name in self.files for subset in subsets]
-
     def fits(self, data: Path | None) -> bool:
         """Whether `data` holds files of this layout."""
         if data is None:
             return self.hub
-        names = self.names_of_files()
+        subsets = self.subsets or ("",)
+        names = [name.replace("{subset}", subset) for name in self.files for subset in subsets]
         if data.is_file():
             return any(fnmatch(data.name, Path(name).name) for name in names)
         return any((data / name).is_file() for name in names if "*" not in name)
@@ -320,7 +316,6 @@ def _open_subsets(layout: Layout, card: Card, data: Path | None) -> tuple[DataTa
         paths = {name: data for name, file in names.items() if file == data.name}
     elif "{subset}" not in last and (data / last).is_file() and data.resolve().name in names:
         paths = {data.resolve().name: data / last}
-        data = data.resolve().parent
     else:
         paths = {name: data / file for name, file in names.items() if (data / file).is_file()}
         if layout.partial == "always" and not paths:

@@ -68,7 +68,8 @@ def statement_pairs(table: DataTable, card: Card, home: Path | None) -> DataTabl
     A sentence that comes with one image again is left out. True statements are of no type.
     """
     rows: dict[tuple[str, str], tuple[str, str, str, bool, str, str]] = {}
-    columns = (labels(table, name) for name in ("#", "sentence", "pos_image_id", "neg_image_id", "type"))
+    images = (labels(table, name) for name in ("pos_image_id", "neg_image_id"))
+    columns = (table[ROW], table["sentence"], *images, table["type"])
     for number, sentence, right, wrong, kind in zip(*columns, strict=True):
         for image, truth in ((right, True), (wrong, False)):
             name = f"{number}/{str(truth).lower()}"
