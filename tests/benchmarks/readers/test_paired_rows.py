@@ -126,35 +126,3 @@ class TestEqBen:
         path.unlink()
         with pytest.raises(DataError, match=f"the blind form of EqBen lacks {name}"):
             read(free, made.folder, None)
-
-
-@pytest.mark.parametrize(
-    ("name", "file", "value", "message"),
-    [
-        ("cola", "a.json", {"0": []}, "a.json: not a list of rows"),
-        ("cola", "a.json", [["u", "c", "u"]], "row 1: not a row of this layout"),
-        ("eqben", "a.json", [3], "row 1: not a row of EqBen; given: 3"),
-        ("eqben-mini", "a.json", [], "the table has no rows"),
-        (
-            "mmvp-vlm",
-            "a.csv",
-            "Question ID,Type,Statement\n2,Texts,a\n3,Texts,b\n",
-            "row 1: two rows that are no pair",
-        ),
-        ("mmvp-vlm", "a.csv", "Question ID,Type,Statement\n1,Texts,a\n", "row without its second"),
-        ("countercurate", "a.csv", "captions\timages\na\tb\n", "no column 'neg_captions'"),
-        (
-            "vismin",
-            "object.csv",
-            "image_path\na\n",
-            "files missing: attribute.csv, counting.csv, relation.csv",
-        ),
-    ],
-)
-def test_odd_files_are_named(name: str, file: str, value: Any, message: str, tmp_path: Path) -> None:
-    (tmp_path / file).write_text(value if isinstance(value, str) else json.dumps(value))
-    data = tmp_path if name == "vismin" else tmp_path / file
-    with pytest.raises(DataError) as caught:
-        read(card(name).model_copy(update={"size": None, "counts": {}}), data, None)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)

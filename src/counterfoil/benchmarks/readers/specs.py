@@ -390,10 +390,12 @@ def _inner(table: DataTable, row: int, column: str, path: Sequence[str]) -> Any:
         for key in path:
             cell = cell[int(key)] if isinstance(cell, list | tuple) else cell[key]
     except (KeyError, IndexError, TypeError, ValueError):
+        first = path[0]
         raise DataError(
             f"no '{'.'.join(path)}' in the cell",
             where=table.where(row, column),
             given=shown(table[column][row]),
+            allowed=f"a list with a place {first}" if first.isdecimal() else f'{{"{first}": ...}}',
         ) from None
     return cell
 
@@ -500,7 +502,12 @@ def _lists(table: DataTable, text: str) -> list[list[str]]:
         fits = isinstance(cell, list) and all(isinstance(one, str) and one.strip() for one in cell)
         if not fits or len(cell) < least or (number.isdecimal() and len(cell) > least):
             many = f"{least} texts or more" if number.endswith("+") else f"{number} texts".lstrip()
-            raise DataError(f"not a list of {many}", where=table.where(row, name), given=shown(cell))
+            raise DataError(
+                f"not a list of {many}",
+                where=table.where(row, name),
+                given=shown(cell),
+                allowed="['a text', ...]",
+            )
         lists.append(cell)
     return lists
 
