@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import PIL.Image
 
-from counterfoil.benchmarks.readers.caption_choices import VALSE
+from counterfoil.benchmarks.readers.specs import layouts
 
 
 @dataclass
@@ -175,7 +175,7 @@ def valse(least: int) -> Callable[[Released], None]:
     """One item of each of its eleven files that passes the filter, and two that do not; keys repeat."""
 
     def write(into: Released) -> None:
-        for n, name in enumerate(VALSE):
+        for n, name in enumerate(layouts("valse")[0].subsets):
             items = {}
             for votes in (least, least - 1, 0):
                 key = f"test_{least - votes}"

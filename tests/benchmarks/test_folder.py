@@ -271,10 +271,10 @@ def test_saving_is_taken_up_again_after_a_stop(tmp_path: Path, quads: Benchmark)
 
 
 def test_real_photographs(tmp_path: Path, shared_data: Path) -> None:
-    from counterfoil.benchmarks.readers import sugarcrepe
+    from counterfoil.benchmarks.readers import specs
 
     photos = shared_data / "coco_mini" / "images" / "val2017"
-    found = sugarcrepe.read(card("sugarcrepe"), shared_data / "sugarcrepe", photos).available()
+    found = specs.read(card("sugarcrepe"), shared_data / "sugarcrepe", photos).available()
     save(found, tmp_path)
     again = load(tmp_path)
     assert again.digest == found.digest

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import Card, card
-from counterfoil.benchmarks.readers import paired_rows, sugarcrepe, winoground
+from counterfoil.benchmarks.readers import specs
 from counterfoil.benchmarks.readers.outcomes import from_table
 from counterfoil.benchmarks.tables import read_table
 from counterfoil.engine.align import align, answered, matched
@@ -26,12 +26,12 @@ def never(message):
 
 @pytest.fixture(scope="module")
 def winoground_tags(shared_data):
-    return winoground.read(card("winoground"), shared_data / "winoground", None)
+    return specs.read(card("winoground"), shared_data / "winoground", None)
 
 
 @pytest.fixture(scope="module")
 def sugarcrepe_items(shared_data):
-    return sugarcrepe.read(card("sugarcrepe"), shared_data / "sugarcrepe", None)
+    return specs.read(card("sugarcrepe"), shared_data / "sugarcrepe", None)
 
 
 def means(answers):
@@ -68,7 +68,7 @@ def test_winoground_score_files(shared_data, winoground_tags, model, expected):
 )
 def test_bivlc_outcomes(shared_data, model, expected):
     loaded = given.load(str(shared_data / f"bivlc/{model}.csv"))
-    benchmark = paired_rows.bivlc_captions(card("bivlc"), loaded.table)
+    benchmark = from_table(card("bivlc"), loaded.table)
     answers = align(loaded, benchmark, note=never)
     values = contrast.from_directions(answers.right)
     names = ("i2t", "t2i", "group", "ipos2t", "ineg2t", "tpos2i", "tneg2i")
@@ -77,7 +77,7 @@ def test_bivlc_outcomes(shared_data, model, expected):
 
 def test_bivlc_outcomes_of_one_model_fit_the_questions_of_another(shared_data):
     first, second = (given.load(str(shared_data / f"bivlc/{name}.csv")) for name in ("ViT-B-32", "CLIP_COCO"))
-    benchmark = paired_rows.bivlc_captions(card("bivlc"), first.table)
+    benchmark = from_table(card("bivlc"), first.table)
     assert align(second, benchmark, note=never).right["ipos2t"].sum() == 2612
 
 
@@ -109,7 +109,7 @@ def test_sugarcrepe_outcomes_of_7512_rows_on_7511_questions(
 
 def test_sugarcrepe_outcomes_on_their_own_7512_questions(shared_data):
     loaded = given.load(str(shared_data / "bivlc/SUGARCREPE_ViT-B-32.csv"))
-    benchmark = sugarcrepe.captions_only(card("sugarcrepe"), loaded.table)
+    benchmark = from_table(card("sugarcrepe"), loaded.table)
     right = align(loaded, benchmark, note=never).right["accuracy"]
     assert (len(right), right.sum()) == (7512, 5751)
 
@@ -130,13 +130,13 @@ def test_a_table_of_another_benchmark_does_not_pass(shared_data, sugarcrepe_item
 def test_outputs_of_detectors(shared_data):
     """FORMATS of the released tables: 66.6894, 19.6386 and 19.6386 on BiVLC, 74.5873 on SugarCrepe."""
     folder, released = shared_data / "detectors", shared_data / "bivlc"
-    benchmark = paired_rows.read_bivlc(card("bivlc"), released / "ViT-B-32.csv", None)
+    benchmark = specs.read(card("bivlc"), released / "ViT-B-32.csv", None)
     answers = align(given.load(str(folder / "bivlc_CLIP_baseline.csv")), benchmark, note=[].append)
     values = contrast.from_directions(answers.right)
     assert [round(100 * values[name].mean(), 4) for name in ("i2t", "t2i", "group")] == [
         66.6894, 19.6386, 19.6386,
     ]  # fmt: skip
-    benchmark = sugarcrepe.read(card("sugarcrepe"), released / "SUGARCREPE_ViT-B-32.csv", None)
+    benchmark = specs.read(card("sugarcrepe"), released / "SUGARCREPE_ViT-B-32.csv", None)
     answers = align(given.load(str(folder / "sugarcrepe_CLIP_baseline.csv")), benchmark, note=[].append)
     assert round(100 * answers.right["accuracy"].mean(), 4) == 74.5873
 

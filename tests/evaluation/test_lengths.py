@@ -8,7 +8,7 @@ from scipy.stats import pearsonr
 
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.forms import Rated
-from counterfoil.benchmarks.readers import winoground
+from counterfoil.benchmarks.readers import specs
 from counterfoil.engine.align import align
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
@@ -64,7 +64,7 @@ def test_what_does_not_vary_has_no_correlation(values):
 
 def made(shared_data, scores):
     """A run on Winoground from released scores, with the tags alone: no captions."""
-    benchmark = winoground.read(card("winoground"), shared_data / "winoground", None)
+    benchmark = specs.read(card("winoground"), shared_data / "winoground", None)
     answers = align(given.load(str(shared_data / "winoground" / "scores" / f"{scores}.jsonl")), benchmark)
     return benchmark, answers, evaluate(benchmark, answers, scorer=scores, draws=100)
 

@@ -21,6 +21,7 @@ import PIL.Image
 from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
+from counterfoil.inputs.arrays import read_npy
 from counterfoil.inputs.files import read_bytes
 from counterfoil.inputs.pictures import in_rgb, open_picture
 from counterfoil.storage.location import Location, is_distant, located, location
@@ -165,6 +166,35 @@ class PixelSource:
 
     def __str__(self) -> str:
         return self.where
+
+
+@dataclass(frozen=True)
+class BgrFrame:
+    """A frame of a video: an npy file of (height, width, 3) bytes in the order blue, green, red."""
+
+    path: Path
+
+    def read(self) -> bytes:
+        """The frame as PNG, which loses nothing."""
+        return self._pixels().read()
+
+    def picture(self) -> PIL.Image.Image:
+        """The frame in RGB; raises `DataError` for an array of another shape or type."""
+        return self._pixels().picture()
+
+    def _pixels(self) -> PixelSource:
+        pixels = read_npy(self.path, hint="check the image folder")
+        if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or not pixels.size:
+            raise DataError(
+                "not a frame",
+                where=self.path,
+                given=f"{pixels.dtype} {pixels.shape}",
+                allowed="bytes (height, width, 3)",
+            )
+        return PixelSource(np.ascontiguousarray(pixels[:, :, ::-1]), str(self.path))
+
+    def __str__(self) -> str:
+        return str(self.path)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import reprlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ _FALSE = {"false", "0", "0.0", "no"}
 
 #: The largest score, or other number of a table: squares and sums of a million such are still finite.
 LARGEST = 1e100
+
+#: The column of the numbers of rows, from 0.
+ROW = "#"
 
 #: Columns that an error lists, at most.
 _SHOWN = 50
@@ -109,15 +113,41 @@ class DataTable:
             offset += part.rows
         return at if column is None else f"{at}, column '{column}'"
 
+    def with_columns(self, columns: Mapping[str, Sequence[Any]]) -> "DataTable":
+        """The table with these columns, which replace those of their names."""
+        return replace(self, columns={**self.columns, **columns})
+
+    def take(self, rows: Sequence[int]) -> "DataTable":
+        """The table of some rows, which messages still call by their places; `ROW` is the number of each."""
+        columns = {ROW: row_numbers(self), **self.columns}
+        of_part = [number for number, part in enumerate(self.parts) for _ in range(part.rows)]
+        starts = list(accumulate((part.rows for part in self.parts), initial=0))
+        parts = []
+        for number, run in groupby(rows, key=lambda row: of_part[row]) if of_part else ():
+            part = self.parts[number]
+            places = [row - starts[number] for row in run]
+            marks = [place + 1 if part.marks is None else part.marks[place] for place in places]
+            parts.append(replace(part, rows=len(marks), marks=marks))
+        taken = {name: tuple(cells[row] for row in rows) for name, cells in columns.items()}
+        return replace(self, columns=taken, parts=tuple(parts))
+
+
+def row_numbers(table: DataTable) -> Sequence[int]:
+    """The number of each row from 0, in its file where the table has a column of those."""
+    return table[ROW] if ROW in table else range(len(table))
+
 
 def texts(table: DataTable, column: str) -> tuple[str, ...]:
     """A column of non-empty strings, blanks at their ends kept; raises `DataError` naming the odd row."""
-    for row, cell in enumerate(table[column]):
+    cells = table[column]
+    if {*map(type, cells)} == {str} and all(map(str.strip, cells)):
+        return tuple(cells)
+    for row, cell in enumerate(cells):
         if not isinstance(cell, str):
             raise DataError("not a text", where=table.where(row, column), given=shown(cell))
         if not cell.strip():
             raise DataError("empty text", where=table.where(row, column))
-    return tuple(table[column])
+    return tuple(cells)
 
 
 def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[str, ...]:
@@ -125,8 +155,11 @@ def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[
 
     With `allowed`, raises `DataError` naming the row whose label is not one of them.
     """
+    cells = table[column]
+    if {*map(type, cells)} == {str} and not allowed:
+        return tuple(map(str.strip, cells))
     labels_read = []
-    for row, cell in enumerate(table[column]):
+    for row, cell in enumerate(cells):
         if cell is not None and (isinstance(cell, bool) or not isinstance(cell, str | int)):
             raise DataError("not a label", where=table.where(row, column), given=shown(cell))
         label = "" if cell is None else str(cell).strip()

@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, card
 from counterfoil.benchmarks.forms import Quad
-from counterfoil.benchmarks.readers import paired_rows
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 
 Columns = dict[str, list[Any]]
@@ -44,7 +44,7 @@ def test_parquet_file_and_folder(
 ) -> None:
     file = hub_parquet(tmp_path / "data" / "test-00000-of-00001.parquet", bivlc_columns)
     for data in (file, tmp_path, tmp_path / "data"):
-        _check(paired_rows.read_bivlc(small, data, None), bivlc_columns)
+        _check(read(small, data, None), bivlc_columns)
 
 
 def test_parquet_in_two_shards_keeps_order(
@@ -54,14 +54,14 @@ def test_parquet_in_two_shards_keeps_order(
         cut = {name: cells[rows] for name, cells in bivlc_columns.items()}
         hub_parquet(tmp_path / f"test-{part:05}-of-00002.parquet", cut)
     hub_parquet(tmp_path / "train-00000-of-00001.parquet", bivlc_columns)  # another split is left alone
-    _check(paired_rows.read_bivlc(small, tmp_path, None), bivlc_columns)
+    _check(read(small, tmp_path, None), bivlc_columns)
 
 
 def test_sources_are_lazy_and_picklable(
     tmp_path: Path, small: Card, hub_parquet: Callable[..., Path], bivlc_columns: Columns
 ) -> None:
     file = hub_parquet(tmp_path / "a.parquet", bivlc_columns)
-    image = paired_rows.read_bivlc(small, file, None).images[9]
+    image = read(small, file, None).images[9]
     packed = pickle.dumps(image)
     assert len(packed) < 600  # a path and a row, not the bytes
     assert pickle.loads(packed).read() == bivlc_columns["negative_image"][4]
@@ -84,10 +84,10 @@ def test_a_table_of_paths(tmp_path: Path, small: Card, bivlc_columns: Columns) -
         writer = csv.DictWriter(file, list(bivlc_columns))
         writer.writeheader()
         writer.writerows(rows)
-    _check(paired_rows.read_bivlc(small, path, pictures), bivlc_columns)
+    _check(read(small, path, pictures), bivlc_columns)
     (pictures / "3_image.jpg").unlink()
     # A file that is not there is an image that is not at hand: the rest can still be measured.
-    lacking = paired_rows.read_bivlc(small, path, pictures)
+    lacking = read(small, path, pictures)
     assert [image.id for image in lacking.images if image.source is None] == ["3_i0"]
 
 
@@ -97,15 +97,15 @@ def test_missing_columns_and_files(
     less = {name: cells for name, cells in bivlc_columns.items() if name != "negative_image"}
     file = hub_parquet(tmp_path / "a.parquet", less)
     with pytest.raises(DataError, match=r"no column 'negative_image'; given: .*did you mean"):
-        paired_rows.read_bivlc(small, file, None)
+        read(small, file, None)
     with pytest.raises(DataError, match="no such file"):
-        paired_rows.read_bivlc(small, tmp_path / "nowhere.parquet", None)
+        read(small, tmp_path / "nowhere.parquet", None)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="no data set in this folder"):
-        paired_rows.read_bivlc(small, tmp_path / "empty", None)
+        read(small, tmp_path / "empty", None)
     file.write_bytes(file.read_bytes()[:200])
     with pytest.raises(DataError, match=r"not a readable Parquet file"):
-        paired_rows.read_bivlc(small, file, None)
+        read(small, file, None)
 
 
 @pytest.mark.models
@@ -117,13 +117,13 @@ def test_a_folder_saved_by_datasets(
     whole = datasets.Dataset.from_parquet(str(file), cache_dir=str(tmp_path / "cache"))
     whole.save_to_disk(str(tmp_path / "saved"))
     datasets.DatasetDict({"test": whole}).save_to_disk(str(tmp_path / "splits"))
-    _check(paired_rows.read_bivlc(small, tmp_path / "saved", None), bivlc_columns)
-    _check(paired_rows.read_bivlc(small, tmp_path / "splits", None), bivlc_columns)
+    _check(read(small, tmp_path / "saved", None), bivlc_columns)
+    _check(read(small, tmp_path / "splits", None), bivlc_columns)
 
 
 def test_released_result_table(shared_data: Path) -> None:
     """The counts of the paper: 2,933 in all, REPLACE 2,099, SWAP 359, ADD 475."""
-    found = paired_rows.read_bivlc(card("bivlc"), shared_data / "bivlc" / "ViT-B-32.csv", None)
+    found = read(card("bivlc"), shared_data / "bivlc" / "ViT-B-32.csv", None)
     groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
     assert len(found) == 2933
     assert (groups["replace"], groups["swap"], groups["add"]) == (2099, 359, 475)

@@ -1,7 +1,6 @@
 """Choices of released rows: real files, What'sUp's pairs and sets, and cells that do not fit."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,8 @@ import pytest
 
 from benchmark_layouts import LAYOUTS, Released
 from counterfoil.benchmarks.answers import Outcomes, Scores
-from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers import caption_choices, image_choices, spatial
 from counterfoil.catalog import benchmark
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import chance, evaluate, per_item
 from counterfoil.metrics.ties import Ties
 
@@ -203,7 +200,7 @@ def test_spec_from_one_folder(tmp_path: Path) -> None:
     path.write_text(json.dumps([{**row, "keys": row["keys"][:2], "label": 0} for row in rows]))
     assert benchmark("spec-i2t", data=tmp_path / "existence").choices.shape == (3, 2)
     path.write_text(json.dumps([{**row, "keys": row["keys"][:1], "label": 0} for row in rows]))
-    with pytest.raises(DataError, match="row 1, column 'keys': fewer than two options"):
+    with pytest.raises(DataError, match="row 1, column 'keys': not a list of 2 texts or more"):
         benchmark("spec-i2t", data=tmp_path)
     path.write_text(json.dumps([{**row, "label": 3} for row in rows]))
     with pytest.raises(DataError, match="row 1, column 'label': no such option; given: 3; allowed: 0 to 2"):
@@ -249,67 +246,3 @@ def test_crepe_crops(tmp_path: Path) -> None:
     found = benchmark("crepe-productivity", data=tmp_path)
     whole = np.asarray(PIL.Image.open(tmp_path / "VG_100K_2" / "1.jpg"))
     np.testing.assert_array_equal(np.asarray(found.images[1].decode()), whole[2:13, 4:24])
-
-
-_NEG = "image_path,caption_0,caption_1,caption_2,caption_3,correct_answer,correct_answer_template\n"
-_SVO = "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "read", "file", "value", "message"),
-    [
-        ("valse", caption_choices.read_valse, "existence.json", [{"a": 1}], "not an object keyed by item id"),
-        (
-            "valse",
-            caption_choices.read_valse,
-            "existence.json",
-            {"a": {"image_file": "x", "caption": "c", "foil": "f", "mturk": 3}},
-            "item 'a', column 'mturk': no votes; given: 3",
-        ),
-        ("valse", caption_choices.read_valse, "other.json", {}, "not the file of a subset"),
-        (
-            "negbench-mcq",
-            caption_choices.read_negbench,
-            "a_mcq_b.csv",
-            _NEG + "x,a,b,c,d,4,positive\n",
-            "row 1, column 'correct_answer': no such option; given: 4; allowed: 0 to 3",
-        ),
-        (
-            "whatsup-a",
-            spatial.read_controlled,
-            "a.json",
-            [{"image_path": "mug_behind_table.jpeg", "caption_options": ["a", "b", "c", "d"]}],
-            "a name without objects and relation; given: mug_behind_table",
-        ),
-        (
-            "whatsup-b",
-            spatial.read_controlled,
-            "a.json",
-            [{"image_path": "mug_behind_table.jpeg", "caption_options": ["a", "b", "c"]}],
-            "column 'caption_options': not four captions",
-        ),
-        ("whatsup-vg-one", spatial.read_questions, "a.json", [[1, "a"]], "row 1: not a row of this layout"),
-        (
-            "svo-probes",
-            image_choices.read_svo_probes,
-            "a.csv",
-            _SVO + "a,1,2,True,True,False\n",
-            "row 1: not of one type",
-        ),
-    ],
-)
-def test_odd_files_are_named(
-    name: str, read: Callable[..., Any], file: str, value: Any, message: str, tmp_path: Path
-) -> None:
-    (tmp_path / file).write_text(value if isinstance(value, str) else json.dumps(value))
-    with pytest.raises(InputError) as caught:
-        read(card(name), tmp_path / file, None)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_row_of_vl_checklist_without_texts(tmp_path: Path) -> None:
-    (tmp_path / "Attribute").mkdir()
-    (tmp_path / "Attribute" / "a.json").write_text(json.dumps([["x.jpg", {"POS": [], "NEG": ["a"]}]]))
-    with pytest.raises(DataError, match=r"a\.json, row 1: no texts; given: .*; allowed"):
-        caption_choices.read_vl_checklist(card("vl-checklist"), tmp_path, None)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from counterfoil.benchmarks.benchmark import Card, card
-from counterfoil.benchmarks.readers import paired_rows, sugarcrepe
 from counterfoil.benchmarks.readers.rows import hub_rows
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError, MissingExtraError
 
 
@@ -36,7 +36,7 @@ def test_images_stay_in_the_librarys_files(
 ) -> None:
     folder = tmp_path / "BiVLC"
     hub_parquet(folder / "data" / "test-00000-of-00001.parquet", bivlc_columns)
-    found = paired_rows.read_bivlc(small.model_copy(update={"hub": str(folder)}), None, None)
+    found = read(small.model_copy(update={"hub": str(folder)}), None, None)
     assert [image.read() for image in found.images[::2]] == bivlc_columns["image"]
     assert [image.read() for image in found.images[1::2]] == bivlc_columns["negative_image"]
     assert [caption.text for caption in found.captions[::2]] == bivlc_columns["caption"]
@@ -58,7 +58,7 @@ def test_offline_once_cached(
     hub_rows(small.model_copy(update={"hub": str(folder)}), ("image", "negative_image"))
     # The library keeps owner/BiVLC as owner___bi_vlc; a local folder differs by the owner alone.
     (cache / "bi_vlc").rename(cache / "imirandam___bi_vlc")
-    found = paired_rows.read_bivlc(small, None, None)
+    found = read(small, None, None)
     assert found.images[9].read() == bivlc_columns["negative_image"][4]
 
 
@@ -76,7 +76,7 @@ def test_no_network(cache: Path, name: str) -> None:
 @pytest.mark.models
 def test_no_network_for_a_part(cache: Path) -> None:
     with pytest.raises(DataError, match="Aman-J/SugarCrepe_pp replace_object: the data set cannot be had"):
-        sugarcrepe.read_pp(card("sugarcrepe-pp"), None, None)
+        read(card("sugarcrepe-pp"), None, None)
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

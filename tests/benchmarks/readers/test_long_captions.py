@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.answers import Scores
-from counterfoil.benchmarks.benchmark import Benchmark, Card, card
+from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.folder import load, save
-from counterfoil.benchmarks.readers import image_choices, long_captions
+from counterfoil.benchmarks.readers import iiw as preferences
+from counterfoil.benchmarks.readers import specs
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.ties import Ties
-
-Reader = Callable[[Card, Path | None, Path | None], Benchmark]
 
 
 def small(name: str, images: int) -> Card:
@@ -70,34 +69,34 @@ def iiw(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "make", "read", "images", "first"),
+    ("name", "make", "images", "first"),
     [
-        ("urban1k", urban, long_captions.read_urban1k, 3, "A street 1."),
-        ("sharegpt4v-1k", sharegpt, long_captions.read_sharegpt4v, 4, "a long caption"),
-        ("docci", docci, long_captions.read_docci, 4, "a 0"),
-        ("iiw-400", iiw, long_captions.read_iiw, 3, "a wall 0"),
+        ("urban1k", urban, 3, "A street 1."),
+        ("sharegpt4v-1k", sharegpt, 4, "a long caption"),
+        ("docci", docci, 4, "a 0"),
+        ("iiw-400", iiw, 3, "a wall 0"),
     ],
 )
 def test_every_image_is_right_for_its_own_caption(
-    name: str, make: Callable[[Path], Path], read: Reader, images: int, first: str, tmp_path: Path
+    name: str, make: Callable[[Path], Path], images: int, first: str, tmp_path: Path
 ) -> None:
-    made = read(small(name, images), make(tmp_path), None)
+    made = specs.read(small(name, images), make(tmp_path), None)
     assert len(made) == 2 * images
     assert made.captions[0].text == first
     for search in (made.gallery.i2t, made.gallery.t2i):
         assert search.positives.items.tolist() == list(range(images))
     with pytest.raises(DataError, match="not the number of"):
-        read(small(name, images - 1 if name != "sharegpt4v-1k" else 9), make(tmp_path), None)
+        specs.read(small(name, images - 1 if name != "sharegpt4v-1k" else 9), make(tmp_path), None)
 
 
 def test_pictures_of_urban1k_lie_beside_the_captions(tmp_path: Path) -> None:
-    made = long_captions.read_urban1k(small("urban1k", 3), urban(tmp_path), None)
+    made = specs.read(small("urban1k", 3), urban(tmp_path), None)
     assert [image.id for image in made.images] == ["1.jpg", "2.jpg", "10.jpg"]
     assert all(image.source is not None for image in made.images)
 
 
 def test_near_duplicates_of_docci_are_drawn_together_also_after_a_save(tmp_path: Path) -> None:
-    made = long_captions.read_docci(small("docci", 4), docci(tmp_path / "docci"), None)
+    made = specs.read(small("docci", 4), docci(tmp_path / "docci"), None)
     together = [[0, 0, 1, 2]] * 2
     save(made, tmp_path / "saved", progress=lambda *_: None)
     for each in (made, load(tmp_path / "saved")):
@@ -106,7 +105,7 @@ def test_near_duplicates_of_docci_are_drawn_together_also_after_a_save(tmp_path:
 
 
 def test_side_by_side_judgements_are_preferences(tmp_path: Path) -> None:
-    made = long_captions.read_iiw_preferences(card("iiw-400-preferences"), iiw(tmp_path), None)
+    made = preferences.read(card("iiw-400-preferences"), iiw(tmp_path), None)
     questions = made.preferences
     assert questions.ids == ("aar_0.jpg/Specificity", "aar_1.jpg/Specificity")
     assert questions.label.tolist() == [0, 1]
@@ -115,24 +114,24 @@ def test_side_by_side_judgements_are_preferences(tmp_path: Path) -> None:
     rows = [{"image/key": "a", "IIW": "a", "IIW-P5B": "b", "iiw-human-sxs-iiw-p5b": {"metrics/x": "better"}}]
     write(tmp_path / "data.jsonl", rows)
     with pytest.raises(DataError, match="not a judgement; given: better"):
-        long_captions.read_iiw_preferences(card("iiw-400-preferences"), tmp_path, None)
+        preferences.read(card("iiw-400-preferences"), tmp_path, None)
 
 
 def test_both_galleries_of_negbench(tmp_path: Path) -> None:
     path = tmp_path / "COCO_val_retrieval.csv"
     path.write_text("filepath,captions\nval/1.jpg,\"['a cat', 'a small cat']\"\nval/2.jpg,\"['no cat']\"\n")
-    made = long_captions.read_negbench(card("negbench-retrieval"), tmp_path, None)
+    made = specs.read(card("negbench-retrieval"), tmp_path, None)
     assert [image.id for image in made.images] == ["1.jpg", "2.jpg"]
     assert made.gallery.owners.tolist() == [0, 0, 1]
     with pytest.raises(DataError, match="no file of NegBench"):
-        long_captions.read_negbench(card("negbench-retrieval-negated"), tmp_path, None)
+        specs.read(card("negbench-retrieval-negated"), tmp_path, None)
     path.write_text("filepath,captions\nval/1.jpg,a cat\n")
-    with pytest.raises(DataError, match=r"row 1, column 'captions': not a list of captions"):
-        long_captions.read_negbench(card("negbench-retrieval"), path, None)
+    with pytest.raises(DataError, match=r"row 1, column 'captions': not a list of texts"):
+        specs.read(card("negbench-retrieval"), path, None)
 
 
 def test_the_released_captions_of_imagecode(shared_data: Path) -> None:
-    made = image_choices.read_imagecode(card("imagecode"), shared_data / "imagecode", None)
+    made = specs.read(card("imagecode"), shared_data / "imagecode", None)
     questions = made.choices
     assert questions.shape == (2302, 10)
     assert questions.asks == "caption"
@@ -152,4 +151,4 @@ def test_the_released_captions_of_imagecode(shared_data: Path) -> None:
 def test_sets_of_imagecode_that_do_not_fit_are_named(tmp_path: Path, captions: Any) -> None:
     write(tmp_path / "valid_data.json", {"video-1": captions})
     with pytest.raises(DataError, match="'video-1': not"):
-        image_choices.read_imagecode(card("imagecode"), tmp_path, None)
+        specs.read(card("imagecode"), tmp_path, None)

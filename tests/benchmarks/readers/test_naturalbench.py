@@ -12,7 +12,7 @@ import pytest
 
 from counterfoil.benchmarks.answers import Outcomes, Scores
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers.caption_choices import read_naturalbench
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.engine.run import question_items
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
@@ -58,7 +58,7 @@ def release(tmp_path):
     data = tmp_path / "data"
     data.mkdir()
     pq.write_table(pa.Table.from_pylist(rows(30)), data / "train-00000-of-00001.parquet")
-    return read_naturalbench(card("naturalbench-vqa").model_copy(update={"size": 120}), tmp_path, None)
+    return read(card("naturalbench-vqa").model_copy(update={"size": 120}), tmp_path, None)
 
 
 def test_the_layout(release):
@@ -140,4 +140,4 @@ def test_bad_rows(tmp_path, change, message):
     table[2] |= change
     (tmp_path / "rows.json").write_text(json.dumps(table))
     with pytest.raises(DataError, match=message):
-        read_naturalbench(card("naturalbench-vqa"), tmp_path / "rows.json", None)
+        read(card("naturalbench-vqa"), tmp_path / "rows.json", None)

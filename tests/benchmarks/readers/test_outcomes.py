@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers import sugarcrepe, winoground
+from counterfoil.benchmarks.readers import specs
 from counterfoil.benchmarks.readers.outcomes import from_table
 from counterfoil.benchmarks.tables import DataTable, read_table
 
@@ -34,7 +34,7 @@ def test_sugarcrepe_ids_are_the_readers(shared_data: Path) -> None:
     released = from_table(card("sugarcrepe"), table)
     assert released is not None
     assert len(released) == 7512
-    files = sugarcrepe.read(card("sugarcrepe"), shared_data / "sugarcrepe", None)
+    files = specs.read(card("sugarcrepe"), shared_data / "sugarcrepe", None)
     shared = np.asarray([name != "swap_obj/108" for name in released.questions.ids])
     assert int(shared.sum()) == 7511
     assert released.select(shared).digest == files.digest
@@ -52,6 +52,6 @@ def test_winoground_labels(shared_data: Path) -> None:
     table = read_table(shared_data / "winoground" / "scores" / "clip.jsonl")
     labelled = from_table(card("winoground"), table)
     assert labelled is not None
-    tags = winoground.read(card("winoground"), shared_data / "winoground", None)
+    tags = specs.read(card("winoground"), shared_data / "winoground", None)
     assert labelled.questions.ids == tags.questions.ids
     assert [image.id for image in labelled.images] == [image.id for image in tags.images]

@@ -10,7 +10,7 @@ import pytest
 
 from benchmark_layouts import LAYOUTS, Released
 from counterfoil.benchmarks.benchmark import Card, card
-from counterfoil.benchmarks.readers import eqben, paired_rows
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.catalog import benchmark
 from counterfoil.errors import DataError
 
@@ -75,12 +75,12 @@ class TestEqBen:
 
         path = tmp_path / "ann_ag.json"
         path.write_text(json.dumps({"v": {"person": [row(0)], "door": [row(1), row(2)]}}))
-        found = eqben.read(free, path, None)
+        found = read(free, path, None)
         assert [caption.text for caption in found.captions[:3]] == ["first 0 0", "first 0 1", "first 1 0"]
         assert set(found.questions.groups()) == {"eqbenag", "Action Genome"}
         # A source by itself is held against its own count.
         with pytest.raises(DataError, match=r"in group 'eqbenag'; given: 3; allowed: 195,872"):
-            eqben.read(card("eqben"), path, None)
+            read(card("eqben"), path, None)
 
     def test_frames_are_turned_to_rgb_and_light_images_found(self, tmp_path: Path, free: Card) -> None:
         made = Released(tmp_path / "release")
@@ -88,7 +88,7 @@ class TestEqBen:
         folder = made.folder / "eqbenag" / "a"
         light = folder / "f1.jpg"
         (folder / "f1.png").rename(light)
-        found = eqben.read(free, made.folder, None)
+        found = read(free, made.folder, None)
         frame = next(image for image in found.images if image.id == "eqbenyoucook2/b/1.npy")
         stored = np.load(made.folder / frame.id)
         np.testing.assert_array_equal(np.asarray(frame.decode()), stored[:, :, [2, 1, 0]])
@@ -122,41 +122,7 @@ class TestEqBen:
         path = made.folder / "src_file" / name
         path.write_text(json.dumps(change(json.loads(path.read_text()))))
         with pytest.raises(DataError, match=message):
-            eqben.read(free, made.folder, None)
+            read(free, made.folder, None)
         path.unlink()
         with pytest.raises(DataError, match=f"the blind form of EqBen lacks {name}"):
-            eqben.read(free, made.folder, None)
-
-
-@pytest.mark.parametrize(
-    ("read", "file", "value", "message"),
-    [
-        (paired_rows.read_cola, "a.json", {"0": []}, "a.json: not a list of rows"),
-        (paired_rows.read_cola, "a.json", [["u", "c", "u"]], "row 1: not a row of this layout"),
-        (eqben.read, "a.json", [3], "row 1: not a row of EqBen; given: 3"),
-        (eqben.read_mini, "a.json", [], "the table has no rows"),
-        (
-            paired_rows.read_mmvp,
-            "a.csv",
-            "Question ID,Type,Statement\n2,Texts,a\n3,Texts,b\n",
-            "row 1: two rows that are no pair",
-        ),
-        (paired_rows.read_mmvp, "a.csv", "Question ID,Type,Statement\n1,Texts,a\n", "row without its second"),
-        (paired_rows.read_counterfactuals, "a.csv", "captions\timages\na\tb\n", "no column 'neg_captions'"),
-        (
-            paired_rows.read_vismin,
-            "object.csv",
-            "image_path\na\n",
-            "files missing: attribute.csv, counting.csv, relation.csv",
-        ),
-    ],
-)
-def test_odd_files_are_named(
-    read: Callable[..., Any], file: str, value: Any, message: str, tmp_path: Path
-) -> None:
-    (tmp_path / file).write_text(value if isinstance(value, str) else json.dumps(value))
-    data = tmp_path if read is paired_rows.read_vismin else tmp_path / file
-    with pytest.raises(DataError) as caught:
-        read(card("colorswap").model_copy(update={"size": None}), data, None)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+            read(free, made.folder, None)

@@ -12,7 +12,7 @@ import pytest
 
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import Benchmark, card
-from counterfoil.benchmarks.readers import sdci
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 
@@ -126,43 +126,43 @@ def test_every_test_is_that_of_the_authors_loops(folder: Path) -> None:
     every, five = entries((0, 1, 2, 5)), entries((0, 1, 5))
     swaps = {(number, key): f"{key} {number} swap 0" for number, key in every}
     hardest = {(n, key): f"{key} {n} basic" if n % 2 else f"{key} {n} swap 1" for n, key in every}
-    found = sdci.read_matching(card("sdci-scm"), folder, None)
+    found = read(card("sdci-scm"), folder, None)
     assert found.source.endswith("2 of 6 files left out")
     assert len(found) == 12
     assert accuracy(found) == pytest.approx(matching(every, 1))
     (group,) = {tuple(label for label in found.questions.groupings["kind"][at : at + 3]) for at in (0, 3, 6)}
     assert group == ("image", "region", "region")
     # Nine entries: the last alone has nothing to choose.
-    few = sdci.read_matching_five(card("sdci-scm-pick5"), folder, None)
+    few = read(card("sdci-scm-pick5"), folder, None)
     assert len(few) == 8
     assert accuracy(few) == pytest.approx(matching(five, 5))
-    for read, name, of, most, wrong in (
-        (sdci.read_negatives, "sdci-neg", every, 1, swaps),
-        (sdci.read_negatives_five, "sdci-neg-pick5", five, 5, swaps),
-        (sdci.read_hardest, "sdci-neg-hard", every, 1, hardest),
+    for name, of, most, wrong in (
+        ("sdci-neg", every, 1, swaps),
+        ("sdci-neg-pick5", five, 5, swaps),
+        ("sdci-neg-hard", every, 1, hardest),
     ):
         benchmark = read(card(name), folder, None)
         assert len(benchmark) == len(of)
         assert accuracy(benchmark) == pytest.approx(against(of, most, wrong)), name
-    whole = sdci.read_negatives_of_images(card("sdci-neg-base"), folder, None)
+    whole = read(card("sdci-neg-base"), folder, None)
     assert [name.split("/")[1] for name in whole.questions.ids] == ["base"] * 4
 
 
 def test_regions_are_cut_out_with_a_margin_within_the_image(folder: Path) -> None:
-    found = sdci.read_negatives(card("sdci-neg"), folder, None)
+    found = read(card("sdci-neg"), folder, None)
     assert [image.crop for image in found.images[:3]] == [None, (40, 0, 560, 510), (343, 224, 640, 512)]
     assert {image.photo for image in found.images[:3]} == {"sa_0.jpg"}
     (folder / "photos").mkdir()
     PIL.Image.new("RGB", (640, 512), "red").save(folder / "photos" / "sa_0.jpg")
-    there = sdci.read_negatives(card("sdci-neg"), folder, None).available()
+    there = read(card("sdci-neg"), folder, None).available()
     assert [image.decode().size for image in there.images] == [(640, 512), (520, 510), (297, 288)]
 
 
 def test_a_constant_scorer_gets_nothing_or_chance(folder: Path) -> None:
-    for read, name, chance in (
-        (sdci.read_matching, "sdci-scm", (8 / 8 + 4 / 4) / 12),
-        (sdci.read_negatives, "sdci-neg", 1 / 2),
-        (sdci.read_negatives_five, "sdci-neg-pick5", 1 / 6),
+    for name, chance in (
+        ("sdci-scm", (8 / 8 + 4 / 4) / 12),
+        ("sdci-neg", 1 / 2),
+        ("sdci-neg-pick5", 1 / 6),
     ):
         benchmark = read(card(name), folder, None)
         scores = np.zeros(benchmark.listed.shape)
@@ -179,13 +179,13 @@ def test_what_is_not_of_the_layout_is_one_line(folder: Path) -> None:
     whole["mask_data"]["0"]["outer_mask"] = "AAAA"
     (folder / "complete" / "f0.json").write_text(json.dumps(whole))
     with pytest.raises(DataError, match=r"outer_mask of sa_0\.jpg: a mask is no picture"):
-        sdci.read_negatives(card("sdci-neg"), folder, None)
+        read(card("sdci-neg"), folder, None)
     (folder / "complete" / "f1.json").unlink()
     with pytest.raises(DataError, match=r"f1\.json"):
-        sdci.read_negatives_of_images(card("sdci-neg-base"), folder, None)
+        read(card("sdci-neg-base"), folder, None)
     (folder / "splits.json").write_text(json.dumps({"test": ["f3.json"]}))
     with pytest.raises(DataError, match="1 of 1 files left out: no image or region with enough captions"):
-        sdci.read_negatives(card("sdci-neg"), folder, None)
+        read(card("sdci-neg"), folder, None)
     (folder / "splits.json").write_text("[]")
     with pytest.raises(DataError, match="no list of files under 'test'"):
-        sdci.read_negatives(card("sdci-neg"), folder, None)
+        read(card("sdci-neg"), folder, None)

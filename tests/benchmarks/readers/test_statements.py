@@ -9,8 +9,8 @@ import pytest
 
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers.image_choices import read_svo_statements
-from counterfoil.benchmarks.readers.statements import read, read_vsr
+from counterfoil.benchmarks.readers import specs
+from counterfoil.benchmarks.readers.statements import read
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.agreement import fleiss_kappa
@@ -49,7 +49,7 @@ def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr: Callable[..., Path
     folder = vsr(test=rows[:6], dev=rows[6:])
     (tmp_path / "coco" / "train2017").mkdir(parents=True)
     (tmp_path / "coco" / "train2017" / rows[0]["image"]).touch()
-    made = read_vsr(SMALL, folder, tmp_path / "coco")
+    made = specs.read(SMALL, folder, tmp_path / "coco")
     questions = made.statements
     assert questions.ids == (*(f"test/{i}" for i in range(6)), *(f"dev/{i}" for i in range(4)))
     assert questions.truth.tolist() == [False, True] * 5
@@ -71,7 +71,7 @@ def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr: Callable[..., Path
     assert result["fitted_accuracy"].value == 0.5
     assert {e.n for e in result.measures.values()} == {6}
     # A file alone is that split alone.
-    alone = read_vsr(SMALL, folder / "test.jsonl", None)
+    alone = specs.read(SMALL, folder / "test.jsonl", None)
     assert len(alone) == 6
     assert alone.statements.calibration is None
 
@@ -88,20 +88,20 @@ def test_cells_of_vsr_that_do_not_fit_are_named(
 ) -> None:
     folder = vsr(test=[vsr_row(0), vsr_row(1, **row)])
     with pytest.raises(DataError, match=f"(?s)line 2.*{message}"):
-        read_vsr(SMALL, folder, None)
+        specs.read(SMALL, folder, None)
 
 
 def test_a_folder_without_test_and_a_wrong_count_are_errors(vsr: Callable[..., Path]) -> None:
     folder = vsr(dev=[vsr_row(0), vsr_row(1)])
     with pytest.raises(DataError, match=r"no test\.jsonl in this folder"):
-        read_vsr(SMALL, folder, None)
+        specs.read(SMALL, folder, None)
     with pytest.raises(DataError, match="not the number of questions VSR"):
-        read_vsr(SMALL, folder / "dev.jsonl", None)
+        specs.read(SMALL, folder / "dev.jsonl", None)
 
 
 def test_the_released_files_of_vsr(shared_data: Path) -> None:
     folder = shared_data / "vsr" / "zeroshot"
-    made = read_vsr(card("vsr-zeroshot"), folder, None)
+    made = specs.read(card("vsr-zeroshot"), folder, None)
     questions = made.statements
     assert (int(questions.measured.sum()), int((~questions.measured).sum())) == (1222, 340)
     assert int(questions.truth[questions.measured].sum()) == 629
@@ -176,7 +176,7 @@ def test_sentences_of_svo_probes_are_true_of_one_image_and_false_of_the_other(tm
         "A cat runs.,1,2,False,True,False\nA cat runs.,1,3,True,False,False\n"
         "A dog sits.,2,1,False,False,True\n"
     )
-    made = read_svo_statements(card("svo-probes-statements"), tmp_path, None)
+    made = specs.read(card("svo-probes-statements"), tmp_path, None)
     questions = made.statements
     assert questions.ids == ("0/true", "0/false", "1/false", "2/true", "2/false")
     assert questions.truth.tolist() == [True, False, False, True, False]

@@ -12,9 +12,12 @@ import pytest
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.forms import Choice
-from counterfoil.benchmarks.readers import sugarcrepe
+from counterfoil.benchmarks.readers.specs import layouts, read
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
+
+SUBSETS = layouts("sugarcrepe")[1].subsets
+PP_SUBSETS = layouts("sugarcrepe-pp")[0].subsets
 
 
 def _item(name: str, number: int) -> dict[str, Any]:
@@ -28,7 +31,7 @@ def _item(name: str, number: int) -> dict[str, Any]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two items in each of the seven files; swap_obj's keys skip a number. Three images in all."""
-    for name in sugarcrepe.SUBSETS:
+    for name in SUBSETS:
         keys = (0, 2) if name == "swap_obj" else (0, 1)
         items = {str(key): _item(name, key) for key in keys}
         (tmp_path / f"{name}.json").write_text(json.dumps(items))
@@ -37,12 +40,12 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def small() -> Card:
-    counts = dict.fromkeys(sugarcrepe.SUBSETS, 2)
+    counts = dict.fromkeys(SUBSETS, 2)
     return card("sugarcrepe").model_copy(update={"size": 14, "counts": counts, "also": {"swap_obj": 3}})
 
 
 def test_seven_files(folder: Path, small: Card) -> None:
-    found = sugarcrepe.read(small, folder, None)
+    found = read(small, folder, None)
     assert isinstance(found.questions, Choice)
     assert found.questions.ids[:3] == ("add_obj/0", "add_obj/1", "add_att/0")
     assert found.questions.ids[-4:-2] == ("swap_obj/0", "swap_obj/2")  # the key of the file, not a count
@@ -50,7 +53,7 @@ def test_seven_files(folder: Path, small: Card) -> None:
     assert [found.captions[i].text for i in found.questions.candidates[0]] == [" add_obj 0 ", "not 0"]
     assert found.questions.correct == 1
     sizes = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
-    assert sizes == {**dict.fromkeys(sugarcrepe.SUBSETS, 2), "add": 4, "replace": 6, "swap": 4}
+    assert sizes == {**dict.fromkeys(SUBSETS, 2), "add": 4, "replace": 6, "swap": 4}
     assert not found.images_at_hand
     # The items of each of the three images hang together, and no caption joins two images.
     assert len(np.unique(found.clusters)) == 3
@@ -60,7 +63,7 @@ def test_images_that_are_there(folder: Path, small: Card, jpeg: Callable[..., by
     pictures = tmp_path / "val2017"
     pictures.mkdir()
     (pictures / f"{1:012}.jpg").write_bytes(jpeg(1))
-    found = sugarcrepe.read(small, folder, pictures)
+    found = read(small, folder, pictures)
     assert [image.source is not None for image in found.images] == [False, True, False]
     there = found.available()
     assert all(name.endswith("/1") for name in there.questions.ids)
@@ -69,19 +72,19 @@ def test_images_that_are_there(folder: Path, small: Card, jpeg: Callable[..., by
 
 
 def test_one_file_alone(folder: Path, small: Card) -> None:
-    found = sugarcrepe.read(small, folder / "swap_obj.json", None)
+    found = read(small, folder / "swap_obj.json", None)
     assert found.questions.ids == ("swap_obj/0", "swap_obj/2")
     (folder / "other.json").write_text("{}")
     with pytest.raises(DataError, match=r"not the file of a subset; allowed: add_obj\.json"):
-        sugarcrepe.read(small, folder / "other.json", None)
+        read(small, folder / "other.json", None)
 
 
 def test_missing_files_are_named(folder: Path, small: Card) -> None:
     (folder / "add_att.json").unlink()
     with pytest.raises(DataError, match=r"file missing: add_att\.json; name one file"):
-        sugarcrepe.read(small, folder, None)
+        read(small, folder, None)
     with pytest.raises(DataError, match="no such folder"):
-        sugarcrepe.read(small, folder / "nowhere", None)
+        read(small, folder / "nowhere", None)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +97,7 @@ def test_missing_files_are_named(folder: Path, small: Card) -> None:
 def test_odd_items_are_named(folder: Path, small: Card, items: Any, message: str) -> None:
     (folder / "add_obj.json").write_text(json.dumps(items))
     with pytest.raises(DataError) as caught:
-        sugarcrepe.read(small, folder / "add_obj.json", None)
+        read(small, folder / "add_obj.json", None)
     assert message in str(caught.value)
     assert str(folder / "add_obj.json") in str(caught.value)
 
@@ -102,22 +105,22 @@ def test_odd_items_are_named(folder: Path, small: Card, items: Any, message: str
 def test_the_papers_edition_is_accepted(folder: Path, small: Card) -> None:
     items = {str(n): _item("swap_obj", n) for n in range(3)}
     (folder / "swap_obj.json").write_text(json.dumps(items))
-    assert len(sugarcrepe.read(small, folder, None)) == 15
+    assert len(read(small, folder, None)) == 15
     items["3"] = _item("swap_obj", 3)
     (folder / "swap_obj.json").write_text(json.dumps(items))
     with pytest.raises(DataError, match="in group 'swap_obj'; given: 4; allowed: 2 or 3"):
-        sugarcrepe.read(small, folder, None)
+        read(small, folder, None)
 
 
 def test_there_is_no_official_hub_data_set(small: Card) -> None:
     with pytest.raises(DataError, match=r"no official data set on the hub; get it with 'counterfoil fetch "):
-        sugarcrepe.read(small, None, None)
+        read(small, None, None)
 
 
 def test_real_files(shared_data: Path) -> None:
     """7,511 items; 211 of them lie on the 47 photographs at hand."""
     data, pictures = shared_data / "sugarcrepe", shared_data / "coco_mini" / "images" / "val2017"
-    found = sugarcrepe.read(card("sugarcrepe"), data, pictures)
+    found = read(card("sugarcrepe"), data, pictures)
     assert len(found) == 7511
     assert "swap_obj/108" not in found.questions.ids
     assert "swap_obj/245" in found.questions.ids
@@ -132,35 +135,35 @@ def test_real_files(shared_data: Path) -> None:
 
 @pytest.fixture
 def plus(tmp_path: Path) -> Path:
-    for name in sugarcrepe.PP_SUBSETS:
+    for name in PP_SUBSETS:
         items = [{"id": n, **_item(name, n), "caption2": f"also {name} {n}"} for n in (4, 9)]
         (tmp_path / f"{name}.json").write_text(json.dumps(items))
     return tmp_path
 
 
 def test_sugarcrepe_pp(plus: Path) -> None:
-    counts = dict.fromkeys(sugarcrepe.PP_SUBSETS, 2)
+    counts = dict.fromkeys(PP_SUBSETS, 2)
     small = card("sugarcrepe-pp").model_copy(update={"size": 10, "counts": counts})
-    found = sugarcrepe.read_pp(small, plus, None)
+    found = read(small, plus, None)
     assert isinstance(found.questions, Choice)
     assert found.questions.ids[:2] == ("replace_obj/4", "replace_obj/9")
     assert found.questions.correct == 2
     first = [found.captions[i].text for i in found.questions.candidates[0]]
     assert first == [" replace_obj 4 ", "also replace_obj 4", "not 4"]
-    assert set(found.questions.groups()) == {*sugarcrepe.PP_SUBSETS, "replace", "swap"}
-    alone = sugarcrepe.read_pp(small, plus / "swap_att.json", None)
+    assert set(found.questions.groups()) == {*PP_SUBSETS, "replace", "swap"}
+    alone = read(small, plus / "swap_att.json", None)
     assert alone.questions.ids == ("swap_att/4", "swap_att/9")
     items = json.loads((plus / "swap_att.json").read_text())
     items[1]["id"] = 4
     (plus / "swap_att.json").write_text(json.dumps(items))
     with pytest.raises(DataError, match=r"swap_att\.json, row 2, column 'id': id occurs twice; given: 4"):
-        sugarcrepe.read_pp(small, plus, None)
+        read(small, plus, None)
 
 
 def test_each_file_alone(shared_data: Path) -> None:
     # One file is one subset; groups across files ("swap") cannot be whole then, and are not asked to be.
     for name, count in (("swap_obj", 245), ("add_att", 692)):
-        alone = sugarcrepe.read(card("sugarcrepe"), shared_data / "sugarcrepe" / f"{name}.json", None)
+        alone = read(card("sugarcrepe"), shared_data / "sugarcrepe" / f"{name}.json", None)
         assert len(alone) == count
 
 
@@ -175,7 +178,7 @@ def test_the_text_only_task_compares_captions(shared_data: Path) -> None:
     counts = {"swap_obj": (245, 12), "swap_att": (666, 93), "replace_att": (788, 151)}
     for name, (size, by_words) in counts.items():
         file = shared_data / "sugarcrepe_pp" / f"{name}.json"
-        found = sugarcrepe.read_pp_texts(card("sugarcrepe-pp-tot"), file, None)
+        found = read(card("sugarcrepe-pp-tot"), file, None)
         items = json.loads(file.read_text())
         assert len(found) == len(items) == size
         right = 0

@@ -11,7 +11,9 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, card
 from counterfoil.benchmarks.forms import Quad
-from counterfoil.benchmarks.readers import winoground
+from counterfoil.benchmarks.readers.outcomes import caption_words
+from counterfoil.benchmarks.readers.specs import read
+from counterfoil.benchmarks.readers.table_functions import SECOND_TAGS
 from counterfoil.errors import DataError
 
 Columns = dict[str, list[Any]]
@@ -72,8 +74,8 @@ def _check_groups(found: Benchmark) -> None:
 
 def test_parquet(tmp_path: Path, small: Card, columns: Columns, hub_parquet: Callable[..., Path]) -> None:
     hub_parquet(tmp_path / "data" / "test-00000-of-00001.parquet", columns)
-    _check(winoground.read(small, tmp_path, None), columns)
-    np.testing.assert_array_equal(winoground.caption_words(tmp_path), [[7, 7], [4, 4], [2, 3]])
+    _check(read(small, tmp_path, None), columns)
+    np.testing.assert_array_equal(caption_words(tmp_path), [[7, 7], [4, 4], [2, 3]])
 
 
 def test_examples_and_images(tmp_path: Path, small: Card, columns: Columns) -> None:
@@ -86,15 +88,15 @@ def test_examples_and_images(tmp_path: Path, small: Card, columns: Columns) -> N
                 (tmp_path / "images" / f"{name}.png").write_bytes(item[f"image_{k}"])
                 item[f"image_{k}"] = name
             file.write(json.dumps(item) + "\n")
-    _check(winoground.read(small, tmp_path, None), columns)
+    _check(read(small, tmp_path, None), columns)
     (tmp_path / "images" / "ex_1_img_0.png").unlink()
-    found = winoground.read(small, tmp_path, None)
+    found = read(small, tmp_path, None)
     assert found.available().questions.ids == ("0", "2")
     (tmp_path / "elsewhere").mkdir()
     with pytest.raises(DataError, match=r"none of the 6 images is in this folder.*ex_0_img_0\.png"):
-        winoground.read(small, tmp_path, tmp_path / "elsewhere")
+        read(small, tmp_path, tmp_path / "elsewhere")
     with pytest.raises(DataError, match="no such image folder"):
-        winoground.read(small, tmp_path, tmp_path / "nowhere")
+        read(small, tmp_path, tmp_path / "nowhere")
 
 
 def test_tags_alone(tmp_path: Path, small: Card, columns: Columns) -> None:
@@ -103,24 +105,24 @@ def test_tags_alone(tmp_path: Path, small: Card, columns: Columns) -> None:
         writer = csv.writer(file)
         writer.writerow([*names, "caption_0_words", "caption_1_words"])
         writer.writerows([*(columns[name][row] for name in names), 5 + row, 6] for row in range(3))
-    found = winoground.read(small, tmp_path, None)
+    found = read(small, tmp_path, None)
     _check_groups(found)
     assert not found.captions_at_hand
     assert not found.images_at_hand
     assert len(np.unique(found.clusters)) == 3
-    np.testing.assert_array_equal(winoground.caption_words(tmp_path), [[5, 6], [6, 6], [7, 6]])
+    np.testing.assert_array_equal(caption_words(tmp_path), [[5, 6], [6, 6], [7, 6]])
 
 
 def test_real_tags(shared_data: Path) -> None:
     """Table 5 of the paper has items of exactly a visual tag, Table 1 those that contain the tag."""
-    found = winoground.read(card("winoground"), shared_data / "winoground", None)
+    found = read(card("winoground"), shared_data / "winoground", None)
     groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
     assert (groups["Relation"], groups["Object"], groups["Both"]) == (233, 141, 26)
     assert (groups["1 Main Pred"], groups["2 Main Preds"]) == (292, 108)
     assert (groups["Symbolic"], groups["Pragmatics"], groups["Series"]) == (28, 17, 23)
     assert (groups["any Symbolic"], groups["any Pragmatics"], groups["any Series"]) == (41, 24, 31)
     assert len(set(found.questions.groupings["tag"])) == 70
-    words = winoground.caption_words(shared_data / "winoground")
+    words = caption_words(shared_data / "winoground")
     assert words.shape == (400, 2)
     assert words.min() > 0
 
@@ -129,19 +131,19 @@ def test_second_tags(shared_data: Path, tmp_path: Path) -> None:
     """Diwan et al.'s file beside the items; an item may have several of their tags, 172 have none."""
     for source in (
         shared_data / "winoground" / "tags.csv",
-        shared_data / "winoground_tags" / winoground.SECOND_TAGS,
+        shared_data / "winoground_tags" / SECOND_TAGS,
     ):
         (tmp_path / source.name).write_bytes(source.read_bytes())
-    found = winoground.read(card("winoground"), tmp_path, None)
+    found = read(card("winoground"), tmp_path, None)
     groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
-    given = json.loads((tmp_path / winoground.SECOND_TAGS).read_text())
+    given = json.loads((tmp_path / SECOND_TAGS).read_text())
     assert groups["No Tag"] == 172 == sum(not tags for tags in given.values())
     for tag in {tag for tags in given.values() for tag in tags}:
         assert groups[f"any {tag}"] == sum(tag in tags for tags in given.values())
         assert groups[tag] == sum(tags == [tag] for tags in given.values())
     assert found.questions.groupings["second_tags"][3] == "Ambiguously Correct"
     # Without the file there are no such groups, and none is missed.
-    alone = winoground.read(card("winoground"), shared_data / "winoground", None)
+    alone = read(card("winoground"), shared_data / "winoground", None)
     assert not [name for name in alone.questions.groupings if name.startswith("second")]
 
 
@@ -162,9 +164,9 @@ def test_odd_second_tags(
     hub_parquet: Callable[..., Path],
 ) -> None:
     file = hub_parquet(tmp_path / "a.parquet", columns)
-    (tmp_path / winoground.SECOND_TAGS).write_text(json.dumps(tags))
+    (tmp_path / SECOND_TAGS).write_text(json.dumps(tags))
     with pytest.raises(DataError, match=message):
-        winoground.read(small, file, None)
+        read(small, file, None)
 
 
 def test_rows_without_tags(columns: Columns, small: Card, tmp_path: Path) -> None:
@@ -173,8 +175,8 @@ def test_rows_without_tags(columns: Columns, small: Card, tmp_path: Path) -> Non
         for row in range(3)
     ]
     (tmp_path / "examples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = winoground.read(small, tmp_path, None)
+    found = read(small, tmp_path, None)
     assert found.questions.groupings["visual"] == ("Symbolic", "", "")
     assert "preds" not in found.questions.groupings
     with pytest.raises(DataError, match="not the number of questions"):
-        winoground.read(small.model_copy(update={"size": 4}), tmp_path, None)
+        read(small.model_copy(update={"size": 4}), tmp_path, None)

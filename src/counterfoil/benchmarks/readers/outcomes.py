@@ -1,12 +1,18 @@
 """Benchmarks that released tables of scores or outcomes carry along: their questions, without other data."""
 
 import re
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.readers import paired_rows, sugarcrepe, winoground
 from counterfoil.benchmarks.readers.questions import quads
+from counterfoil.benchmarks.readers.rows import open_rows
+from counterfoil.benchmarks.readers.specs import benchmark_of, layouts
 from counterfoil.benchmarks.records import Image
-from counterfoil.benchmarks.tables import DataTable, names, texts
+from counterfoil.benchmarks.tables import DataTable, integers, names, texts
 
 _LABEL = re.compile(r"(?P<id>.+)_c[01]_i[01]")
 _TWO = ("caption_0", "caption_1")
@@ -26,17 +32,32 @@ def from_table(card: Card, table: DataTable) -> Benchmark | None:
     """
     columns = set(table.columns)
     if card.name == "bivlc" and columns >= _COLUMNS:
-        return paired_rows.bivlc_captions(card, table)
+        missing = {name: ["(not at hand)"] * len(table) for name in ("image", "negative_image")}
+        return benchmark_of(layouts(card.name)[0], card, table.with_columns(missing), None, None)
     if card.name == "sugarcrepe" and columns >= {"filename", *_COLUMNS}:
-        return sugarcrepe.captions_only(card, table)
+        return benchmark_of(layouts(card.name)[0], card, table, None, None)
     if card.name == "winoground" and "label" in columns:
         matches = [_LABEL.fullmatch(cell) if isinstance(cell, str) else None for cell in table["label"]]
         ids = tuple(dict.fromkeys(match["id"] for match in matches if match))
         if all(matches):
-            return winoground.labelled(card, ids, source=table.source)
+            return benchmark_of(layouts(card.name)[0], card, DataTable({"id": ids}, table.source), None, None)
     if card.name == "colorswap" and columns >= {"id", "response_image_1", *_TWO}:
         ids = names(table, "id")
         sides = ([Image(f"images/img_{name}_{side}.png") for name in ids] for side in (1, 2))
         captions = (texts(table, _TWO[0]), texts(table, _TWO[1]))
         return quads(card, ids, captions, (next(sides), next(sides)), {}, source=table.source)
     return None
+
+
+def caption_words(data: Path) -> Int[ndarray, "n 2"]:
+    """Length in words (split at blanks) of both captions of every item of Winoground, in their order.
+
+    Counted from the captions where they are at hand, else taken from the columns `caption_0_words` and
+    `caption_1_words` of `tags.csv`.
+    """
+    (layout,) = layouts("winoground")
+    table = open_rows(data, ("image_0", "image_1"), split="test", names=layout.files)
+    if _TWO[0] in table:
+        pairs = zip(*(texts(table, column) for column in _TWO), strict=True)
+        return np.asarray([[len(text.split()) for text in pair] for pair in pairs], dtype=np.int64)
+    return np.stack([integers(table, f"{column}_words") for column in _TWO], axis=1)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Choice, Gallery, Ids, Paraphrase, Quad, Search
 from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.tables import first_double
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
@@ -35,7 +36,7 @@ def quads(
     """
     texts = [text for pair in zip(*captions, strict=True) for text in pair]
     names = [f"{name}_c{j}" for name in ids for j in (0, 1)]
-    items, positions = _listed([image for pair in zip(*images, strict=True) for image in pair])
+    items, positions = listed([image for pair in zip(*images, strict=True) for image in pair])
     benchmark = Benchmark(
         card=card,
         images=items,
@@ -70,7 +71,7 @@ def choices(
     question "17" is called "17_c{j}". Images of one id are one item.
     """
     rows = list(zip(*candidates, strict=True))
-    items, positions = _listed(images)
+    items, positions = listed(images)
     there = _there(candidates)
     benchmark = Benchmark(
         card=card,
@@ -123,20 +124,21 @@ def image_choices(
     candidates: Sequence[Sequence[Image | None]],
     groupings: Mapping[str, tuple[str, ...]],
     *,
+    caption_ids: Sequence[str] | None = None,
     source: str,
     path: Path | None = None,
 ) -> Benchmark:
     """One caption and k images per question, the first of them right.
 
     `candidates` holds a column of n images per candidate, None where a question has fewer; the caption of
-    question "17" is called "17_c0". Images of one id are one item.
+    question "17" is called "17_c0", where not by `caption_ids`. Images of one id are one item.
     """
     shown = [image for row in zip(*candidates, strict=True) for image in row if image is not None]
-    items, positions = _listed(shown)
+    items, positions = listed(shown)
     benchmark = Benchmark(
         card=card,
         images=items,
-        captions=tuple(Caption(f"{name}_c0", text) for name, text in zip(ids, captions, strict=True)),
+        captions=tuple(map(Caption, caption_ids or [f"{name}_c0" for name in ids], captions)),
         questions=Choice(
             tuple(ids),
             groupings=groupings,
@@ -195,7 +197,7 @@ def _miscounted(benchmark: Benchmark, place: str, count: int, allowed: Sequence[
     )
 
 
-def _listed(images: Sequence[Image]) -> tuple[tuple[Image, ...], NDArray[np.int64]]:
+def listed(images: Sequence[Image]) -> tuple[tuple[Image, ...], NDArray[np.int64]]:
     """Distinct images in order of first appearance, and the position of each one given."""
     number: dict[str, int] = {}
     positions = np.asarray([number.setdefault(image.id, len(number)) for image in images], dtype=np.int64)
@@ -326,6 +328,34 @@ def gallery(
         path=path,
     )
     return _checked(benchmark)
+
+
+def gallery_of_own(
+    card: Card,
+    captions: Sequence[Sequence[str | None]],
+    images: Sequence[Image],
+    *,
+    source: str,
+    path: Path | None,
+) -> Benchmark:
+    """The gallery of images with the captions written for them, which alone are right.
+
+    `captions` holds a column of texts for each caption of an image, None where one has fewer; caption k of
+    an image is called "IMAGE#k". Raises `DataError` for an image that is described twice.
+    """
+    double = first_double(image.id for image in images)
+    if double is not None:
+        raise DataError("an image is described twice", where=source, given=double)
+    items = [
+        (owner, Caption(f"{image.id}#{number}", text))
+        for owner, (image, texts) in enumerate(zip(images, zip(*captions, strict=True), strict=True))
+        for number, text in enumerate(texts)
+        if text is not None
+    ]
+    owners = np.array([owner for owner, _ in items], dtype=np.int64)
+    searches = own(owners, len(images))
+    written = [caption for _, caption in items]
+    return gallery(card, images, written, owners, searches, source=source, path=path)
 
 
 def _checked(benchmark: Benchmark) -> Benchmark:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.image_files import image_path
-from counterfoil.benchmarks.readers.rows import Photos, cell_source, not_on_hub
-from counterfoil.benchmarks.records import FileSource, Image
-from counterfoil.benchmarks.tables import DataTable, TablePart, shown, texts
+from counterfoil.benchmarks.readers.rows import Photos, not_on_hub
+from counterfoil.benchmarks.records import FileSource
+from counterfoil.benchmarks.tables import DataTable, TablePart, shown
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_json
 
@@ -125,39 +125,3 @@ def _source(
         None,
     )
     return None if path_there is None else FileSource(image_path(path_there, folder))
-
-
-def pictures(
-    table: DataTable,
-    columns: Sequence[str],
-    ids: Sequence[str],
-    data: Path | None,
-    images: Path | None,
-    *,
-    suffixes: Sequence[str] = (),
-) -> list[list[Image]]:
-    """The images of some columns: files by the paths in their cells, or bytes in cells.
-
-    Files are called by their paths, so that rows of one file share it; bytes in cell k of question "17" are
-    called "17_i{k}".
-    """
-    if isinstance(table[columns[0]][0], str):
-        paths = [texts(table, column) for column in columns]
-        sources = located((name for column in paths for name in column), data, images, suffixes=suffixes)
-        return [[Image(name, sources[name]) for name in column] for column in paths]
-    return [
-        [
-            Image(f"{name}_i{k}", cell_source(table, column, row, None), photo=None)
-            for row, name in enumerate(ids)
-        ]
-        for k, column in enumerate(columns)
-    ]
-
-
-def right_first(options: Sequence[str], right: int) -> list[str]:
-    """The options with the right one first and the others in their order.
-
-    >>> right_first(["a", "b", "c"], 1)
-    ['b', 'a', 'c']
-    """
-    return [options[right], *options[:right], *options[right + 1 :]]

@@ -410,15 +410,6 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTabl
         return arrow_rows(files, images, source=source)
 
 
-def released_rows(
-    card: Card, data: Path | None, images: Sequence[str], *, names: Sequence[str] = ()
-) -> DataTable:
-    """The rows in `data` (`open_rows`); of the card's hub data set (`hub_rows`) where that is None."""
-    if data is None:
-        return hub_rows(card, images)
-    return open_rows(data, images, split=card.split, names=names)
-
-
 def not_on_hub(card: Card) -> DataError:
     """The error that says where to get a benchmark that has no official data set on the hub."""
     from counterfoil.benchmarks.fetching import serving

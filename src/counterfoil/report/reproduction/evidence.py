@@ -12,8 +12,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark, card
-from counterfoil.benchmarks.readers.outcomes import from_table
-from counterfoil.benchmarks.readers.winoground import caption_words
+from counterfoil.benchmarks.readers.outcomes import caption_words, from_table
 from counterfoil.benchmarks.tables import DataTable, floats, read_table, summary_keys
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark

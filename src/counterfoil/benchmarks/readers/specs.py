@@ -1,0 +1,626 @@
+"""Benchmarks that `specs.toml` describes: one reader makes questions of the rows of their released files.
+
+A spec says which files hold the rows, which columns hold captions, images and labels, and which candidate is
+right; what no spec can say is a function from table to table (`table_functions`). A benchmark may have
+several layouts, of which the first whose files are there is read.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatch
+from functools import cache
+from importlib.resources import files
+from itertools import zip_longest
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.readers import table_functions
+from counterfoil.benchmarks.readers.questions import (
+    choices,
+    gallery_of_own,
+    image_choices,
+    paraphrases,
+    quads,
+)
+from counterfoil.benchmarks.readers.released_files import listed_rows, located, released_file, released_set
+from counterfoil.benchmarks.readers.rows import cell_source, hub_rows, not_on_hub, open_rows
+from counterfoil.benchmarks.readers.statements import statements, truths
+from counterfoil.benchmarks.records import BgrFrame, Image
+from counterfoil.benchmarks.tables import (
+    ROW,
+    DataTable,
+    first_double,
+    integers,
+    labels,
+    read_table,
+    row_numbers,
+    shown,
+    stack,
+    texts,
+)
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import parse_toml, read_json
+
+
+class Label(BaseModel):
+    """A text of each row: what a pattern takes of other cells, under another name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: A column, or a template of columns.
+    of: str
+    #: The first group that matched is taken, without groups the whole match; a cell without a match has "".
+    pattern: str = ""
+    #: New names, and what is called so.
+    names: dict[str, str | tuple[str, ...]] = {}
+    #: What texts without a new name are called, where not by themselves.
+    otherwise: str | None = None
+    #: The texts that may be there.
+    allowed: tuple[str, ...] = ()
+
+
+class Condition(BaseModel):
+    """The rows whose whole number in a column is at least `least`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    column: str
+    least: int
+
+
+class Layout(BaseModel):
+    """One layout of a benchmark.
+
+    A text without braces names a column, one with braces is a template of columns. "a?" need not be there,
+    "a.b" is the cell `b` of the object (or list) in `a`, "a*" are the texts of the list in `a`, "a*4" those
+    of a list of four, "a*2+" of two or more. `#` is the number of the row in its file, from 0.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: Names of files, of which the first that is there is read; with `subsets`, one file of each subset.
+    files: tuple[str, ...] = ()
+    subsets: tuple[str, ...] = ()
+    #: Whether subsets may be missing: never, where questions are not counted, or always.
+    partial: str = "never"
+    #: The pattern of the paths of files that are read together, from a slash in the folder on; of a file that
+    #: is named, the name. Its groups are columns. NAME is the last part of the card's name.
+    pattern: str = ""
+    #: The files of that pattern in words.
+    allowed: str = ""
+    #: Rows may be any table, Parquet files, saved by `datasets`, or on the hub where the card says so.
+    hub: bool = False
+    #: Columns of images in cells, where `images` are made of them by a step.
+    lazy: tuple[str, ...] = ()
+    #: The cells of rows that are lists.
+    cells: tuple[str, ...] = ()
+    #: What a file with an object in place of a list is keyed by.
+    keyed: str = ""
+    #: The columns that are read, of files that have others of their own; empty are all.
+    columns: tuple[str, ...] = ()
+    #: Columns, and how else they may be called.
+    aliases: dict[str, tuple[str, ...]] = {}
+    #: Rows that are read of each file, from the first; 0 are all.
+    limit: int = 0
+    #: The function that opens the files, in place of what is above.
+    open: dict[str, Any] | None = None
+    where: Condition | None = None
+    #: Functions from table to table, {call, options}.
+    steps: tuple[dict[str, Any], ...] = ()
+    id: str = "{#}"
+    captions: tuple[str | Label, ...]
+    #: What the only caption of a question is called, where not by the question.
+    caption_ids: str = ""
+    images: tuple[str | Label, ...]
+    #: The files of images that are called otherwise, and what images in cells are called.
+    image_files: tuple[str | Label, ...] = ()
+    image_ids: tuple[str, ...] = ()
+    #: Whether images are called by their question even where they are files.
+    by_question: bool = False
+    #: What the paths of images begin with.
+    prefix: str = ""
+    #: Other endings that files of images may have, and folders they may be in.
+    suffixes: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    #: Whether the release says which photograph each image of a question shows; empty: files do, cells do
+    #: not.
+    known_photos: tuple[bool, ...] = ()
+    #: The column that says which photograph an image shows.
+    photo: str = ""
+    #: Left edge, top, width and height of the part that an image shows.
+    crop: tuple[str, ...] = ()
+    #: Number of right candidates, which come first; or the column with the place of the only one.
+    correct: int = 1
+    right: str = ""
+    #: Of statements: whether they are true, the votes, and the rows that choose the threshold.
+    truth: str = ""
+    votes: tuple[str, ...] = ()
+    calibration: str = ""
+    groups: dict[str, str | Label] = {}
+    #: Groupings without the groups that the card's macro average leaves out, and the groupings they are of.
+    averaged: dict[str, str] = {}
+
+    def fits(self, data: Path | None) -> bool:
+        """Whether `data` holds files of this layout."""
+        if data is None:
+            return self.hub
+        subsets = self.subsets or ("",)
+        names = [name.replace("{subset}", subset) for name in self.files for subset in subsets]
+        if data.is_file():
+            return any(fnmatch(data.name, Path(name).name) for name in names)
+        return any((data / name).is_file() for name in names if "*" not in name)
+
+
+@cache
+def layouts(name: str) -> tuple[Layout, ...]:
+    """The layouts of the benchmark called `name`; one that is `like` another says what differs."""
+    rows = _tables()[name]
+    parsed: list[Layout] = []
+    for row in rows if isinstance(rows, list) else [rows]:
+        changes = {field: value for field, value in row.items() if field != "like"}
+        if "like" in row:
+            others = [other.model_dump(exclude_unset=True) for other in layouts(row["like"])]
+            parsed += [Layout.model_validate(other | changes) for other in others]
+        else:
+            parsed.append(Layout.model_validate(changes))
+    return tuple(parsed)
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    text = files("counterfoil.benchmarks").joinpath("specs.toml").read_text(encoding="utf-8")
+    return parse_toml(text, where="specs.toml")
+
+
+def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """The benchmark of a card in `data`, a file or folder of its release; None: the hub data set of the card.
+
+    Images are looked for in `images`, else beside the data. Raises `DataError` naming the file that is
+    missing or miscounted, the column that is missing, or the row that does not fit.
+    """
+    known = layouts(card.name)
+    layout = next((layout for layout in known if layout.fits(data)), known[-1])
+    table, home, part = _open(layout, card, data)
+    return benchmark_of(layout, card, table, home, images, path=data, part=part)
+
+
+def benchmark_of(
+    layout: Layout,
+    card: Card,
+    table: DataTable,
+    home: Path | None,
+    images: Path | None,
+    *,
+    path: Path | None = None,
+    part: bool = False,
+) -> Benchmark:
+    """The questions of the rows of a table; `home` is the folder or file it was read from."""
+    for name, others in layout.aliases.items():
+        other = next((alias for alias in others if alias in table), None)
+        if name not in table and other is not None:
+            table = table.with_columns({name: table[other]})
+    if layout.where:
+        numbers = integers(_with(table, layout.where.column), layout.where.column)
+        table = table.take(np.flatnonzero(numbers >= layout.where.least).tolist())
+    for step in layout.steps:
+        call = getattr(table_functions, step["call"])
+        table = call(table, card, home, **{name: value for name, value in step.items() if name != "call"})
+    ids = _ids(table, layout.id)
+    captions: Any = _side(table, layout.captions)
+    shown_images = _images(layout, table, ids, home, images)
+    if layout.right:
+        several = captions if len(captions) > 1 else shown_images
+        several[:] = _right_first(table, layout, several)
+    groupings: dict[str, tuple[str, ...]] = {}
+    lacking: set[str] = set()
+    for name, text in layout.groups.items():
+        column = _column(table, text)
+        if column is not None:
+            groupings[name] = column
+        elif isinstance(text, Label):
+            lacking |= {*text.allowed, *text.names}
+    for name, whole in layout.averaged.items():
+        count = Counter(groupings[whole])
+        groupings[name] = tuple(
+            "" if group in card.macro_without or count[group] < card.macro_least else group
+            for group in groupings[whole]
+        )
+    if lacking:
+        counts = {group: number for group, number in card.counts.items() if group not in lacking}
+        card = card.model_copy(update={"counts": counts})
+    common: dict[str, Any] = {"source": table.source, "path": path}
+    caption_ids = _column(table, layout.caption_ids) if layout.caption_ids else None
+    first: Any = captions[0]
+    sides: Any = shown_images
+    votes = [integers(table, name) for name in layout.votes if name in table]
+    builders: dict[str, Callable[[], Benchmark]] = {
+        "quad": lambda: quads(
+            card, ids, (first, captions[1]), (sides[0], sides[1]), groupings, part=part, **common
+        ),
+        "paraphrase": lambda: paraphrases(card, ids, captions, sides[0], groupings, part=part, **common),
+        "choice": lambda: (
+            choices(card, ids, captions, sides[0], groupings, correct=layout.correct, part=part, **common)
+            if len(sides) == 1
+            else image_choices(card, ids, first, sides, groupings, caption_ids=caption_ids, **common)
+        ),
+        "gallery": lambda: gallery_of_own(card, captions, sides[0], **common),
+        "statement": lambda: statements(
+            card,
+            ids,
+            first,
+            sides[0],
+            groupings,
+            truth=truths(table, layout.truth),
+            calibration=np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None,
+            votes=np.stack(votes, axis=1).astype(np.float64) if votes else None,
+            caption_ids=caption_ids,
+            **common,
+        ),
+    }
+    return builders[card.form]()
+
+
+def _open(layout: Layout, card: Card, data: Path | None) -> tuple[DataTable, Path | None, bool]:
+    """The rows in `data`, the place that images are looked for by, and whether subsets are missing."""
+    if layout.open is not None:
+        options = {name: value for name, value in layout.open.items() if name != "call"}
+        table, part = getattr(table_functions, layout.open["call"])(card, data, **options)
+        return table, data, part
+    if data is None and not layout.hub:
+        raise not_on_hub(card)
+    if layout.subsets:
+        return _open_subsets(layout, card, data)
+    if layout.pattern:
+        assert data is not None
+        return _open_pattern(layout, card, data), data, False
+    if data is None or (layout.hub and not layout.cells):
+        columns = [*layout.lazy, *(text.rstrip("?") for text in layout.images if isinstance(text, str))]
+        columns += [alias for name in columns for alias in layout.aliases.get(name, ())]
+        if data is None:
+            return hub_rows(card, columns), None, False
+        return open_rows(data, columns, split=card.split, names=layout.files), data, False
+    path = released_file(card, data, layout.files)
+    return _read(path, layout), path, False
+
+
+def _read(path: Path, layout: Layout) -> DataTable:
+    table = listed_rows(path, layout.cells) if layout.cells else read_table(path)
+    if layout.keyed and table.kind != "keyed":
+        raise DataError(f"not an object keyed by {layout.keyed}", where=table.source)
+    if layout.columns:
+        table = replace(table, columns={name: table[name] for name in layout.columns})
+    table = table.with_columns({ROW: range(len(table))})
+    if 0 < layout.limit < len(table):
+        table = table.take(range(layout.limit))
+    return table
+
+
+def _open_subsets(layout: Layout, card: Card, data: Path | None) -> tuple[DataTable, Path | None, bool]:
+    """The rows of all subsets in a folder, of the one file `data` is, or of the configurations on the hub."""
+    if data is None:
+        subsets = list(layout.subsets)
+        tables = [hub_rows(card, (), config=card.configs[name]) for name in subsets]
+        return stack(tables, source=card.hub, column="subset", values=subsets), None, False
+    names = {name: layout.files[0].replace("{subset}", name) for name in layout.subsets}
+    last = Path(layout.files[0]).name
+    if data.is_file():
+        if data.name not in names.values():
+            raise DataError("not the file of a subset", where=data, allowed=list(names.values()))
+        paths = {name: data for name, file in names.items() if file == data.name}
+    elif "{subset}" not in last and (data / last).is_file() and data.resolve().name in names:
+        paths = {data.resolve().name: data / last}
+    else:
+        paths = {name: data / file for name, file in names.items() if (data / file).is_file()}
+        if layout.partial == "always" and not paths:
+            raise DataError(f"no {last} in this folder", where=data, allowed=list(names.values()))
+        if layout.partial == "never" or (
+            layout.partial == "uncounted" and (card.size is not None or not paths)
+        ):
+            released = released_set(
+                card, data, list(names.values()), hint="name one file to read that subset alone"
+            )
+            paths = dict(zip(names, released, strict=True))
+    tables = [_read(path, layout) for path in paths.values()]
+    table = stack(tables, source=str(data), column="subset", values=list(paths))
+    return table, data, layout.partial != "always" and len(paths) < len(layout.subsets)
+
+
+def _natural(text: str) -> list[object]:
+    """A key that sorts paths by their parts, and numbers in them by their size."""
+    return [
+        [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", part)]
+        for part in text.split("/")
+    ]
+
+
+def _open_pattern(layout: Layout, card: Card, data: Path) -> DataTable:
+    """The rows of all files whose paths in the folder `data` fit a pattern, in the order of what it takes."""
+    pattern = re.compile(layout.pattern.replace("NAME", card.name.rpartition("-")[2]))
+    places = (
+        {data.name: data}
+        if data.is_file()
+        else {
+            f"/{path.relative_to(data).as_posix()}": path
+            for path in data.rglob("*" + pattern.pattern.rpartition(".")[2])
+        }
+    )
+    matches = [(match, places[name]) for name in places if (match := pattern.fullmatch(name))]
+    if not matches:
+        allowed = layout.allowed.replace("NAME", card.name.rpartition("-")[2])
+        raise DataError(f"no file of {card.title} here", where=data, allowed=allowed)
+    matches.sort(key=lambda of: [_natural(group) for group in of[0].groups("")])
+    double = first_double([match.groups() for match, _ in matches])
+    if double is not None:
+        raise DataError("two files of one name", where=data, given=", ".join(double))
+    tables = []
+    for match, path in matches:
+        # Some releases have files without rows.
+        if layout.cells and path.stat().st_size < 16 and read_json(path) == []:
+            continue
+        table = _read(path, layout)
+        groups = {name: (text,) * len(table) for name, text in match.groupdict("").items()}
+        tables.append(table.with_columns(groups))
+    return stack(tables, source=str(data)) if tables else DataTable({}, str(data))
+
+
+def _with(table: DataTable, name: str) -> DataTable:
+    """The table with what `name` means as a column of that name, but for one that need not be there."""
+    if name in table:
+        return table
+    if name == ROW:
+        return table.with_columns({ROW: row_numbers(table)})
+    head, *path = name.rstrip("?").split(".")
+    if head not in table and name.endswith("?"):
+        return table
+    cells = [_inner(table, row, head, path) for row in range(len(table))] if path else table[head]
+    return table.with_columns({name: cells})
+
+
+def _inner(table: DataTable, row: int, column: str, path: Sequence[str]) -> Any:
+    """What a cell holds below some keys of objects and places of lists."""
+    cell = table[column][row]
+    try:
+        for key in path:
+            cell = cell[int(key)] if isinstance(cell, list | tuple) else cell[key]
+    except (KeyError, IndexError, TypeError, ValueError):
+        first = path[0]
+        raise DataError(
+            f"no '{'.'.join(path)}' in the cell",
+            where=table.where(row, column),
+            given=shown(table[column][row]),
+            allowed=f"a list with a place {first}" if first.isdecimal() else f'{{"{first}": ...}}',
+        ) from None
+    return cell
+
+
+@cache
+def _pieces(template: str) -> tuple[tuple[str, str, str], ...]:
+    """The literal, the column and the format of each piece of a template."""
+    return tuple((literal, name or "", form or "") for literal, name, form, _ in Formatter().parse(template))
+
+
+def _template(table: DataTable, template: str) -> tuple[str, ...] | None:
+    """A template of each row; None where a column that need not be there is not."""
+    columns: list[Iterable[str]] = []
+    for literal, name, form in _pieces(template):
+        columns.append([literal] * len(table))
+        if name:
+            plain = _with(table, name)
+            if name not in plain:
+                return None
+            if form:
+                columns.append([format(number, form) for number in integers(plain, name).tolist()])
+            else:
+                columns.append(labels(plain, name))
+    return tuple(map("".join, zip(*columns, strict=True)))
+
+
+def _column(table: DataTable, text: str | Label, *, empty: bool = True) -> tuple[str, ...] | None:
+    """The texts of each row, none of which is empty unless `empty`; None where the column is not there."""
+    if isinstance(text, str):
+        if "{" in text:
+            return _template(table, text)
+        plain = _with(table, text)
+        if text not in plain:
+            return None
+        return labels(plain, text) if empty else texts(plain, text)
+    values = _column(table, text.of, empty=empty)
+    if values is None:
+        return None
+    if text.pattern:
+        pattern = re.compile(text.pattern)
+        matches = {value: pattern.search(value) for value in dict.fromkeys(values)}
+        taken = {
+            value: next((group for group in match.groups() if group), match[0]) if match else ""
+            for value, match in matches.items()
+        }
+        values = tuple(taken[value] for value in values)
+    if text.allowed:
+        for row, value in enumerate(values):
+            if value not in text.allowed:
+                raise DataError(
+                    "unknown label",
+                    where=table.where(row, text.of.rstrip("?") if "{" not in text.of else None),
+                    given=value or "(empty)",
+                    allowed=text.allowed,
+                )
+    if text.names:
+        old = {
+            name: new
+            for new, names in text.names.items()
+            for name in ((names,) if isinstance(names, str) else names)
+        }
+        values = tuple(
+            old.get(value, value if text.otherwise is None else text.otherwise) for value in values
+        )
+    return values
+
+
+def _ids(table: DataTable, template: str) -> tuple[str, ...]:
+    """The ids of the questions; raises `DataError` naming the row whose id is empty, or another's too."""
+    ids = _column(table, template)
+    assert ids is not None
+    names = [name for _, name, _ in _pieces(template) if name] if "{" in template else [template]
+    seen: set[str] = set()
+    for row, name in enumerate(ids):
+        if not name or name in seen:
+            cell = table[names[-1]][row] if names[-1] in table else name
+            raise DataError(
+                "id occurs twice" if name else "empty id",
+                where=table.where(row, names[-1] if names[-1] in table else None),
+                given=cell if name else None,
+                hint="ids must be unique" if name else None,
+            )
+        seen.add(name)
+    return ids
+
+
+def _side(table: DataTable, columns: Sequence[str | Label]) -> list[Sequence[str | None]]:
+    """The texts of all candidates, a column for each; None where a row has fewer or lacks the text."""
+    spread: list[Sequence[str | None]] = []
+    for text in columns:
+        if isinstance(text, str) and "*" in text:
+            spread += zip_longest(*_lists(table, text))
+        else:
+            spread.append(_column(table, text, empty=False) or (None,) * len(table))
+    return spread
+
+
+def _lists(table: DataTable, text: str) -> list[list[str]]:
+    """The texts in the cells of a column of lists."""
+    name, _, number = text.partition("*")
+    least = int(number.rstrip("+") or 1)
+    lists = []
+    for row, cell in enumerate(table[name]):
+        fits = isinstance(cell, list) and all(isinstance(one, str) and one.strip() for one in cell)
+        if not fits or len(cell) < least or (number.isdecimal() and len(cell) > least):
+            many = f"{least} texts or more" if number.endswith("+") else f"{number} texts".lstrip()
+            raise DataError(
+                f"not a list of {many}",
+                where=table.where(row, name),
+                given=shown(cell),
+                allowed="['a text', ...]",
+            )
+        lists.append(cell)
+    return lists
+
+
+def _right_first(
+    table: DataTable, layout: Layout, candidates: Sequence[Sequence[Any]]
+) -> list[tuple[Any, ...]]:
+    """The candidates, a column for each, the right one of each row first and the others in order."""
+    rows = []
+    right = integers(table, layout.right).tolist()
+    for row, (place, options) in enumerate(zip(right, zip(*candidates, strict=True), strict=True)):
+        number = sum(option is not None for option in options)
+        if not 0 <= place < number:
+            raise DataError(
+                "no such option",
+                where=table.where(row, layout.right),
+                given=place,
+                allowed=f"0 to {number - 1}",
+            )
+        rows.append((options[place], *options[:place], *options[place + 1 :]))
+    return list(zip(*rows, strict=True))
+
+
+def _images(
+    layout: Layout, table: DataTable, ids: Sequence[str], home: Path | None, images: Path | None
+) -> list[Any]:
+    """The images of the questions, a column for each: files by their paths, or bytes in cells."""
+    boxes = _boxes(table, layout.crop)
+    first = layout.images[0] if isinstance(layout.images[0], str) else "{"
+    plain = table if {*first} & {*"{*"} else _with(table, first)
+    if first in plain and not isinstance(plain[first][0], str):
+        called = [_column(table, text) for text in layout.image_ids]
+        columns: list[Any] = []
+        for k, text in enumerate(map(str, layout.images)):
+            cells = _with(table, text)
+            own = called[k] if called else [f"{name}_i{k}" for name in ids]
+            known = "" if layout.known_photos and layout.known_photos[k] else None
+            columns.append(
+                [
+                    Image(name, cell_source(cells, text, row, None), box, known)
+                    for row, (name, box) in enumerate(zip(own or (), boxes, strict=True))
+                ]
+            )
+        return columns
+    prefix = _column(table, layout.prefix) if layout.prefix else None
+    sides = _side(table, layout.image_files or layout.images)
+    if prefix is not None:
+        sides = [
+            [None if name is None else start + name for start, name in zip(prefix, side, strict=True)]
+            for side in sides
+        ]
+    # A table of results prints images that it does not carry.
+    names = dict.fromkeys(name for side in sides for name in side if name and not name.startswith("<PIL."))
+    sources = _sources(layout, list(names), home, images)
+    if not (layout.by_question or layout.crop or layout.image_files):
+        photos = _column(table, layout.photo) if layout.photo else None
+        photo_of = dict(zip(sides[0], photos, strict=True)) if photos else {}
+        items = {name: Image(name, source, photo=photo_of.get(name, "")) for name, source in sources.items()}
+        return [[None if name is None else items[name] for name in side] for side in sides]
+    named = _side(table, layout.images) if layout.image_files and not layout.by_question else sides
+    columns = []
+    for k, (side, side_names) in enumerate(zip(sides, named, strict=True)):
+        column: list[Image | None] = []
+        for file, name, box, question in zip(side, side_names, boxes, ids, strict=True):
+            if file is None and not layout.by_question:
+                column.append(None)
+                continue
+            photo: str | None = file if box is not None or (layout.image_files and layout.crop) else ""
+            if layout.by_question:
+                name = f"{question}_i{k}"
+                photo = "" if not layout.known_photos or layout.known_photos[k] else None
+            elif box is not None and not layout.image_files:
+                name = f"{name}#{','.join(map(str, box))}"
+            column.append(Image(str(name), sources.get(str(file)), box, photo))
+        columns.append(column)
+    return columns
+
+
+def _sources(
+    layout: Layout, names: Sequence[str], home: Path | None, images: Path | None
+) -> Mapping[str, Any]:
+    """The file of each image, None where it is not at hand."""
+    if not names:
+        return {}
+    base = images or (home if home is None or home.is_dir() else home.parent)
+    folders = [base / name for name in layout.folders if base is not None and (base / name).is_dir()]
+    if not folders:
+        sources: dict[str, Any] = {**located(names, home, images, suffixes=layout.suffixes)}
+    else:
+        sources = dict.fromkeys(names)
+    for folder in folders:
+        sources |= {name: file for name, file in located(names, folder, None).items() if file}
+    # Arrays are frames of videos.
+    arrays = {name: file for name, file in sources.items() if file and file.path.suffix == ".npy"}
+    return sources | {name: BgrFrame(file.path) for name, file in arrays.items()}
+
+
+def _boxes(table: DataTable, columns: Sequence[str]) -> list[tuple[int, int, int, int] | None]:
+    """(left, top, right, bottom) per row; None for rows without a box.
+
+    Raises `DataError` naming the row whose box is empty.
+    """
+    boxes: list[tuple[int, int, int, int] | None] = [None] * len(table)
+    tables = [_with(table, name) for name in columns]
+    if not columns or any(name not in one for name, one in zip(columns, tables, strict=True)):
+        return boxes
+    rows = [row for row, cell in enumerate(tables[0][columns[0]]) if cell is not None]
+    x, y, w, h = (
+        integers(one.take(rows), name).tolist() if rows else []
+        for name, one in zip(columns, tables, strict=True)
+    )
+    for row, left, top, width, height in zip(rows, x, y, w, h, strict=True):
+        if width < 1 or height < 1:
+            raise DataError("empty box", where=table.where(row), given=f"{width} x {height} pixels")
+        boxes[row] = (left, top, left + width, top + height)
+    return boxes

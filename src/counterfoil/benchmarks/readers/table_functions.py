@@ -1,0 +1,672 @@
+"""Functions from table to table for what no spec of a benchmark can say: steps of `specs.toml`.
+
+Each takes the table, the card and the folder or file of the data, and options; those that open files take the
+card and the data.
+"""
+
+import ast
+import base64
+import io
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterfoil.benchmarks.benchmark import Card
+from counterfoil.benchmarks.readers.released_files import list_of, released_file, released_set
+from counterfoil.benchmarks.readers.rows import hub_rows, not_on_hub
+from counterfoil.benchmarks.records import words
+from counterfoil.benchmarks.tables import (
+    ROW,
+    DataTable,
+    TablePart,
+    booleans,
+    integers,
+    labels,
+    read_table,
+    shown,
+    stack,
+    texts,
+)
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import read_json, read_text
+from counterfoil.inputs.pictures import open_picture
+
+
+def same_words(table: DataTable, card: Card, home: Path | None) -> DataTable:
+    """The column `words`: "same words" where both captions have them as often, in another order."""
+    pairs = zip(texts(table, "caption"), texts(table, "negative_caption"), strict=True)
+    same = ["same words" if sorted(words(a)) == sorted(words(b)) else "" for a, b in pairs]
+    return table.with_columns({"words": same})
+
+
+def numbered_items(table: DataTable, card: Card, home: Path | None, *, subset: str, number: int) -> DataTable:
+    """SugarCrepe's items in a table of outcomes: `subset`, and `id`, an item's place in its subset.
+
+    The tables list every file's items in order; where the subset is without the item that the repository
+    dropped after the paper, its number is skipped.
+    """
+    pairs = zip(labels(table, "type"), labels(table, "subtype"), strict=True)
+    subsets = [f"{kind}_{part}" for kind, part in pairs]
+    skipped = subsets.count(subset) == card.counts.get(subset)
+    numbers: Counter[str] = Counter()
+    ids = []
+    for name in subsets:
+        ids.append(numbers[name] + (skipped and name == subset and numbers[name] >= number))
+        numbers[name] += 1
+    return table.with_columns({"subset": subsets, "id": ids})
+
+
+def statement_pairs(table: DataTable, card: Card, home: Path | None) -> DataTable:
+    """A row of each sentence with each of its images: true of the first and false of the other.
+
+    A sentence that comes with one image again is left out. True statements are of no type.
+    """
+    rows: dict[tuple[str, str], tuple[str, str, str, bool, str, str]] = {}
+    images = (labels(table, name) for name in ("pos_image_id", "neg_image_id"))
+    columns = (table[ROW], table["sentence"], *images, table["type"])
+    for number, sentence, right, wrong, kind in zip(*columns, strict=True):
+        for image, truth in ((right, True), (wrong, False)):
+            name = f"{number}/{str(truth).lower()}"
+            statement = (name, sentence, image, truth, "" if truth else kind, f"{number}_c0")
+            rows.setdefault((sentence, image), statement)
+    names = ("id", "sentence", "image", "truth", "type", "caption")
+    return DataTable(dict(zip(names, zip(*rows.values(), strict=True), strict=True)), table.source)
+
+
+def svo_types(table: DataTable, card: Card, home: Path | None) -> DataTable:
+    """The rows with a sentence, and the column `type`: what the second image lacks."""
+    names = {"subj_neg": "subject", "verb_neg": "verb", "obj_neg": "object"}
+    flags = np.stack([booleans(table, column) for column in names])
+    rows = [row for row, text in enumerate(table["sentence"]) if isinstance(text, str) and text.strip()]
+    for row in rows:
+        if flags[:, row].sum() != 1:
+            raise DataError(
+                "not of one type", where=table.where(row), allowed=f"one of {', '.join(names)} is True"
+            )
+    types = [list(names.values())[at] for at in flags.argmax(axis=0).tolist()]
+    return table.with_columns({"type": types}).take(rows)
+
+
+def paired_rows(table: DataTable, card: Card, home: Path | None) -> DataTable:
+    """MMVP's two consecutive rows of a question as one: `first` and `second` ids, and both statements.
+
+    The first row of a pair has an odd id.
+    """
+    numbers, types = integers(table, "Question ID").tolist(), labels(table, "Type")
+    statements = texts(table, "Statement")
+    if len(table) % 2:
+        raise DataError("a row without its second", where=table.where(len(table) - 1))
+    for row in range(0, len(table), 2):
+        first, second = numbers[row : row + 2]
+        if first % 2 != 1 or second != first + 1 or types[row] != types[row + 1]:
+            raise DataError(
+                "two rows that are no pair",
+                where=table.where(row),
+                given=f"{first} ({types[row]}), {second} ({types[row + 1]})",
+                allowed="an odd id and the next one, of one type",
+            )
+    columns = {"first": numbers[::2], "second": numbers[1::2], "type": types[::2]}
+    return DataTable({**columns, "caption_0": statements[::2], "caption_1": statements[1::2]}, table.source)
+
+
+def opposite_relations(
+    table: DataTable, card: Card, home: Path | None, *, pairs: Sequence[Sequence[str]]
+) -> DataTable:
+    """Columns `stem`, `relation`, `pair` and `set` of What'sUp's images, OBJECT_RELATION_of_OBJECT.
+
+    A pair is two opposite relations of the same objects, a set all four; an image whose opposite is not there
+    is in none.
+    """
+    known = [relation for pair in pairs for relation in pair]
+    keys = []
+    for row, name in enumerate(texts(table, "image_path")):
+        stem = Path(name).stem
+        parts = stem.split("_")
+        if len(parts) < 3 or parts[1] not in known:
+            raise DataError(
+                "a name without objects and relation",
+                where=table.where(row, "image_path"),
+                given=stem,
+                allowed=f"OBJECT_RELATION_OBJECT, with one of {', '.join(known)}",
+            )
+        keys.append((parts[0], parts[1], parts[-1]))
+    members = Counter(keys)
+
+    def group(first: str, second: str, relations: Sequence[str], name: str) -> str:
+        whole = all(members[first, relation, second] == 1 for relation in relations)
+        return f"{first} {second}: {name}" if whole else ""
+
+    both = [next(pair for pair in pairs if relation in pair) for _, relation, _ in keys]
+    return table.with_columns(
+        {
+            "stem": [Path(name).stem for name in table["image_path"]],
+            "relation": [relation for _, relation, _ in keys],
+            "pair": [
+                group(first, second, pair, "/".join(pair))
+                for (first, _, second), pair in zip(keys, both, strict=True)
+            ],
+            "set": [group(first, second, known, "all") for first, _, second in keys],
+        }
+    )
+
+
+def questions_of_images(
+    table: DataTable, card: Card, home: Path | None, *, answers: Mapping[str, Sequence[str]]
+) -> DataTable:
+    """NaturalBench's four choices of each row: two questions about two images, `right` and `wrong` answered.
+
+    `answers` holds the two answers of each type of question, and what the official code puts behind a
+    question.
+    """
+    types = labels(table, "Question_Type", tuple(answers))
+    rows = labels(table, "Index") if "Index" in table else tuple(map(str, range(len(table))))
+    questions = [texts(table, f"Question_{q}") for q in (0, 1)]
+    sources = labels(table, "Source") if "Source" in table else None
+    columns: dict[str, list[Any]] = {}
+    for row in range(len(table)):
+        *words, prompt = answers[types[row]]
+        for q, i in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            column = f"Image_{i}_Question_{q}"
+            cell = table[column][row] if column in table else None
+            answer = cell.strip().lower() if isinstance(cell, str) else ""
+            if answer not in [word.lower() for word in words]:
+                raise DataError("no answer", where=table.where(row, column), given=shown(cell), allowed=words)
+            right, wrong = words if answer == words[0].lower() else words[::-1]
+            question = f"{questions[q][row]}{prompt}"
+            cells = {
+                "id": f"{rows[row]}_q{q}_i{i}",
+                "image": table[f"Image_{i}"][row],
+                "right": f"{question} {right}",
+                "wrong": f"{question} {wrong}",
+                "type": types[row],
+                "same_question": f"{rows[row]}_q{q}",
+                "same_image": f"{rows[row]}_i{i}",
+                "quartet": rows[row],
+                **({"source": sources[row]} if sources else {}),
+            }
+            for name, value in cells.items():
+                columns.setdefault(name, []).append(value)
+    return DataTable(columns, table.source)
+
+
+def imagecode(card: Card, data: Path | None, *, files: Sequence[str], images: int) -> tuple[DataTable, bool]:
+    """ImageCoDe's {directory: {number of the right image: caption}} as rows."""
+    file = released_file(card, data, files)
+    sets = read_json(file)
+    if not isinstance(sets, dict) or not sets:
+        raise DataError("not an object of sets of images", where=file, given=type(sets).__name__)
+    rows: list[tuple[str, int, str, list[str]]] = []
+    for directory, captions in sets.items():
+        files_of_set = [f"{directory}/img{number}.jpg" for number in range(images)]
+        place = f"{file}, '{directory}'"
+        if not isinstance(captions, Mapping):
+            raise DataError("not captions by number", where=place, given=shown(captions))
+        for key, text in captions.items():
+            if key not in map(str, range(images)) or not isinstance(text, str) or not text.strip():
+                raise DataError(
+                    f"not a caption of one of {images} images",
+                    where=place,
+                    given=f"{key}: {shown(text)}",
+                    allowed=f"a text under 0 to {images - 1}",
+                )
+            rows.append((directory, int(key), text, files_of_set))
+    if not rows:
+        raise DataError("no captions", where=file)
+    names = ("directory", "number", "caption", "images")
+    return DataTable(dict(zip(names, zip(*rows, strict=True), strict=True)), str(file)), False
+
+
+def checklist_groups(table: DataTable, card: Card, home: Path | None, *, sources: Sequence[str]) -> DataTable:
+    """VL-CheckList's columns `kind` (whatever the source), `source` and `aspect` of a file.
+
+    "Object/Location/swig_location/swig_agent/swig_agent_mid" is of "Object/Location/mid" and of "swig", by
+    which the released charts average.
+    """
+    groups = {}
+    for subset in dict.fromkeys(table["subset"]):
+        parts = subset.split("/")
+        kind = "/".join((*parts[: 2 if parts[0] == "Object" else 1], parts[-1].rsplit("_", 1)[-1]))
+        first = (part.split("_")[0] for part in parts[1:])
+        source = next((word for word in first if word in sources), subset)
+        groups[subset] = (kind, f"{kind}: {source}", parts[0])
+    columns = zip(*(groups[subset] for subset in table["subset"]), strict=True)
+    return table.with_columns(dict(zip(("kind", "source", "aspect"), columns, strict=True)))
+
+
+def box_cells(table: DataTable, card: Card, home: Path | None) -> DataTable:
+    """ARO's boxes as columns `bbox_x` to `bbox_h`, where the hub has cells `bbox` {x, y, w, h}."""
+    if "bbox" not in table:
+        return table
+    for row, cell in enumerate(table["bbox"]):
+        if not isinstance(cell, dict):
+            raise DataError("not a box", where=table.where(row, "bbox"), given=cell, allowed="{x, y, w, h}")
+    return table.with_columns({f"bbox_{side}": [cell.get(side) for cell in table["bbox"]] for side in "xywh"})
+
+
+def evaluated(table: DataTable, card: Card, home: Path | None, *, column: str) -> DataTable:
+    """The column as lists of one text or more, of Python lists as texts."""
+    return table.with_columns({column: _evaluated(table, column, least=1)})
+
+
+def negatives_by_type(table: DataTable, card: Card, home: Path | None) -> DataTable:
+    """CREPE's questions of each split and type of negative, in turn; none without negatives."""
+    blocks: list[tuple[int, str, list[str]]] = []
+    splits = labels(table, "split")
+    lists = {kind: _evaluated(table, f"valid_hard_negs_{kind}", least=0) for kind in ("atom", "comp")}
+    for split in dict.fromkeys(splits):
+        for kind, cells in lists.items():
+            blocks += [
+                (row, kind, cells[row]) for row, name in enumerate(splits) if name == split and cells[row]
+            ]
+    if not blocks:
+        raise DataError("no caption has hard negatives", where=table.source)
+    rows, kinds, wrong = zip(*blocks, strict=True)
+    compounds = [splits[row].replace("_", " ") for row in rows]
+    return table.take(rows).with_columns({"compounds": compounds, "type": kinds, "negatives": wrong})
+
+
+def _evaluated(table: DataTable, column: str, *, least: int) -> list[list[str]]:
+    """The lists of texts in a column, written as Python has them; nothing in them is run."""
+    lists = []
+    for row, cell in enumerate(table[column]):
+        try:
+            with warnings.catch_warnings():
+                # Of a backslash before a letter that means nothing.
+                warnings.simplefilter("ignore")
+                value = ast.literal_eval(cell) if isinstance(cell, str) else cell
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            value = None
+        if not isinstance(value, list) or len(value) < least or not all(isinstance(t, str) for t in value):
+            raise DataError(
+                "not a list of texts",
+                where=table.where(row, column),
+                given=shown(cell),
+                allowed="['a caption', ...]",
+            )
+        lists.append(value)
+    return lists
+
+
+def urban1k(card: Card, data: Path | None) -> tuple[DataTable, bool]:
+    """Urban1k's `caption/NAME.txt`, of which the first line is the caption, of `image/NAME.jpg`."""
+    folder = _folder(card, data)
+    files = sorted((folder / "caption").glob("*.txt"), key=lambda file: (len(file.stem), file.stem))
+    if not files:
+        raise DataError("no caption/*.txt in this folder", where=folder)
+    captions = [read_text(file).partition("\n")[0] for file in files]
+    return DataTable(
+        {"image": [f"{file.stem}.jpg" for file in files], "caption": captions}, str(folder)
+    ), False
+
+
+def sharegpt4v(card: Card, data: Path | None) -> tuple[DataTable, bool]:
+    """The first entries of ShareGPT4V's list: `image`, and the second turn of `conversations`."""
+    if data is None:
+        raise not_on_hub(card)
+    entries = read_json(data)
+    if not isinstance(entries, list):
+        raise DataError("not a list of conversations", where=data, given=type(entries).__name__)
+    rows: dict[str, list[str]] = {"image": [], "caption": []}
+    for number, entry in enumerate(entries[: card.counts.get("images", len(entries))]):
+        try:
+            rows["caption"].append(entry["conversations"][1]["value"].replace("\n", " "))
+            rows["image"].append(entry["image"])
+        except (KeyError, IndexError, TypeError, AttributeError):
+            raise DataError(
+                "no image with a second turn",
+                where=f"{data}, entry {number + 1}",
+                given=shown(entry),
+                allowed="image, and conversations of two turns or more",
+            ) from None
+    return DataTable(rows, str(data)), False
+
+
+def docci(card: Card, data: Path | None) -> tuple[DataTable, bool]:
+    """DOCCI's split, with the column `photo` where its metadata are there.
+
+    Images of one `cluster_id` are near-duplicates, which intervals take as one photograph.
+    """
+    folder = _folder(card, data)
+    table = read_table(folder / "docci_descriptions.jsonlines")
+    clusters: dict[str, str] = {}
+    if (folder / "docci_metadata.jsonlines").is_file():
+        known = read_table(folder / "docci_metadata.jsonlines")
+        cluster_of = zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True)
+        clusters = {name: f"cluster {cluster}" for name, cluster in cluster_of if cluster}
+    photos = [clusters.get(name, "") for name in labels(table, "example_id")]
+    rows = [row for row, split in enumerate(labels(table, "split")) if split == card.split]
+    return replace(table.with_columns({"photo": photos}).take(rows), source=str(folder)), False
+
+
+def _folder(card: Card, data: Path | None) -> Path:
+    if data is None:
+        raise not_on_hub(card)
+    if not data.is_dir():
+        raise DataError("not a folder", where=data, hint="name the folder that the files lie in")
+    return data
+
+
+#: Second tags of all items of Winoground; the paper calls "Non Minimal" "Non-Compositional".
+SECOND_TAGS = "new_tag_assignments.json"
+_SECOND = (
+    *("Complex Reasoning", "Unusual Image", "Unusual Text"),
+    *("Ambiguously Correct", "Visually Difficult", "Non Minimal"),
+)
+
+
+def second_tags(table: DataTable, card: Card, home: Path | None) -> DataTable:
+    """The columns `second_tags` (the only one of an item, or "No Tag") and `second_any` (all of them).
+
+    They are there where the file of Diwan et al. lies in the folder of the data.
+    """
+    path = None if home is None else (home if home.is_dir() else home.parent) / SECOND_TAGS
+    if path is None or not path.is_file():
+        return table
+    given = read_json(path)
+    if not isinstance(given, dict):
+        raise DataError("not an object keyed by item id", where=path, given=shown(given))
+    tags = []
+    for name in labels(table, "id"):
+        if name not in given:
+            raise DataError("an item without an entry", where=path, given=name)
+        listed = given[name]
+        if not isinstance(listed, list) or any(tag not in _SECOND for tag in listed):
+            raise DataError("unknown tags", where=f"{path}, '{name}'", given=shown(listed), allowed=_SECOND)
+        tags.append(listed)
+    single = ["No Tag" if not listed else listed[0] if len(listed) == 1 else "" for listed in tags]
+    return table.with_columns({"second_tags": single, "second_any": [", ".join(listed) for listed in tags]})
+
+
+#: VSR's categories of relations (`analysis_scripts/rel_meta_category_dict.txt` of its repository). The file
+#: lists "among" twice, and the authors' code takes the later place.
+_CATEGORIES = {
+    "Adjacency": (
+        "adjacent to, alongside, at the side of, at the right side of, at the left side of, attached to, "
+        "at the back of, ahead of, against, at the edge of"
+    ),
+    "Directional": (
+        "off, past, toward, down, deep down, up, away from, along, around, from, into, to, across, "
+        "across from, through, down from"
+    ),
+    "Orientation": "facing, facing away from, parallel to, perpendicular to",
+    "Projective": (
+        "on top of, beneath, beside, behind, left of, right of, under, in front of, below, above, over, "
+        "in the middle of"
+    ),
+    "Proximity": "by, close to, near, far from, far away from",
+    "Topological": (
+        "connected to, detached from, has as a part, part of, contains, within, at, on, in, with, "
+        "surrounding, consists of, out of, between, inside, outside, touching"
+    ),
+    "Unallocated": "beyond, next to, opposite to, after, among, enclosed by",
+}
+_CATEGORY_OF = {
+    relation: category for category, listed in _CATEGORIES.items() for relation in listed.split(", ")
+}
+
+
+def vsr(card: Card, data: Path | None) -> tuple[DataTable, bool]:
+    """VSR's rows of the folder of one of its splits, of a file alone, or the hub.
+
+    The dev split, where it is there, only chooses the threshold: columns `split` and `dev`. `file` is the
+    image as COCO has it, below its part; `votes_false` and `votes_true` count the validators; `category` is
+    that of the relation, as the paper's figures have them ("Other" for relations that the authors list in
+    none).
+    """
+    if data is None:
+        tables = [hub_rows(card, ()), hub_rows(card.model_copy(update={"split": "validation"}), ())]
+    elif data.is_dir():
+        files = [data / "test.jsonl", data / "dev.jsonl"]
+        if not files[0].is_file():
+            raise DataError(
+                "no test.jsonl in this folder",
+                where=data,
+                given=", ".join(sorted(file.name for file in data.iterdir())[:8]) or "nothing",
+                hint="name the folder of one split: data/splits/zeroshot or data/splits/random",
+            )
+        tables = [read_table(file) for file in files if file.is_file()]
+    else:
+        tables = [read_table(data)]
+    source = str(data) if data is not None else tables[0].source
+    table = stack(tables, source=source, column="split", values=("test", "dev")[: len(tables)])
+    columns: dict[str, Any] = {"dev": [name == "dev" for name in table["split"]]}
+    columns[ROW] = [number for one in tables for number in range(len(one))]
+    links = labels(table, "image_link") if "image_link" in table else ("",) * len(table)
+    columns["file"] = [
+        "/".join(link.rsplit("/", 2)[-2:]) if link.count("/") > 1 else name
+        for name, link in zip(texts(table, "image"), links, strict=True)
+    ]
+    if "relation" in table:
+        columns["category"] = [_CATEGORY_OF.get(name, "Other") for name in labels(table, "relation")]
+    for side in ("false", "true"):
+        if f"vote_{side}_validator_id" in table:
+            columns[f"votes_{side}"] = _voters(table, f"vote_{side}_validator_id")
+    return table.with_columns(columns), False
+
+
+def _voters(table: DataTable, column: str) -> list[int]:
+    """How many validators each cell lists, as a text or as a list."""
+    counts = []
+    for row, cell in enumerate(table[column]):
+        try:
+            counts.append(len(json.loads(cell) if isinstance(cell, str) else cell))
+        except (ValueError, TypeError):
+            raise DataError(
+                "not a list of validators",
+                where=table.where(row, column),
+                given=shown(cell),
+                allowed="a list such as [18, 2]",
+            ) from None
+    return counts
+
+
+#: The list of EqBen's pairs in random order; what each of them is, in another order; where each of those
+#: went.
+_BLIND, _KEY, _ORDER = "ann_json_finegrained_random.json", "private_info.json", "private_random_idx.json"
+_QUAD = ("image0", "image1", "caption0", "caption1")
+
+
+def eqben(card: Card, data: Path | None, *, files: Sequence[str]) -> tuple[DataTable, bool]:
+    """EqBen's quads, in lists and objects of any depth, or behind the blind list; whether a source is alone.
+
+    Of several captions the first is used, as in the official code.
+    """
+    path = released_file(card, data, (*files, _BLIND))
+    if path.name == _BLIND:
+        return _quads(_unblinded(path), path), False
+    rows = list(_objects(read_json(path), str(path)))
+    return _quads(rows, path) if rows else DataTable({}, str(path)), path.name not in files
+
+
+def _objects(value: Any, where: str) -> Iterator[dict[str, Any]]:
+    """Every object with an image0, in lists and objects of any depth."""
+    if isinstance(value, dict) and "image0" in value:
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _objects(inner, f"{where}, '{name}'")
+    elif isinstance(value, list):
+        for row, inner in enumerate(value, start=1):
+            yield from _objects(inner, f"{where}, row {row}")
+    else:
+        raise DataError(
+            "not a row of EqBen", where=where, given=shown(value), allowed=f"{{{', '.join(_QUAD)}}}"
+        )
+
+
+def _quads(rows: Sequence[Mapping[str, Any]], path: Path) -> DataTable:
+    def cell(row: Mapping[str, Any], name: str) -> Any:
+        value = row.get(name)
+        return value[0] if isinstance(value, list) and value else value
+
+    columns = {name: tuple(cell(row, name) for row in rows) for name in _QUAD}
+    return DataTable(columns, str(path), "json", (TablePart(str(path), len(rows)),))
+
+
+def _unblinded(path: Path) -> list[dict[str, Any]]:
+    """The quads behind the blind list: position k of the key describes pair argsort(order)[k]."""
+    folder = path.parent
+    files = {}
+    for name in (_KEY, _ORDER):
+        files[name] = next((f for f in (folder / name, folder / "src_file" / name) if f.is_file()), None)
+        if files[name] is None:
+            raise DataError(
+                f"the blind form of EqBen lacks {name}",
+                where=folder,
+                hint="or give private_info_global.json instead",
+            )
+    pairs, key, order = (list_of(read_json(file or path), where=file) for file in (path, *files.values()))
+    fits = len(pairs) == len(key) == len(order)
+    if not fits or sorted(map(str, order)) != sorted(map(str, range(len(pairs)))):
+        raise DataError(
+            "the key does not fit the list of pairs",
+            where=folder,
+            given=f"{len(pairs):,} pairs, {len(key):,} of the key, {len(order):,} of the order",
+            allowed="as many of each, and each position once",
+        )
+    quads: dict[int, dict[str, Any]] = {}
+    for place, entry in zip(np.argsort(np.asarray(order, dtype=np.int64)).tolist(), key, strict=True):
+        pair = pairs[place]
+        kinds = entry.get("name") if isinstance(entry, dict) else None
+        if (
+            kinds not in ("c0i0", "c0i1", "c1i0", "c1i1")
+            or not isinstance(pair, dict)
+            or not (isinstance(entry, dict) and isinstance(entry.get("sample_cnt"), int))
+        ):
+            raise DataError(
+                "an entry that says of no pair what it is",
+                where=files[_KEY],
+                given=shown(entry),
+                allowed="{dataset, name: c0i0 to c1i1, sample_cnt}",
+            )
+        quad = quads.setdefault(entry["sample_cnt"], {})
+        for part, name in (("caption", f"caption{kinds[1]}"), ("image", f"image{kinds[3]}")):
+            if quad.setdefault(name, pair.get(part)) != pair.get(part):
+                raise DataError(
+                    f"two pairs of one quad differ in {name}",
+                    where=f"{path}, sample {entry['sample_cnt']}",
+                    given=shown(pair.get(part)),
+                    allowed=shown(quad[name]),
+                )
+    return [quads[number] for number in sorted(quads)]
+
+
+def sdci(
+    card: Card,
+    data: Path | None,
+    *,
+    batch: int = 0,
+    regions: bool = True,
+    captions: int = 1,
+    hardest: bool = False,
+) -> tuple[DataTable, bool]:
+    """sDCI: images and their regions of 224 pixels a side or more, cut out with 15 % around.
+
+    The `captions` are the own ones and a wrong one, which swaps words, or is the hardest of any kind by the
+    authors' CLIP; with `batch` the own ones and those of the others of so many entries in a row. Entries come
+    as the authors' code makes them. Files that their code passes over, for a summary, a wrong caption or a
+    word about a mask that is missing, are passed over, and the source says how many. A last batch of one
+    entry has nothing to choose and is left out.
+    """
+    (file,) = released_set(card, data, ("splits.json",))
+    splits = read_json(file)
+    names = splits.get("test") if isinstance(splits, Mapping) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DataError("no list of files under 'test'", where=file, given=shown(names))
+    entries: list[dict[str, Any]] = []
+    passed = 0
+    for name in names:
+        whole = read_json(file.parent / "complete" / name)
+        try:
+            entries += _described(whole, regions=regions, hardest=hardest)
+        except (KeyError, IndexError, TypeError, AttributeError):
+            passed += 1
+    entries = [entry for entry in entries if len(entry["own"]) >= captions]
+    if batch and len(entries) % batch == 1:
+        entries.pop()
+    source = f"{data}, {passed:,} of {len(names):,} files left out" if passed else str(data)
+    if not entries:
+        raise DataError("no image or region with enough captions", where=source)
+    for place, entry in enumerate(entries):
+        start = place - place % batch if batch else place
+        others = [other for other in entries[start : start + batch] if other is not entry]
+        wrong = [text for other in others for text in other["own"][:captions]]
+        entry["captions"] = [*entry["own"][:captions], *(wrong if batch else [entry["wrong"]])]
+    return DataTable({name: [entry[name] for entry in entries] for name in entries[0]}, source), False
+
+
+def _described(whole: Any, *, regions: bool, hardest: bool) -> list[dict[str, Any]]:
+    """The entries of one file; raises `KeyError` and its like where the authors' code would pass it over."""
+    summaries, wrong = whole["summaries"], whole["negatives"]
+    if regions and len(wrong) == 1:
+        raise KeyError("negatives of regions")
+    masks = list(whole["mask_data"].values())
+    _ = whole["short_caption"], whole["extra_caption"]
+    for mask in masks:
+        # The full description, which the summary was made of, names every mask that can be described: quality
+        # 2 is unusable, 1 has a label alone.
+        if mask["mask_quality"] != 2:
+            _ = mask["label"], mask["mask_quality"] == 1 or mask["caption"]
+    parts: list[tuple[str, tuple[int | None, ...]]] = [("base", (None,) * 4)]
+    parts += _regions(masks, summaries, whole["image"]) if regions else []
+    entries = []
+    for key, box in parts:
+        summary = summaries[key]
+        own = [summary] if isinstance(summary, str) else [summary[0], *summary[1:]]
+        scores = whole["clip_scores"][key]
+        negative = wrong[key]["swaps"][0] if not hardest else None
+        if hardest:
+            scored = [
+                (scores[f"{kind}_{k}"], text)
+                for kind, listed in wrong[key].items()
+                for k, text in enumerate(listed)
+            ]
+            highest = max(score for score, _ in scored)
+            negative = [text for score, text in scored if score == highest][-1]
+        if not all(isinstance(text, str) for text in (*own, negative)):
+            raise TypeError("a caption is no text")
+        entry = {
+            "id": f"{Path(whole['image']).stem}/{key}",
+            "photo": whole["image"],
+            "own": own,
+            "wrong": negative,
+        }
+        kind = "image" if box[0] is None else "region"
+        entries.append({**entry, "kind": kind, **dict(zip("xywh", box, strict=True))})
+    return entries
+
+
+def _regions(
+    masks: Sequence[Any], summaries: Mapping[str, Any], image: str
+) -> Iterator[tuple[str, tuple[int | None, ...]]]:
+    """What each region that is large enough is called among summaries, and the box around it."""
+    width, height = _size(masks, image)
+    for mask in masks:
+        first, last = mask["bounds"]["topLeft"], mask["bounds"]["bottomRight"]
+        wide, high = last["x"] - first["x"], last["y"] - first["y"]
+        if wide < 224 or high < 224:
+            continue
+        _ = mask["label"], mask["caption"]
+        name = f"m-{mask['idx']}-sc"
+        around, above = int(wide * 0.15), int(high * 0.15)
+        left, top = max(first["x"] - around, 0), max(first["y"] - above, 0)
+        right, bottom = min(last["x"] + around, width), min(last["y"] + above, height)
+        box = (left, top, right - left, bottom - top)
+        yield (name if name in summaries else f"m-{mask['idx']}", box)
+
+
+def _size(masks: Sequence[Any], image: str) -> tuple[int, int]:
+    """Width and height of the image, which a mask has as well."""
+    if not masks:
+        return 0, 0
+    try:
+        with open_picture(io.BytesIO(base64.b64decode(masks[0]["outer_mask"]))) as mask:
+            return mask.width, mask.height
+    except (OSError, ValueError) as error:
+        raise DataError(f"a mask is no picture: {error}", where=f"outer_mask of {image}") from None
