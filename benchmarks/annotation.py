@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import PIL.Image
 
-from counterfoil.annotate import entry, work
+from counterfoil.annotate import participants, work
 from counterfoil.annotate.answers import counts, judgement_batches, judgement_table
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.database import Database, open_database
@@ -115,21 +115,21 @@ def fill(db: Database, campaign: Campaign) -> int:
 
 def answer(db: Database, campaign: Campaign, number: int, times: int) -> list[float]:
     """Seconds of each of so many answers of a new person: the answer taken, the next item given."""
-    link = entry.make_links(campaign, number)[-1]
+    link = participants.make_links(campaign, number)[-1]
     with db.writing() as connection:
-        person = entry.enter(
+        person = participants.enter(
             connection, campaign, worker=link, platform="link", parameters={}, now=1e6
         ).person
-        entry.consent(connection, person, 1e6)
+        participants.consent(connection, person, 1e6)
     with db.writing() as connection:
-        person = entry.person_by_id(connection, person.id)
+        person = participants.person_by_id(connection, person.id)
         state, seconds = work.work_state(connection, campaign, person, 1e6), []
     for at in range(times):
         lease = state.assignments[0].lease
         sent = work.AnswerIn(lease=lease, key=f"{number:04}-{at:04}", answer={"match": at % 2}, seconds=3.0)
         start = perf_counter()
         with db.writing() as connection:
-            person = entry.person_by_id(connection, person.id)
+            person = participants.person_by_id(connection, person.id)
             issued = find_lease(connection, person.id, lease)
             state = work.record_answer(connection, campaign, person, issued, sent, 1e6 + at).work
         seconds.append(perf_counter() - start)

@@ -30,8 +30,8 @@ import PIL.Image
 
 from counterfoil.benchmarks import BytesSource, Caption, Image
 from counterfoil.engine.cache import Cache, Vectors
+from counterfoil.engine.deduplicate import shards
 from counterfoil.engine.executor import Executor, executor_named
-from counterfoil.engine.plan import shards
 from counterfoil.engine.shard_work import ShardWork, caption_vectors, image_vectors
 from counterfoil.models.base import Identity
 from counterfoil.store import digest

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy import ndarray
 
-from counterfoil.models.given_galleries import RankedLists
+from counterfoil.models.precomputed_galleries import RankedLists
 
 #: (i2t, t2i) of the official package on them.
 KNOWN = {

@@ -15,8 +15,8 @@ import uvicorn
 
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.database import Database, open_database
-from counterfoil.annotate.entry import make_links
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.participants import make_links
 from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.server.connections import BoundedConnection
 

@@ -5,10 +5,10 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 
 def benchmark(
@@ -24,9 +24,7 @@ def benchmark(
     for side, (asked, items) in enumerate(zip(queries, (m, n), strict=True)):
         if rule:
             codes = rng.random((max(n, m), 4)) < 0.4
-            right: Positives | Plausible = Plausible(
-                codes[asked], codes[:items], (0, 1), cap=3 if some else None
-            )
+            right: Qrels | Plausible = Plausible(codes[asked], codes[:items], (0, 1), cap=3 if some else None)
         else:
             rows, gains = [], []
             for query in asked:
@@ -38,8 +36,8 @@ def benchmark(
                 rng.shuffle(found)
                 rows.append([-1, *found] if rng.random() < 0.2 else found)
                 gains.append(rng.choice([1.0, 0.5], len(rows[-1])).tolist())
-            right = Positives.of(rows, gains)
-        searches.append(Search(asked.astype(np.int64), right))
+            right = Qrels.of(rows, gains)
+        searches.append(RetrievalDirection(asked.astype(np.int64), right))
     questions = Gallery(
         tuple([f"i2t/{i}" for i in queries[0]] + [f"t2i/{c}" for c in queries[1]]),
         i2t=searches[0],

@@ -239,10 +239,10 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
     """The scorer that `spec` names, such as `open-clip:ViT-B-32-quickgelu/openai` or `given:scores.csv`.
 
     Returns a `Scorer`, an `Embedder`, a `Classifier` or a caption metric, or numbers that are already there:
-    `GivenTable`, `GivenEmbeddings`, `GivenSimilarity` or `GivenRankings`. The folder of a checkpoint is what
-    `ckpt:FOLDER` names; of `metric:NAME`, `options.backbone` is the model behind it, where it has one. With a
-    folder `memory`, a model in local files whose identity is remembered there is loaded only once something
-    is left to compute. Raises `UnknownNameError` for an unknown kind.
+    `PrecomputedTable`, `PrecomputedEmbeddings`, `PrecomputedSimilarity` or `PrecomputedRankings`. `ckpt:FOLDER`
+    names the folder of a checkpoint; of `metric:NAME`, `options.backbone` is the model behind it, where it has
+    one. With a folder `memory`, a model in local files whose identity is remembered there is loaded only once
+    something is left to compute. Raises `UnknownNameError` for an unknown kind.
     """
     if spec.partition(":")[0] in TEXT_MODELS:
         raise InputError(
@@ -409,7 +409,7 @@ def caption_metrics(
     """
     from counterfoil.models.captions.base import LocalEmbedder
     from counterfoil.models.captions.registry import METRICS, load
-    from counterfoil.models.given_galleries import GivenEmbeddings
+    from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
     models: dict[str, Any] = {}
 
@@ -423,7 +423,7 @@ def caption_metrics(
         if key not in models and _may_embed(options.backbone):
             like = next(iter(models.values()), None)
             models[key] = _scorer(options.backbone, plain, memory, like)
-        if not isinstance(models.get(key), Embedder | GivenEmbeddings | LocalEmbedder):
+        if not isinstance(models.get(key), Embedder | PrecomputedEmbeddings | LocalEmbedder):
             raise _no_model(options.backbone)
         return models[key]
 

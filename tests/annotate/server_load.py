@@ -26,7 +26,7 @@ from annotate.small_campaigns import make, pairs
 from counterfoil.annotate import work
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import open_database
-from counterfoil.annotate.entry import make_links, person_id
+from counterfoil.annotate.participants import make_links, person_id
 from counterfoil.annotate.tables import answers, items, leases, sa
 
 #: Seconds after which a person asks a server again that did not answer, and for how long.

@@ -8,12 +8,12 @@ from typing import Any
 
 import PIL.Image
 
-from counterfoil.annotate import entry, work
+from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.entry import Person
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.leases import find_lease
+from counterfoil.annotate.participants import Person
 
 
 def pixel() -> bytes:
@@ -58,12 +58,12 @@ class Worker:
     sent: int = 0
 
     def __post_init__(self) -> None:
-        link = entry.make_links(self.campaign, self.number)[-1]
+        link = participants.make_links(self.campaign, self.number)[-1]
         with self.db.writing() as connection:
-            self.entered = entry.enter(
+            self.entered = participants.enter(
                 connection, self.campaign, worker=link, platform="link", parameters={}, now=self.now
             )
-            entry.consent(connection, self.person, self.now, text=self.campaign.consent_in())
+            participants.consent(connection, self.person, self.now, text=self.campaign.consent_in())
 
     @property
     def person(self) -> Person:
@@ -72,7 +72,7 @@ class Worker:
     def state(self, *, later: float = 0.0) -> work.WorkState:
         self.now += later
         with self.db.writing() as connection:
-            person = entry.person_by_id(connection, self.person.id)
+            person = participants.person_by_id(connection, self.person.id)
             return work.work_state(connection, self.campaign, person, self.now)
 
     def answer(self, assignment: work.Assignment, value: str | None = None, **changed: Any) -> work.Receipt:
@@ -90,7 +90,7 @@ class Worker:
             **changed,
         }
         with self.db.writing() as connection:
-            person = entry.person_by_id(connection, self.person.id)
+            person = participants.person_by_id(connection, self.person.id)
             lease = find_lease(connection, person.id, sent["lease"])
             answer = work.AnswerIn(**sent)
             return work.record_answer(connection, self.campaign, person, lease, answer, self.now)
@@ -102,8 +102,8 @@ class Worker:
 
     def withdraw(self) -> Person:
         with self.db.writing() as connection:
-            person = entry.person_by_id(connection, self.person.id)
-            return entry.withdraw(connection, self.campaign, person, self.now)
+            person = participants.person_by_id(connection, self.person.id)
+            return participants.withdraw(connection, self.campaign, person, self.now)
 
     def do(self, most: int = 10**6) -> work.WorkState:
         """Answer until nothing is left, or so many items."""

@@ -21,7 +21,7 @@ from counterfoil import catalog
 from counterfoil.annotate.budget import budget_of
 from counterfoil.annotate.campaign import FILES, SECRETS, TEXTS, Campaign, open_campaign
 from counterfoil.annotate.database import open_database
-from counterfoil.annotate.entry import make_links
+from counterfoil.annotate.participants import make_links
 from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.simulated_people import crowd
 from counterfoil.annotate.simulation import simulate

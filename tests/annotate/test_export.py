@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import counterfoil
 from annotate.small_campaigns import Worker
 from counterfoil import catalog
-from counterfoil.annotate import adjudication, entry
+from counterfoil.annotate import adjudication, participants
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.data_sheet import data_sheet
@@ -284,7 +284,7 @@ def test_people_can_be_left_out_altogether(here: Path) -> None:
     with_people = rows_of(campaign.folder / "export" / "judgements.csv")
     persons = {row["person"] for row in with_people}
     assert len(persons) == 3
-    assert not persons & {*entry.make_links(campaign, 3)}
+    assert not persons & {*participants.make_links(campaign, 3)}
     run("annotate", "export", "campaign", "--out", "without", "--no-people", "--kind", "parquet")
     sheet = (here / "without" / "data_sheet.md").read_text()
     with closing(open_database(campaign)) as db:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from annotate.small_campaigns import Worker, make, pairs
-from counterfoil.annotate import entry
+from counterfoil.annotate import participants
 from counterfoil.annotate.agreement import campaign_agreement, counted
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.database import Database, open_database
@@ -178,9 +178,9 @@ def test_who_comes_back_to_their_block_goes_on_with_it(campaign_of: Any) -> None
     person = Worker(db, campaign, 1)
     person.answer(person.state().assignments[0])
     person.end()
-    link = entry.make_links(campaign, 1)[-1]
+    link = participants.make_links(campaign, 1)[-1]
     with db.writing() as connection:
         again = {"worker": link, "platform": "link", "parameters": {"assignment": "another"}}
-        assert entry.enter(connection, campaign, now=person.now, **again).person.state == "work"
+        assert participants.enter(connection, campaign, now=person.now, **again).person.state == "work"
     assert person.do(5).state == "done"
     assert counts(db).answers == 3

@@ -9,7 +9,7 @@ import pytest
 from annotate.small_campaigns import Worker, make, pairs
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import open_database
-from counterfoil.annotate.entry import make_links, person_id
+from counterfoil.annotate.participants import make_links, person_id
 from faults.command import run
 
 

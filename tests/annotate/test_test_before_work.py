@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.annotate import entry
+from counterfoil.annotate import participants
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.simulation import scratch_database
@@ -33,8 +33,8 @@ def states(campaign: Campaign, patterns: list[tuple[bool, ...]]) -> list[str]:
     """Where people are who err on the questions of the test that a pattern says; second tries are right."""
     found = []
     with scratch_database(campaign) as db, direct_client(campaign, db) as way:
-        for who, link in enumerate(entry.make_links(campaign, len(patterns))):
-            id = entry.person_id(campaign, "link", link)
+        for who, link in enumerate(participants.make_links(campaign, len(patterns))):
+            id = participants.person_id(campaign, "link", link)
             way.enter(link, 1000.0 * who)
             seen, now, tried = way.look(id, 1000.0 * who), 1000.0 * who, set()
             while seen.state == "onboarding":

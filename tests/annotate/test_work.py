@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from annotate.small_campaigns import Worker, make, pair, pairs
-from counterfoil.annotate import entry, leases, next_items, work
+from counterfoil.annotate import leases, next_items, participants, work
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import SECRETS, Campaign
 from counterfoil.annotate.database import Database, open_database
@@ -221,7 +221,7 @@ def test_withdrawal_deletes_answers_and_gives_items_back(queue: tuple[Database, 
 def test_nobody_judges_what_they_made(tmp_path: Path, design: str) -> None:
     # The same salt gives the same person the same id in both campaigns.
     first = make(tmp_path / "first", pairs(2))
-    author = entry.person_id(first, "link", entry.make_links(first, 1)[0])
+    author = participants.person_id(first, "link", participants.make_links(first, 1)[0])
     form = {"first_caption": "a", "second_caption": "b", "first_image": "a.png", "second_image": "a.png"}
     items = [WorkItem(str(at), {**form, "author": author if at else "another"}) for at in range(3)]
     (tmp_path / "second").mkdir()
@@ -299,10 +299,10 @@ def test_who_comes_with_another_assignment_gets_another_block(tmp_path: Path) ->
         parameters = {"workerId": "W1", "assignmentId": assignment}
         worker = Worker(db, campaign, 1)
         with db.writing() as connection:
-            worker.entered = entry.enter(
+            worker.entered = participants.enter(
                 connection, campaign, worker="W1", platform="mturk", parameters=parameters, now=1.0
             )
-            entry.consent(connection, worker.person, 1.0)
+            participants.consent(connection, worker.person, 1.0)
         totals: list[int] = []
         state = worker.state()
         while state.assignments:
@@ -318,7 +318,7 @@ def test_who_comes_with_another_assignment_gets_another_block(tmp_path: Path) ->
 def test_what_every_answer_asks_is_found_by_an_index(queue: tuple[Database, Campaign]) -> None:
     db, _ = queue
     statements = (
-        entry.BY_TOKEN,
+        participants.BY_TOKEN,
         leases.FIND,
         leases.EXPIRED,
         next_items.QUEUE,

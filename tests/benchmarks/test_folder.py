@@ -14,13 +14,13 @@ import pytest
 from counterfoil.benchmarks.benchmark import Benchmark, card
 from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
-from counterfoil.benchmarks.forms import Choice, Gallery, Preference, Quad, Rated, Search
+from counterfoil.benchmarks.forms import Choice, Gallery, Preference, Quad, Rated, RetrievalDirection
 from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image
 from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.store import begin
 
 
@@ -70,13 +70,16 @@ def choices(jpeg: Callable[..., bytes]) -> Benchmark:
 def _galleries(quads: Benchmark) -> dict[str, Benchmark]:
     """Listed and graded, with one right answer outside; by rule; by rule in one direction, and in parts."""
     codes = np.random.default_rng(2).random((4, 11)) < 0.5
-    graded = Positives.of([[1, -1], [], [0]], [[1.0, 0.5], [], [0.25]])
-    listed, ruled = Search(np.array([0, 1, 3]), graded), Search(np.array([2]), Plausible(codes[:1], codes))
-    several = Search(np.array([3, 0]), Plausible(codes[:2], codes, (0, 1, 2), 50))
+    graded = Qrels.of([[1, -1], [], [0]], [[1.0, 0.5], [], [0.25]])
+    listed, ruled = (
+        RetrievalDirection(np.array([0, 1, 3]), graded),
+        RetrievalDirection(np.array([2]), Plausible(codes[:1], codes)),
+    )
+    several = RetrievalDirection(np.array([3, 0]), Plausible(codes[:2], codes, (0, 1, 2), 50))
     zeros = np.zeros(4, dtype=np.int64)
     owners = np.array([0, 0, 3, -1])
 
-    def of(i2t: Search, t2i: Search, **facts: Any) -> Benchmark:
+    def of(i2t: RetrievalDirection, t2i: RetrievalDirection, **facts: Any) -> Benchmark:
         ids = tuple(f"q{i}" for i in range(len(i2t) + len(t2i)))
         questions = Gallery(ids, i2t=i2t, t2i=t2i, owners=owners, n_images=4, **facts)
         return replace(quads, card=card("gallery"), questions=questions)

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import Benchmark, card
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 
-def _search(queries: list[int], positives: list[list[int]]) -> Search:
-    return Search(np.array(queries, dtype=np.int64), Positives.of(positives))
+def _search(queries: list[int], positives: list[list[int]]) -> RetrievalDirection:
+    return RetrievalDirection(np.array(queries, dtype=np.int64), Qrels.of(positives))
 
 
 def _gallery(**changes: Any) -> Gallery:
@@ -86,7 +86,7 @@ def test_parts() -> None:
 
 
 CODES = np.eye(3, dtype=bool)
-BY_RULE = Search(np.array([0, 2]), Plausible(CODES[[0, 2]], CODES[[0, 0, 1, 1, 2]]))
+BY_RULE = RetrievalDirection(np.array([0, 2]), Plausible(CODES[[0, 2]], CODES[[0, 0, 1, 1, 2]]))
 
 
 def test_right_by_rule() -> None:
@@ -127,11 +127,11 @@ def test_right_by_rule() -> None:
             "a right answer of t2i lies in another part of the gallery than its query",
         ),
         (
-            {"i2t": Search(np.array([0, 2]), Plausible(CODES[[0, 2]], CODES))},
+            {"i2t": RetrievalDirection(np.array([0, 2]), Plausible(CODES[[0, 2]], CODES))},
             r"codes of items have the wrong shape; given: \(3, 3\); allowed: \(5, 3\)",
         ),
         (
-            {"i2t": Search(np.array([0, 2]), Plausible(CODES, CODES[[0, 0, 1, 1, 2]]))},
+            {"i2t": RetrievalDirection(np.array([0, 2]), Plausible(CODES, CODES[[0, 0, 1, 1, 2]]))},
             r"codes of image queries have the wrong shape; given: \(3, 3\); allowed: \(2, 3\)",
         ),
     ],
@@ -148,7 +148,7 @@ def test_items_must_be_those_of_the_gallery() -> None:
 
 def test_the_digest_knows_all_that_decides_a_number() -> None:
     parts = {"image_parts": np.zeros(3, dtype=np.int64), "caption_parts": np.zeros(5, dtype=np.int64)}
-    graded = Search(np.array([0, 2]), Positives.of([[0, 1, -1], [4]], [[1.0, 0.5, 1.0], [1.0]]))
+    graded = RetrievalDirection(np.array([0, 2]), Qrels.of([[0, 1, -1], [4]], [[1.0, 0.5, 1.0], [1.0]]))
     variants = [
         _gallery(),
         _gallery(i2t=_search([0, 2], [[0, 1], [4]])),

@@ -15,12 +15,12 @@ from counterfoil.benchmarks import (
     Gallery,
     Image,
     Quad,
-    Search,
+    RetrievalDirection,
 )
 from counterfoil.benchmarks.folder import save
 from counterfoil.benchmarks.training_files import read
 from counterfoil.errors import DataError, InputError
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from role_values import pictures, texts
 
 Jpeg = Callable[..., bytes]
@@ -83,8 +83,8 @@ def test_a_saved_gallery_gives_images_with_their_captions(tmp_path: Path, jpeg: 
     # Caption 0 was written for image 1 and fits image 0 too, of which nobody says so where it is owned.
     gallery = Gallery(
         ("i2t/i0", "i2t/i1", "t2i/c0", "t2i/c1"),
-        i2t=Search(np.array([0, 1]), Positives.of([[0], [0, 1]])),
-        t2i=Search(np.array([0, 1]), Positives.of([[0, 1], [1]], [[1.0, 1.0], [0.5]])),
+        i2t=RetrievalDirection(np.array([0, 1]), Qrels.of([[0], [0, 1]])),
+        t2i=RetrievalDirection(np.array([0, 1]), Qrels.of([[0, 1], [1]], [[1.0, 1.0], [0.5]])),
         owners=np.array([1, 1]) if owned else np.array([-1, -1]),
         n_images=2,
     )

@@ -13,8 +13,8 @@ import pytest
 from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
+from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys
-from counterfoil.engine.plan import silent
 from counterfoil.errors import DataError, MissingExtraError
 
 av = pytest.importorskip("av", reason="the extra 'video' is not installed")

@@ -12,8 +12,8 @@ from counterfoil.benchmarks.caption_files import Written
 from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFolder, Video, find
+from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys
-from counterfoil.engine.plan import silent
 from counterfoil.errors import DataError
 from counterfoil.jobs.caption_inputs import MediaFolder
 from counterfoil.storage import open_place

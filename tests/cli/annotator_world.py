@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.tables import read_table
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Matrix
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 IMAGES, PER = 40, 3
 NAMES = ("one", "two", "three")
@@ -69,10 +69,10 @@ def made(folder: Path) -> World:
         tuple(Caption(str(c), f'words, of "{c}"') for c in range(IMAGES * PER)),
         Gallery(
             (*(f"i2t/{image_id(i)}" for i in range(IMAGES)), *(f"t2i/{c}" for c in range(IMAGES * PER))),
-            i2t=Search(
-                np.arange(IMAGES), Positives.of([[PER * i + j for j in range(PER)] for i in range(IMAGES)])
+            i2t=RetrievalDirection(
+                np.arange(IMAGES), Qrels.of([[PER * i + j for j in range(PER)] for i in range(IMAGES)])
             ),
-            t2i=Search(np.arange(IMAGES * PER), Positives.of([[int(o)] for o in owners])),
+            t2i=RetrievalDirection(np.arange(IMAGES * PER), Qrels.of([[int(o)] for o in owners])),
             owners=owners,
             n_images=IMAGES,
         ),

@@ -9,7 +9,7 @@ pytest.importorskip("sqlalchemy")
 
 from annotate.mturk_batches import hit, written
 from annotate.small_campaigns import make, pairs
-from counterfoil.annotate import entry
+from counterfoil.annotate import participants
 from counterfoil.annotate.judgement_table import read_judgement_table
 
 
@@ -63,7 +63,7 @@ def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(
     rows = read_judgement_table(tmp_path / "back.parquet").to_pylist()
     # Golden 0 is a yes, golden 1 is none.
     assert {row["item"]: row["golden"] for row in rows} == {"0": None, "golden-0": True, "golden-1": False}
-    assert {row["person"] for row in rows} == {entry.person_id(campaign, "label-studio", "1")}
+    assert {row["person"] for row in rows} == {participants.person_id(campaign, "label-studio", "1")}
 
 
 @pytest.mark.parametrize(

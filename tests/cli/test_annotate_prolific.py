@@ -14,7 +14,7 @@ pytest.importorskip("sqlalchemy")
 
 from annotate.fake_prolific import TOKEN, FakeProlific, running
 from annotate.small_campaigns import Worker, make, pairs
-from counterfoil.annotate import entry
+from counterfoil.annotate import participants
 from counterfoil.annotate.answers import counts
 from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.database import Database, open_database
@@ -36,8 +36,8 @@ class ProlificWorker(Worker):
         visit = campaign_platform("prolific", "C").visit(given)
         come = {"worker": visit.person, "platform": "prolific", "parameters": dict(given)}
         with self.db.writing() as connection:
-            self.entered = entry.enter(connection, self.campaign, now=self.now, **come)
-            entry.consent(connection, self.person, self.now)
+            self.entered = participants.enter(connection, self.campaign, now=self.now, **come)
+            participants.consent(connection, self.person, self.now)
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import pytest
 from counterfoil.benchmarks import Scores
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.correlation import kendall_tau_b
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.world.sample import quads
 
 N = 60
@@ -35,8 +35,8 @@ def gallery(
         tuple(Caption(str(1000 + c), f"caption {c}") for c in range(2 * N)),
         Gallery(
             (*(f"i2t/{100 + i}" for i in range(asked)), *(f"t2i/{1000 + c}" for c in range(2 * asked))),
-            i2t=Search(np.arange(asked), Positives.of(own)),
-            t2i=Search(np.arange(2 * asked), Positives.of(back)),
+            i2t=RetrievalDirection(np.arange(asked), Qrels.of(own)),
+            t2i=RetrievalDirection(np.arange(2 * asked), Qrels.of(back)),
             owners=np.arange(2 * N) // 2,
             n_images=N,
             image_parts=of_image,
@@ -45,12 +45,14 @@ def gallery(
     )
 
 
-def placed(search: Search, scores: np.ndarray, parts: tuple[np.ndarray, np.ndarray] | None) -> DirectionRanks:
+def placed(
+    search: RetrievalDirection, scores: np.ndarray, parts: tuple[np.ndarray, np.ndarray] | None
+) -> DirectionRanks:
     """Where the right answers stand by counting, and the first thirty; in parts nothing else is seen."""
     rows = scores[search.queries]
     seen = np.ones(rows.shape, bool) if parts is None else parts[0][search.queries][:, None] == parts[1][None]
     positives = search.positives
-    assert isinstance(positives, Positives)
+    assert isinstance(positives, Qrels)
     own = rows[positives.queries, positives.items][:, None]
     above, level = (
         (found(rows[positives.queries], own) & seen[positives.queries]).sum(axis=1)

@@ -11,13 +11,13 @@ from rich.console import Console
 from contracts.forms import ratings_of
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings, Scores
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.cli.tables import comparison_table, differences_table, groups_table, measures_table
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.measure import split_direction
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.report.notes import ties_line
 
 
@@ -40,8 +40,8 @@ def gallery() -> Benchmark:
         Gallery(
             tuple(f"i2t/i{i}" for i in range(4)) + tuple(f"t2i/c{i}" for i in range(8)),
             groupings={"kind": ("near", "far", "far", "far") + ("near",) * 7 + ("none",)},
-            i2t=Search(np.arange(4), Positives.of(right, worth)),
-            t2i=Search(np.arange(8), Positives.of(back)),
+            i2t=RetrievalDirection(np.arange(4), Qrels.of(right, worth)),
+            t2i=RetrievalDirection(np.arange(8), Qrels.of(back)),
             owners=np.repeat(np.arange(4), 2),
             n_images=4,
         ),

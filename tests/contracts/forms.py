@@ -23,13 +23,13 @@ from counterfoil.benchmarks.forms import (
     Preference,
     Quad,
     Rated,
-    Search,
+    RetrievalDirection,
     Statement,
 )
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.benchmarks.references import References
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 
 def quads(n: int = 12, *, share: int = 1, name: str = "toy", **card: Any) -> Benchmark:
@@ -190,9 +190,9 @@ def gallery(
     i2t = np.arange(n)[asked]
     t2i = np.arange(2 * n).reshape(n, 2)[asked].reshape(-1)
     of_image = np.arange(n) % parts
-    right: list[Positives | Plausible] = [
-        Positives.of([[2 * i, 2 * i + 1] for i in i2t.tolist()]),
-        Positives.of([[i // 2] for i in t2i.tolist()]),
+    right: list[Qrels | Plausible] = [
+        Qrels.of([[2 * i, 2 * i + 1] for i in i2t.tolist()]),
+        Qrels.of([[i // 2] for i in t2i.tolist()]),
     ]
     if rule:
         codes = np.arange(n)[:, None] % 3 == np.arange(3)
@@ -205,8 +205,8 @@ def gallery(
         tuple(Caption(f"{i}_{k}", f"caption {k} of {i}") for i in images for k in range(2)),
         Gallery(
             (*(f"i2t/{images[i]}" for i in i2t), *(f"t2i/{images[i // 2]}_{i % 2}" for i in t2i)),
-            i2t=Search(i2t, right[0]),
-            t2i=Search(t2i, right[1]),
+            i2t=RetrievalDirection(i2t, right[0]),
+            t2i=RetrievalDirection(t2i, right[1]),
             owners=np.arange(2 * n) // 2,
             n_images=n,
             image_parts=of_image if parts > 1 else None,
@@ -467,7 +467,7 @@ def rankings(benchmark: Benchmark, scores: NDArray[np.float64], *, top: int = 4)
 
 
 def _placed(
-    search: Search,
+    search: RetrievalDirection,
     lines: NDArray[np.float64],
     of_query: NDArray[np.int64] | None,
     of_item: NDArray[np.int64] | None,

@@ -25,7 +25,7 @@ SOURCE = ROOT / "src" / "counterfoil"
 ALLOWED = Path(__file__).with_name("allowed.json")
 LIMITS = Path(__file__).with_name("limits.json")
 #: Forms of question, and the kinds of answer to them.
-FORMS = frozenset({"Quad", "Choice", "Preference", "Gallery", "Search", "Rated"})
+FORMS = frozenset({"Quad", "Choice", "Preference", "Gallery", "RetrievalDirection", "Rated"})
 ANSWERS = frozenset({"Scores", "Outcomes", "Rankings"})
 MOST_PARAMETERS = 12
 #: Names of variables and parameters that say nothing of what they hold.

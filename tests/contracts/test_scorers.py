@@ -22,12 +22,12 @@ from counterfoil import catalog
 from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Choice
-from counterfoil.engine.plan import ANSWERS
+from counterfoil.engine.deduplicate import ANSWERS
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.models.base import Embedder, Options, Scorer
 from counterfoil.models.captions import java
-from counterfoil.models.given_galleries import GivenEmbeddings
+from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
 #: How far scores of a model may lie apart in batches of other sizes, whose float32 sums have another order.
 NEAR = 2e-6
@@ -349,7 +349,7 @@ def test_identities_are_stable_over_two_loads(kind: Kind, files: Path, scorer: A
 
 def test_kinds_that_embed_say_so(kind: Kind, scorer: Any) -> None:
     entry = catalog.scorers()[kind.spec.partition(":")[0]]
-    if isinstance(scorer, Embedder | GivenEmbeddings):
+    if isinstance(scorer, Embedder | PrecomputedEmbeddings):
         assert entry.embeds
     elif entry.prefix != "ckpt":  # A detector is a checkpoint as well.
         assert entry.embeds is False

@@ -11,7 +11,7 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.base import Identity
-from counterfoil.models.given_galleries import GivenEmbeddings
+from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
 from .metric_fakes import Best, Cosine, Overlap, Words, frames, preferred, rated
 
@@ -150,7 +150,7 @@ def test_given_embeddings_are_matched_by_their_ids():
     rng = np.random.default_rng(0)
     images, captions = rng.standard_normal((4, 5)), rng.standard_normal((12, 5))
     turned = np.arange(12)[::-1]
-    given = GivenEmbeddings(
+    given = PrecomputedEmbeddings(
         Identity("embeddings:x.npz"),
         images=images,
         captions=captions[turned],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
-from counterfoil.engine.retrieve import rank_galleries
+from counterfoil.engine.rank import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ScoreError

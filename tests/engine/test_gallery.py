@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy import ndarray
 
-from counterfoil.benchmarks.forms import Search
+from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Blocks, Matrix, Products, unit
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from small_galleries import benchmark, same, several, twin
 
 
@@ -110,8 +110,8 @@ def test_permuted_items_and_shifted_scores_change_nothing(seed, shift):
     asked = each.gallery
     turned = replace(
         asked,
-        i2t=Search(rows[asked.i2t.queries], _renamed(asked.i2t.positives, columns)),
-        t2i=Search(columns[asked.t2i.queries], _renamed(asked.t2i.positives, rows)),
+        i2t=RetrievalDirection(rows[asked.i2t.queries], _renamed(asked.i2t.positives, columns)),
+        t2i=RetrievalDirection(columns[asked.t2i.queries], _renamed(asked.t2i.positives, rows)),
     )
     (found,) = rank([replace(each, questions=turned)], Matrix(moved))
     for side in ("i2t", "t2i"):
@@ -121,9 +121,9 @@ def test_permuted_items_and_shifted_scores_change_nothing(seed, shift):
             )
 
 
-def _renamed(positives: Positives, place: ndarray) -> Positives:
+def _renamed(positives: Qrels, place: ndarray) -> Qrels:
     items = np.where(positives.items < 0, -1, place[positives.items])
-    return Positives(positives.starts, items, positives.gains)
+    return Qrels(positives.starts, items, positives.gains)
 
 
 def test_equal_scores_are_all_level_and_the_first_items_are_the_lowest():

@@ -6,8 +6,8 @@ import pytest
 
 from counterfoil.benchmarks import BytesSource, Caption, FileSource, Image
 from counterfoil.benchmarks.records import PixelSource
+from counterfoil.engine.deduplicate import check_at_hand, id_key, silent
 from counterfoil.engine.image_digests import image_keys
-from counterfoil.engine.plan import check_at_hand, id_key, silent
 from counterfoil.errors import DataError
 
 

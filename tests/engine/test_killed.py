@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil.engine.cache import Cache
-from counterfoil.engine.plan import shards
+from counterfoil.engine.deduplicate import shards
 
 #: Rows in a full shard with batches of 24, as the script of the fakes runs.
 SHARD = sum(map(len, shards(range(10_000), 24)[0]))

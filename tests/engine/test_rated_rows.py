@@ -12,9 +12,9 @@ from scipy.stats import kendalltau
 from contracts.forms import ratings_of
 from counterfoil import catalog
 from counterfoil.benchmarks import Caption, Image
-from counterfoil.engine.align import align
+from counterfoil.engine.join_scores import join_scores
 from counterfoil.errors import ScoreError
-from counterfoil.models import given
+from counterfoil.models import precomputed
 from counterfoil.models.base import Options
 
 #: Two pictures; the text "a dog" is rated for both, and the second question of x.jpg has a text of y.jpg.
@@ -38,7 +38,7 @@ SHARED = ratings_of(
 
 
 def loaded(path, **options):
-    return given.load(str(path), Options(whole_rows=True, **options))
+    return precomputed.load(str(path), Options(whole_rows=True, **options))
 
 
 def written(tmp_path, header, rows, name="scores.csv"):
@@ -55,7 +55,7 @@ def never(message):
 
 
 def aligned(path, benchmark=ASKED, note=never):
-    return align(loaded(path), benchmark, note=note).values.tolist()
+    return join_scores(loaded(path), benchmark, note=note).values.tolist()
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_shuffled_tables_of_released_ratings_give_the_same_scores(shared_data, t
 
     foreign = [[f"other_{at}.png", *row[1:]] for at, row in enumerate(rows)]
     with pytest.raises(ScoreError, match="column 'image_id': the column does not hold the items of"):
-        align(loaded(written(tmp_path, header, foreign)), benchmark, note=never)
+        join_scores(loaded(written(tmp_path, header, foreign)), benchmark, note=never)
 
 
 def test_the_released_ids_of_flickr8k_find_their_questions(shared_data, tmp_path):
@@ -214,7 +214,7 @@ def test_the_released_ids_of_flickr8k_find_their_questions(shared_data, tmp_path
     table = [[image, caption, sum(map(int, ratings)) / 3] for image, caption, *ratings in rows]
     table = [table[at] for at in np.random.default_rng(0).permutation(len(table))]
     said = []
-    answers = align(
+    answers = join_scores(
         loaded(written(tmp_path, ["image_id", "caption_id", "score"], table)), benchmark, note=said.append
     )
     assert np.array_equal(answers.values, benchmark.listed.ratings.mean(axis=1))

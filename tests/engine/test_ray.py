@@ -23,8 +23,8 @@ import pytest
 from counterfoil import catalog
 from counterfoil.benchmarks import Caption, Image
 from counterfoil.engine import ray_cluster
+from counterfoil.engine.deduplicate import shards
 from counterfoil.engine.executor import RankExecutor, executor_named
-from counterfoil.engine.plan import shards
 from counterfoil.engine.ray_cluster import count_workers
 from counterfoil.engine.ray_executor import RayExecutor
 from counterfoil.engine.ray_worker import Handshake, ShardWorker, WorkerFailure, versions

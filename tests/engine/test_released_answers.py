@@ -10,11 +10,11 @@ from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.readers import specs
 from counterfoil.benchmarks.readers.outcomes import from_table
 from counterfoil.benchmarks.tables import read_table
-from counterfoil.engine.align import align, answered, matched
+from counterfoil.engine.join_scores import answered, join_scores, matched
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics import contrast
-from counterfoil.models import given, given_galleries
+from counterfoil.models import precomputed, precomputed_galleries
 from counterfoil.models.base import Options
 
 EMBEDDINGS = "winoground/clip_vit_b32_laion2b_embeddings.npz"
@@ -41,8 +41,8 @@ def means(answers):
 
 
 def test_winoground_embeddings(shared_data, winoground_tags):
-    loaded = given_galleries.load_embeddings(str(shared_data / EMBEDDINGS))
-    answers = align(loaded, winoground_tags, note=never)
+    loaded = precomputed_galleries.load_embeddings(str(shared_data / EMBEDDINGS))
+    answers = join_scores(loaded, winoground_tags, note=never)
     # The README of the data names the first three; 270 of 400 right matchings is the fourth.
     assert means(answers) == (34.75, 11.0, 7.5)
     assert contrast.group_match(answers.values).sum() == 270
@@ -53,8 +53,8 @@ def test_winoground_embeddings(shared_data, winoground_tags):
     ("model", "expected"), [("clip", (30.75, 10.50, 8.00)), ("human", (89.50, 88.50, 85.50))]
 )
 def test_winoground_score_files(shared_data, winoground_tags, model, expected):
-    loaded = given.load(str(shared_data / f"winoground/scores/{model}.jsonl"))
-    assert means(align(loaded, winoground_tags, note=never)) == expected
+    loaded = precomputed.load(str(shared_data / f"winoground/scores/{model}.jsonl"))
+    assert means(join_scores(loaded, winoground_tags, note=never)) == expected
 
 
 @pytest.mark.parametrize(
@@ -67,18 +67,20 @@ def test_winoground_score_files(shared_data, winoground_tags, model, expected):
     ],
 )
 def test_bivlc_outcomes(shared_data, model, expected):
-    loaded = given.load(str(shared_data / f"bivlc/{model}.csv"))
+    loaded = precomputed.load(str(shared_data / f"bivlc/{model}.csv"))
     benchmark = from_table(card("bivlc"), loaded.table)
-    answers = align(loaded, benchmark, note=never)
+    answers = join_scores(loaded, benchmark, note=never)
     values = contrast.from_directions(answers.right)
     names = ("i2t", "t2i", "group", "ipos2t", "ineg2t", "tpos2i", "tneg2i")
     assert tuple(int(values[name].sum()) for name in names) == expected
 
 
 def test_bivlc_outcomes_of_one_model_fit_the_questions_of_another(shared_data):
-    first, second = (given.load(str(shared_data / f"bivlc/{name}.csv")) for name in ("ViT-B-32", "CLIP_COCO"))
+    first, second = (
+        precomputed.load(str(shared_data / f"bivlc/{name}.csv")) for name in ("ViT-B-32", "CLIP_COCO")
+    )
     benchmark = from_table(card("bivlc"), first.table)
-    assert align(second, benchmark, note=never).right["ipos2t"].sum() == 2612
+    assert join_scores(second, benchmark, note=never).right["ipos2t"].sum() == 2612
 
 
 SUBSETS = ("add_att", "add_obj", "replace_att", "replace_obj", "replace_rel", "swap_att", "swap_obj")
@@ -97,8 +99,8 @@ def test_sugarcrepe_outcomes_of_7512_rows_on_7511_questions(
     shared_data, sugarcrepe_items, model, correct, by_subset
 ):
     notes = []
-    loaded = given.load(str(shared_data / f"bivlc/SUGARCREPE_{model}.csv"))
-    right = align(loaded, sugarcrepe_items, note=notes.append).right["accuracy"]
+    loaded = precomputed.load(str(shared_data / f"bivlc/SUGARCREPE_{model}.csv"))
+    right = join_scores(loaded, sugarcrepe_items, note=notes.append).right["accuracy"]
     assert (len(right), right.sum()) == (7511, correct)
     groups = sugarcrepe_items.questions.groups()
     assert tuple(int(right[groups[name]].sum()) for name in SUBSETS) == by_subset
@@ -108,19 +110,19 @@ def test_sugarcrepe_outcomes_of_7512_rows_on_7511_questions(
 
 
 def test_sugarcrepe_outcomes_on_their_own_7512_questions(shared_data):
-    loaded = given.load(str(shared_data / "bivlc/SUGARCREPE_ViT-B-32.csv"))
+    loaded = precomputed.load(str(shared_data / "bivlc/SUGARCREPE_ViT-B-32.csv"))
     benchmark = from_table(card("sugarcrepe"), loaded.table)
-    right = align(loaded, benchmark, note=never).right["accuracy"]
+    right = join_scores(loaded, benchmark, note=never).right["accuracy"]
     assert (len(right), right.sum()) == (7512, 5751)
 
 
 def test_a_table_of_another_benchmark_does_not_pass(shared_data, sugarcrepe_items):
-    loaded = given.load(str(shared_data / "bivlc/ViT-B-32.csv"))
+    loaded = precomputed.load(str(shared_data / "bivlc/ViT-B-32.csv"))
     with pytest.raises(ScoreError, match="questions of another form"):
-        align(loaded, sugarcrepe_items)
+        join_scores(loaded, sugarcrepe_items)
     with pytest.raises(DataError, match="number of image embeddings"):
-        align(
-            given_galleries.load_embeddings(
+        join_scores(
+            precomputed_galleries.load_embeddings(
                 str(shared_data / "winoground/clip_vit_b32_laion2b_embeddings.npz")
             ),
             sugarcrepe_items,
@@ -131,13 +133,17 @@ def test_outputs_of_detectors(shared_data):
     """FORMATS of the released tables: 66.6894, 19.6386 and 19.6386 on BiVLC, 74.5873 on SugarCrepe."""
     folder, released = shared_data / "detectors", shared_data / "bivlc"
     benchmark = specs.read(card("bivlc"), released / "ViT-B-32.csv", None)
-    answers = align(given.load(str(folder / "bivlc_CLIP_baseline.csv")), benchmark, note=[].append)
+    answers = join_scores(
+        precomputed.load(str(folder / "bivlc_CLIP_baseline.csv")), benchmark, note=[].append
+    )
     values = contrast.from_directions(answers.right)
     assert [round(100 * values[name].mean(), 4) for name in ("i2t", "t2i", "group")] == [
         66.6894, 19.6386, 19.6386,
     ]  # fmt: skip
     benchmark = specs.read(card("sugarcrepe"), released / "SUGARCREPE_ViT-B-32.csv", None)
-    answers = align(given.load(str(folder / "sugarcrepe_CLIP_baseline.csv")), benchmark, note=[].append)
+    answers = join_scores(
+        precomputed.load(str(folder / "sugarcrepe_CLIP_baseline.csv")), benchmark, note=[].append
+    )
     assert round(100 * answers.right["accuracy"].mean(), 4) == 74.5873
 
 
@@ -145,7 +151,7 @@ TEXTS = "colorswap/vlm_results/text-gpt4v-colorswap.json"
 
 
 def test_colorswap_free_text_of_gpt_4v(shared_data):
-    loaded = given.load(str(shared_data / TEXTS))
+    loaded = precomputed.load(str(shared_data / TEXTS))
     # All 600 responses can be read.
     assert loaded.unanswered is None
     # Most begin with their letter, which decides; so read by hand.
@@ -159,7 +165,7 @@ def test_colorswap_free_text_of_gpt_4v(shared_data):
     for name, hand in found.items():
         assert all(loaded.right[name][row] == right for row, right in hand)
     benchmark = from_table(Card(name="colorswap", title="ColorSwap", form="quad"), loaded.table)
-    answers = align(loaded, benchmark, note=never)
+    answers = join_scores(loaded, benchmark, note=never)
     values = contrast.from_directions(answers.right)
     counts = {name: int(each.sum()) for name, each in values.items()}
     assert counts == {"i2t": 274, "ipos2t": 288, "ineg2t": 284}
@@ -175,14 +181,14 @@ def test_colorswap_texts_that_cannot_be_read_are_no_wrong_answers(shared_data, t
     path = tmp_path / "texts.json"
     path.write_text(json.dumps(rows))
     with pytest.raises(ScoreError, match=r"row 4, column 'response_image_2': .* given: 2 of 300 without"):
-        given.load(str(path))
-    loaded = given.load(str(path), Options(unanswered="wrong"))
+        precomputed.load(str(path))
+    loaded = precomputed.load(str(path), Options(unanswered="wrong"))
     assert loaded.unanswered.nonzero()[0].tolist() == [3, 5]
     assert not loaded.right["ineg2t"][3]
     del rows[7]["log_1"]["correct_answer"]
     path.write_text(json.dumps(rows))
     with pytest.raises(ScoreError, match="the log does not say what was asked"):
-        given.load(str(path))
+        precomputed.load(str(path))
 
 
 def test_gpt_4v_answers_of_sugarcrepe_with_gaps(shared_data, sugarcrepe_items, tmp_path):
@@ -197,8 +203,10 @@ def test_gpt_4v_answers_of_sugarcrepe_with_gaps(shared_data, sugarcrepe_items, t
             empty += not isinstance(row["correct"], bool)
         (tmp_path / f"gpt4v-{name}.json").write_text(json.dumps(rows))
     with pytest.raises(ScoreError, match=rf"a question without an answer; given: {empty} of 7,511 without"):
-        given.load(str(tmp_path))
-    loaded = matched(given.load(str(tmp_path), Options(unanswered="wrong")), sugarcrepe_items, note=never)
+        precomputed.load(str(tmp_path))
+    loaded = matched(
+        precomputed.load(str(tmp_path), Options(unanswered="wrong")), sugarcrepe_items, note=never
+    )
     assert (int(loaded.right["accuracy"].sum()), int(loaded.unanswered.sum())) == (right, empty)
     loaded, benchmark = answered(loaded, sugarcrepe_items)
     assert (len(benchmark), int(loaded.right["accuracy"].sum())) == (7511 - empty, right)
@@ -212,7 +220,7 @@ def test_an_accuracy_among_released_answers_is_passed_over(shared_data, sugarcre
         if name == "swap_obj":
             answers["accuracy"] = 0.6667
         (tmp_path / f"{name}.json").write_text(json.dumps(answers))
-    table = given.load(str(tmp_path))
+    table = precomputed.load(str(tmp_path))
     assert len(table) == 7511
     assert "'accuracy' of swap_obj.json is passed over" in table.described
     loaded = matched(table, sugarcrepe_items, note=never)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from numpy import ndarray
 
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
-from counterfoil.engine.retrieve import name, rank_galleries
+from counterfoil.engine.rank import name, rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models import baselines
 from counterfoil.models.base import Identity
-from counterfoil.models.given import GivenTable
-from counterfoil.models.given_galleries import GivenEmbeddings, GivenSimilarity
+from counterfoil.models.precomputed import PrecomputedTable
+from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings, PrecomputedSimilarity
 from small_galleries import benchmark, same, several, twin
 
 #: Above every score of a first stage here.
@@ -40,8 +40,8 @@ class Looked:
         return np.array([self.scores[pair] for pair in pairs], dtype=np.float64)
 
 
-def similarity(scores: ndarray) -> GivenSimilarity:
-    return GivenSimilarity(Identity("given:x.npy"), scores)
+def similarity(scores: ndarray) -> PrecomputedSimilarity:
+    return PrecomputedSimilarity(Identity("given:x.npy"), scores)
 
 
 def lines(first: ndarray, cross: ndarray, depth: int, of_query, of_item) -> ndarray:
@@ -127,12 +127,12 @@ def test_embeddings_and_similarities_are_found_by_ids():
     cosines = (images @ captions.T.astype(float)) / np.outer(
         np.linalg.norm(images, axis=1), np.linalg.norm(captions.astype(float), axis=1)
     )
-    plain = rank_galleries([each], GivenEmbeddings(Identity("embeddings:x.npz"), images, captions))[0]
+    plain = rank_galleries([each], PrecomputedEmbeddings(Identity("embeddings:x.npz"), images, captions))[0]
     mixed = rank_galleries(
-        [each], GivenEmbeddings(Identity("embeddings:x.npz"), images[rows], captions[columns], *ids)
+        [each], PrecomputedEmbeddings(Identity("embeddings:x.npz"), images[rows], captions[columns], *ids)
     )[0]
     turned = rank_galleries(
-        [each], GivenSimilarity(Identity("given:x.npy"), cosines[np.ix_(rows, columns)], *ids)
+        [each], PrecomputedSimilarity(Identity("given:x.npy"), cosines[np.ix_(rows, columns)], *ids)
     )[0]
     expected = twin(each.gallery, cosines, 50)
     for found in (plain, mixed, turned):
@@ -164,7 +164,7 @@ def test_impossible_combinations_are_refused_in_one_line():
     each, scorer = benchmark(rng, 5, 7), Looked(np.zeros((5, 7)))
     large = benchmark(np.random.default_rng(0), 1001, 1000)
     given_scores = similarity(np.zeros((5, 7)))
-    table = object.__new__(GivenTable)
+    table = object.__new__(PrecomputedTable)
     object.__setattr__(table, "identity", Identity("given:x.csv"))
     for error, words, asked, how in (
         (InputError, "1,001,000.*--first-stage", ([large], scorer), {}),
@@ -198,7 +198,7 @@ def test_impossible_combinations_are_refused_in_one_line():
         (
             DataError,
             "images of small have no score.*1 of 5 missing: '4'",
-            ([each], GivenSimilarity(Identity("x"), np.zeros((4, 7)), tuple("0123"), tuple("0123456"))),
+            ([each], PrecomputedSimilarity(Identity("x"), np.zeros((4, 7)), tuple("0123"), tuple("0123456"))),
             {},
         ),
     ):

@@ -17,7 +17,7 @@ from counterfoil.engine.topk import (
 )
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.base import Identity
-from counterfoil.models.given_galleries import GivenEmbeddings
+from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 from small_galleries import benchmark
 
 IMAGES, CAPTIONS = 6, 11
@@ -52,7 +52,7 @@ def test_first_items_are_those_of_the_sorted_rows_and_columns(scores: ndarray) -
 def test_embeddings_are_compared_by_cosine() -> None:
     rng = np.random.default_rng(1)
     images, captions = rng.normal(size=(IMAGES, 3)), rng.normal(size=(CAPTIONS, 3)) * 5
-    given = GivenEmbeddings(Identity("e"), images, captions, None, None)
+    given = PrecomputedEmbeddings(Identity("e"), images, captions, None, None)
     found = of_embeddings("e", given, ids("i", IMAGES), ids("c", CAPTIONS))
     cosines = np.array([[i @ c / np.linalg.norm(i) / np.linalg.norm(c) for c in captions] for i in images])
     np.testing.assert_array_equal(

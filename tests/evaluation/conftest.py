@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from contracts import forms
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image
 from counterfoil.benchmarks.answers import Rankings
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 from .made_runs import gallery_items, run
 
@@ -72,12 +72,12 @@ def galleries() -> Callable[..., Asked]:
         back[8] += [0, 4]
         back[35] = []
         worth = [[float(rng.choice([0.5, 1.0])) if gains else 1.0 for _ in row] for row in (*own, *back)]
-        found: list[Positives | Plausible]
+        found: list[Qrels | Plausible]
         if rule:
             codes = rng.random((12, 4)) < 0.5
             found = [Plausible(codes, codes[owners], (0, 1), 3), Plausible(codes[owners], codes, (0, 1), 3)]
         else:
-            found = [Positives.of(own, worth[:12]), Positives.of(back, worth[12:])]
+            found = [Qrels.of(own, worth[:12]), Qrels.of(back, worth[12:])]
         measures = ("pmrp",) if rule else ("map_at_r", "recall_at_1")
         benchmark = Benchmark(
             Card(name="toy-gallery", title="Toy gallery", form="gallery", measures=measures),
@@ -86,8 +86,8 @@ def galleries() -> Callable[..., Asked]:
             Gallery(
                 tuple(f"i2t/i{i}" for i in range(12)) + tuple(f"t2i/c{i}" for i in range(36)),
                 groupings={"kind": ("odd", "even") * 6 + ("even",) * 36},
-                i2t=Search(np.arange(12), found[0]),
-                t2i=Search(np.arange(36), found[1]),
+                i2t=RetrievalDirection(np.arange(12), found[0]),
+                t2i=RetrievalDirection(np.arange(36), found[1]),
                 owners=owners,
                 n_images=12,
                 image_parts=image_parts if parts else None,

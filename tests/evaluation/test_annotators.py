@@ -21,7 +21,7 @@ from counterfoil.evaluation.annotators import (
 from counterfoil.evaluation.judged_pairs import JudgedPairs, places
 from counterfoil.metrics import ranking
 from counterfoil.metrics.annotators import pool, subsets
-from counterfoil.metrics.ranks import Positives, list_ranks
+from counterfoil.metrics.ranks import Qrels, list_ranks
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import cluster_interval
 from counterfoil.stats.resampling import cluster_draws
@@ -73,7 +73,7 @@ def test_values_are_those_of_the_measures_of_rankings(world: tuple[list[ndarray]
             sorted({int(i) for m in np.flatnonzero(members) for i in tops[m][q, :k] if gains[q, i] > 0})
             for q in range(len(gains))
         ]
-        positives = Positives.of(right, [[float(gains[q, i]) for i in row] for q, row in enumerate(right)])
+        positives = Qrels.of(right, [[float(gains[q, i]) for i in row] for q, row in enumerate(right)])
         for measure, function in functions.items():
             found = per_query(known, members, measure)
             for model, top in enumerate(tops):

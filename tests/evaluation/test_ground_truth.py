@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.errors import DataError
 from counterfoil.evaluation.judged_pairs import are_right, asked_about, how_many, right_pairs
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 # Three images with classes (cat), (cat, dog), (car); captions k and l of a, m of b, n of c.
 CODES = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1]], dtype=bool)
@@ -19,12 +19,12 @@ OWNERS = np.array([0, 0, 1, 2])
 
 def benchmark(*, rule: tuple[int, ...] | None = None) -> Benchmark:
     # Image c is no query, nor is caption k; one right answer of caption n lies outside.
-    t2i = Search(np.array([1, 2, 3]), Positives.of([[0], [1, 0], [2, -1]]))
-    i2t = Search(np.array([1, 0]), Positives.of([[2], [0, 1, 2]]))
+    t2i = RetrievalDirection(np.array([1, 2, 3]), Qrels.of([[0], [1, 0], [2, -1]]))
+    i2t = RetrievalDirection(np.array([1, 0]), Qrels.of([[2], [0, 1, 2]]))
     if rule is not None:
         of_captions = CODES[OWNERS]
-        t2i = Search(t2i.queries, Plausible(of_captions[t2i.queries], CODES, rule))
-        i2t = Search(i2t.queries, Plausible(CODES[i2t.queries], of_captions, rule))
+        t2i = RetrievalDirection(t2i.queries, Plausible(of_captions[t2i.queries], CODES, rule))
+        i2t = RetrievalDirection(i2t.queries, Plausible(CODES[i2t.queries], of_captions, rule))
     return Benchmark(
         Card(name="toy", title="Toy", form="gallery"),
         tuple(Image(name) for name in "abc"),

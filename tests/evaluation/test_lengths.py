@@ -9,12 +9,12 @@ from scipy.stats import pearsonr
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.forms import Rated
 from counterfoil.benchmarks.readers import specs
-from counterfoil.engine.align import align
+from counterfoil.engine.join_scores import join_scores
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.lengths import correlation, length_correlations, mean_words
 from counterfoil.evaluation.run import load_run, save_run
-from counterfoil.models import given
+from counterfoil.models import precomputed
 from counterfoil.stats.dependence import Sharing
 from counterfoil.world import ratings
 from counterfoil.world.sample import quads
@@ -65,7 +65,9 @@ def test_what_does_not_vary_has_no_correlation(values):
 def made(shared_data, scores):
     """A run on Winoground from released scores, with the tags alone: no captions."""
     benchmark = specs.read(card("winoground"), shared_data / "winoground", None)
-    answers = align(given.load(str(shared_data / "winoground" / "scores" / f"{scores}.jsonl")), benchmark)
+    answers = join_scores(
+        precomputed.load(str(shared_data / "winoground" / "scores" / f"{scores}.jsonl")), benchmark
+    )
     return benchmark, answers, evaluate(benchmark, answers, scorer=scores, draws=100)
 
 

@@ -89,9 +89,9 @@ def test_answers_of_ones_own_say_nothing_of_a_scorer(tmp_path: Path) -> None:
 
 def test_pac_s_through_another_model_says_so(tmp_path: Path) -> None:
     from counterfoil.models.captions import embedding
-    from counterfoil.models.given_galleries import GivenEmbeddings
+    from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
-    given = GivenEmbeddings(Identity("embeddings:a.npz", weights="a"), np.eye(4), np.eye(4))
+    given = PrecomputedEmbeddings(Identity("embeddings:a.npz", weights="a"), np.eye(4), np.eye(4))
 
     def title(name: str, **settings: str) -> str:
         options = Options(backbone="embeddings:a.npz", settings=settings)

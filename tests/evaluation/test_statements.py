@@ -9,7 +9,7 @@ import pytest
 from contracts import forms
 from counterfoil.benchmarks.answers import Outcomes, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.align import align
+from counterfoil.engine.join_scores import join_scores
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
@@ -17,7 +17,7 @@ from counterfoil.evaluation.forms.statement import MEASURES, weighted
 from counterfoil.evaluation.run import measured_run
 from counterfoil.metrics.statements import placements
 from counterfoil.metrics.ties import Ties
-from counterfoil.models.given import load
+from counterfoil.models.precomputed import load
 from counterfoil.report.forms import report_of
 from counterfoil.report.page import page
 from counterfoil.stats.resampling import cluster_draws
@@ -82,13 +82,13 @@ def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path: Pat
     benchmark = forms.statements([True, False] * 3)
     path = tmp_path / "given.csv"
     path.write_text("id,score\n" + "".join(f"q{i},{i % 2}\n" for i in reversed(range(6))))
-    scores = align(load(str(path)), benchmark)
+    scores = join_scores(load(str(path)), benchmark)
     # 0 and 1 in a column of scores are scores.
     assert scores.scores.tolist() == [0, 1, 0, 1, 0, 1]
     path.write_text("image,caption,score\n" + "".join(f"i{i // 2},statement {i},0.{i}\n" for i in range(6)))
-    assert align(load(str(path)), benchmark).scores.tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
+    assert join_scores(load(str(path)), benchmark).scores.tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
     path.write_text("id,correct\n" + "".join(f"q{i},{i < 4}\n" for i in range(6)))
-    outcomes = align(load(str(path)), benchmark)
+    outcomes = join_scores(load(str(path)), benchmark)
     assert isinstance(outcomes, Outcomes)
     result = evaluate(benchmark, outcomes, scorer="given")
     assert {name: round(e.value, 4) for name, e in result.measures.items()} == {
@@ -97,7 +97,7 @@ def test_tables_of_scores_and_of_right_and_wrong_answer_statements(tmp_path: Pat
     }
     path.write_text("id,score\nq0,1\n")
     with pytest.raises(ScoreError, match="5 of 6 questions are missing"):
-        align(load(str(path)), benchmark)
+        join_scores(load(str(path)), benchmark)
 
 
 def test_measures_without_a_value_say_why() -> None:

@@ -16,7 +16,7 @@ from counterfoil.benchmarks import Choice, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import load, save
 from counterfoil.catalog import scorer as load_scorer
-from counterfoil.engine.align import align
+from counterfoil.engine.join_scores import join_scores
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, ScoreError
@@ -27,7 +27,7 @@ from counterfoil.evaluation.lengths import mean_words
 from counterfoil.evaluation.run import measured_run
 from counterfoil.jobs.audit import AuditOptions, audit
 from counterfoil.metrics.ties import Ties
-from counterfoil.models import given
+from counterfoil.models import precomputed
 from counterfoil.report.page import page
 
 COUNTS = (2, 5, 3, 4, 2, 6, 3)
@@ -192,28 +192,30 @@ def test_given_tables_are_empty_behind_the_last_candidate(tmp_path: Path) -> Non
         benchmark.choices.candidates < 0, -np.inf, np.random.default_rng(0).normal(size=(14, 6))
     )
     path = _table(tmp_path, benchmark, scores)
-    found = given.load(str(path))
-    np.testing.assert_array_equal(align(found, benchmark).scores, scores)
+    found = precomputed.load(str(path))
+    np.testing.assert_array_equal(join_scores(found, benchmark).scores, scores)
     # A part, of which no question has as many candidates as the longest.
     some = benchmark.select(np.array([4, 0, 2]))
-    np.testing.assert_array_equal(align(found.take(np.array([0, 2, 4])), some).scores, scores[[4, 0, 2]])
+    np.testing.assert_array_equal(
+        join_scores(found.take(np.array([0, 2, 4])), some).scores, scores[[4, 0, 2]]
+    )
     narrow = _table(tmp_path, some, scores[[4, 0, 2], :3])
-    np.testing.assert_array_equal(align(given.load(str(narrow)), some).scores, scores[[4, 0, 2]])
+    np.testing.assert_array_equal(join_scores(precomputed.load(str(narrow)), some).scores, scores[[4, 0, 2]])
     path = _table(tmp_path, benchmark, scores)
     rows = list(csv.reader(path.read_text().splitlines()))
     rows[2][3] = ""
     path.write_text("\n".join(",".join(row) for row in rows))
     with pytest.raises(ScoreError, match="row 2, column 's2': not a number"):
-        given.load(str(path))
+        precomputed.load(str(path))
     rows[2][3], rows[2][5], rows[1][3] = "0.1", "", "0.2"
     path.write_text("\n".join(",".join(row) for row in rows))
     message = "row 1, column 's2', question '0': not a score for each candidate; given: 3 scores; allowed: 2"
     with pytest.raises(ScoreError, match=message):
-        align(given.load(str(path)), benchmark)
+        join_scores(precomputed.load(str(path)), benchmark)
     rows[1][3] = ""
     path.write_text("\n".join(",".join(row) for row in rows))
     with pytest.raises(ScoreError, match=r"row 2, column 's4', question '1': .* given: 4 scores; allowed: 5"):
-        align(given.load(str(path)), benchmark)
+        join_scores(precomputed.load(str(path)), benchmark)
 
 
 def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path: Path) -> None:
@@ -224,7 +226,7 @@ def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path: Pa
     lines = _table(tmp_path, benchmark, scores, captions=True).read_text().splitlines()
     (tmp_path / "turned.csv").write_text("\n".join([lines[0], *lines[:0:-1]]))
     with pytest.warns(UserWarning, match="matched by their captions"):
-        found = align(given.load(str(tmp_path / "turned.csv")), benchmark)
+        found = join_scores(precomputed.load(str(tmp_path / "turned.csv")), benchmark)
     np.testing.assert_array_equal(found.scores, scores)
     pairs = [
         f"{name}_c{k},{value}"
@@ -234,11 +236,11 @@ def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path: Pa
     ]
     path = tmp_path / "pairs.csv"
     path.write_text("\n".join(["id,score", *pairs[::-1]]))
-    np.testing.assert_array_equal(align(given.load(str(path)), benchmark).scores, scores)
+    np.testing.assert_array_equal(join_scores(precomputed.load(str(path)), benchmark).scores, scores)
     del pairs[1]
     path.write_text("\n".join(["id,score", *pairs]))
     with pytest.raises(ScoreError, match="question '0' has 1 of its 2 scores"):
-        align(given.load(str(path)), benchmark)
+        join_scores(precomputed.load(str(path)), benchmark)
 
 
 def test_blind_scorers_and_an_audit() -> None:

@@ -20,7 +20,7 @@ from counterfoil.metrics.annotators import (
     precision_recall,
     subsets,
 )
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 # ECCV Caption Table E.1a, text-to-image recall at 1: a row per model (PVSE, VSRN, PCME, ViLT, CLIP), a column
 # per annotator, the last column with all of them.
@@ -73,7 +73,7 @@ def judgements(draw: st.DrawFn) -> list[tuple[set[int], set[int], set[int]]]:
 
 @given(judgements())
 def test_precision_and_recall_of_sets(rows: list[tuple[set[int], set[int], set[int]]]) -> None:
-    sets = [Positives.of([sorted(row[i]) for row in rows]) for i in range(3)]
+    sets = [Qrels.of([sorted(row[i]) for row in rows]) for i in range(3)]
     precision, recall = precision_recall(*sets)
     for q, (r, h, t) in enumerate(rows):
         kept = r & h
@@ -88,24 +88,24 @@ def test_precision_and_recall_of_sets(rows: list[tuple[set[int], set[int], set[i
 
 
 def test_judgements_that_do_not_fit() -> None:
-    one, two = Positives.of([[1]]), Positives.of([[1], [2]])
+    one, two = Qrels.of([[1]]), Qrels.of([[1], [2]])
     with pytest.raises(InputError, match="given: 2, 1 and 1 queries"):
         precision_recall(two, one, one)
     with pytest.raises(InputError, match="query 1: an accepted pair was never judged; given: item 2"):
-        precision_recall(two, Positives.of([[1], [3]]), two)
+        precision_recall(two, Qrels.of([[1], [3]]), two)
     # What the gallery does not hold was neither judged nor missed.
-    precision, recall = precision_recall(Positives.of([[0], [2, -1]]), two, two)
+    precision, recall = precision_recall(Qrels.of([[0], [2, -1]]), two, two)
     assert np.isnan(precision[0])
     assert recall.tolist() == [0, 1]
     assert precision[1] == 1
 
 
 def test_multiplicity_counts_queries() -> None:
-    assert multiplicity(Positives.of([[1, 2, 3], [], [4], [0, 9, 1]])) == {0: 1, 1: 1, 3: 2}
+    assert multiplicity(Qrels.of([[1, 2, 3], [], [4], [0, 9, 1]])) == {0: 1, 1: 1, 3: 2}
 
 
 def test_table_3_of_eccv_caption(shared_data: Path) -> None:
-    """Positives per data set over the queries of ECCV Caption."""
+    """Qrels per data set over the queries of ECCV Caption."""
 
     def table(name: str) -> dict[str, list[int]]:
         return json.loads((shared_data / "eccv" / f"{name}.json").read_text())
@@ -115,7 +115,7 @@ def test_table_3_of_eccv_caption(shared_data: Path) -> None:
         queries = table(f"eccv_{side}")
         for name in ("original", "cxc", "eccv"):
             rows = table(f"{name}_{side}")
-            positives = Positives.of([rows.get(q, []) for q in queries])
+            positives = Qrels.of([rows.get(q, []) for q in queries])
             histogram = multiplicity(positives)
             assert sum(histogram.values()) == len(queries)
             counts[name, side] = sum(n * times for n, times in histogram.items())

@@ -15,7 +15,7 @@ from numpy import ndarray
 import eccv_rankings
 from counterfoil.errors import InputError
 from counterfoil.metrics import ranking
-from counterfoil.metrics.ranks import Positives, Ranks, join, list_ranks, positive_ranks, shared_ranks
+from counterfoil.metrics.ranks import Qrels, Ranks, join, list_ranks, positive_ranks, shared_ranks
 from counterfoil.metrics.ties import Ties
 
 Measure = Callable[..., ndarray]
@@ -88,7 +88,7 @@ def queries(draw: st.DrawFn, largest: int) -> tuple[list[int], list[float], list
 
 def ranks_of(scores: list[int], gains: list[float], absent: list[float]) -> Ranks:
     items = [i for i, g in enumerate(gains) if g]
-    positives = Positives.of([[*items, *(-1 for _ in absent)]], [[*(gains[i] for i in items), *absent]])
+    positives = Qrels.of([[*items, *(-1 for _ in absent)]], [[*(gains[i] for i in items), *absent]])
     return positive_ranks(np.array([scores], dtype=float), positives)
 
 
@@ -163,7 +163,7 @@ PLACES = {
 
 
 def test_what_a_cut_list_cannot_support_is_named() -> None:
-    positives = Positives.of([[0], [1, 2, 3]])
+    positives = Qrels.of([[0], [1, 2, 3]])
     cut = list_ranks([np.array([0]), np.array([5, 1])], positives, gallery=6)
     assert ranking.recall_at_k(cut, 2).tolist() == [1, 1]
     assert ranking.recall_at_k(cut, 6).tolist() == [1, 1]
@@ -184,7 +184,7 @@ def test_what_a_cut_list_cannot_support_is_named() -> None:
 
 @pytest.mark.parametrize(("p", "n", "k"), [(1, 2, 1), (3, 50, 10), (5, 25000, 5), (13000, 25000, 10)])
 def test_a_constant_scorer_gets_the_worst_or_what_chance_gives(p: int, n: int, k: int) -> None:
-    ranks = positive_ranks(np.full((1, n), 0.25), Positives.of([list(range(p))]))
+    ranks = positive_ranks(np.full((1, n), 0.25), Qrels.of([list(range(p))]))
     values = {
         "recall": ranking.recall_at_k(ranks, k, ties=Ties.HALF),
         "r_precision": ranking.r_precision(ranks, ties=Ties.HALF),
@@ -209,7 +209,7 @@ def test_the_rankings_of_the_preference_study() -> None:
     values = {}
     for name, places in right.items():
         listed = np.array([p if p in places else 100 + p for p in range(1, 9)])
-        ranks = list_ranks([listed], Positives.of([list(range(1, 9))]), gallery=200)
+        ranks = list_ranks([listed], Qrels.of([list(range(1, 9))]), gallery=200)
         values[name] = 100 * ranking.map_at_r(ranks).item()
     exact = {
         "A": sum((i - 1) / i for i in range(2, 9)) / 8,
@@ -232,7 +232,7 @@ def test_the_rankings_of_the_preference_study() -> None:
 )
 def test_no_places_to_look_at(call: Measure) -> None:
     with pytest.raises(InputError, match=r"needs places to look at; given: 0; allowed: .*1 or more"):
-        call(positive_ranks(np.zeros((1, 2)), Positives.of([[0]])))
+        call(positive_ranks(np.zeros((1, 2)), Qrels.of([[0]])))
 
 
 @pytest.mark.parametrize("side", ["i2t", pytest.param("t2i", marks=pytest.mark.slow)])
@@ -252,7 +252,7 @@ def direction(folder: Path, side: str) -> dict[str, float]:
     column = {int(c): j for j, c in enumerate(gallery)}
     name = "image_to_caption" if side == "i2t" else "caption_to_image"
     tables = [eccv_rankings.read(folder / f"{prefix}_{name}.json") for prefix in ("original", "cxc", "eccv")]
-    sets = [Positives.of([[column.get(c, -1) for c in t.get(int(q), [])] for q in queries]) for t in tables]
+    sets = [Qrels.of([[column.get(c, -1) for c in t.get(int(q), [])] for q in queries]) for t in tables]
 
     blocks, fold_ranks, cut_ranks, refused = [], [], [], 0
     for fold, (rows, scores) in enumerate(eccv_rankings.blocks(folder, side)):

@@ -9,7 +9,7 @@ from numpy import ndarray
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranks as module
 from counterfoil.metrics.ranks import (
-    Positives,
+    Qrels,
     Ranks,
     distinct_pairs,
     from_counts,
@@ -35,9 +35,9 @@ def tasks(draw: st.DrawFn) -> Task:
     return scores, items, gains
 
 
-def made(task: Task) -> tuple[ndarray, Positives]:
+def made(task: Task) -> tuple[ndarray, Qrels]:
     scores, items, gains = task
-    return scores, Positives.of(items, gains)
+    return scores, Qrels.of(items, gains)
 
 
 def entries(ranks: Ranks) -> list[tuple[float, ...]]:
@@ -46,7 +46,7 @@ def entries(ranks: Ranks) -> list[tuple[float, ...]]:
     return sorted(zip(*(c.tolist() for c in columns), strict=True))
 
 
-def by_hand(scores: ndarray, positives: Positives) -> list[tuple[float, ...]]:
+def by_hand(scores: ndarray, positives: Qrels) -> list[tuple[float, ...]]:
     """The same, item by item from the meaning of the words."""
     found = []
     for q, row in enumerate(scores.tolist()):
@@ -96,7 +96,7 @@ def test_the_order_of_items_and_queries_and_the_level_of_scores_do_not_matter(ta
     scores, positives = made(task)
     rng = np.random.default_rng(seed)
     columns, rows = rng.permutation(scores.shape[1]), rng.permutation(len(scores))
-    moved = Positives(
+    moved = Qrels(
         positives.starts,
         np.where(positives.items >= 0, np.argsort(columns)[positives.items], -1),
         positives.gains,
@@ -110,7 +110,7 @@ def test_the_order_of_items_and_queries_and_the_level_of_scores_do_not_matter(ta
 def test_sets_that_share_a_block_get_what_each_gets_alone(task: Task, data: st.DataObject) -> None:
     scores, first = made(task)
     gallery = scores.shape[1]
-    second = Positives.of(
+    second = Qrels.of(
         [data.draw(st.lists(st.integers(-1, gallery - 1), unique=True)) for _ in range(len(scores))]
     )
     for shared, positives in zip(shared_ranks(scores, [first, second]), (first, second), strict=True):
@@ -123,7 +123,7 @@ def test_a_part_of_the_gallery_is_a_task_of_its_own(task: Task, data: st.DataObj
     columns = np.array(data.draw(st.lists(st.integers(0, scores.shape[1] - 1), unique=True)), dtype=np.int64)
     place = {int(c): i for i, c in enumerate(columns)}
     rows = [positives.items[positives.starts[q] : positives.starts[q + 1]] for q in range(len(scores))]
-    small = Positives.of([[place[i] for i in row.tolist() if i in place] for row in rows])
+    small = Qrels.of([[place[i] for i in row.tolist() if i in place] for row in rows])
     part = positives.within(columns)
     assert (part.starts == small.starts).all()
     assert (part.items == small.items).all()
@@ -154,15 +154,15 @@ def test_lists_are_scores_without_ties(task: Task, seed: int) -> None:
 
 def test_infinite_scores_are_in_order_and_nan_is_named() -> None:
     scores = np.array([[np.inf, 0.0, -np.inf], [1.0, 2.0, 3.0]])
-    ranks = positive_ranks(scores, Positives.of([[1, 2], [0]]))
+    ranks = positive_ranks(scores, Qrels.of([[1, 2], [0]]))
     assert ranks.wrong.tolist() == [1, 1, 2]
     scores[1, 2] = np.nan
     with pytest.raises(ScoreError, match=r"query 1, item 2: a score is not a number; given: NaN"):
-        positive_ranks(scores, Positives.of([[1, 2], [0]]))
+        positive_ranks(scores, Qrels.of([[1, 2], [0]]))
 
 
 def test_absent_positives_are_counted() -> None:
-    positives = Positives.of([[0, -1, -1], [], [-1]])
+    positives = Qrels.of([[0, -1, -1], [], [-1]])
     assert positives.absent.tolist() == [2, 0, 1]
     assert positives.counts.tolist() == [3, 0, 1]
     assert positives.defined.tolist() == [True, False, True]
@@ -180,11 +180,11 @@ def test_absent_positives_are_counted() -> None:
 )
 def test_positives_that_cannot_be(items: list[list[int]], gains: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Positives.of(items, gains)  # type: ignore[arg-type]
+        Qrels.of(items, gains)  # type: ignore[arg-type]
 
 
 def test_scores_and_lists_that_do_not_fit() -> None:
-    positives = Positives.of([[0, 3]])
+    positives = Qrels.of([[0, 3]])
     with pytest.raises(ScoreError, match="1 queries x 3 items; allowed: 1 queries, more than 3 items"):
         positive_ranks(np.zeros((1, 3)), positives)
     with pytest.raises(ScoreError, match="given: 2 queries"):
@@ -213,7 +213,7 @@ def test_parts_of_any_size_add_up_to_the_ranks_of_the_whole(
     task: tuple[list[list[int]], list[list[int]], list[list[int]]], size: int, at_once: int
 ) -> None:
     scores = np.array(task[0], dtype=np.float32)
-    sets = [Positives.of(items) for items in task[1:]]
+    sets = [Qrels.of(items) for items in task[1:]]
     gallery = scores.shape[1]
     query, item, places = distinct_pairs(sets, gallery)
     above, level = np.zeros(len(query), np.int64), np.zeros(len(query), np.int64)

@@ -10,7 +10,7 @@ import pytest
 import tiny_matchers
 from contracts import forms
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine.retrieve import rank_galleries
+from counterfoil.engine.rank import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, UnknownNameError

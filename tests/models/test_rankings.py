@@ -10,8 +10,8 @@ from numpy import ndarray
 from counterfoil.catalog import scorer
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.base import Options
-from counterfoil.models.given import GivenTable
-from counterfoil.models.given_galleries import GivenRankings, load_rankings
+from counterfoil.models.precomputed import PrecomputedTable
+from counterfoil.models.precomputed_galleries import PrecomputedRankings, load_rankings
 
 I2T = {"10": [3, 1, 2], "11": [], "4": [2]}
 T2I = {"1": [4, 10], "2": [11, 4, 10], "3": [10]}
@@ -57,7 +57,7 @@ def files(folder: Path) -> dict[str, Path]:
 def test_every_form_says_the_same(tmp_path: Path) -> None:
     for name, path in files(tmp_path).items():
         found = scorer(f"given:{path}")
-        assert isinstance(found, GivenRankings), name
+        assert isinstance(found, PrecomputedRankings), name
         for lists, said in ((found.i2t, I2T), (found.t2i, T2I)):
             less = 2**40 if name == "npz of large numbers" else 0
             assert [int(q) - less for q in lists.queries] == [int(q) for q in said], name
@@ -106,7 +106,7 @@ QUAD = {"c0_i0": 0.1, "c0_i1": 0.2, "c1_i0": 0.3, "c1_i1": 0.4}
 @pytest.mark.parametrize("value", [{"i2t": QUAD, "t2i": QUAD}, {"i2t": True, "t2i": False}, [QUAD]])
 def test_tables_with_such_names_stay_tables(value: object, tmp_path: Path) -> None:
     found = scorer(f"given:{save_json(tmp_path / 't.json', value)}")
-    assert isinstance(found, GivenTable)
+    assert isinstance(found, PrecomputedTable)
     assert found.ids == (("i2t", "t2i") if isinstance(value, dict) else None)
 
 

@@ -9,7 +9,7 @@ from numpy import ndarray
 from counterfoil.catalog import scorer
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.base import Options
-from counterfoil.models.given_galleries import load_similarity
+from counterfoil.models.precomputed_galleries import load_similarity
 
 SCORES = np.array([[0.5, 1.0, -2.0], [0.25, 0.0, 8.0]])
 

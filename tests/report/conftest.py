@@ -15,12 +15,12 @@ import pytest
 from contracts import forms
 from counterfoil.benchmarks.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Choice, Gallery, Quad, Search
+from counterfoil.benchmarks.forms import Choice, Gallery, Quad, RetrievalDirection
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import drawing, figures
 from counterfoil.report.page import page
@@ -136,8 +136,8 @@ def gallery_benchmark(n: int = N_GALLERY, *, parts: bool = False, **card: Any) -
                 worth[caption].append(value)
     questions = Gallery(
         tuple(f"i2t/photo-{i}" for i in range(n)) + tuple(f"t2i/text-{i}" for i in range(2 * n)),
-        i2t=Search(np.arange(n), Positives.of(rows, gains)),
-        t2i=Search(np.arange(2 * n), Positives.of(of_captions, worth)),
+        i2t=RetrievalDirection(np.arange(n), Qrels.of(rows, gains)),
+        t2i=RetrievalDirection(np.arange(2 * n), Qrels.of(of_captions, worth)),
         owners=owners,
         n_images=n,
         image_parts=np.arange(n) % 2 if parts else None,

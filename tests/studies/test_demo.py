@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.engine.plan import Progress
+from counterfoil.engine.deduplicate import Progress
 from counterfoil.evaluation.findings import verdict
 from counterfoil.evaluation.run import find_runs
 from counterfoil.studies import plan

@@ -13,7 +13,7 @@ from lightning_fabric import Fabric  # noqa: E402
 
 import thumbnails  # noqa: E402
 from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
-from counterfoil.engine.plan import silent  # noqa: E402
+from counterfoil.engine.deduplicate import silent  # noqa: E402
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.models.networks import Encoded  # noqa: E402
 from counterfoil.train.dataloaders import (  # noqa: E402

@@ -7,8 +7,8 @@ import pytest
 
 from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.videos import FrameStack, Video
+from counterfoil.engine.deduplicate import silent
 from counterfoil.engine.image_digests import image_keys
-from counterfoil.engine.plan import silent
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving
 from counterfoil.world.painting import draw

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.entry import Person
 from counterfoil.annotate.leases import Lease, invalidate, issue, new_lease, reclaim
+from counterfoil.annotate.participants import Person
 from counterfoil.annotate.tables import block_items, blocks, items, leases, log_event, people, sa
 
 

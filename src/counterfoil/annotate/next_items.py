@@ -11,7 +11,6 @@ from typing import Any
 from counterfoil.annotate import assignment
 from counterfoil.annotate.blocks import items_of_block
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.entry import Person
 from counterfoil.annotate.forms.base import Role
 from counterfoil.annotate.leases import (
     COLUMNS,
@@ -24,6 +23,7 @@ from counterfoil.annotate.leases import (
     reclaim,
     release_expired,
 )
+from counterfoil.annotate.participants import Person
 from counterfoil.annotate.tables import answers, items, leases, people, sa
 
 _had = leases.alias("had")

@@ -24,7 +24,7 @@ from counterfoil.benchmarks.tables import DataTable, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import Stored, read_model
 from counterfoil.models.base import DEFAULT, Options, ScorerSettings, reject_unused_options
-from counterfoil.models.given import GivenTable, from_table
+from counterfoil.models.precomputed import PrecomputedTable, from_table
 from counterfoil.store import digest_value
 
 #: Rows that are one pair of a quad or one candidate of a choice carry the question's id in front of these.
@@ -69,7 +69,7 @@ class _Answered:
         return f"{words}; a query counts {how}, and {self.tied:,} of {self.queries:,} ({share}) are ties"
 
 
-def load(argument: str, options: Options = DEFAULT) -> GivenTable:
+def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
     """`people:CAMPAIGN`, `people:EXPORT` or `people:JUDGEMENTS.csv`, with settings:
 
     `model`, by which answers to one query become one label first (`labels.MODELS`; without it a query counts

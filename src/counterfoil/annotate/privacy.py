@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
-from counterfoil.annotate import entry
+from counterfoil.annotate import participants
 from counterfoil.annotate.adjudication import adjudicated
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import ITEMS, SOURCE, Campaign, items_table
@@ -62,7 +62,7 @@ def withdraw_person(db: Database, campaign: Campaign, person: str, now: float, *
         count = connection.execute(query).scalar_one()
         if connection.execute(sa.select(people.c.id).where(people.c.id == person)).first() is None:
             raise InputError("no such person in this campaign", given=named or person)
-        entry.withdraw(connection, campaign, entry.person_by_id(connection, person), now)
+        participants.withdraw(connection, campaign, participants.person_by_id(connection, person), now)
     return int(count)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.annotate import entry
+from counterfoil.annotate import participants
 from counterfoil.annotate.answers import Counts, counts, judgement_table
 from counterfoil.annotate.campaign import (
     DATABASE,
@@ -188,8 +188,8 @@ class _Crowd:
         busy = self._wanted * self.campaign.form.seconds / n
         gaps = rng.exponential(min(_ARRIVAL, busy / (2 * n)), n)
         arrivals = np.cumsum(gaps)[rng.permutation(n)]
-        for who, link in enumerate(entry.make_links(self.campaign, n)):
-            self.inside.append(entry.person_id(self.campaign, "link", link))
+        for who, link in enumerate(participants.make_links(self.campaign, n)):
+            self.inside.append(participants.person_id(self.campaign, "link", link))
             self._later(float(arrivals[who]), partial(self._enter, who, link))
         self.first = float(arrivals.min())
         while self._moves:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from counterfoil.annotate import entry, work
+from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import WorkItem, WorkPage
@@ -46,20 +46,20 @@ class _Direct:
 
     def enter(self, link: str, now: float) -> None:
         with self.db.writing() as connection:
-            entered = entry.enter(
+            entered = participants.enter(
                 connection, self.campaign, worker=link, platform="link", parameters={}, now=now
             )
-            entry.consent(connection, entered.person, now, text=self.campaign.consent_in())
+            participants.consent(connection, entered.person, now, text=self.campaign.consent_in())
 
     def look(self, person: str, now: float) -> SeenPage:
         with self.db.writing() as connection:
-            known = entry.person_by_id(connection, person)
+            known = participants.person_by_id(connection, person)
             return self._seen(work.work_state(connection, self.campaign, known, now))
 
     def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
         sent = work.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
         with self.db.writing() as connection:
-            known = entry.person_by_id(connection, person)
+            known = participants.person_by_id(connection, person)
             issued = find_lease(connection, person, lease)
             return self._seen(work.record_answer(connection, self.campaign, known, issued, sent, now).work)
 
@@ -88,7 +88,7 @@ class _Http:
     def enter(self, link: str, now: float) -> None:
         self.now = now
         token = self._send("GET", f"/enter/{link}").headers["location"].rpartition("/")[2]
-        self.tokens[entry.person_id(self.campaign, "link", link)] = token
+        self.tokens[participants.person_id(self.campaign, "link", link)] = token
         self._send("POST", f"/api/work/{token}/consent", {})
 
     def look(self, person: str, now: float) -> SeenPage:

@@ -15,7 +15,6 @@ from counterfoil.annotate import assignment
 from counterfoil.annotate.blocks import finish_in_block
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.entry import Person, person_by_id
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer, is_right
 from counterfoil.annotate.leases import (
     Lease,
@@ -26,6 +25,7 @@ from counterfoil.annotate.leases import (
     store_answer,
 )
 from counterfoil.annotate.next_items import items_per_person, next_items, positions_of, qualification_items
+from counterfoil.annotate.participants import Person, person_by_id
 from counterfoil.annotate.tables import (
     answers,
     blocks,

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeVar
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.data_paths import Places
-from counterfoil.engine.plan import Progress
-from counterfoil.engine.retrieve import Given
+from counterfoil.engine.deduplicate import Progress
+from counterfoil.engine.rank import Given
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.jobs.feedback import Feedback, ignore
 from counterfoil.models.base import Classifier, Embedder, Scorer, identity_of

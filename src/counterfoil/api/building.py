@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from counterfoil.api.arguments import Cache, cache_of, feedback_of, path_of, typed
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.plan import Note, Progress
+from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.pooling import Tasks
 from counterfoil.evaluation.result import Run

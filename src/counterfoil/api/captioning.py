@@ -7,7 +7,7 @@ from typing import Literal
 from counterfoil.api.arguments import Cache, cache_of, feedback_of, path_of
 from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.judgements import Votes
-from counterfoil.engine.plan import Note, Progress
+from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.jobs.caption_inputs import MediaFolder, Policy
 from counterfoil.jobs.caption_systems import SystemComparison
 from counterfoil.jobs.caption_systems import compare_systems as systems_task

@@ -20,8 +20,8 @@ from counterfoil.api.arguments import (
     with_table,
 )
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.engine.perturbations import Occlusion
-from counterfoil.engine.plan import Note, Progress
 from counterfoil.evaluation.evaluate import IntervalMethod
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import load_run as load_plain_run

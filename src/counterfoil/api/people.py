@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from counterfoil.api.arguments import feedback_of
-from counterfoil.engine.plan import Note, Progress
+from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.jobs.annotate_agreement import PeopleAgreements
 from counterfoil.jobs.annotate_agreement import annotate_agreement as agreement_task
 from counterfoil.jobs.annotate_create import CreatedCampaign, CreateOptions

@@ -17,7 +17,7 @@ from counterfoil.api.arguments import (
     with_table,
 )
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.plan import Note, Progress
+from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.evaluation.result import Run
 from counterfoil.jobs.audit import Audit, AuditOptions
 from counterfoil.jobs.audit import audit as audit_task

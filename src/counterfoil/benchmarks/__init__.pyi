@@ -32,7 +32,7 @@ from .forms import (
     Rated as Rated,
 )
 from .forms import (
-    Search as Search,
+    RetrievalDirection as RetrievalDirection,
 )
 from .forms import (
     Statement as Statement,

@@ -13,7 +13,7 @@ from typing import Any
 from counterfoil.benchmarks.records import Image
 from counterfoil.build.step import StepContext
 from counterfoil.engine.session import Session
-from counterfoil.engine.shard_work import Maker, batch_keys
+from counterfoil.engine.shard_work import BatchGenerator, batch_keys
 from counterfoil.errors import CounterfoilError
 from counterfoil.inputs.files import read_json
 from counterfoil.models.base import Identity, Options, remember_source, source_of
@@ -178,7 +178,7 @@ def chat_answers(
 
 
 def generated_bytes(
-    maker: Maker,
+    maker: BatchGenerator,
     items: Sequence[Any],
     content: Sequence[Any],
     context: StepContext,

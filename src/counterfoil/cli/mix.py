@@ -121,7 +121,7 @@ def _benchmarks(
     from counterfoil import catalog
     from counterfoil.benchmarks.data_paths import Places
     from counterfoil.cli import paths, terminal
-    from counterfoil.engine.plan import check_at_hand
+    from counterfoil.engine.deduplicate import check_at_hand
 
     places, pictures = Places.read(data, names), Places.read(images, names, option="--images")
     benchmarks = []

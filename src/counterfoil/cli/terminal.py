@@ -21,7 +21,7 @@ from counterfoil.errors import InputError
 from counterfoil.store import write_json
 
 if TYPE_CHECKING:
-    from counterfoil.engine.plan import Progress as Report
+    from counterfoil.engine.deduplicate import Progress as Report
     from counterfoil.jobs.feedback import Feedback
 
 #: Progress appears only on work that takes longer than this many seconds.

@@ -10,7 +10,7 @@ from counterfoil.cli.options import Overwrite, Quiet
 
 if TYPE_CHECKING:
     from counterfoil.benchmarks.benchmark import Benchmark
-    from counterfoil.engine.plan import Progress
+    from counterfoil.engine.deduplicate import Progress
     from counterfoil.outputs import Folder
     from counterfoil.world.training import Filter
 

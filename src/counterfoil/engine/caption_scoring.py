@@ -22,12 +22,12 @@ from counterfoil.benchmarks.forms.base import first_use
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import References, check_references
 from counterfoil.benchmarks.videos import Video
-from counterfoil.engine.align import used_rows
-from counterfoil.engine.plan import Note, ScoringPlan, ability_for, at_hand, items
+from counterfoil.engine.deduplicate import Note, ScoringPlan, ability_for, at_hand, items
+from counterfoil.engine.join_scores import used_rows
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.captions.base import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
-from counterfoil.models.given_galleries import GivenEmbeddings
+from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class CaptionInputs:
                 where=self.name,
                 hint="name their folder with --images, or that of videos with --videos",
             )
-        if not isinstance(getattr(metric, "embedder", None), GivenEmbeddings):
+        if not isinstance(getattr(metric, "embedder", None), PrecomputedEmbeddings):
             self._check_texts(self.candidate, "candidate")
             if references is not None:
                 self._check_texts(references.captions, "reference")
@@ -187,7 +187,7 @@ def row_scorer(question_sets: Sequence[CaptionInputs], metric: CaptionMetric, se
         return lambda inputs: metric.of_texts(*texts(inputs), **_documents(inputs))
     if isinstance(metric, LocalMetric):
         return _by_parts(question_sets, metric, session)
-    if isinstance(metric.embedder, GivenEmbeddings):
+    if isinstance(metric.embedder, PrecomputedEmbeddings):
         return _by_given(question_sets, metric, metric.embedder)
     plan, embedder = _plan(question_sets, session), metric.embedder
     cache = session.cache_for(embedder)
@@ -213,7 +213,7 @@ def texts(inputs: CaptionInputs) -> tuple[list[str], list[list[str]]]:
 
 
 def _by_given(
-    question_sets: Sequence[CaptionInputs], metric: EmbeddingMetric, given: GivenEmbeddings
+    question_sets: Sequence[CaptionInputs], metric: EmbeddingMetric, given: PrecomputedEmbeddings
 ) -> Answer:
     first, where = question_sets[0], given.identity.name
     name = first.name

@@ -25,8 +25,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.engine.deduplicate import id_key
 from counterfoil.engine.perturbations import Occlusion, Span, shortened
-from counterfoil.engine.plan import id_key
 from counterfoil.engine.run import score_items
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, UnknownNameError

@@ -16,13 +16,13 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Gallery, Ids, Search
-from counterfoil.engine.plan import Progress, silent
+from counterfoil.benchmarks.forms import Gallery, Ids, RetrievalDirection
+from counterfoil.engine.deduplicate import Progress, silent
 from counterfoil.engine.similarity import Blocks
 from counterfoil.engine.topk import better, map_ordered
 from counterfoil.errors import InputError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
-from counterfoil.metrics.ranks import Positives, distinct_pairs, row_counts, tally
+from counterfoil.metrics.ranks import Qrels, distinct_pairs, row_counts, tally
 
 #: Bytes of a block of scores.
 _BLOCK = 50_000_000
@@ -328,7 +328,7 @@ class _Pass:
 
     def _placed(self, i: int, side: str) -> DirectionRanks:
         gallery, scope = self.galleries[i], self.scopes[self.scope_of[i]]
-        search: Search = getattr(gallery, side)
+        search: RetrievalDirection = getattr(gallery, side)
         depth = gallery.sizes[side == "t2i"]
         top = np.empty((len(search), 0), np.int32)
         top_scores = top.astype(np.float32)
@@ -356,7 +356,7 @@ class _Pass:
         return DirectionRanks(above, level, depth, top, top_scores)
 
 
-def _spread(search: Search, n: int) -> Positives | None:
+def _spread(search: RetrievalDirection, n: int) -> Qrels | None:
     """The right answers of a search as rows of all n items of its queries' kind; None where a rule says."""
     positives = search.positives
     if isinstance(positives, Plausible):
@@ -364,14 +364,14 @@ def _spread(search: Search, n: int) -> Positives | None:
     counts = np.zeros(n, np.int64)
     counts[search.queries] = positives.counts
     at = _pairs_by_query(search)
-    return Positives(np.concatenate([[0], np.cumsum(counts)]), positives.items[at], positives.gains[at])
+    return Qrels(np.concatenate([[0], np.cumsum(counts)]), positives.items[at], positives.gains[at])
 
 
-def _pairs_by_query(search: Search) -> ndarray:
+def _pairs_by_query(search: RetrievalDirection) -> ndarray:
     """The pairs of a search in the order of its queries' positions."""
     positives = search.positives
-    assert isinstance(positives, Positives)
-    numbered = Positives(positives.starts, np.arange(len(positives.items)), positives.gains)
+    assert isinstance(positives, Qrels)
+    numbered = Qrels(positives.starts, np.arange(len(positives.items)), positives.gains)
     return numbered.take(np.argsort(search.queries, kind="stable")).items
 
 

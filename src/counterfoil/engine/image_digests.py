@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from counterfoil.benchmarks.records import FileSource, Image, Pictured, Source
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
-from counterfoil.engine.plan import Progress, id_key
+from counterfoil.engine.deduplicate import Progress, id_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.storage import Location, is_distant, local_folder, location

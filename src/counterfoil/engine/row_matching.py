@@ -23,9 +23,9 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.tables import shown
-from counterfoil.engine.plan import Note
+from counterfoil.engine.deduplicate import Note
 from counterfoil.errors import ScoreError
-from counterfoil.models.given import GivenTable
+from counterfoil.models.precomputed import PrecomputedTable
 from counterfoil.models.score_table_layouts import item_columns
 
 #: Names of the columns with the captions of a question, by slot: of quads and of choices between two.
@@ -40,7 +40,9 @@ _FILES = ("filename", "file_name", "image_file", "image_id", "image")
 Key = tuple[str, ...]
 
 
-def captions_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> ScoreError | None:
+def captions_agree(
+    given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]
+) -> ScoreError | None:
     """None where the captions of the table's `rows` are those of the questions, or cannot be compared.
 
     Otherwise the error that names the first row that differs, for the caller to raise.
@@ -62,7 +64,9 @@ def captions_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray,
     return _files_agree(given, benchmark, rows)
 
 
-def _files_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> ScoreError | None:
+def _files_agree(
+    given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]
+) -> ScoreError | None:
     """None where the images of the table's `rows` are those of the questions, or are called otherwise."""
     theirs = _files(given)
     ours = _shared(theirs, _file_columns(benchmark))
@@ -80,19 +84,19 @@ def _files_agree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "
     )
 
 
-def matched_by_order(given: GivenTable, benchmark: Benchmark) -> bool:
+def matched_by_order(given: PrecomputedTable, benchmark: Benchmark) -> bool:
     """Whether table and benchmark share no captions and no images, so that only the order of rows is left."""
     theirs, ours = _captions(given, benchmark)
     return not theirs.keys() & ours.keys() and _shared(_files(given), _file_columns(benchmark)) is None
 
 
-def can_match(given: GivenTable, benchmark: Benchmark) -> bool:
+def can_match(given: PrecomputedTable, benchmark: Benchmark) -> bool:
     """Whether every question could be told by captions: table and benchmark have the same slots of them."""
     theirs, ours = _captions(given, benchmark)
     return bool(ours) and theirs.keys() >= ours.keys()
 
 
-def rows_in_order(given: GivenTable, benchmark: Benchmark) -> Int64[ndarray, "n"]:
+def rows_in_order(given: PrecomputedTable, benchmark: Benchmark) -> Int64[ndarray, "n"]:
     """For every question its row, where the table has one per question and no ids.
 
     Where table and benchmark both know subsets (a file per subset, or columns), the order is that within each
@@ -117,7 +121,7 @@ def rows_in_order(given: GivenTable, benchmark: Benchmark) -> Int64[ndarray, "n"
     return order
 
 
-def rows_by_captions(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
+def rows_by_captions(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
     """For every question the row of the table with its captions (and file name and subset, if any).
 
     Questions that agree in all of these are answered by their rows in order, and `note` is told; so it is
@@ -164,7 +168,9 @@ def rows_by_captions(given: GivenTable, benchmark: Benchmark, note: Note) -> Int
     return rows
 
 
-def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
+def _captions(
+    given: PrecomputedTable, benchmark: Benchmark
+) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
     """Captions of the table by slot, and of the questions by slot, where they are at hand."""
     questions = benchmark.listed
     if given.folded or not questions.single:
@@ -189,7 +195,7 @@ def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[s
     return theirs, ours
 
 
-def _keys(given: GivenTable, benchmark: Benchmark) -> tuple[list[Key], list[Key]]:
+def _keys(given: PrecomputedTable, benchmark: Benchmark) -> tuple[list[Key], list[Key]]:
     """What tells rows apart, and the same of the questions."""
     theirs, ours = _captions(given, benchmark)
     columns = [(theirs[slot], ours[slot]) for slot in sorted(ours)]
@@ -211,7 +217,7 @@ def _shared(theirs: Sequence[str] | None, ours: Sequence[list[str]]) -> list[str
     return next((column for column in ours if theirs and set(theirs) & set(column)), None)
 
 
-def _files(given: GivenTable) -> list[str] | None:
+def _files(given: PrecomputedTable) -> list[str] | None:
     # Rows of a folded table are pairs, not questions.
     column = None if given.folded else _column(given, _FILES)
     return None if column is None else ["" if cell is None else PurePath(str(cell)).name for cell in column]
@@ -222,7 +228,7 @@ def _file_columns(benchmark: Benchmark) -> list[list[str]]:
     return [[PurePath(benchmark.images[position].id).name for position in first]]
 
 
-def _subsets(given: GivenTable) -> list[str] | None:
+def _subsets(given: PrecomputedTable) -> list[str] | None:
     if given.subsets is not None:
         return list(given.subsets)
     subset, kind, subtype = (_column(given, (name,)) for name in ("subset", "type", "subtype"))
@@ -244,7 +250,7 @@ def _subset_columns(benchmark: Benchmark) -> list[list[str]]:
     return columns
 
 
-def _column(given: GivenTable, names: Sequence[str]) -> Sequence[object] | None:
+def _column(given: PrecomputedTable, names: Sequence[str]) -> Sequence[object] | None:
     lower = {name.lower(): name for name in given.table.columns}
     column = next((lower[name] for name in names if name in lower), None)
     return None if column is None else given.table.columns[column]
@@ -288,7 +294,7 @@ class _Column:
     ours: Sequence[tuple[Hashable, ...]]
 
 
-def rows_by_pairs(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
+def rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
     """For every question the row of its image and caption; None where the table has no column of either.
 
     Rows of pairs that are not asked about are left out, and `note` says how many. A table with captions
@@ -348,7 +354,9 @@ def rows_by_pairs(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[
     return rows
 
 
-def pairs_disagree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> ScoreError | None:
+def pairs_disagree(
+    given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]
+) -> ScoreError | None:
     """None where the images and captions in the table's `rows` are those of the questions, or unreadable.
 
     Otherwise the error that names the first row that differs, for the caller to raise.
@@ -377,7 +385,10 @@ def pairs_disagree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray,
 
 
 def _one_of(
-    names: Sequence[str], given: GivenTable, benchmark: Benchmark, *ours: Sequence[tuple[str, ...]] | None
+    names: Sequence[str],
+    given: PrecomputedTable,
+    benchmark: Benchmark,
+    *ours: Sequence[tuple[str, ...]] | None,
 ) -> _Column | None:
     """The first column that names every item of the benchmark; None where there is no column at all."""
     for name in names:
@@ -399,7 +410,7 @@ def _one_of(
     )
 
 
-def _read(given: GivenTable, name: str, *ours: Sequence[tuple[str, ...]] | None) -> _Column | None:
+def _read(given: PrecomputedTable, name: str, *ours: Sequence[tuple[str, ...]] | None) -> _Column | None:
     """The column under the first reading that finds every item; ids first, then texts."""
     cells = [_cell(cell) for cell in given.table[name]]
     names, texts = ours[0], ours[1] if len(ours) > 1 else None

@@ -10,7 +10,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine.plan import ability_for, check_at_hand, items, with_pairs
+from counterfoil.engine.deduplicate import ability_for, check_at_hand, items, with_pairs
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.models.base import (
@@ -196,8 +196,8 @@ def run(
     * A caption metric reads candidates beside their references, or looks at their images
       (`counterfoil.engine.caption_scoring`).
     * A blind scorer that learns answers each question by others of the benchmark (`scorers.learned`).
-    * Given tables and embeddings are matched to the questions (`counterfoil.engine.align`).
-    * A gallery is ranked (`counterfoil.engine.retrieve`).
+    * Given tables and embeddings are matched to the questions (`counterfoil.engine.join_scores`).
+    * A gallery is ranked (`counterfoil.engine.rank`).
 
     Finished shards of about 256 rows go to the cache of the `session` at once: a run that is stopped at any
     moment and started again repeats at most one of them and returns the same bits. Its batch size and its
@@ -205,15 +205,15 @@ def run(
 
     Returns float64 scores in the shape of the questions, all finite; or outcomes, of a classifier or where
     the table holds only those; or the places of a gallery's right answers. What made them is written on them
-    (`counterfoil.engine.plan`), and from there in results and the manifests of runs.
-    Raises `InputError` where the scorer has no ability for the form (`counterfoil.engine.plan`),
+    (`counterfoil.engine.deduplicate`), and from there in results and the manifests of runs.
+    Raises `InputError` where the scorer has no ability for the form (`counterfoil.engine.deduplicate`),
     `DataError` where captions or images are not at hand or cannot be read, `ScoreError` where a
     scorer gives numbers that are not finite or too few of them, `StorageError` where the cache cannot be
     written.
     """
     ability = ability_for(scorer, benchmark)
     if benchmark.questions.directed:
-        from counterfoil.engine.retrieve import rank_galleries
+        from counterfoil.engine.rank import rank_galleries
 
         return rank_galleries([benchmark], scorer, session=session)[0]
     answer = _QUESTIONS[ability]
@@ -311,9 +311,9 @@ def _learned(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
 
 def _aligned(benchmark: Benchmark, given: Any, *, session: Session) -> Answers:
     """Given answers, matched to the questions."""
-    from counterfoil.engine.align import align
+    from counterfoil.engine.join_scores import join_scores
 
-    return with_provenance(align(given, benchmark, note=session.note), given, session=session)
+    return with_provenance(join_scores(given, benchmark, note=session.note), given, session=session)
 
 
 #: The functions that answer questions of forms other than galleries, by ability.

@@ -18,32 +18,32 @@ from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores, versions
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
-from counterfoil.engine.executor import LOCAL, Executor
-from counterfoil.engine.image_digests import image_keys
-from counterfoil.engine.plan import (
+from counterfoil.engine.deduplicate import (
     Note,
     Progress,
     ScoringPlan,
     check_at_hand,
+    deduplicate,
     id_key,
-    plan,
     shards,
     silent,
     used_images,
     warn,
 )
+from counterfoil.engine.executor import LOCAL, Executor
+from counterfoil.engine.image_digests import image_keys
 from counterfoil.engine.shard_work import (
+    BatchGenerator,
     Compute,
-    MadeBytes,
-    Maker,
+    GeneratedBytes,
     ShardWork,
     Take,
     caption_probabilities,
     caption_vectors,
     frame_parts,
+    generated_parts,
     image_probabilities,
     image_vectors,
-    made_parts,
     pair_scores,
     token_parts,
 )
@@ -69,7 +69,7 @@ _SHARD = 256
 #: How often what other processes computed is looked for before the work is given up.
 _ATTEMPTS = 3
 
-_Values = TypeVar("_Values", Vectors, NamedRows, MadeBytes)
+_Values = TypeVar("_Values", Vectors, NamedRows, GeneratedBytes)
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,10 @@ class Session:
         check_at_hand(benchmark, images="images" in reads, captions="captions" in reads)
         images = [benchmark.images[position] for position in used_images(benchmark)]
         if "images" in reads or not images:
-            return plan(benchmark, self.keys(images), pairs=pairs), self.cache_for(scorer)
-        return plan(benchmark, [id_key(image) for image in images], pairs=pairs), self.caption_only_cache(
-            scorer
-        )
+            return deduplicate(benchmark, self.keys(images), pairs=pairs), self.cache_for(scorer)
+        return deduplicate(
+            benchmark, [id_key(image) for image in images], pairs=pairs
+        ), self.caption_only_cache(scorer)
 
     def caption_only_cache(self, scorer: Any) -> Cache:
         """The finished shards of a scorer that opens no images.
@@ -267,7 +267,7 @@ class Session:
 
     def make(
         self,
-        maker: Maker,
+        maker: BatchGenerator,
         items: Sequence[Any],
         keys: Sequence[str],
         take: Take,
@@ -284,10 +284,10 @@ class Session:
         """
         keeps = self.executor is not LOCAL
         session = replace(self, executor=LOCAL) if here and self.executor.distant else self
-        values = MadeBytes("made", keys, take, keeps=keeps)
+        values = GeneratedBytes("made", keys, take, keeps=keeps)
         session._finish(
             maker,
-            made_parts,
+            generated_parts,
             values,
             items,
             cache=self.cache_for(maker),

@@ -44,7 +44,7 @@ Take = Callable[[int, bytes], None]
 
 
 @runtime_checkable
-class Maker(Protocol):
+class BatchGenerator(Protocol):
     """Makes bytes for items; equal identities and equal batches give equal bytes."""
 
     @property
@@ -57,7 +57,7 @@ class Maker(Protocol):
         ...
 
 
-class MadeBytes:
+class GeneratedBytes:
     """The bytes of each item; they go to `take` and are not held. Those of a batch are one shard."""
 
     def __init__(
@@ -67,9 +67,9 @@ class MadeBytes:
         self._take, self._keeps = take, keeps
         self._taken: set[int] = set()
 
-    def alike(self, keys: Sequence[str]) -> "MadeBytes":
+    def alike(self, keys: Sequence[str]) -> "GeneratedBytes":
         """Of other items: what is made goes to the cache alone."""
-        return MadeBytes(self.kind, keys)
+        return GeneratedBytes(self.kind, keys)
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Any]]:
         """The rows that are taken, those that the cache knows among them; and shards that cannot be read."""
@@ -108,8 +108,8 @@ class MadeBytes:
         self._taken.add(row)
 
 
-def made_parts(
-    maker: Maker, batches: Sequence[Sequence[Any]], workers: int
+def generated_parts(
+    maker: BatchGenerator, batches: Sequence[Sequence[Any]], workers: int
 ) -> Iterator[list[dict[str, np.ndarray]]]:
     """What a maker makes, as named arrays."""
     for batch in maker.make(batches):
@@ -149,7 +149,7 @@ class ShardWork:
     stage: str
     scorer: Any
     compute: Compute
-    values: Vectors | NamedRows | MadeBytes
+    values: Vectors | NamedRows | GeneratedBytes
     cache: Cache
     items: Sequence[Any]
     cut: Sequence[Sequence[Sequence[int]]]

@@ -23,10 +23,10 @@ from threadpoolctl import threadpool_limits
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.judgements import ROLES, Direction
-from counterfoil.engine.plan import Progress, silent
+from counterfoil.engine.deduplicate import Progress, silent
 from counterfoil.engine.similarity import Matrix, unit
 from counterfoil.errors import DataError, InputError, ScoreError
-from counterfoil.models.given_galleries import GivenEmbeddings
+from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -369,7 +369,7 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
 
 def of_embeddings(
     name: str,
-    given: GivenEmbeddings,
+    given: PrecomputedEmbeddings,
     image_ids: tuple[str, ...],
     caption_ids: tuple[str, ...],
 ) -> ModelLists:

@@ -15,13 +15,13 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Answers, DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, Measure, MeasureAtK, split_direction
 from counterfoil.metrics.measures import at_k, find, of_form
-from counterfoil.metrics.ranks import Positives, Ranks, from_places
+from counterfoil.metrics.ranks import Qrels, Ranks, from_places
 from counterfoil.metrics.ties import Ties
 
 
@@ -43,7 +43,7 @@ def _has(benchmark: Benchmark) -> tuple[str, ...]:
     sides = [search.positives for search in (benchmark.gallery.i2t, benchmark.gallery.t2i)]
     if any(isinstance(positives, Plausible) for positives in sides):
         return ("classes",)
-    graded = any(bool((qrels.gains != 1).any()) for qrels in sides if isinstance(qrels, Positives))
+    graded = any(bool((qrels.gains != 1).any()) for qrels in sides if isinstance(qrels, Qrels))
     return ("", "gains") if graded else ("",)
 
 
@@ -128,7 +128,7 @@ class QueryValues:
 
 def directions_of(
     gallery: Gallery, rankings: Rankings
-) -> tuple[tuple[str, Search, DirectionRanks, Int[ndarray, "queries"]], ...]:
+) -> tuple[tuple[str, RetrievalDirection, DirectionRanks, Int[ndarray, "queries"]], ...]:
     """Both directions: the name, the search, its ranks, and how many items each query looks through."""
     of_image, of_caption = gallery.sizes
     return ("i2t", gallery.i2t, rankings.i2t, of_image), ("t2i", gallery.t2i, rankings.t2i, of_caption)
@@ -254,7 +254,7 @@ def tied(benchmark: Benchmark, rankings: Rankings) -> Bool[ndarray, "n"]:
 
 
 def _values_of(
-    search: Search, placed: DirectionRanks, sizes: Int[ndarray, "queries"], ties: Ties
+    search: RetrievalDirection, placed: DirectionRanks, sizes: Int[ndarray, "queries"], ties: Ties
 ) -> Callable[[str], Float[ndarray, "queries"]]:
     """The function that gives a measure's values in one direction."""
     if isinstance(search.positives, Plausible):
@@ -271,7 +271,7 @@ def _measure(base: str) -> Measure:
     return measure
 
 
-def _side_ranks(search: Search, placed: DirectionRanks, sizes: Int[ndarray, "queries"]) -> Ranks:
+def _side_ranks(search: RetrievalDirection, placed: DirectionRanks, sizes: Int[ndarray, "queries"]) -> Ranks:
     # Parts may differ in size. A rank does not depend on how large the gallery is, only whether a ranking is
     # whole does: those that are get the depth of the largest part.
     largest = int(sizes.max(initial=0))

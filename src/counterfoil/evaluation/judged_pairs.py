@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Search
+from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.benchmarks.judgements import Judgements
 from counterfoil.benchmarks.records import caption_key
 from counterfoil.errors import DataError
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import multiplicity, precision_recall
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import cluster_interval
 
@@ -178,7 +178,7 @@ def asked_about(
 
 def _sides(
     benchmark: Benchmark, direction: Literal["i2t", "t2i"]
-) -> tuple[Search, Sequence[str], Sequence[str]]:
+) -> tuple[RetrievalDirection, Sequence[str], Sequence[str]]:
     """The search of a direction, the ids of what asks and of what is found."""
     images = [image.id for image in benchmark.images]
     captions = [caption.id for caption in benchmark.captions]
@@ -321,7 +321,7 @@ def coverage(
     sets = []
     for chosen in (right, np.ones(len(query), dtype=bool), accepted):
         starts = np.concatenate([[0], np.cumsum(np.bincount(query[chosen], minlength=n))])
-        sets.append(Positives(starts, item[chosen], np.ones(len(item[chosen]))))
+        sets.append(Qrels(starts, item[chosen], np.ones(len(item[chosen]))))
     precision, recall = precision_recall(*sets)
     counted = ~np.isnan(precision)
     if not counted.any():
@@ -345,5 +345,5 @@ def count(name: str, direction: str, counts: NDArray[np.int64]) -> Multiplicity:
     2.3333333333333335
     """
     starts = np.concatenate([[0], np.cumsum(counts)])
-    empty = Positives(starts, np.full(int(starts[-1]), -1), np.ones(int(starts[-1])))
+    empty = Qrels(starts, np.full(int(starts[-1]), -1), np.ones(int(starts[-1])))
     return Multiplicity(name, direction, multiplicity(empty))

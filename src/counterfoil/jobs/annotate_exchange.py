@@ -64,7 +64,7 @@ def import_judgements(
         identify: Callable[[str], str] = str
         if opened is not None and not keep_ids:
             # Only this needs the library of the database.
-            from counterfoil.annotate.entry import person_id
+            from counterfoil.annotate.participants import person_id
 
             identify = partial(person_id, opened, source)
         elif not keep_ids:

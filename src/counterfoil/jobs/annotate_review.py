@@ -325,7 +325,7 @@ def annotate_readmit(
     Raises `InputError` for a person who is not there.
     """
     with opened(campaign, database) as (source, connected):
-        from counterfoil.annotate.entry import readmit
+        from counterfoil.annotate.participants import readmit
 
         known = _who(source, connected, worker, person)
         with connected.writing() as connection:
@@ -335,7 +335,7 @@ def annotate_readmit(
 
 def _who(campaign: "Campaign", db: "Database", worker: str, person: str, platform: str = "") -> str:
     """The id of a person here, by the platform's id of them or by how it begins."""
-    from counterfoil.annotate.entry import person_id
+    from counterfoil.annotate.participants import person_id
     from counterfoil.annotate.review import person_like
 
     return (

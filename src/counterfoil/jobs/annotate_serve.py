@@ -110,7 +110,7 @@ def campaign_links(folder: str | Path, n: int = 20, *, site: str = "http://127.0
     Each is for one person: who opens it takes part as that person. Raises `DataError` for a folder
     without a campaign and `InputError` for an address that is none.
     """
-    from counterfoil.annotate.entry import make_links
+    from counterfoil.annotate.participants import make_links
     from counterfoil.annotate.server.security import check_public_url
 
     if not 1 <= n <= MOST_LINKS:

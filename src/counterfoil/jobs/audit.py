@@ -14,7 +14,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.caption_files import read_image_names, read_texts
 from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.benchmarks.data_paths import Places
-from counterfoil.engine.plan import check_at_hand
+from counterfoil.engine.deduplicate import check_at_hand
 from counterfoil.engine.run import run
 from counterfoil.errors import CounterfoilError, DataError, InputError
 from counterfoil.evaluation import audit as found

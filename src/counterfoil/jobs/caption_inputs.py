@@ -16,7 +16,7 @@ from counterfoil.benchmarks.references import References, contained
 from counterfoil.benchmarks.tables import first_double
 from counterfoil.benchmarks.videos import FEATURES, VIDEOS, Video, find, video_folder
 from counterfoil.engine.caption_scoring import CaptionInputs
-from counterfoil.engine.plan import Note
+from counterfoil.engine.deduplicate import Note
 from counterfoil.errors import DataError, InputError
 from counterfoil.report.labels import amount
 from counterfoil.storage import as_path, located

@@ -13,7 +13,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.answers import versions
 from counterfoil.engine.caption_scoring import CaptionInputs, metric_for, texts
 from counterfoil.engine.caption_scoring import score_captions as scores_of_rows
-from counterfoil.engine.plan import Note
+from counterfoil.engine.deduplicate import Note
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.evaluation.system_scores import NumberOf, ratio

@@ -17,7 +17,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.data_paths import Places
-from counterfoil.engine.plan import Progress, used_captions, used_images
+from counterfoil.engine.deduplicate import Progress, used_captions, used_images
 from counterfoil.engine.run import run as answer_benchmark
 from counterfoil.errors import CounterfoilError, ScoreError
 from counterfoil.evaluation.evaluate import IntervalMethod, binarize
@@ -143,7 +143,7 @@ class Evaluation:
                 return answer_benchmark(part.benchmark, scorer, session=session), None
             if not self._ranked:
                 galleries = [gallery for gallery in self._parts if gallery.benchmark.questions.directed]
-                from counterfoil.engine.retrieve import rank_galleries
+                from counterfoil.engine.rank import rank_galleries
 
                 rankings = rank_galleries(
                     [gallery.benchmark for gallery in galleries],
@@ -343,7 +343,7 @@ def _called(scorer: Any, options: EvaluateOptions) -> str:
         return options.name
     first = options.first_stage
     if first is not None:
-        from counterfoil.engine.retrieve import name as reranked
+        from counterfoil.engine.rank import name as reranked
 
         return reranked(_name(scorer), _name(first), options.depth)
     return f"{_name(scorer)} {options.scorer.backbone if isinstance(scorer, str) else ''}".strip()

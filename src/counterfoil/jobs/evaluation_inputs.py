@@ -152,7 +152,7 @@ def narrowed(
     given = "given_scores" in abilities(scorer)
     if not given or (not scorer.partial and scorer.unanswered is None and limit is None):
         return None, benchmark if limit is None else benchmark.limited(limit), 0
-    from counterfoil.engine.align import answered, covered, matched
+    from counterfoil.engine.join_scores import answered, covered, matched
 
     if scorer.partial:
         whole, benchmark = len(benchmark), covered(scorer, benchmark)
@@ -180,7 +180,7 @@ def check_at_hand(spec: str, backbone: str, benchmark: Benchmark) -> None:
     For dual encoders of a library, alone or as the backbone of a metric, this is known before a model is
     loaded; given embeddings need no items.
     """
-    from counterfoil.engine.plan import check_at_hand as check_items
+    from counterfoil.engine.deduplicate import check_at_hand as check_items
 
     kind, _, name = spec.partition(":")
     models = ("open-clip", "hf")

@@ -12,10 +12,10 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.data_paths import Places
 from counterfoil.benchmarks.videos import Video
+from counterfoil.engine.deduplicate import check_at_hand
 from counterfoil.engine.explain import METHODS, ExplainedQuestion, PairToExplain, check_methods
 from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.engine.perturbations import Occlusion, words_of
-from counterfoil.engine.plan import check_at_hand
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.jobs import evaluation_inputs as inputs
 from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions

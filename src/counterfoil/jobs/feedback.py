@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from counterfoil.engine.deduplicate import Note, Progress, silent, warn
 from counterfoil.engine.executor import LOCAL, Executor
-from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.engine.session import Session
 
 

@@ -37,7 +37,7 @@ from counterfoil.jobs.results import Tabular
 from counterfoil.metrics.annotators import Pool
 from counterfoil.metrics.annotators import pool as pooled_items
 from counterfoil.models.base import Options
-from counterfoil.models.given_galleries import (
+from counterfoil.models.precomputed_galleries import (
     CAPTION_IDS,
     IMAGE_IDS,
     ids_of,

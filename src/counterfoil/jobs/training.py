@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.plan import Note, Progress
+from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.jobs import training_inputs as inputs
 from counterfoil.jobs.feedback import SILENT, Feedback

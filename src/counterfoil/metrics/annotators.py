@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 
 def subsets(n: int) -> Bool[ndarray, "subsets n"]:
@@ -73,7 +73,7 @@ def by_size(
 
 
 def precision_recall(
-    dataset: Positives, judged: Positives, positive: Positives
+    dataset: Qrels, judged: Qrels, positive: Qrels
 ) -> tuple[Float[ndarray, "queries"], Float[ndarray, "queries"]]:
     """Per query, how many of a data set's positives people confirm, and how many of theirs it has.
 
@@ -89,7 +89,7 @@ def precision_recall(
 
     Source: ECCV Caption section 3.3 and Table 2.
 
-    >>> r, h, t = Positives.of([[1, 2, 9]]), Positives.of([[1, 2, 3, 4]]), Positives.of([[1, 3, 4]])
+    >>> r, h, t = Qrels.of([[1, 2, 9]]), Qrels.of([[1, 2, 3, 4]]), Qrels.of([[1, 3, 4]])
     >>> [round(value.item(), 4) for value in precision_recall(r, h, t)]
     [0.5, 0.3333]
     """
@@ -117,10 +117,10 @@ def precision_recall(
     )
 
 
-def multiplicity(positives: Positives) -> dict[int, int]:
+def multiplicity(positives: Qrels) -> dict[int, int]:
     """How many queries have how many positives, ascending: the histogram of ECCV Caption Figure 3a.
 
-    >>> multiplicity(Positives.of([[1, 2], [3], [0]]))
+    >>> multiplicity(Qrels.of([[1, 2], [3], [0]]))
     {1: 2, 2: 1}
     """
     numbers, queries = np.unique(positives.counts, return_counts=True)

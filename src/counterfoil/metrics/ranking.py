@@ -11,7 +11,7 @@ the tie, `p` positives and `w` wrong ones in it, n = p + w:
 * place a + j holds a positive with chance p / n, and then on average (j - 1)(p - 1) / (n - 1) of the tie's
   other positives stand before it: mAP@R.
 
-A query without positives has no value under any measure: it gets NaN, and `Positives.defined` tells it apart,
+A query without positives has no value under any measure: it gets NaN, and `Qrels.defined` tells it apart,
 so that a mean over queries is an explicit decision. A ranking that was cut is refused by name wherever
 the value depends on what stood behind the cut.
 """
@@ -41,8 +41,8 @@ def recall_at_k(ranks: Ranks, k: int, *, ties: Ties = Ties.STRICT) -> Float[ndar
     Not the share of the positives found. A list shorter than k will do only where it holds a positive.
     Source: ECCV Caption section 4.1 and equation E.2.
 
-    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
-    >>> one = positive_ranks(np.array([[0.5, 0.5, 0.1]]), Positives.of([[0]]))
+    >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
+    >>> one = positive_ranks(np.array([[0.5, 0.5, 0.1]]), Qrels.of([[0]]))
     >>> [recall_at_k(one, 1, ties=ties).item() for ties in Ties]
     [0.0, 0.5, 1.0]
     """
@@ -68,8 +68,8 @@ def r_precision(
     count in R. A list must reach down to R, or hold all positives. Source: ECCV Caption equation E.3 and
     section 5.1.
 
-    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
-    >>> r_precision(positive_ranks(np.array([[4.0, 3.0, 2.0, 1.0]]), Positives.of([[0, 3]])))
+    >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
+    >>> r_precision(positive_ranks(np.array([[4.0, 3.0, 2.0, 1.0]]), Qrels.of([[0, 3]])))
     array([0.5])
     """
     return _hits(ranks, "R-Precision", cap=cap, ties=ties, weights=np.ones(len(ranks.query)))
@@ -87,8 +87,8 @@ def graded_r_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarr
 def graded_recall_at_1(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queries"]:
     """The gain of the first item, 0 where it is wrong. Source: ECCV Caption equations E.2 and E.4.
 
-    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
-    >>> both = Positives.of([[0, 1]], [[1.0, 0.5]])
+    >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
+    >>> both = Qrels.of([[0, 1]], [[1.0, 0.5]])
     >>> [graded_recall_at_1(positive_ranks(np.array([[7, 7, 1]]), both), ties=ties).item() for ties in Ties]
     [0.5, 0.75, 1.0]
     """
@@ -103,8 +103,8 @@ def map_at_r(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray, "queri
     Between 0 and 1; gains are not looked at. A list must reach down to R, or hold all positives.
     Source: ECCV Caption section 4.1 (after Musgrave et al., A metric learning reality check, 2020).
 
-    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
-    >>> round(map_at_r(positive_ranks(-np.arange(9.0)[None], Positives.of([list(range(1, 9))]))).item(), 3)
+    >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
+    >>> round(map_at_r(positive_ranks(-np.arange(9.0)[None], Qrels.of([list(range(1, 9))]))).item(), 3)
     0.66
     """
     wanted = ranks.positives.counts
@@ -120,8 +120,8 @@ def average_precision(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarra
     behind the tie: where scores tie that is none of the policies here.
     Source: C. D. Manning, P. Raghavan, H. Schütze, Introduction to Information Retrieval, 2008, section 8.4.
 
-    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
-    >>> average_precision(positive_ranks(np.array([[4.0, 3.0, 2.0, 1.0]]), Positives.of([[0, 3]])))
+    >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
+    >>> average_precision(positive_ranks(np.array([[4.0, 3.0, 2.0, 1.0]]), Qrels.of([[0, 3]])))
     array([0.75])
     """
     everywhere = np.full(len(ranks.depth), _EVERYWHERE)
@@ -153,8 +153,8 @@ def reciprocal_rank(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray,
 
     A list must hold a positive.
 
-    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
-    >>> one = positive_ranks(np.array([[0.5, 0.5, 0.9]]), Positives.of([[0]]))
+    >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
+    >>> one = positive_ranks(np.array([[0.5, 0.5, 0.9]]), Qrels.of([[0]]))
     >>> [round(reciprocal_rank(one, ties=ties).item(), 4) for ties in Ties]
     [0.3333, 0.4167, 0.5]
     """
@@ -174,8 +174,8 @@ def ndcg(ranks: Ranks, *, k: int | None = None, ties: Ties = Ties.STRICT) -> Flo
     Between 0 and 1; absent positives count in the best. A list must reach down to k, or hold all positives.
     Source: K. Järvelin, J. Kekäläinen, Cumulated gain-based evaluation of IR techniques, 2002.
 
-    >>> from counterfoil.metrics.ranks import Positives, positive_ranks
-    >>> round(ndcg(positive_ranks(np.array([[1.0, 2.0, 0.0]]), Positives.of([[0]]))).item(), 4)
+    >>> from counterfoil.metrics.ranks import Qrels, positive_ranks
+    >>> round(ndcg(positive_ranks(np.array([[1.0, 2.0, 0.0]]), Qrels.of([[0]]))).item(), 4)
     0.6309
     """
     if k is not None and k < 1:
@@ -276,7 +276,7 @@ MEASURES: Mapping[str, Measure | MeasureAtK] = by_name(
 
 @dataclass(frozen=True)
 class _Tied:
-    """Positives of one query and score: items `above`, positives `before` them, `right` and `wrong` in it."""
+    """Qrels of one query and score: items `above`, positives `before` them, `right` and `wrong` in it."""
 
     query: ndarray
     above: ndarray

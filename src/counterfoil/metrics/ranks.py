@@ -32,7 +32,7 @@ _AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Positives:
+class Qrels:
     """The right answers of each query: those of query q are `items[starts[q]:starts[q + 1]]`.
 
     Items are columns of the gallery; -1 is a right answer that the gallery does not hold. It is never found,
@@ -44,13 +44,13 @@ class Positives:
     gains: Float[ndarray, "pairs"]
 
     @staticmethod
-    def of(items: Sequence[Sequence[int]], gains: Sequence[Sequence[float]] | None = None) -> "Positives":
+    def of(items: Sequence[Sequence[int]], gains: Sequence[Sequence[float]] | None = None) -> "Qrels":
         """From a list of columns per query, and of gains where they are not all 1.
 
         Raises `InputError` where an item is listed twice for a query, an item is below -1, a gain is not a
         number above 0, or items and gains are not as many.
 
-        >>> Positives.of([[3, 1], [], [0, -1]]).counts
+        >>> Qrels.of([[3, 1], [], [0, -1]]).counts
         array([2, 0, 2])
         """
         sizes = [len(row) for row in items]
@@ -58,9 +58,9 @@ class Positives:
             raise InputError("items and gains of positives do not go together", allowed="one gain per item")
         flat = np.array([item for row in items for item in row], dtype=np.int64)
         worth = np.ones(len(flat)) if gains is None else np.array([g for row in gains for g in row], float)
-        return Positives(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), flat, worth).checked()
+        return Qrels(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), flat, worth).checked()
 
-    def checked(self, *, where: str = "") -> "Positives":
+    def checked(self, *, where: str = "") -> "Qrels":
         """Itself; raises `InputError` where an item is listed twice or below -1, or a gain not above 0."""
         flat, worth, query = self.items, self.gains, self.queries
         at = f"{where}, query " if where else "query "
@@ -108,10 +108,10 @@ class Positives:
         """The query of each item."""
         return np.repeat(np.arange(len(self.starts) - 1), self.counts)
 
-    def take(self, queries: Int[ndarray, "chosen"] | slice) -> "Positives":
+    def take(self, queries: Int[ndarray, "chosen"] | slice) -> "Qrels":
         """Those of some queries only, in the order given: what belongs to a block of rows.
 
-        >>> Positives.of([[3, 1], [2]]).take(np.array([1])).items
+        >>> Qrels.of([[3, 1], [2]]).take(np.array([1])).items
         array([2])
         """
         first, sizes = self.starts[:-1][queries], self.counts[queries]
@@ -119,13 +119,13 @@ class Positives:
         at = np.arange(starts[-1]) + np.repeat(first - starts[:-1], sizes)
         return replace(self, starts=starts, items=self.items[at], gains=self.gains[at])
 
-    def within(self, columns: Int[ndarray, "chosen"]) -> "Positives":
+    def within(self, columns: Int[ndarray, "chosen"]) -> "Qrels":
         """Those in a part of the gallery, numbered as there: the positives of a smaller task.
 
         What is outside the part, absent items included, is no right answer of the smaller task. COCO 1K is
         `positives.take(rows).within(columns)` with `scores[rows][:, columns]` of *full* scores, five times.
 
-        >>> Positives.of([[3, 1], [2]]).within(np.array([3, 2])).items
+        >>> Qrels.of([[3, 1], [2]]).within(np.array([3, 2])).items
         array([0, 1])
         """
         # The last place is for -1, what is absent, and stays empty.
@@ -148,7 +148,7 @@ class Ranks:
     scores, the length of the list where it was given.
     """
 
-    positives: Positives
+    positives: Qrels
     query: Int[ndarray, "found"]
     wrong: Int[ndarray, "found"]
     tied: Int[ndarray, "found"]
@@ -166,21 +166,21 @@ class Ranks:
         return unfound & (self.depth < self.gallery)
 
 
-def positive_ranks(scores: Real[ndarray, "queries gallery"], positives: Positives) -> Ranks:
+def positive_ranks(scores: Real[ndarray, "queries gallery"], positives: Qrels) -> Ranks:
     """The ranks of all positives in a block of scores, higher being better.
 
     Takes any number of queries with the *whole* gallery, transposed blocks included. Needs little memory
     beside the block. Raises `ScoreError` for NaN and for a block that does not fit the positives; infinite
     scores are in order.
 
-    >>> ranks = positive_ranks(np.array([[0.9, 0.5, 0.7, 0.5]]), Positives.of([[0, 1]]))
+    >>> ranks = positive_ranks(np.array([[0.9, 0.5, 0.7, 0.5]]), Qrels.of([[0, 1]]))
     >>> ranks.wrong, ranks.tied, ranks.before
     (array([0, 1]), array([0, 1]), array([0, 1]))
     """
     return shared_ranks(scores, [positives])[0]
 
 
-def shared_ranks(scores: Real[ndarray, "queries gallery"], sets: Sequence[Positives]) -> tuple[Ranks, ...]:
+def shared_ranks(scores: Real[ndarray, "queries gallery"], sets: Sequence[Qrels]) -> tuple[Ranks, ...]:
     """`positive_ranks` for several sets of positives of the same queries, counting each pair once.
 
     COCO, CxC and ECCV Caption share most of their pairs.
@@ -205,13 +205,13 @@ def shared_ranks(scores: Real[ndarray, "queries gallery"], sets: Sequence[Positi
 
 
 def distinct_pairs(
-    sets: Sequence[Positives], gallery: int
+    sets: Sequence[Qrels], gallery: int
 ) -> tuple[Int[ndarray, "pairs"], Int[ndarray, "pairs"], tuple[Int[ndarray, "_"], ...]]:
     """The pairs of query and item in any of several sets, each once, by query and item, absent ones left out.
 
     Returns their queries, their items, and for each set where its own pairs are among them.
 
-    >>> query, item, places = distinct_pairs([Positives.of([[2], [0]]), Positives.of([[1, 2], []])], 3)
+    >>> query, item, places = distinct_pairs([Qrels.of([[2], [0]]), Qrels.of([[1, 2], []])], 3)
     >>> query, item, places[1]
     (array([0, 0, 1]), array([1, 2, 0]), array([0, 1]))
     """
@@ -228,7 +228,7 @@ def distinct_pairs(
 
 
 def from_counts(
-    positives: Positives, above: Int[ndarray, "present"], level: Int[ndarray, "present"], *, gallery: int
+    positives: Qrels, above: Int[ndarray, "present"], level: Int[ndarray, "present"], *, gallery: int
 ) -> Ranks:
     """The ranks of positives of which it is known how many items of any kind score above, and as high.
 
@@ -247,7 +247,7 @@ def from_counts(
 
 
 def from_places(
-    positives: Positives,
+    positives: Qrels,
     above: Int[ndarray, "pairs"],
     level: Int[ndarray, "pairs"],
     *,
@@ -259,7 +259,7 @@ def from_places(
     `above` items score above a positive and `level` as high, itself included; `above` is -1 where the gallery
     does not hold the positive or the ranking, known `depth` items deep, does not reach it.
 
-    >>> pair = Positives.of([[2, 9]])
+    >>> pair = Qrels.of([[2, 9]])
     >>> from_places(pair, np.array([1, -1]), np.array([1, 0]), depth=np.array([3]), gallery=10).wrong
     array([1])
     """
@@ -326,7 +326,7 @@ def row_counts(
 
 
 def list_ranks(
-    lists: Sequence[Int[ndarray, "_"]], positives: Positives, *, gallery: int, truncated_as_miss: bool = False
+    lists: Sequence[Int[ndarray, "_"]], positives: Qrels, *, gallery: int, truncated_as_miss: bool = False
 ) -> Ranks:
     """The ranks of all positives in lists of columns, best first, which may end before the gallery does.
 
@@ -335,7 +335,7 @@ def list_ranks(
     published numbers from cut lists came about (and they change with the cut). Raises `InputError` for lists
     that do not fit the positives, doubled items and items outside the gallery.
 
-    >>> ranks = list_ranks([np.array([4, 2, 7])], Positives.of([[2, 9]]), gallery=10)
+    >>> ranks = list_ranks([np.array([4, 2, 7])], Qrels.of([[2, 9]]), gallery=10)
     >>> ranks.wrong, ranks.depth, ranks.cut
     (array([1]), array([3]), array([ True]))
     """
@@ -377,7 +377,7 @@ def join(blocks: Sequence[Ranks]) -> Ranks:
     shift = np.cumsum(sizes) - sizes
     pairs = np.cumsum([0, *(len(b.positives.items) for b in blocks)])
     starts = [b.positives.starts[:-1] + p for b, p in zip(blocks, pairs, strict=False)]
-    positives = Positives(
+    positives = Qrels(
         np.concatenate([*starts, pairs[-1:]]),
         np.concatenate([b.positives.items for b in blocks]),
         np.concatenate([b.positives.gains for b in blocks]),

@@ -58,7 +58,7 @@ _ENTRIES = (
         "scores or outcomes from a CSV, JSON, JSONL or Parquet file, or a folder of them; "
         "of a gallery a similarity (npy) or rankings (json, npz)",
         "given:scores/clip.jsonl",
-        "counterfoil.models.given:load",
+        "counterfoil.models.precomputed:load",
         embeds=False,
     ),
     ScorerEntry(
@@ -66,7 +66,7 @@ _ENTRIES = (
         "PATH",
         "an npz file with the embeddings of images and captions, compared by cosine",
         "embeddings:clip_vit_b32.npz",
-        "counterfoil.models.given_galleries:load_embeddings",
+        "counterfoil.models.precomputed_galleries:load_embeddings",
         embeds=True,
     ),
     ScorerEntry(

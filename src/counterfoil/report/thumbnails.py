@@ -23,7 +23,7 @@ from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.report import comparison_tables
 from counterfoil.report import labels as label_of
 from counterfoil.report.labels import group
@@ -284,7 +284,7 @@ def shelves(
     if benchmark is None:
         return ()
     search = benchmark.gallery.t2i
-    if not isinstance(search.positives, Positives):
+    if not isinstance(search.positives, Qrels):
         return ()
     name = comparison_tables.ranking(comparison)[0]
     best = next(run for run in comparison.runs if run.name == name)

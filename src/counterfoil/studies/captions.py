@@ -19,7 +19,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image, PixelSource
 from counterfoil.benchmarks.videos import Video
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.plan import Progress, silent
+from counterfoil.engine.deduplicate import Progress, silent
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.evaluation.compare import Comparison, compare

@@ -14,7 +14,7 @@ import numpy as np
 
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.plan import Note, Progress, silent, warn
+from counterfoil.engine.deduplicate import Note, Progress, silent, warn
 from counterfoil.evaluation.ablations import Sweep
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate

@@ -14,7 +14,7 @@ import pyarrow as pa
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Quad
 from counterfoil.errors import InputError
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.outputs import overwriting
 from counterfoil.store import check_writable, write_bytes, write_csv, write_json
 from counterfoil.world.benchmarks import gallery
@@ -125,7 +125,7 @@ def _captions() -> list[str]:
 
 def _right_pairs(shown: Benchmark, files: Sequence[str]) -> dict[str, Sequence[object]]:
     """Every caption with every image that it is true of, and with the one that it was written for."""
-    positives = cast(Positives, shown.gallery.t2i.positives)
+    positives = cast(Qrels, shown.gallery.t2i.positives)
     rows = np.repeat(np.arange(len(shown.captions)), positives.counts)
     return {
         "image": [files[image] for image in positives.items],

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from counterfoil import __version__
-from counterfoil.engine.plan import Note, Progress
+from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.outputs import UNFINISHED, overwriting

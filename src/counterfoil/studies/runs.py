@@ -11,8 +11,8 @@ import numpy as np
 from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.plan import Progress, silent
-from counterfoil.engine.retrieve import rank_galleries
+from counterfoil.engine.deduplicate import Progress, silent
+from counterfoil.engine.rank import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
@@ -145,7 +145,7 @@ class TrainingRuns:
 
     @cached_property
     def contrasts(self) -> TrainingSet:
-        """Positives, hard-negative captions and hard-negative pictures, all as they should be."""
+        """Qrels, hard-negative captions and hard-negative pictures, all as they should be."""
         return training(self.plan.contrasts, kind="trohn-img", size=self.plan.size, progress=self.progress)
 
     @cached_property

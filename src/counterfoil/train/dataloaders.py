@@ -19,7 +19,7 @@ from torch import Tensor
 
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.plan import Note, Progress
+from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.models.base import text_of
 from counterfoil.models.networks import Backbone

@@ -12,7 +12,7 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.records import FileSource, Image
-from counterfoil.engine.plan import Note, Progress, silent, warn
+from counterfoil.engine.deduplicate import Note, Progress, silent, warn
 from counterfoil.errors import DataError, InputError
 from counterfoil.models.images import (
     ImageReader,

@@ -15,7 +15,7 @@ from lightning_fabric import Fabric
 from torch import Tensor, nn, optim
 
 from counterfoil.benchmarks.training_rows import TrainingSet
-from counterfoil.engine.plan import Note, Progress, silent, warn
+from counterfoil.engine.deduplicate import Note, Progress, silent, warn
 from counterfoil.models.networks import Backbone, Network
 from counterfoil.models.runtime import fewest_threads
 from counterfoil.store import begin, end

@@ -14,7 +14,7 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.plan import Note, Progress
+from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
@@ -24,7 +24,7 @@ from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measures import averaged
 from counterfoil.metrics.ranking import recall_at_k
-from counterfoil.metrics.ranks import Positives, join, positive_ranks
+from counterfoil.metrics.ranks import Qrels, join, positive_ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import Identity
 from counterfoil.models.dual import DualEncoder
@@ -142,9 +142,7 @@ def rsum(scores: Float[ndarray, "images captions"], pairs: ndarray) -> float:
         for pair in np.unique(pairs, axis=0):
             right[pair[own]].append(int(pair[other]))
         blocks = [
-            positive_ranks(
-                np.ascontiguousarray(side[at : at + _BLOCK]), Positives.of(right[at : at + _BLOCK])
-            )
+            positive_ranks(np.ascontiguousarray(side[at : at + _BLOCK]), Qrels.of(right[at : at + _BLOCK]))
             for at in range(0, len(side), _BLOCK)
         ]
         ranks = join(blocks)

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database, open_database
-from counterfoil.annotate.entry import make_links
+from counterfoil.annotate.participants import make_links
 from counterfoil.annotate.server import research_cache
 from counterfoil.annotate.server.app import make_app
 from served_campaign import campaign_of

@@ -6,7 +6,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from counterfoil.annotate.answers import judgement_table
-from counterfoil.annotate.entry import make_links
+from counterfoil.annotate.participants import make_links
 from counterfoil.annotate.server.security import LARGEST_BODY, MOST_WRONG
 from served_campaign import NASTY
 

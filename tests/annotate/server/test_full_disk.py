@@ -16,7 +16,7 @@ from annotate.server_load import Server, serving
 from annotate.small_campaigns import make, pairs
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.database import open_database
-from counterfoil.annotate.entry import make_links
+from counterfoil.annotate.participants import make_links
 
 
 @dataclass

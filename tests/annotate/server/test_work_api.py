@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from counterfoil.annotate import entry, work
+from counterfoil.annotate import participants, work
 from counterfoil.annotate.answers import judgement_table
-from counterfoil.annotate.entry import make_links
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, phrases_of
+from counterfoil.annotate.participants import make_links
 from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.tables import events, sa
 from counterfoil.annotate.work import set_running
@@ -184,8 +184,8 @@ def test_people_learn_nothing_of_the_database_and_the_researcher_does(
     app = make_app(site.campaign, site.database, trouble=told.append)
     client = TestClient(app, "http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False)
     token = site.token()
-    monkeypatch.setattr(entry, "person_of", fail)
-    monkeypatch.setattr(entry, "enter", fail)
+    monkeypatch.setattr(participants, "person_of", fail)
+    monkeypatch.setattr(participants, "enter", fail)
     for path, kind in (
         (f"/api/work/{token}x", "application/json"),
         (f"/work/{token}", "text/html; charset=utf-8"),

@@ -10,13 +10,13 @@ import pytest
 from contracts import forms
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import load
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.publishing.splits import divided
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.similarity import Matrix
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 datasets = pytest.importorskip("datasets")
 
@@ -101,8 +101,8 @@ def test_each_split_is_measured_as_a_gallery_of_its_own(
             tuple(whole.captions[column[name]] for name in captions),
             Gallery(
                 (*(f"i2t/{name}" for name in images), *(f"t2i/{name}" for name in captions)),
-                i2t=Search(np.arange(len(images)), Positives.of(list(right["i2t"].values()))),
-                t2i=Search(np.arange(len(captions)), Positives.of(list(right["t2i"].values()))),
+                i2t=RetrievalDirection(np.arange(len(images)), Qrels.of(list(right["i2t"].values()))),
+                t2i=RetrievalDirection(np.arange(len(captions)), Qrels.of(list(right["t2i"].values()))),
                 owners=np.array([images.index(each["image_id"]) for each in tables["captions"][split]]),
                 n_images=len(images),
             ),
@@ -117,8 +117,8 @@ def test_each_split_is_measured_as_a_gallery_of_its_own(
 def test_captions_of_no_known_image_go_with_their_first_right_one() -> None:
     gallery = Gallery(
         ("i2t/a", "i2t/b", "t2i/0", "t2i/1", "t2i/2", "t2i/3"),
-        i2t=Search(np.arange(2), Positives.of([[0, 2], [1, -1]], [[1, 0.5], [1, 1]])),
-        t2i=Search(np.arange(4), Positives.of([[0], [1, 0], [], []])),
+        i2t=RetrievalDirection(np.arange(2), Qrels.of([[0, 2], [1, -1]], [[1, 0.5], [1, 1]])),
+        t2i=RetrievalDirection(np.arange(4), Qrels.of([[0], [1, 0], [], []])),
         owners=np.array([-1, -1, -1, 0]),
         n_images=2,
     )
@@ -137,8 +137,8 @@ def test_right_answers_by_rule_are_counted_pair_by_pair() -> None:
     images, owners = rng.random((9, 4)) < 0.5, np.repeat(np.arange(9), 2)
     gallery = Gallery(
         (*(f"i2t/{at}" for at in range(9)), *(f"t2i/{at}" for at in range(18))),
-        i2t=Search(np.arange(9), Plausible(images, images[owners], (0, 1))),
-        t2i=Search(np.arange(18), Plausible(images[owners], images, (0, 1))),
+        i2t=RetrievalDirection(np.arange(9), Plausible(images, images[owners], (0, 1))),
+        t2i=RetrievalDirection(np.arange(18), Plausible(images[owners], images, (0, 1))),
         owners=owners,
         n_images=9,
     )

@@ -13,7 +13,7 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, card
 from counterfoil.benchmarks.folder import load
-from counterfoil.benchmarks.forms import Choice, Search
+from counterfoil.benchmarks.forms import Choice, RetrievalDirection
 from counterfoil.benchmarks.forms.base import Form
 from counterfoil.benchmarks.publishing.facts import Provenance, Publication
 from counterfoil.benchmarks.publishing.licences import conflicts, find, stated
@@ -21,7 +21,7 @@ from counterfoil.benchmarks.publishing.splits import split_by_image
 from counterfoil.benchmarks.publishing.writing import CHECKSUMS, publish_folder
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError, InputError, StorageError
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 CC_BY = Publication(licence=find("CC-BY-4.0"))
 
@@ -87,12 +87,12 @@ def test_what_cannot_be_split_says_so(
         publish_folder(load(published["halves"].folder), tmp_path / "new", CC_BY, split=0.2)
     parted = published["gallery"].benchmark
     images, owners = np.arange(len(parted.images)), parted.gallery.owners
-    alone = Positives.of([[int(owner)] for owner in owners])
-    captions = Positives.of([np.flatnonzero(owners == image).tolist() for image in images])
+    alone = Qrels.of([[int(owner)] for owner in owners])
+    captions = Qrels.of([np.flatnonzero(owners == image).tolist() for image in images])
     one_each = replace(
         parted.gallery,
-        i2t=Search(images, captions),
-        t2i=Search(np.arange(len(owners)), alone),
+        i2t=RetrievalDirection(images, captions),
+        t2i=RetrievalDirection(np.arange(len(owners)), alone),
         image_parts=images,
         caption_parts=owners,
     )

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import Card, card
-from counterfoil.benchmarks.forms import Search
+from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.benchmarks.readers import coco, cxc
 from counterfoil.errors import DataError
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 
 def test_some_queries_and_no_transpose(half: Callable[..., Any], free: Callable[[str], Card]) -> None:
@@ -50,7 +50,7 @@ def test_the_real_files(shared_data: Path) -> None:
         questions,
     ]
 
-    def count(search: Search, queries: np.ndarray) -> int:
+    def count(search: RetrievalDirection, queries: np.ndarray) -> int:
         rows = np.searchsorted(search.queries, queries)
         assert np.array_equal(search.queries[rows], queries)
         return len(search.positives.take(rows).items)
@@ -68,8 +68,8 @@ def test_the_real_files(shared_data: Path) -> None:
     assert (questions.t2i.positives.counts.min(), questions.t2i.positives.counts.max()) == (1, 19)
 
 
-def _sets(search: Search) -> dict[int, set[int]]:
-    assert isinstance(search.positives, Positives)
+def _sets(search: RetrievalDirection) -> dict[int, set[int]]:
+    assert isinstance(search.positives, Qrels)
     starts, items = search.positives.starts.tolist(), search.positives.items.tolist()
     return {q: set(items[a:b]) for q, (a, b) in zip(search.queries.tolist(), pairwise(starts), strict=True)}
 

@@ -10,7 +10,7 @@ import pytest
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.forms import Choice, Quad
 from counterfoil.benchmarks.readers import own
-from counterfoil.engine.plan import check_at_hand
+from counterfoil.engine.deduplicate import check_at_hand
 from counterfoil.errors import DataError
 
 PAIRS = card("pairs")

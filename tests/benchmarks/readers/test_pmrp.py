@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, card
-from counterfoil.benchmarks.forms import Search
+from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.benchmarks.readers import coco, pmrp
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible
@@ -40,12 +40,12 @@ def objects(half: Make, captions_of: Make) -> Any:
     return made
 
 
-def _rule(search: Search) -> Plausible:
+def _rule(search: RetrievalDirection) -> Plausible:
     assert isinstance(search.positives, Plausible)
     return search.positives
 
 
-def _matches(search: Search, threshold: int) -> list[list[int]]:
+def _matches(search: RetrievalDirection, threshold: int) -> list[list[int]]:
     found = _rule(search).distances(slice(None)) <= threshold
     return [np.flatnonzero(row).tolist() for row in found]
 

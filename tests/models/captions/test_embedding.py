@@ -16,7 +16,7 @@ from counterfoil.models import hf, open_clip
 from counterfoil.models.base import Identity, Options
 from counterfoil.models.captions import embedding
 from counterfoil.models.captions.base import EmbeddingMetric, LocalMetric
-from counterfoil.models.given_galleries import GivenEmbeddings
+from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
 
@@ -316,7 +316,9 @@ def test_a_model_of_transformers(clip_folder: Path, shown: list[Image]) -> None:
 
 def test_embeddings_that_are_given() -> None:
     rng = np.random.default_rng(0)
-    given = GivenEmbeddings(Identity("embeddings:a.npz"), rng.normal(size=(4, 8)), rng.normal(size=(9, 8)))
+    given = PrecomputedEmbeddings(
+        Identity("embeddings:a.npz"), rng.normal(size=(4, 8)), rng.normal(size=(9, 8))
+    )
     options = Options(backbone="embeddings:a.npz")
     metric = embedding.load("clip-s", options, lambda _: given)
     assert metric.embedder is given

@@ -8,11 +8,11 @@ import pytest
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS, first_items
 from counterfoil.report.forms.first_items import FIRST, first_right, kinds, marks, missed, sample
@@ -32,8 +32,8 @@ def ruled(*, rounded: bool = False) -> tuple[Benchmark, Rankings, np.ndarray]:
     of_captions = codes[listed.gallery.owners]
     gallery = replace(
         listed.gallery,
-        i2t=Search(np.arange(30), Plausible(codes, of_captions)),
-        t2i=Search(np.arange(60), Plausible(of_captions, codes)),
+        i2t=RetrievalDirection(np.arange(30), Plausible(codes, of_captions)),
+        t2i=RetrievalDirection(np.arange(60), Plausible(of_captions, codes)),
     )
     benchmark = replace(
         listed, questions=gallery, card=listed.card.model_copy(update={"measures": ("pmrp",)})
@@ -51,7 +51,7 @@ def ruled(*, rounded: bool = False) -> tuple[Benchmark, Rankings, np.ndarray]:
     return benchmark, Rankings(sides[0], sides[1]), scores
 
 
-def gains(search: Search, query: int) -> dict[int, float]:
+def gains(search: RetrievalDirection, query: int) -> dict[int, float]:
     rows = slice(search.positives.starts[query], search.positives.starts[query + 1])
     return dict(
         zip(search.positives.items[rows].tolist(), search.positives.gains[rows].tolist(), strict=True)
@@ -246,7 +246,7 @@ def test_what_was_not_kept_is_not_shown() -> None:
 def test_one_direction_alone_will_do() -> None:
     listed = gallery_benchmark()
     gallery = listed.gallery
-    no_one = Search(np.empty(0, np.int64), Positives.of([]))
+    no_one = RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
     alone = Gallery(
         gallery.ids[:30], i2t=gallery.i2t, t2i=no_one, owners=gallery.owners, n_images=gallery.n_images
     )

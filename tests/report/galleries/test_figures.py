@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.benchmarks.forms import Search
+from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.class_rules import Plausible
@@ -30,7 +30,7 @@ from counterfoil.report.forms.recall_curves import (
 from ..conftest import gallery_benchmark, gallery_scores, rankings_of, run_of
 
 
-def recall(scores: np.ndarray, search: Search, k: int) -> float:
+def recall(scores: np.ndarray, search: RetrievalDirection, k: int) -> float:
     """R@K counted from the scores, a tied wrong item before a right one."""
     hits = []
     for row, query in enumerate(search.queries):
@@ -127,7 +127,7 @@ def test_where_right_is_a_rule_there_is_no_curve_but_a_number_of_right_answers()
     rng = np.random.default_rng(6)
     codes, others = rng.random((20, 3)) < 0.5, rng.random((33, 3)) < 0.5
     for threshold in (0, 1):
-        search = Search(np.arange(20), Plausible(codes, others, (threshold, 2)))
+        search = RetrievalDirection(np.arange(20), Plausible(codes, others, (threshold, 2)))
         expected = [sum((a != b).sum() <= threshold for b in others) for a in codes]
         assert right_answers(search).tolist() == expected
 

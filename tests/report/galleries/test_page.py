@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.result import Run
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
 from counterfoil.report.forms import FORMS, first_items
 from counterfoil.report.forms.base import Chapter
@@ -109,7 +109,7 @@ def test_groups_of_queries_have_a_table() -> None:
 def test_a_gallery_of_one_direction_has_a_chapter() -> None:
     benchmark = gallery_benchmark(8)
     gallery = benchmark.gallery
-    nobody = Search(np.empty(0, np.int64), Positives.of([]))
+    nobody = RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
     alone = Gallery(gallery.ids[:8], i2t=gallery.i2t, t2i=nobody, owners=gallery.owners, n_images=8)
     one_way = replace(benchmark, questions=alone)
     found = chapter(run_of(one_way, "good", rankings_of(one_way, gallery_scores(8)["good"])))

@@ -9,8 +9,8 @@ from typing import Any
 
 from counterfoil.annotate.campaign import RECIPE, Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.entry import person_id
 from counterfoil.annotate.leases import invalidate
+from counterfoil.annotate.participants import person_id
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
 from counterfoil.annotate.platforms.prolific import ProlificPlatform
 from counterfoil.annotate.platforms.prolific_study import DEVICES, StudyPlan

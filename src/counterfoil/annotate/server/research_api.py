@@ -15,9 +15,9 @@ from counterfoil.annotate.adjudication import adjudicate
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.entry import person_id, readmit
 from counterfoil.annotate.judgement_table import write_judgement_table
 from counterfoil.annotate.overview import CampaignOverview
+from counterfoil.annotate.participants import person_id, readmit
 from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.research_access import CSRF_HEADER, ResearcherAccess
 from counterfoil.annotate.server.research_cache import OverviewCache

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Response
 from pydantic import BaseModel
 
-from counterfoil.annotate import entry, work
+from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.work_views import NothingGiven, ProblemView, ReceiptView, Views, WorkView
@@ -51,7 +51,7 @@ async def caller(
 
 CallerDep = Annotated[Caller, Depends(caller)]
 #: What a route does for a person within a writing transaction.
-Job = Callable[[sa.Connection, entry.Person, float], Any]
+Job = Callable[[sa.Connection, participants.Person, float], Any]
 
 
 def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callable[[], float]) -> APIRouter:
@@ -60,7 +60,7 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
 
     async def reply(caller: Caller, job: Job) -> Response:
         def transaction(connection: sa.Connection) -> Any:
-            person = entry.person_of(connection, caller.token)
+            person = participants.person_of(connection, caller.token)
             return None if person is None else job(connection, person, clock())
 
         return await reply_after(caller, transaction, views.work)
@@ -70,7 +70,7 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     ) -> Response:
         done = await commits.write(transaction)
         if done is None:
-            raise HTTPException(404, entry.UNKNOWN_TOKEN)
+            raise HTTPException(404, participants.UNKNOWN_TOKEN)
         shown = view(done, views.visit(caller.visit, caller.token), views.language(caller.accepted))
         # Written here: FastAPI would check the view once more.
         return Response(shown.model_dump_json(), media_type="application/json")
@@ -84,9 +84,9 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     async def consent(caller: CallerDep, given: NothingGiven) -> Response:
         """Store that the person agrees to take part."""
 
-        def agree(db: sa.Connection, person: entry.Person, now: float) -> work.WorkState:
+        def agree(db: sa.Connection, person: participants.Person, now: float) -> work.WorkState:
             text = campaign.consent_in(views.language(caller.accepted))
-            return work.work_state(db, campaign, entry.consent(db, person, now, text=text), now)
+            return work.work_state(db, campaign, participants.consent(db, person, now, text=text), now)
 
         return await reply(caller, agree)
 
@@ -95,7 +95,7 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
         """Store an answer, or change the last one; sent again with the same key it is stored once."""
 
         def record(db: sa.Connection) -> work.Receipt | None:
-            sender = entry.person_and_lease(db, caller.token, sent.lease)
+            sender = participants.person_and_lease(db, caller.token, sent.lease)
             return None if sender is None else work.record_answer(db, campaign, *sender, sent, clock())
 
         return await reply_after(caller, record, views.receipt)
@@ -104,7 +104,7 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     async def end(caller: CallerDep, given: NothingGiven) -> Response:
         """End with what the person did: it counts, and others get the rest."""
 
-        def finish(db: sa.Connection, person: entry.Person, now: float) -> work.WorkState:
+        def finish(db: sa.Connection, person: participants.Person, now: float) -> work.WorkState:
             return work.work_state(db, campaign, work.end_work(db, person, now), now)
 
         return await reply(caller, finish)
@@ -113,8 +113,8 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     async def withdraw(caller: CallerDep, given: NothingGiven) -> Response:
         """Delete the person's answers for good."""
 
-        def delete(db: sa.Connection, person: entry.Person, now: float) -> work.WorkState:
-            return work.work_state(db, campaign, entry.withdraw(db, campaign, person, now), now)
+        def delete(db: sa.Connection, person: participants.Person, now: float) -> work.WorkState:
+            return work.work_state(db, campaign, participants.withdraw(db, campaign, person, now), now)
 
         return await reply(caller, delete)
 

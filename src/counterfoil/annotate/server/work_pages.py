@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from counterfoil.annotate import entry
+from counterfoil.annotate import participants
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.figures import FIGURES, figures_in, inner, read_figure, tokens_of
 from counterfoil.annotate.languages import language_for, phrase_in
@@ -200,7 +200,7 @@ def routes(
     ) -> Response:
         about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
         entered = await commits.write(
-            lambda connection: entry.enter(
+            lambda connection: participants.enter(
                 connection,
                 campaign,
                 worker=worker,
@@ -258,7 +258,7 @@ def routes(
             cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
             response.headers.append("set-cookie", cookie)
             return response
-        except entry.OtherBrowserError as error:
+        except participants.OtherBrowserError as error:
             return pages.message(request, str(error), status=403)
         except DataError:
             raise
@@ -286,8 +286,8 @@ def routes(
     @router.get("/work/{token}")
     def work_page(request: Request, token: Token) -> Response:
         with commits.database.reading() as connection:
-            if entry.person_of(connection, token) is None:
-                raise HTTPException(404, entry.UNKNOWN_TOKEN)
+            if participants.person_of(connection, token) is None:
+                raise HTTPException(404, participants.UNKNOWN_TOKEN)
         return pages.work(request, token)
 
     @router.get("/media/{number}")

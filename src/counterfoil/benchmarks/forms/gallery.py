@@ -33,7 +33,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
 from counterfoil.inputs.files import Stored
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 _MEMBERS, _POSITIVES = "members.parquet", "positives.parquet"
 
@@ -61,7 +61,7 @@ class _GalleryFacts(Facts):
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class RetrievalDirection:
     """One direction of retrieval: queries of one kind, a gallery of the other, and what is right.
 
     `queries` are positions of the queries among the benchmark's images (image to text) or captions (text to
@@ -70,7 +70,7 @@ class Search:
     """
 
     queries: Ids
-    positives: Positives | Plausible
+    positives: Qrels | Plausible
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -87,14 +87,14 @@ class Search:
         """Whether a rule says what is right, in place of a list."""
         return isinstance(self.positives, Plausible)
 
-    def take(self, rows: Ids) -> "Search":
+    def take(self, rows: Ids) -> "RetrievalDirection":
         """The search of some of the queries."""
-        return Search(self.queries[rows], self.positives.take(rows))
+        return RetrievalDirection(self.queries[rows], self.positives.take(rows))
 
     def digest_facts(self) -> list[object]:
         """Queries and what is right for them."""
         positives = self.positives
-        if isinstance(positives, Positives):
+        if isinstance(positives, Qrels):
             return [
                 array.tolist() for array in (self.queries, positives.starts, positives.items, positives.gains)
             ]
@@ -115,8 +115,8 @@ class Gallery(Form):
     measure is the mean over the parts: COCO 1K is five parts of a thousand images.
     """
 
-    i2t: Search = field(kw_only=True)
-    t2i: Search = field(kw_only=True)
+    i2t: RetrievalDirection = field(kw_only=True)
+    t2i: RetrievalDirection = field(kw_only=True)
     owners: Ids = field(kw_only=True)
     #: How many images there are; there are as many captions as owners.
     n_images: int = field(kw_only=True)
@@ -282,7 +282,7 @@ class Gallery(Form):
         captions = np.flatnonzero(self.owners >= 0)
         images = self.owners[captions]
         positives = self.t2i.positives
-        if not len(captions) and isinstance(positives, Positives):
+        if not len(captions) and isinstance(positives, Qrels):
             query = np.repeat(np.arange(len(self.t2i)), positives.counts)
             # A right answer that the gallery does not hold is no image; a partial match is no positive.
             good = (positives.items >= 0) & (positives.gains == 1)
@@ -407,7 +407,7 @@ class Gallery(Form):
         for name, codes in (("i2t", member_codes[n:]), ("t2i", member_codes[:n])):
             last = first + facts[name]["queries"]
             rule = facts[name].get("plausible")
-            positives: Positives | Plausible
+            positives: Qrels | Plausible
             if rule is not None:
                 classes = rule["classes"]
                 positives = Plausible(
@@ -420,8 +420,8 @@ class Gallery(Form):
                 mine = (question >= first) & (question < last)
                 counts = np.bincount(question[mine] - first, minlength=last - first)
                 starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-                positives = Positives(starts, item[mine], gain[mine]).checked(where=name)
-            searches.append(Search(query[first:last], positives))
+                positives = Qrels(starts, item[mine], gain[mine]).checked(where=name)
+            searches.append(RetrievalDirection(query[first:last], positives))
             first = last
         has_parts = bool(len(part)) and bool((part >= 0).all())
         return {
@@ -434,7 +434,7 @@ class Gallery(Form):
         }
 
 
-def _check_search(kind: str, search: Search, queries: int, items: int) -> None:
+def _check_search(kind: str, search: RetrievalDirection, queries: int, items: int) -> None:
     """That a search points into the benchmark's items and has a row of right answers per query."""
     positions = search.queries
     strange = positions[(positions < 0) | (positions >= queries)]
@@ -462,7 +462,7 @@ def _check_search(kind: str, search: Search, queries: int, items: int) -> None:
         )
 
 
-def _check_parts(name: str, search: Search, of_query: Ids, of_item: Ids) -> None:
+def _check_parts(name: str, search: RetrievalDirection, of_query: Ids, of_item: Ids) -> None:
     """That no right answer lies in another part than its query: there it could never be found."""
     if isinstance(search.positives, Plausible):
         return
@@ -472,7 +472,7 @@ def _check_parts(name: str, search: Search, of_query: Ids, of_item: Ids) -> None
         raise DataError(f"a right answer of {name} lies in another part of the gallery than its query")
 
 
-def _facts(search: Search) -> dict[str, Any]:
+def _facts(search: RetrievalDirection) -> dict[str, Any]:
     facts: dict[str, Any] = {"queries": len(search)}
     if isinstance(search.positives, Plausible):
         rule = search.positives
@@ -484,7 +484,7 @@ def _facts(search: Search) -> dict[str, Any]:
     return facts
 
 
-def _codes(search: Search, which: str, rows: int) -> list[bytes | None]:
+def _codes(search: RetrievalDirection, which: str, rows: int) -> list[bytes | None]:
     """The packed codes of the queries or of the items, null where right answers are listed."""
     if not isinstance(search.positives, Plausible):
         return [None] * rows
@@ -509,10 +509,10 @@ def _members(questions: Gallery) -> pa.Table:
     )
 
 
-def _positives(i2t: Search, t2i: Search) -> pa.Table:
+def _positives(i2t: RetrievalDirection, t2i: RetrievalDirection) -> pa.Table:
     question, item, gain = [], [], []
     for start, search in ((0, i2t), (len(i2t), t2i)):
-        if isinstance(search.positives, Positives):
+        if isinstance(search.positives, Qrels):
             question.append(search.positives.queries + start)
             item.append(search.positives.items)
             gain.append(search.positives.gains)

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import Ids
-from counterfoil.benchmarks.forms.gallery import Gallery, Search
+from counterfoil.benchmarks.forms.gallery import Gallery, RetrievalDirection
 from counterfoil.benchmarks.forms.release import SPLIT, FormRelease
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.stats.dependence import Sharing
 
 #: Queries whose right answers by rule are counted at once.
@@ -77,7 +77,7 @@ def _first_right(gallery: Gallery) -> Ids:
     """The first image that is right of each caption, -1 where none is, or a rule says what is right."""
     images = np.full(gallery.n_captions, -1)
     for search, asks_images in ((gallery.i2t, True), (gallery.t2i, False)):
-        if isinstance(search.positives, Positives):
+        if isinstance(search.positives, Qrels):
             held = search.positives.items >= 0
             asking, item = search.queries[search.positives.queries[held]], search.positives.items[held]
             image, caption = (asking, item) if asks_images else (item, asking)
@@ -86,7 +86,7 @@ def _first_right(gallery: Gallery) -> Ids:
     return images
 
 
-def _within(search: Search, of_query: Ids, of_item: Ids) -> Search:
+def _within(search: RetrievalDirection, of_query: Ids, of_item: Ids) -> RetrievalDirection:
     """The search without right answers in other parts; what the gallery does not hold stays, as do rules."""
     listed = search.positives
     if isinstance(listed, Plausible):
@@ -94,13 +94,13 @@ def _within(search: Search, of_query: Ids, of_item: Ids) -> Search:
     same_part = (listed.items < 0) | (of_item[listed.items] == of_query[search.queries][listed.queries])
     counts = np.bincount(listed.queries[same_part], minlength=len(search))
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Search(search.queries, Positives(starts, listed.items[same_part], listed.gains[same_part]))
+    return RetrievalDirection(search.queries, Qrels(starts, listed.items[same_part], listed.gains[same_part]))
 
 
-def _right(search: Search, of_query: Ids | None = None, of_item: Ids | None = None) -> int:
+def _right(search: RetrievalDirection, of_query: Ids | None = None, of_item: Ids | None = None) -> int:
     """How many right answers its queries have in the gallery, or in their parts."""
     positives = search.positives
-    if isinstance(positives, Positives):
+    if isinstance(positives, Qrels):
         return int((positives.items >= 0).sum())
     count = 0
     for at in range(0, len(search), _AT_ONCE):

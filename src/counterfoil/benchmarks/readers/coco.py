@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Ids, Search
+from counterfoil.benchmarks.forms import Ids, RetrievalDirection
 from counterfoil.benchmarks.readers import coco_files
 from counterfoil.benchmarks.readers.coco_files import (
     COCO_PARTS,
@@ -32,7 +32,7 @@ from counterfoil.benchmarks.readers.released_captions import read_split
 from counterfoil.benchmarks.readers.rows import not_on_hub
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 IDS = "coco_test_ids.npy"
 KARPATHY = "dataset_coco.json"
@@ -60,7 +60,7 @@ class CocoTest:
     def benchmark(
         self,
         card: Card,
-        searches: tuple[Search, Search],
+        searches: tuple[RetrievalDirection, RetrievalDirection],
         *,
         data: Path | None,
         images: Path | None,
@@ -95,7 +95,7 @@ class CocoTest:
         """
         return parts(self.owners, len(self.images), self.source)
 
-    def searches(self, i2t: Path, t2i: Path, *, every: bool) -> tuple[Search, Search]:
+    def searches(self, i2t: Path, t2i: Path, *, every: bool) -> tuple[RetrievalDirection, RetrievalDirection]:
         """The searches that two files of positives, {id: [ids]}, ask for.
 
         With `every`, all images and captions are queries, those that the files do not list without right
@@ -148,7 +148,7 @@ def read_test(data: Path | None) -> CocoTest:
     return _with_texts(test, read_captions(written)) if written else test
 
 
-def _search(path: Path, queries: IdPositions, items: IdPositions, *, every: bool) -> Search:
+def _search(path: Path, queries: IdPositions, items: IdPositions, *, every: bool) -> RetrievalDirection:
     ids, row, right = read_positives(path)
     at = queries.of(ids)
     if (at < 0).any():
@@ -314,14 +314,14 @@ def _sorted(pairs: Ids) -> Ids:
     return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
-def same_pairs(search: Search, other: Search) -> bool:
+def same_pairs(search: RetrievalDirection, other: RetrievalDirection) -> bool:
     """Whether two searches of opposite direction hold the same pairs."""
     return _same(_pairs(search), _pairs(other)[:, ::-1])
 
 
-def _pairs(search: Search) -> Ids:
+def _pairs(search: RetrievalDirection) -> Ids:
     """(pairs, 2) positions of query and right answer."""
-    assert isinstance(search.positives, Positives)
+    assert isinstance(search.positives, Qrels)
     return np.stack([search.queries[search.positives.queries], search.positives.items], axis=1)
 
 

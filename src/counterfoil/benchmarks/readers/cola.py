@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.readers.questions import search
 from counterfoil.benchmarks.readers.released_files import list_of, released_file
 from counterfoil.benchmarks.readers.rows import Photos, image_folder
@@ -21,7 +21,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import shown
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_json
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 _COLUMNS = ("image_file", "objects_attributes_annotation", "label", "hard_list")
 
@@ -76,7 +76,7 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
         captions=captions,
         questions=Gallery(
             tuple(f"t2i/{caption.id}" for caption in captions),
-            i2t=Search(np.empty(0, dtype=np.int64), Positives.of([])),
+            i2t=RetrievalDirection(np.empty(0, dtype=np.int64), Qrels.of([])),
             t2i=search(
                 queries,
                 (of_class[is_right], np.flatnonzero(is_right)),

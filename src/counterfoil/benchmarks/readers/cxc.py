@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Ids, Rated, Search
+from counterfoil.benchmarks.forms import Ids, Rated, RetrievalDirection
 from counterfoil.benchmarks.forms.base import first_use
 from counterfoil.benchmarks.readers.coco import CocoTest, captions_of, read_test, same_pairs
 from counterfoil.benchmarks.readers.coco_files import (
@@ -79,7 +79,7 @@ def _lone(data: Path | None) -> Path | None:
     return tables[0] if tables else None
 
 
-def _positives(test: CocoTest, data: Path | None) -> tuple[Search, Search, str]:
+def _positives(test: CocoTest, data: Path | None) -> tuple[RetrievalDirection, RetrievalDirection, str]:
     """Both searches and where they were read from."""
     table = place(data, TABLE)
     try:
@@ -176,7 +176,7 @@ def _ids(table: DataTable, column: str, mark: str) -> Ids:
 
 def _searches(
     caption: Ids, image: Ids, right: NDArray[np.bool_], caption_ids: Ids, image_ids: Ids, where: Path
-) -> tuple[Search, Search]:
+) -> tuple[RetrievalDirection, RetrievalDirection]:
     """Both searches from rated pairs as positions: all items are queries."""
     outside = (caption < 0) | (image < 0)
     if outside.any():

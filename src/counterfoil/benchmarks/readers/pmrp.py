@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Ids, Search
+from counterfoil.benchmarks.forms import Ids, RetrievalDirection
 from counterfoil.benchmarks.readers.coco import CAPTIONS, IDS, KARPATHY, captioned, items, parts, read_test
 from counterfoil.benchmarks.readers.coco_files import (
     annotation_folder,
@@ -107,8 +107,8 @@ def _gallery(
         captions,
         owners,
         (
-            Search(image_queries, Plausible(codes[image_queries], of_captions, *rule)),
-            Search(caption_queries, Plausible(of_captions[caption_queries], codes, *rule)),
+            RetrievalDirection(image_queries, Plausible(codes[image_queries], of_captions, *rule)),
+            RetrievalDirection(caption_queries, Plausible(of_captions[caption_queries], codes, *rule)),
         ),
         parts=of_items,
         source=source,

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Choice, Gallery, Ids, Paraphrase, Quad, Search
+from counterfoil.benchmarks.forms import Choice, Gallery, Ids, Paraphrase, Quad, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import first_double
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 
 
 def quads(
@@ -241,7 +241,7 @@ def search(
     *,
     names: Sequence[str],
     where: object,
-) -> Search:
+) -> RetrievalDirection:
     """The search of some items, as positions, from pairs of (row of `queries`, position of what is right).
 
     Positions of right answers are -1 where the gallery does not hold them. Within a query they are sorted.
@@ -269,10 +269,12 @@ def search(
             hint="are these the positives of another gallery?",
         )
     worth = np.ones(len(item)) if gains is None else gains[order]
-    return Search(queries, Positives(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), item, worth))
+    return RetrievalDirection(
+        queries, Qrels(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), item, worth)
+    )
 
 
-def own(owners: Ids, n_images: int) -> tuple[Search, Search]:
+def own(owners: Ids, n_images: int) -> tuple[RetrievalDirection, RetrievalDirection]:
     """Image to text and text to image where right is what was written for the image, and nothing else.
 
     A caption of no image (-1) and an image without captions are queries without right answers.
@@ -280,9 +282,9 @@ def own(owners: Ids, n_images: int) -> tuple[Search, Search]:
     captions = np.arange(len(owners), dtype=np.int64)
     owned = owners >= 0
     counts = np.bincount(owners[owned], minlength=n_images)
-    i2t = Positives(_bounds(counts), captions[owned][np.argsort(owners[owned], kind="stable")], _ones(owned))
-    t2i = Positives(_bounds(owned.astype(np.int64)), owners[owned], _ones(owned))
-    return Search(np.arange(n_images, dtype=np.int64), i2t), Search(captions, t2i)
+    i2t = Qrels(_bounds(counts), captions[owned][np.argsort(owners[owned], kind="stable")], _ones(owned))
+    t2i = Qrels(_bounds(owned.astype(np.int64)), owners[owned], _ones(owned))
+    return RetrievalDirection(np.arange(n_images, dtype=np.int64), i2t), RetrievalDirection(captions, t2i)
 
 
 def gallery(
@@ -290,7 +292,7 @@ def gallery(
     images: Sequence[Image],
     captions: Sequence[Caption],
     owners: Ids,
-    searches: tuple[Search, Search],
+    searches: tuple[RetrievalDirection, RetrievalDirection],
     *,
     parts: tuple[Ids, Ids] | None = None,
     source: str,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import Answers, DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation import gallery_values
 from counterfoil.evaluation.forms.base import (
@@ -35,7 +35,7 @@ from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.inputs.columns import ColumnSchema
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.metrics.ranks import Positives
+from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import macro_table_differences, table_spread, wilson
@@ -179,7 +179,7 @@ def _facts(benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, s
         "parts": 1 if gallery.image_parts is None else len(np.unique(gallery.image_parts)),
     }
     for name, search, placed, sizes in directions_of(gallery, rankings):
-        listed = search.positives if isinstance(search.positives, Positives) else None
+        listed = search.positives if isinstance(search.positives, Qrels) else None
         described[name] = {
             "queries": len(search),
             "undefined": int((~search.defined).sum()),
@@ -419,19 +419,21 @@ _SHARE = ColumnSchema("real", nan=True, low=0, high=1)
 _POLICIES = ("strict", "half", "optimistic")
 
 
-def _directions(gallery: Gallery) -> tuple[tuple[Search, Search], tuple[slice, slice]]:
+def _directions(
+    gallery: Gallery,
+) -> tuple[tuple[RetrievalDirection, RetrievalDirection], tuple[slice, slice]]:
     """Both directions, and the rows of their queries."""
     split = len(gallery.i2t)
     return (gallery.i2t, gallery.t2i), (slice(0, split), slice(split, len(gallery)))
 
 
-def _counts(search: Search) -> NDArray[np.int64]:
+def _counts(search: RetrievalDirection) -> NDArray[np.int64]:
     """How many right answers are listed per query; none where a rule says what is right."""
     positives = search.positives
     return np.zeros(len(search), np.int64) if isinstance(positives, Plausible) else positives.counts
 
 
-def _share_names(search: Search) -> list[str]:
+def _share_names(search: RetrievalDirection) -> list[str]:
     positives = search.positives
     thresholds = positives.thresholds if isinstance(positives, Plausible) else ()
     return [f"share:{threshold}:{policy}" for threshold in thresholds for policy in _POLICIES]
@@ -452,7 +454,7 @@ def _flat(table: pa.Table, name: str, lengths: NDArray[np.int64], where: str, ro
     return np.array(lists.flatten().to_numpy(zero_copy_only=False))
 
 
-def _check_places(ranks: DirectionRanks, search: Search, size: int, where: object) -> None:
+def _check_places(ranks: DirectionRanks, search: RetrievalDirection, size: int, where: object) -> None:
     """Raise `DataError` where there are more items than the gallery of `size` has, or too few."""
     for name, values, high in (("depth", ranks.depth, size), ("items", ranks.top, size - 1)):
         if values.max(initial=-1) > high:

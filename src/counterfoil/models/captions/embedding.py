@@ -37,8 +37,8 @@ from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
 from counterfoil.models.captions.corpora import Corpus, Counting, Phrases, frequencies
 from counterfoil.models.captions.registry import KINDS, Kind, Settings, deciding_settings, read
 from counterfoil.models.dual import DualEncoder
-from counterfoil.models.given_galleries import GivenEmbeddings
 from counterfoil.models.hf_text import TextEncoder
+from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
 #: Loads the model behind a metric, with the metric's prompt in its options.
 Backbone = Callable[[Options], Any]
@@ -48,7 +48,7 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
     """The metric called `name`, such as "clip-s", around the model that `backbone` loads.
 
     `backbone` gets `options` with the metric's prefix as the prompt, and gives an `Embedder` or
-    `GivenEmbeddings`; the prefix of the latter was added, or not, when they were embedded. A prompt in
+    `PrecomputedEmbeddings`; the prefix of the latter was added, or not, when they were embedded. A prompt in
     `options` takes the place of the prefix.
 
     Raises `UnknownNameError` for an unknown metric or setting, `InputError` for a value that is not allowed,
@@ -78,7 +78,7 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
         return TokenMetric(
             _identity(name, local.identity, settings, kind, corpus), kind.needs, local, settings, corpus
         )
-    if isinstance(model, GivenEmbeddings) and ("prefix" in options.settings or options.prompt != "{}"):
+    if isinstance(model, PrecomputedEmbeddings) and ("prefix" in options.settings or options.prompt != "{}"):
         raise InputError(
             "captions that are embedded already cannot get a prefix",
             where=where,
@@ -106,7 +106,7 @@ class CosineMetric:
 
     identity: Identity
     needs: tuple[str, ...]
-    #: An `Embedder`, or `GivenEmbeddings`.
+    #: An `Embedder`, or `PrecomputedEmbeddings`.
     embedder: Any
     settings: Settings
     #: What results call it where its name would say too much: "PAC-S formula through MODEL"; else "".

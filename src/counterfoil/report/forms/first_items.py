@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Search
+from counterfoil.benchmarks.forms import RetrievalDirection
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
@@ -64,7 +64,7 @@ def kinds(run: Run) -> Int[ndarray, "queries"]:
     return np.where(place == 1, 0, np.where(place <= FIRST, 1, 2))
 
 
-def marks(search: Search, items: Int[ndarray, "queries width"]) -> Int[ndarray, "queries width"]:
+def marks(search: RetrievalDirection, items: Int[ndarray, "queries width"]) -> Int[ndarray, "queries width"]:
     """Positions in `MARKS` of some items of every query; items of -1 are none, and count as wrong."""
     positives = search.positives
     width = items.shape[1]
@@ -85,7 +85,7 @@ def marks(search: Search, items: Int[ndarray, "queries width"]) -> Int[ndarray, 
 
 
 def missed(
-    search: Search, placed: DirectionRanks
+    search: RetrievalDirection, placed: DirectionRanks
 ) -> tuple[Int[ndarray, "queries 3"], Bool[ndarray, "queries"]]:
     """The first right answer that is not among the first items shown, per query, and whether there is one.
 
@@ -114,7 +114,7 @@ def missed(
     return places, there
 
 
-def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
+def first_right(search: RetrievalDirection, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
     """The first and the last place at which a query's first right answer may stand, 0 where unknown.
 
     The two differ where it scores the same as a wrong one. By rule it is looked for among the items that were
@@ -138,7 +138,7 @@ def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries
     return places
 
 
-def _first_kept(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
+def _first_kept(search: RetrievalDirection, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
     places = np.zeros((len(search), 2), dtype=np.int64)
     items = placed.top.astype(np.int64)
     if not items.shape[1]:

@@ -291,10 +291,10 @@ def about(questions: Gallery) -> str:
     """How many queries look for how many items.
 
     >>> import numpy as np
-    >>> from counterfoil.benchmarks.forms import Search
-    >>> from counterfoil.metrics.ranks import Positives
-    >>> i2t = Search(np.array([0]), Positives.of([[0, 1]]))
-    >>> t2i = Search(np.array([0, 1]), Positives.of([[0], [0]]))
+    >>> from counterfoil.benchmarks.forms import RetrievalDirection
+    >>> from counterfoil.metrics.ranks import Qrels
+    >>> i2t = RetrievalDirection(np.array([0]), Qrels.of([[0, 1]]))
+    >>> t2i = RetrievalDirection(np.array([0, 1]), Qrels.of([[0], [0]]))
     >>> about(Gallery(("a", "b", "c"), i2t=i2t, t2i=t2i, owners=np.array([0, 0]), n_images=1))
     '1 image looks for 2 right captions among all 2; 2 captions look for 1 right image among all 1.'
     """

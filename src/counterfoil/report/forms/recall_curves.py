@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.gallery_values import chance, mean, ranks
@@ -116,7 +116,7 @@ def recall_curves(curves: Mapping[str, Sequence[Curve]], *, columns: int = 2) ->
     return figure
 
 
-def right_answers(search: Search) -> Int[ndarray, "queries"]:
+def right_answers(search: RetrievalDirection) -> Int[ndarray, "queries"]:
     """R of every query: how many right answers it has, by its list or by the rule's first threshold."""
     positives = search.positives
     if not isinstance(positives, Plausible):

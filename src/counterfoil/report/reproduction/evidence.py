@@ -14,9 +14,9 @@ from numpy import ndarray
 from counterfoil.benchmarks.benchmark import Benchmark, card
 from counterfoil.benchmarks.readers.outcomes import caption_words, from_table
 from counterfoil.benchmarks.tables import DataTable, floats, read_table, summary_keys
-from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.plan import Note, warn
+from counterfoil.engine.deduplicate import Note, warn
+from counterfoil.engine.join_scores import join_scores
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.evaluation.evaluate import per_item
@@ -26,7 +26,7 @@ from counterfoil.metrics.correlation import pearson
 from counterfoil.metrics.detection import by_label
 from counterfoil.models.base import DEFAULT, Options
 from counterfoil.models.captions.registry import load as load_metric
-from counterfoil.models.given import GivenTable, load
+from counterfoil.models.precomputed import PrecomputedTable, load
 from counterfoil.report.reproduction.paper import Basis, Paper, PaperModel, Spec
 
 _T = TypeVar("_T")
@@ -152,7 +152,7 @@ class ReleasedFiles:
     def values(self, benchmark: str, file: str) -> Mapping[str, Float[ndarray, "n"]]:
         """Each measure's value per question, in [0, 1], for the answers in `file`; ties are wrong."""
         questions = self.answered_questions(benchmark, file)
-        return per_item(questions, align(self._table(file), questions, note=self._note))
+        return per_item(questions, join_scores(self._table(file), questions, note=self._note))
 
     @_once
     def lengths(self, place: str) -> Float[ndarray, "n"]:
@@ -162,7 +162,7 @@ class ReleasedFiles:
 
     def scores(self, benchmark: str, file: str) -> Float[ndarray, "n ..."]:
         """The scores of each question's pairs for the answers in `file`."""
-        answers = align(self._table(file), self.answered_questions(benchmark, file), note=self._note)
+        answers = join_scores(self._table(file), self.answered_questions(benchmark, file), note=self._note)
         if not answers.has_scores:
             raise NoDataError(f"{file} holds right and wrong alone, and no scores")
         return answers.scores
@@ -253,10 +253,10 @@ class ReleasedFiles:
             raise NoDataError(str(error)) from None
 
     @_once
-    def _table(self, file: str) -> GivenTable:
+    def _table(self, file: str) -> PrecomputedTable:
         """The answers in a file."""
         table = load(str(self.path(file)))
-        if not isinstance(table, GivenTable):
+        if not isinstance(table, PrecomputedTable):
             raise DataError("not a table of scores or outcomes", where=self.path(file))
         return table
 

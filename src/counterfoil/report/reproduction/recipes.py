@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.forms import Gallery, Rated, Search
+from counterfoil.benchmarks.forms import Gallery, Rated, RetrievalDirection
 from counterfoil.errors import DataError
 from counterfoil.evaluation.forms.rated import points
 from counterfoil.metrics import contrast, detection
@@ -17,7 +17,7 @@ from counterfoil.metrics.bradley_terry import bradley_terry
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.correlation import MEASURES, kendall_tau_b
 from counterfoil.metrics.ranking import map_at_r, recall_at_k
-from counterfoil.metrics.ranks import Positives, list_ranks
+from counterfoil.metrics.ranks import Qrels, list_ranks
 from counterfoil.report.reproduction.evidence import Case, Recomputed, mask
 from counterfoil.report.reproduction.paper import Basis, evaluate
 from counterfoil.stats.estimates import t_over_folds
@@ -242,7 +242,7 @@ def shown(case: Case) -> Recomputed:
     right = iter(range(len(marks)))
     wrong = iter(range(len(marks), 2 * len(marks)))
     items = np.array([next(right if mark == "1" else wrong) for mark in marks])
-    ranks = list_ranks([items], Positives.of([list(range(len(marks)))]), gallery=2 * len(marks))
+    ranks = list_ranks([items], Qrels.of([list(range(len(marks)))]), gallery=2 * len(marks))
     name, _, k = case.need("measure").rpartition("_at_")
     value = map_at_r(ranks) if k == "r" else recall_at_k(ranks, int(k))
     return Recomputed(100 * float(value[0]), f"{name} of {marks}")
@@ -264,11 +264,11 @@ def _gallery(case: Case, benchmark: str) -> tuple[Gallery, str]:
     return questions.gallery, case.evidence.source(benchmark)
 
 
-def _search(case: Case, gallery: Gallery) -> Search:
+def _search(case: Case, gallery: Gallery) -> RetrievalDirection:
     return gallery.i2t if case.need("direction") == "i2t" else gallery.t2i
 
 
-def _positives(search: Search, place: str) -> Positives:
+def _positives(search: RetrievalDirection, place: str) -> Qrels:
     if isinstance(search.positives, Plausible):
         raise DataError("right answers by rule cannot be counted here", where=place)
     return search.positives

@@ -146,7 +146,7 @@ def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool =
         )
 
 
-def plan(
+def deduplicate(
     benchmark: Benchmark,
     image_keys: Sequence[str],
     *,
@@ -163,7 +163,7 @@ def plan(
     >>> questions = Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1], [2, 3]]))
     >>> captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "dog", "cow"]))
     >>> images = (Image("x"), Image("y"))
-    >>> work = plan(Benchmark(Card(name="b", title="b", form="choice"), images, captions, questions),
+    >>> work = deduplicate(Benchmark(Card(name="b", title="b", form="choice"), images, captions, questions),
     ...             ["same", "same"])
     >>> len(work.images), len(work.captions), len(work.pairs), work.row_of.tolist()
     (1, 3, 3, [[0, 1], [0, 2]])

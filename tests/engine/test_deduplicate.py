@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image, Quad
-from counterfoil.engine.plan import plan, shards, used_captions, used_images
+from counterfoil.engine.deduplicate import deduplicate, shards, used_captions, used_images
 
 
 def choice(texts, candidates, query, images):
@@ -24,7 +24,7 @@ def choice(texts, candidates, query, images):
 def test_equal_texts_are_one_caption_and_equal_keys_one_image():
     # Questions: image 1 with captions 0, 1; image 0 (same pixels as 1) with captions 2 (= text 0), 3.
     benchmark = choice(["dog", "cat", "dog", "cow"], [[0, 1], [2, 3]], [1, 0], 2)
-    work = plan(benchmark, ["k", "k"])
+    work = deduplicate(benchmark, ["k", "k"])
     assert [i.id for i in work.images] == ["i1"]
     assert [c.text for c in work.captions] == ["dog", "cat", "cow"]
     assert work.pairs.tolist() == [[0, 0], [1, 0], [2, 0]]
@@ -35,19 +35,19 @@ def test_items_without_a_question_cost_nothing():
     benchmark = choice(["a", "b", "unused", "c"], [[3, 0]], [2], 4)
     assert used_captions(benchmark).tolist() == [3, 0]
     assert used_images(benchmark).tolist() == [2]
-    work = plan(benchmark, ["k2"])
+    work = deduplicate(benchmark, ["k2"])
     assert [c.text for c in work.captions] == ["c", "a"]
     assert [i.id for i in work.images] == ["i2"]
 
 
 def test_captions_differ_by_case_and_blanks():
     # Tokenizers see them; SugarCrepe has captions with blanks at their ends.
-    work = plan(choice(["a dog", "A dog", "a dog ", "a dog"], [[0, 1], [2, 3]], [0, 0], 1), ["k"])
+    work = deduplicate(choice(["a dog", "A dog", "a dog ", "a dog"], [[0, 1], [2, 3]], [0, 0], 1), ["k"])
     assert len(work.captions) == 3
 
 
 def test_captions_without_text_are_only_equal_to_themselves():
-    work = plan(choice([None, None, None, "x"], [[0, 1], [0, 3]], [0, 0], 1), ["k"])
+    work = deduplicate(choice([None, None, None, "x"], [[0, 1], [0, 3]], [0, 0], 1), ["k"])
     assert len(work.captions) == 3
     assert len(set(work.caption_keys)) == 3
 
@@ -60,7 +60,7 @@ def test_a_quad_asks_four_pairs():
         (Caption("c", "c"), Caption("d", "d")),
         questions,
     )
-    work = plan(benchmark, ["x", "y"])
+    work = deduplicate(benchmark, ["x", "y"])
     # Grouped by image; row_of[q, caption, image].
     assert work.pairs.tolist() == [[0, 0], [1, 0], [0, 1], [1, 1]]
     assert work.row_of.tolist() == [[[0, 2], [1, 3]]]
@@ -75,7 +75,7 @@ def test_spread_gives_every_question_its_own_pair(data):
     query = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     row = st.lists(st.integers(0, len(texts) - 1), min_size=k, max_size=k)
     benchmark = choice(texts, data.draw(st.lists(row, min_size=n, max_size=n)), query, 4)
-    work = plan(benchmark, [keys[i] for i in used_images(benchmark)])
+    work = deduplicate(benchmark, [keys[i] for i in used_images(benchmark)])
     # A pair's score is made of what makes it: if spread is right, every cell shows its own text and key.
     names = [f"{work.captions[c].text}{work.image_keys[i]}" for c, i in work.pairs]
     assert len(set(names)) == len(names)

@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.benchmarks.tables import DataTable
 from counterfoil.errors import CounterfoilError, DataError, ScoreError
-from counterfoil.models import given, given_galleries
+from counterfoil.models import precomputed, precomputed_galleries
 from counterfoil.models.base import Options
 from counterfoil.models.score_table_layouts import recognise
 
@@ -35,7 +35,7 @@ def csv(path: Path, header: str, *rows: str) -> str:
 def test_winogrounds_score_files(
     model: str, text: float, image: float, group: float, shared_data: Path
 ) -> None:
-    found = given.load(str(shared_data / "winoground" / "scores" / f"{model}.jsonl"))
+    found = precomputed.load(str(shared_data / "winoground" / "scores" / f"{model}.jsonl"))
     assert found.kind == "quad_scores"
     assert found.folded
     assert found.ids == tuple(str(number) for number in range(400))
@@ -48,7 +48,7 @@ def test_winogrounds_score_files(
 
 
 def test_the_released_bivlc_table(shared_data: Path) -> None:
-    found = given.load(str(shared_data / "bivlc" / "ViT-B-32.csv"))
+    found = precomputed.load(str(shared_data / "bivlc" / "ViT-B-32.csv"))
     assert found.kind == "quad_outcomes"
     assert len(found) == 2933
     # Counts of the released file, as published with it.
@@ -58,7 +58,7 @@ def test_the_released_bivlc_table(shared_data: Path) -> None:
 
 
 def test_the_released_sugarcrepe_table(shared_data: Path) -> None:
-    found = given.load(str(shared_data / "bivlc" / "SUGARCREPE_ViT-B-32.csv"))
+    found = precomputed.load(str(shared_data / "bivlc" / "SUGARCREPE_ViT-B-32.csv"))
     assert found.kind == "choice_outcome"
     assert found.column == ("correct",)
     assert int(found.right["accuracy"].sum()) == 5751
@@ -72,7 +72,7 @@ def test_the_released_sugarcrepe_table(shared_data: Path) -> None:
     "header", ["id,c0_i0,c0_i1,c1_i0,c1_i1", "id,T0_I0,T0_I1,T1_I0,T1_I1", "id,q0i0,q0i1,q1i0,q1i1"]
 )
 def test_quad_scores_in_columns(header: str, tmp_path: Path) -> None:
-    found = given.load(csv(tmp_path, header, "a,1,2,3,4", "b,5,6,7,8"))
+    found = precomputed.load(csv(tmp_path, header, "a,1,2,3,4", "b,5,6,7,8"))
     assert found.kind == "quad_scores"
     assert found.ids == ("a", "b")
     assert found.values is not None
@@ -81,7 +81,7 @@ def test_quad_scores_in_columns(header: str, tmp_path: Path) -> None:
 
 
 def test_columns_may_stand_in_any_order(tmp_path: Path) -> None:
-    found = given.load(csv(tmp_path, "c1_i1,c0_i1,id,c1_i0,c0_i0", "4,2,a,3,1"))
+    found = precomputed.load(csv(tmp_path, "c1_i1,c0_i1,id,c1_i0,c0_i0", "4,2,a,3,1"))
     assert found.values is not None
     assert found.values.tolist() == [[[1, 2], [3, 4]]]
 
@@ -89,7 +89,7 @@ def test_columns_may_stand_in_any_order(tmp_path: Path) -> None:
 def test_pairs_in_any_order_keep_their_place(tmp_path: Path) -> None:
     rows = ["7_c1_i1,4", "9_c0_i0,5", "7_c0_i1,2", "9_c1_i1,8", "7_c0_i0,1", "9_c1_i0,7"]
     rows += ["7_c1_i0,3", "9_c0_i1,6"]
-    found = given.load(csv(tmp_path, "label,score", *rows))
+    found = precomputed.load(csv(tmp_path, "label,score", *rows))
     assert found.ids == ("7", "9")
     assert found.values is not None
     assert found.values.tolist() == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
@@ -97,7 +97,7 @@ def test_pairs_in_any_order_keep_their_place(tmp_path: Path) -> None:
 
 def test_an_object_keyed_by_pair(tmp_path: Path) -> None:
     scores = {f"x_c{c}_i{i}": 2 * c + i for c in (0, 1) for i in (0, 1)}
-    found = given.load(write(tmp_path / "scores.json", json.dumps(scores)))
+    found = precomputed.load(write(tmp_path / "scores.json", json.dumps(scores)))
     assert found.kind == "quad_scores"
     assert found.ids == ("x",)
 
@@ -105,19 +105,19 @@ def test_an_object_keyed_by_pair(tmp_path: Path) -> None:
 def test_an_object_of_right_and_wrong_by_question(tmp_path: Path) -> None:
     for name, text in (("a", '{"0": true, "1": false}'), ("b", '{"0": 1, "1": 0}')):
         (tmp_path / f"{name}.json").write_text(text)
-        table = given.load(str(tmp_path / f"{name}.json"))
+        table = precomputed.load(str(tmp_path / f"{name}.json"))
         assert table.kind == "choice_outcome"
         assert table.ids == ("0", "1")
         assert table.right["accuracy"].tolist() == [True, False]
     # Ones and zeros beside ids of pairs are scores: a crowd may be that sure.
     (tmp_path / "c.json").write_text('{"0_c0": 1, "0_c1": 0}')
-    assert given.load(str(tmp_path / "c.json")).kind == "choice_scores"
+    assert precomputed.load(str(tmp_path / "c.json")).kind == "choice_scores"
 
 
 @pytest.mark.parametrize("form", ["{id}_c{slot}", "{id}_i{slot}", "{id}_s{slot}"])
 def test_pairs_of_choices(form: str, tmp_path: Path) -> None:
     labels = [form.format(id=name, slot=slot) for name in ("a_c", "b") for slot in (1, 0, 2)]
-    found = given.load(csv(tmp_path, "id,score", *(f"{label},{n}" for n, label in enumerate(labels))))
+    found = precomputed.load(csv(tmp_path, "id,score", *(f"{label},{n}" for n, label in enumerate(labels))))
     assert found.kind == "choice_scores"
     assert found.ids == ("a_c", "b")
     assert found.values is not None
@@ -133,7 +133,7 @@ def test_pairs_of_choices(form: str, tmp_path: Path) -> None:
     ],
 )
 def test_choice_scores_in_columns(header: str, columns: tuple[str, ...], tmp_path: Path) -> None:
-    found = given.load(csv(tmp_path, header, "a,.5,.25", "b,1,2"))
+    found = precomputed.load(csv(tmp_path, header, "a,.5,.25", "b,1,2"))
     assert found.kind == "choice_scores"
     assert found.column == columns
     assert found.values is not None
@@ -150,20 +150,20 @@ def test_our_own_scores(tmp_path: Path) -> None:
     outcomes = {"question": ["a", "b"], **{name: [True, n > 1] for n, name in enumerate(DIRECTIONS)}}
     write_parquet(tmp_path / "run" / "outcomes" / "answers.parquet", pa.table(outcomes))
     write_parquet(tmp_path / "run" / "outcomes" / "items.parquet", pa.table({"question": ["a"]}))
-    assert given.load(str(tmp_path / "run" / "quads")).kind == "quad_scores"
-    found = given.load(str(tmp_path / "run" / "outcomes"))
+    assert precomputed.load(str(tmp_path / "run" / "quads")).kind == "quad_scores"
+    found = precomputed.load(str(tmp_path / "run" / "outcomes"))
     assert {name: found.right[name].tolist() for name in DIRECTIONS} == {
         name: [True, n > 1] for n, name in enumerate(DIRECTIONS)
     }
     with pytest.raises(DataError, match=r"a folder per benchmark.*run/outcomes, .*run/quads"):
-        given.load(str(tmp_path / "run"))
+        precomputed.load(str(tmp_path / "run"))
 
 
 def test_a_folder_with_a_file_per_subset(tmp_path: Path) -> None:
     for name, rows in (("swap_obj", {"0": True, "1": False}), ("add_att", {"0": False, "3": True})):
         content = {key: {"caption": f"{name} {key}", "correct": right} for key, right in rows.items()}
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    found = given.load(str(tmp_path))
+    found = precomputed.load(str(tmp_path))
     assert found.kind == "choice_outcome"
     assert found.subsets == ("add_att", "add_att", "swap_obj", "swap_obj")
     assert found.ids == ("0", "3", "0", "1")
@@ -186,25 +186,25 @@ def test_a_caption_column_is_no_score() -> None:
 
 
 def test_the_only_true_false_column_is_guessed_and_noted(tmp_path: Path) -> None:
-    found = given.load(csv(tmp_path, "id,model,solved", "a,x,true", "b,x,false"))
+    found = precomputed.load(csv(tmp_path, "id,model,solved", "a,x,true", "b,x,false"))
     assert found.column == ("solved",)
     assert found.described == "right or wrong per question in column solved; ids in 'id'"
 
 
 def test_a_column_of_choice(tmp_path: Path) -> None:
     path = csv(tmp_path, "label,clip,blip", *(f"1_c{c}_i{i},{c},{i}" for c in (0, 1) for i in (0, 1)))
-    found = given.load(path, Options(column="blip"))
+    found = precomputed.load(path, Options(column="blip"))
     assert found.values is not None
     assert found.values.tolist() == [[[0, 1], [0, 1]]]
 
 
 def test_identity_goes_by_content_and_column(tmp_path: Path) -> None:
     path = csv(tmp_path, "id,a,b", "x,1,0", "y,0,1")
-    keys = {given.load(path, Options(column=name)).identity.key for name in ("a", "b")}
+    keys = {precomputed.load(path, Options(column=name)).identity.key for name in ("a", "b")}
     assert len(keys) == 2
-    before = given.load(path, Options(column="a")).identity.weights
+    before = precomputed.load(path, Options(column="a")).identity.weights
     csv(tmp_path, "id,a,b", "x,1,0", "y,1,1")
-    assert given.load(path, Options(column="a")).identity.weights != before
+    assert precomputed.load(path, Options(column="a")).identity.weights != before
 
 
 def test_whole_numbers_that_became_floats_are_ids(tmp_path: Path) -> None:
@@ -213,28 +213,28 @@ def test_whole_numbers_that_became_floats_are_ids(tmp_path: Path) -> None:
     from counterfoil.store import write_parquet
 
     write_parquet(tmp_path / "t.parquet", pa.table({"id": [17.0, 18.0], "s0": [1, 2], "s1": [2, 1]}))
-    assert given.load(str(tmp_path / "t.parquet")).ids == ("17", "18")
+    assert precomputed.load(str(tmp_path / "t.parquet")).ids == ("17", "18")
 
 
 def test_a_score_per_question(tmp_path: Path) -> None:
-    found = given.load(csv(tmp_path, "id,score", "a,0.5", "b.jpg,-1"))
+    found = precomputed.load(csv(tmp_path, "id,score", "a,0.5", "b.jpg,-1"))
     assert found.kind == "rated_scores"
     assert found.ids == ("a", "b.jpg")
     assert found.values is not None
     assert found.values.tolist() == [0.5, -1.0]
     assert found.described == "a score per question in column score; ids in 'id'"
-    plain = given.load(csv(tmp_path, "score", "0.5", "0.25"))
+    plain = precomputed.load(csv(tmp_path, "score", "0.5", "0.25"))
     assert (plain.kind, plain.ids, len(plain)) == ("rated_scores", None, 2)
-    chosen = given.load(csv(tmp_path, "name,words", "a,1", "b,7"), Options(column="words"))
+    chosen = precomputed.load(csv(tmp_path, "name,words", "a,1", "b,7"), Options(column="words"))
     assert (chosen.kind, chosen.column) == ("rated_scores", ("words",))
 
 
 def test_two_candidates_as_runs_keep_them(tmp_path: Path) -> None:
-    found = given.load(csv(tmp_path, "question,a,b", "x,1,2", "y,3,4"))
+    found = precomputed.load(csv(tmp_path, "question,a,b", "x,1,2", "y,3,4"))
     assert (found.kind, found.ids) == ("choice_scores", ("x", "y"))
     assert found.values is not None
     assert found.values.tolist() == [[1, 2], [3, 4]]
-    drawn = given.load(csv(tmp_path, "question,a_d0,b_d0,a_d1,b_d1", "x,1,2,3,4", "y,5,6,7,8"))
+    drawn = precomputed.load(csv(tmp_path, "question,a_d0,b_d0,a_d1,b_d1", "x,1,2,3,4", "y,5,6,7,8"))
     assert drawn.kind == "drawn_scores"
     assert drawn.values is not None
     assert drawn.values[:, :, 0].tolist() == [[1, 2], [5, 6]]
@@ -243,7 +243,7 @@ def test_two_candidates_as_runs_keep_them(tmp_path: Path) -> None:
 
 def test_a_row_per_candidate(tmp_path: Path) -> None:
     rows = ["b,1,4", "a,0,1", "a,1,2", "b,0,3"]
-    found = given.load(csv(tmp_path, "id,side,score", *rows))
+    found = precomputed.load(csv(tmp_path, "id,side,score", *rows))
     assert (found.kind, found.ids, found.folded) == ("choice_scores", ("a", "b"), True)
     assert found.values is not None
     assert found.values.tolist() == [[1, 2], [3, 4]]
@@ -287,7 +287,7 @@ def test_a_row_per_candidate(tmp_path: Path) -> None:
 )
 def test_tables_that_cannot_be_right(lines: list[str], pattern: str, tmp_path: Path) -> None:
     with pytest.raises(ScoreError, match=pattern) as error:
-        given.load(csv(tmp_path, *lines))
+        precomputed.load(csv(tmp_path, *lines))
     assert "\n" not in str(error.value)
     assert "table.csv" in str(error.value)
 
@@ -295,20 +295,20 @@ def test_tables_that_cannot_be_right(lines: list[str], pattern: str, tmp_path: P
 def test_a_column_that_is_not_there(tmp_path: Path) -> None:
     path = csv(tmp_path, "id,s0,s1", "a,1,2")
     with pytest.raises(ScoreError, match="no such column; given: s2; allowed: id, s0, s1"):
-        given.load(path, Options(column="s2"))
+        precomputed.load(path, Options(column="s2"))
 
 
 def test_a_column_that_is_no_answer(tmp_path: Path) -> None:
     path = csv(tmp_path, "name,words", "a,1", "b,7")
     with pytest.raises(ScoreError, match="column 'name': the column is neither true/false nor a score;"):
-        given.load(path, Options(column="name"))
+        precomputed.load(path, Options(column="name"))
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file or folder"):
-        given.load(str(tmp_path / "none.csv"))
+        precomputed.load(str(tmp_path / "none.csv"))
     with pytest.raises(DataError, match="no table in this folder"):
-        given.load(str(tmp_path))
+        precomputed.load(str(tmp_path))
 
 
 # -- embeddings -------------------------------------------------------------------------------------------
@@ -327,7 +327,9 @@ CAPTIONS = np.array([[1.0, 0.0], [0.0, 1.0], [5.0, 0.0]], dtype=np.float32)
     ("image", "caption"), [("images", "captions"), ("img", "cap"), ("image", "text"), ("images", "texts")]
 )
 def test_names_of_arrays(image: str, caption: str, tmp_path: Path) -> None:
-    found = given_galleries.load_embeddings(save(tmp_path / "e.npz", **{image: IMAGES, caption: CAPTIONS}))
+    found = precomputed_galleries.load_embeddings(
+        save(tmp_path / "e.npz", **{image: IMAGES, caption: CAPTIONS})
+    )
     assert found.images.tolist() == IMAGES.tolist()
     assert found.captions.tolist() == CAPTIONS.tolist()
     assert found.image_ids is None
@@ -335,7 +337,7 @@ def test_names_of_arrays(image: str, caption: str, tmp_path: Path) -> None:
 
 
 def test_compare_normalises(tmp_path: Path) -> None:
-    found = given_galleries.load_embeddings(save(tmp_path / "e.npz", images=IMAGES, captions=CAPTIONS))
+    found = precomputed_galleries.load_embeddings(save(tmp_path / "e.npz", images=IMAGES, captions=CAPTIONS))
     scores = found.compare(found.captions[[0, 1, 2]], found.images[[0, 0, 1]])
     # cos((1,0),(3,4)) = 3/5, cos((0,1),(3,4)) = 4/5, cos((5,0),(0,2)) = 0.
     np.testing.assert_allclose(scores, [0.6, 0.8, 0.0], atol=1e-12)
@@ -348,14 +350,14 @@ def test_types_and_ids(dtype: type, tmp_path: Path) -> None:
         tmp_path / "e.npz", images=IMAGES.astype(dtype), captions=CAPTIONS.astype(dtype),
         image_ids=np.array([17, 3]), caption_ids=np.array(["a", "b", "ü"]),
     )  # fmt: skip
-    found = given_galleries.load_embeddings(path)
+    found = precomputed_galleries.load_embeddings(path)
     assert found.images.dtype == (np.float64 if dtype is np.float64 else np.float32)
     assert found.image_ids == ("17", "3")
     assert found.caption_ids == ("a", "b", "ü")
 
 
 def test_the_real_embeddings_of_winoground(shared_data: Path) -> None:
-    found = given_galleries.load_embeddings(
+    found = precomputed_galleries.load_embeddings(
         str(shared_data / "winoground" / "clip_vit_b32_laion2b_embeddings.npz")
     )
     images, captions = found.images.reshape(400, 2, -1), found.captions.reshape(400, 2, -1)
@@ -418,7 +420,7 @@ def test_the_real_embeddings_of_winoground(shared_data: Path) -> None:
 )
 def test_embeddings_that_cannot_be_right(arrays: dict[str, object], pattern: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=pattern) as error:
-        given_galleries.load_embeddings(save(tmp_path / "e.npz", **arrays))
+        precomputed_galleries.load_embeddings(save(tmp_path / "e.npz", **arrays))
     assert "\n" not in str(error.value)
     assert "e.npz" in str(error.value)
 
@@ -426,7 +428,7 @@ def test_embeddings_that_cannot_be_right(arrays: dict[str, object], pattern: str
 def test_files_that_are_no_embeddings(tmp_path: Path) -> None:
     def refused(path: Path, pattern: str) -> None:
         with pytest.raises(CounterfoilError, match=pattern):
-            given_galleries.load_embeddings(str(path))
+            precomputed_galleries.load_embeddings(str(path))
 
     data = Path(save(tmp_path / "e.npz", images=IMAGES, captions=CAPTIONS)).read_bytes()
     (tmp_path / "cut.npz").write_bytes(data[: len(data) // 2])

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from annotate.small_campaigns import Worker, make, pairs
-from counterfoil.annotate import entry, work
+from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.database import Database, open_database
-from counterfoil.annotate.entry import Entered
+from counterfoil.annotate.participants import Entered
 from counterfoil.annotate.tables import sa
 from counterfoil.errors import InputError
 
@@ -30,12 +30,12 @@ def come(opened: tuple[Database, Campaign], worker: str, *, now: float = 1.0, **
 def enter(opened: tuple[Database, Campaign], **given: Any) -> Entered:
     db, campaign = opened
     with db.writing() as connection:
-        return entry.enter(connection, campaign, **given)
+        return participants.enter(connection, campaign, **given)
 
 
-def person_of(db: Database, token: str) -> entry.Person | None:
+def person_of(db: Database, token: str) -> participants.Person | None:
     with db.reading() as connection:
-        return entry.person_of(connection, token)
+        return participants.person_of(connection, token)
 
 
 def test_the_same_worker_gets_in_again_and_is_one_person(prolific: tuple[Database, Campaign]) -> None:
@@ -71,15 +71,15 @@ def test_neither_workers_nor_tokens_are_in_the_database(prolific: tuple[Database
 
 def test_ids_of_workers_differ_between_campaigns(prolific: tuple[Database, Campaign], tmp_path: Path) -> None:
     other = make(tmp_path / "other", pairs(3), salt="")
-    mine = entry.person_id(prolific[1], "prolific", "w")
-    assert mine != entry.person_id(other, "prolific", "w")
-    assert mine != entry.person_id(prolific[1], "mturk", "w")
+    mine = participants.person_id(prolific[1], "prolific", "w")
+    assert mine != participants.person_id(other, "prolific", "w")
+    assert mine != participants.person_id(prolific[1], "mturk", "w")
 
 
 def test_links_cannot_be_guessed(prolific: tuple[Database, Campaign], tmp_path: Path) -> None:
     _, campaign = prolific
-    first, second = entry.make_links(campaign, 2)
-    other = entry.make_links(make(tmp_path / "other", pairs(3), salt=""), 1)[0]
+    first, second = participants.make_links(campaign, 2)
+    other = participants.make_links(make(tmp_path / "other", pairs(3), salt=""), 1)[0]
     made = enter(prolific, worker=first, platform="link", parameters={}, now=1.0)
     assert made.person.platform == "link"
     for wrong in (f"2{first[1:]}", f"1{second[1:]}", other, "1-", "", "1", "²-x", "-1-x", first + " "):
@@ -133,7 +133,7 @@ def test_consent_is_noted_once_with_its_text(tmp_path: Path) -> None:
     db = open_database(campaign, durable=False)
     worker = Worker(db, campaign, 1)
     with db.writing() as connection:
-        entry.consent(connection, worker.person, 5_000.0, text="another text")
+        participants.consent(connection, worker.person, 5_000.0, text="another text")
     with db.reading() as connection:
         notes = connection.execute(sa.text("SELECT at, detail FROM events WHERE kind = 'consented'")).all()
         consented = connection.execute(sa.text("SELECT consented FROM people")).scalar()

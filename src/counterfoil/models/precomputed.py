@@ -21,9 +21,9 @@ from counterfoil.errors import DataError, ScoreError
 from counterfoil.metrics.detection import by_label, likelier, two_steps
 from counterfoil.models.base import DEFAULT, Ability, Identity, Options, reject_unused_options
 from counterfoil.models.chat.parsing import option_letter
-from counterfoil.models.given_galleries import (
-    GivenRankings,
-    GivenSimilarity,
+from counterfoil.models.precomputed_galleries import (
+    PrecomputedRankings,
+    PrecomputedSimilarity,
     holds_rankings,
     load_rankings,
     load_similarity,
@@ -46,7 +46,7 @@ from counterfoil.store import digest_file, digest_value
 
 
 @dataclass(frozen=True, eq=False)
-class GivenTable:
+class PrecomputedTable:
     """Scores or outcomes of one scorer, one entry per question.
 
     `kind` says which of the two is there and in what shape:
@@ -96,7 +96,7 @@ class GivenTable:
         """Number of entries, one per question."""
         return len(self.values) if self.values is not None else len(next(iter(self.right.values())))
 
-    def take(self, rows: Int64[ndarray, "rows"]) -> "GivenTable":
+    def take(self, rows: Int64[ndarray, "rows"]) -> "PrecomputedTable":
         """The chosen entries, in this order."""
         whole = self.table
         if not self.folded:
@@ -113,7 +113,9 @@ class GivenTable:
         )
 
 
-def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilarity | GivenRankings:
+def load(
+    argument: str, options: Options = DEFAULT
+) -> PrecomputedTable | PrecomputedSimilarity | PrecomputedRankings:
     """The answers in a CSV, JSON, JSONL or Parquet file, or in a folder with a file per subset.
 
     An npy file is a similarity, a JSON object with "i2t" and "t2i" and an npz file are rankings (see
@@ -139,7 +141,7 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
     return replace(answers, described=f"{answers.described}; {len(files)} files")
 
 
-def from_table(table: DataTable, name: str, weights: str, options: Options = DEFAULT) -> GivenTable:
+def from_table(table: DataTable, name: str, weights: str, options: Options = DEFAULT) -> PrecomputedTable:
     """The answers in a table at hand, which `name` and the digest `weights` tell from others.
 
     Raises `ScoreError` as `load`.
@@ -147,7 +149,7 @@ def from_table(table: DataTable, name: str, weights: str, options: Options = DEF
     layout = recognise(table, options.column, whole_rows=options.whole_rows)
     if layout.texts:
         table = with_captions(table)
-    given = GivenTable(
+    given = PrecomputedTable(
         identity=Identity(
             name=name,
             weights=weights,
@@ -194,7 +196,9 @@ def _table_at(path: Path) -> Path:
     return path
 
 
-def with_answers(given: GivenTable, layout: TableLayout, *, unanswered: str = "refuse") -> GivenTable:
+def with_answers(
+    given: PrecomputedTable, layout: TableLayout, *, unanswered: str = "refuse"
+) -> PrecomputedTable:
     """The same table with its answers, laid out as `recognise` found.
 
     Raises `ScoreError` naming file, row (counted from 1, the header not counted) and column for values that
@@ -312,7 +316,7 @@ def _ids(table: DataTable, column: str) -> tuple[tuple[str, ...], tuple[str, ...
     return subsets, tuple(names)
 
 
-def _fold(given: GivenTable, layout: TableLayout) -> GivenTable:
+def _fold(given: PrecomputedTable, layout: TableLayout) -> PrecomputedTable:
     """Rows of pairs, in any order, to one entry per question."""
     table = given.table
     assert layout.id is not None
@@ -353,7 +357,7 @@ def _fold(given: GivenTable, layout: TableLayout) -> GivenTable:
     )
 
 
-def _fold_sides(given: GivenTable, layout: TableLayout) -> GivenTable:
+def _fold_sides(given: PrecomputedTable, layout: TableLayout) -> PrecomputedTable:
     """A row per candidate, in any order, to one entry per question."""
     table = given.table
     assert layout.id is not None

@@ -15,7 +15,7 @@ from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine.plan import Note, warn
+from counterfoil.engine.deduplicate import Note, warn
 from counterfoil.engine.row_matching import (
     can_match,
     captions_agree,
@@ -26,15 +26,17 @@ from counterfoil.engine.row_matching import (
     rows_in_order,
 )
 from counterfoil.errors import DataError, ScoreError
-from counterfoil.models.given import GivenTable, with_answers
-from counterfoil.models.given_galleries import GivenEmbeddings
+from counterfoil.models.precomputed import PrecomputedTable, with_answers
+from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 from counterfoil.models.score_table_layouts import OUTCOMES, TableLayout, item_columns
 
 #: Numbers in one block of embeddings while pairs are compared.
 _BLOCK = 1 << 23
 
 
-def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: Note = warn) -> Answers:
+def join_scores(
+    given: PrecomputedTable | PrecomputedEmbeddings, benchmark: Benchmark, *, note: Note = warn
+) -> Answers:
     """What `given` answers to every question of `benchmark`, in the order of its questions.
 
     A table is matched by its ids (with a file per subset: `subset/id`), which must be exactly those of the
@@ -54,7 +56,7 @@ def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: No
     `ScoreError` where the table answers questions of another form, and where ids, rows or captions do not
     fit.
     """
-    if isinstance(given, GivenEmbeddings):
+    if isinstance(given, PrecomputedEmbeddings):
         return _compare(given, benchmark)
     if benchmark.questions.row_per_question:
         given = _per_question(given, benchmark)
@@ -68,7 +70,7 @@ def align(given: GivenTable | GivenEmbeddings, benchmark: Benchmark, *, note: No
     return Outcomes({name: right[rows] for name, right in given.right.items()})
 
 
-def matched(given: GivenTable, benchmark: Benchmark, *, note: Note = warn) -> GivenTable:
+def matched(given: PrecomputedTable, benchmark: Benchmark, *, note: Note = warn) -> PrecomputedTable:
     """The table with one entry per question of `benchmark`, in the order of its questions.
 
     Raises what `align` raises.
@@ -80,7 +82,7 @@ def matched(given: GivenTable, benchmark: Benchmark, *, note: Note = warn) -> Gi
     return replace(given.take(rows), ids=benchmark.questions.ids, subsets=None)
 
 
-def covered(given: GivenTable, benchmark: Benchmark) -> Benchmark:
+def covered(given: PrecomputedTable, benchmark: Benchmark) -> Benchmark:
     """The questions that a table has answers to, by their ids; raises `ScoreError` where it has none."""
     known = set(given.ids or ())
     rows = np.array([at for at, name in enumerate(benchmark.questions.ids) if name in known], dtype=np.int64)
@@ -97,7 +99,7 @@ def covered(given: GivenTable, benchmark: Benchmark) -> Benchmark:
     return benchmark.part(rows, title)
 
 
-def answered(given: GivenTable, benchmark: Benchmark) -> tuple[GivenTable, Benchmark]:
+def answered(given: PrecomputedTable, benchmark: Benchmark) -> tuple[PrecomputedTable, Benchmark]:
     """A matched table and its benchmark without the questions that the table holds no answer to."""
     if given.unanswered is None or not given.unanswered.any():
         return given, benchmark
@@ -108,7 +110,7 @@ def answered(given: GivenTable, benchmark: Benchmark) -> tuple[GivenTable, Bench
     return given.take(rows), benchmark.part(rows, title)
 
 
-def _per_question(given: GivenTable, benchmark: Benchmark) -> GivenTable:
+def _per_question(given: PrecomputedTable, benchmark: Benchmark) -> PrecomputedTable:
     """The same table as a score per question, where its header or its ids made it look like something else.
 
     Ids of pictures may end as those of pairs do, and scores may all be 0 or 1. Where right and wrong answer
@@ -122,7 +124,7 @@ def _per_question(given: GivenTable, benchmark: Benchmark) -> GivenTable:
     return replace(with_answers(given, layout), kind=layout.kind, right={}, folded=False)
 
 
-def _check_form(given: GivenTable, benchmark: Benchmark) -> None:
+def _check_form(given: PrecomputedTable, benchmark: Benchmark) -> None:
     """That the table answers the kind of question that is asked."""
     questions = benchmark.listed
     if given.kind not in questions.given:
@@ -146,7 +148,10 @@ def _check_form(given: GivenTable, benchmark: Benchmark) -> None:
 
 
 def _of_candidates(
-    given: GivenTable, benchmark: Benchmark, values: Float64[ndarray, "n given"], rows: Int64[ndarray, "n"]
+    given: PrecomputedTable,
+    benchmark: Benchmark,
+    values: Float64[ndarray, "n given"],
+    rows: Int64[ndarray, "n"],
 ) -> Float64[ndarray, "n k"]:
     """The scores of candidates, in the shape of the questions; raises `ScoreError` where some are missing."""
     scores = np.full(benchmark.listed.shape, NO_CANDIDATE)
@@ -168,7 +173,7 @@ def _of_candidates(
     return scores
 
 
-def _rated_rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
+def _rated_rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
     """For every question that rates a caption the row that answers it; None where only the order is left.
 
     Ids that are those of the questions come first, then images and captions.
@@ -183,7 +188,7 @@ def _rated_rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[nd
     return rows_by_pairs(given, benchmark, note)
 
 
-def _rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
+def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
     """For every question the entry of the table that answers it."""
     if benchmark.questions.row_per_question:
         rows_of_pairs = _rated_rows(given, benchmark, note)
@@ -272,7 +277,7 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str, note: N
     return np.asarray([row_of[name] for name in question_ids], dtype=np.int64)
 
 
-def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
+def _compare(given: PrecomputedEmbeddings, benchmark: Benchmark) -> Scores:
     questions = benchmark.listed
     texts = questions.text_pairs()
     captions, others = texts or questions.pairs()
@@ -293,7 +298,7 @@ def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
 
 
 def _cosines(
-    given: GivenEmbeddings, captions: ndarray, others: ndarray, embeddings: ndarray
+    given: PrecomputedEmbeddings, captions: ndarray, others: ndarray, embeddings: ndarray
 ) -> Float64[ndarray, "pairs"]:
     """The cosine of captions with rows of `embeddings`, those of images or of captions."""
     scores = np.empty(len(captions), dtype=np.float64)

@@ -11,23 +11,23 @@ from numpy import ndarray
 import eccv_rankings
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Gallery, Search
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.catalog import benchmark as named
-from counterfoil.engine.given_rankings import rank_given
+from counterfoil.engine.precomputed_rankings import rank_precomputed
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranking
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
-from counterfoil.metrics.ranks import Positives, Ranks, from_places, positive_ranks
+from counterfoil.metrics.ranks import Qrels, Ranks, from_places, positive_ranks
 from counterfoil.models.base import Identity
-from counterfoil.models.given_galleries import GivenRankings, to_lists
+from counterfoil.models.precomputed_galleries import PrecomputedRankings, to_lists
 
 IMAGES, CAPTIONS = 4, 7
 
 
 def gallery(
-    i2t: Positives | Plausible,
-    t2i: Positives | Plausible,
+    i2t: Qrels | Plausible,
+    t2i: Qrels | Plausible,
     *,
     parts: bool = False,
     queries: tuple[list[int], list[int]] = (list(range(IMAGES)), list(range(CAPTIONS))),
@@ -36,8 +36,8 @@ def gallery(
     names = [f"i2t/{100 + i}" for i in queries[0]] + [f"t2i/{c}" for c in queries[1]]
     questions = Gallery(
         tuple(names),
-        i2t=Search(np.array(queries[0]), i2t),
-        t2i=Search(np.array(queries[1]), t2i),
+        i2t=RetrievalDirection(np.array(queries[0]), i2t),
+        t2i=RetrievalDirection(np.array(queries[1]), t2i),
         owners=np.full(CAPTIONS, -1),
         n_images=IMAGES,
         image_parts=np.arange(IMAGES) % 2 if parts else None,
@@ -51,10 +51,10 @@ def gallery(
     )
 
 
-def ranked(scores: ndarray, lengths: tuple[list[int], list[int]] | None = None) -> GivenRankings:
+def ranked(scores: ndarray, lengths: tuple[list[int], list[int]] | None = None) -> PrecomputedRankings:
     """The rankings of (images, captions) scores, each cut to a length of its own."""
     i2t, t2i = lengths or ([CAPTIONS] * IMAGES, [IMAGES] * CAPTIONS)
-    return GivenRankings(
+    return PrecomputedRankings(
         Identity("given:lists"),
         to_lists({str(100 + i): np.argsort(-scores[i])[:n].tolist() for i, n in enumerate(i2t)}),
         to_lists({str(c): (100 + np.argsort(-scores[:, c]))[:n].tolist() for c, n in enumerate(t2i)}),
@@ -63,7 +63,7 @@ def ranked(scores: ndarray, lengths: tuple[list[int], list[int]] | None = None) 
 
 def sides(
     rankings: Rankings, benchmark: Benchmark, scores: ndarray
-) -> list[tuple[DirectionRanks, Search, ndarray]]:
+) -> list[tuple[DirectionRanks, RetrievalDirection, ndarray]]:
     asked = benchmark.gallery
     return [
         (rankings.i2t, asked.i2t, scores[asked.i2t.queries]),
@@ -98,13 +98,13 @@ def test_places_are_those_of_the_scores(
     drawn: Drawn, scores: ndarray, lengths: tuple[list[int], list[int]], top: int
 ) -> None:
     (i2t, t2i), queries = drawn
-    benchmark = gallery(Positives.of(i2t), Positives.of(t2i), queries=queries)
-    found = rank_given(benchmark, ranked(scores, lengths), top=top)
+    benchmark = gallery(Qrels.of(i2t), Qrels.of(t2i), queries=queries)
+    found = rank_precomputed(benchmark, ranked(scores, lengths), top=top)
     for (placed, search, rows), cut in zip(sides(found, benchmark, scores), lengths, strict=True):
         depth = np.array(cut)[search.queries]
         assert placed.depth.tolist() == depth.tolist()
         positives = search.positives
-        assert isinstance(positives, Positives)
+        assert isinstance(positives, Qrels)
         for pair, (query, item) in enumerate(zip(positives.queries, positives.items, strict=True)):
             above = int((rows[query] > rows[query, item]).sum())
             reached = item >= 0 and above < depth[query]
@@ -121,11 +121,11 @@ def test_places_are_those_of_the_scores(
 @given(searches(parts=True), SHUFFLED)
 def test_in_parts_the_rest_is_as_if_it_were_not_there(drawn: Drawn, scores: ndarray) -> None:
     (i2t, t2i), queries = drawn
-    benchmark = gallery(Positives.of(i2t), Positives.of(t2i), parts=True, queries=queries)
-    found = rank_given(benchmark, ranked(scores), top=9)
+    benchmark = gallery(Qrels.of(i2t), Qrels.of(t2i), parts=True, queries=queries)
+    found = rank_precomputed(benchmark, ranked(scores), top=9)
     for placed, search, rows in sides(found, benchmark, scores):
         positives = search.positives
-        assert isinstance(positives, Positives)
+        assert isinstance(positives, Qrels)
         for at, query in enumerate(search.queries.tolist()):
             own = np.flatnonzero(np.arange(rows.shape[1]) % 2 == query % 2)
             assert placed.depth[at] == len(own)
@@ -160,7 +160,7 @@ def test_a_rule_looks_at_the_first_r(
         np.stack([precision_at_r(s, (d <= t) & ~a, cap=cap) for t in thresholds])
         for s, d, a in ((within, distance, apart), (within.T, distance.T, apart.T))
     ]
-    full = rank_given(benchmark, ranked(scores))
+    full = rank_precomputed(benchmark, ranked(scores))
     for placed, expected in zip((full.i2t, full.t2i), whole, strict=True):
         np.testing.assert_array_equal(placed.shares, expected)
         assert len(placed.above) == len(placed.level) == 0
@@ -171,14 +171,14 @@ def test_a_rule_looks_at_the_first_r(
     missing = any((np.array(n) < w).any() for n, w in zip(lengths, wanted, strict=True))
     if not parts and missing:
         with pytest.raises(InputError, match="too short for R-Precision on small"):
-            rank_given(benchmark, cut)
+            rank_precomputed(benchmark, cut)
     elif not parts:
-        found = rank_given(benchmark, cut)
+        found = rank_precomputed(benchmark, cut)
         for placed, expected in zip((found.i2t, found.t2i), whole, strict=True):
             np.testing.assert_array_equal(placed.shares, expected)
     # What is not listed is worse than nothing: a wrong answer.
     notes: list[str] = []
-    loose = rank_given(benchmark, cut, truncated_as_miss=True, note=notes.append)
+    loose = rank_precomputed(benchmark, cut, truncated_as_miss=True, note=notes.append)
     for placed, rows, right, r in zip(
         (loose.i2t, loose.t2i),
         ([row[:n] for row, n in zip(np.argsort(-scores, axis=1), lengths[0], strict=True)],
@@ -196,15 +196,15 @@ def test_a_rule_looks_at_the_first_r(
 
 def test_cut_lists_support_what_they_reach() -> None:
     scores = np.tile(np.arange(CAPTIONS)[::-1], (IMAGES, 1))
-    benchmark = gallery(Positives.of([[0], [1], [6], []]), Positives.of([[0]] * CAPTIONS))
+    benchmark = gallery(Qrels.of([[0], [1], [6], []]), Qrels.of([[0]] * CAPTIONS))
     notes: list[str] = []
-    found = rank_given(benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), note=notes.append)
+    found = rank_precomputed(benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), note=notes.append)
     ranks = of(benchmark, found, "i2t")
     assert notes == []
     assert ranking.recall_at_k(ranks, 2)[:3].tolist() == [1, 1, 0]
     with pytest.raises(InputError, match="query 2: the ranking is too short for recall at 3; given: 2 items"):
         ranking.recall_at_k(ranks, 3)
-    loose = rank_given(
+    loose = rank_precomputed(
         benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), truncated_as_miss=True, note=notes.append
     )
     assert ranking.recall_at_k(of(benchmark, loose, "i2t"), 3)[:3].tolist() == [1, 1, 0]
@@ -222,23 +222,27 @@ def of(benchmark: Benchmark, found: Rankings, side: str) -> Ranks:
 
 
 def refused(
-    benchmark: Benchmark, given: GivenRankings, error: type[InputError], pattern: str, loosely: bool = False
+    benchmark: Benchmark,
+    given: PrecomputedRankings,
+    error: type[InputError],
+    pattern: str,
+    loosely: bool = False,
 ) -> None:
     with pytest.raises(error, match=pattern) as raised:
-        rank_given(benchmark, given, truncated_as_miss=loosely)
+        rank_precomputed(benchmark, given, truncated_as_miss=loosely)
     assert "\n" not in str(raised.value)
 
 
 def test_what_does_not_fit_is_named() -> None:
     scores = np.arange(IMAGES * CAPTIONS).reshape(IMAGES, CAPTIONS)
-    one = Positives.of([[0], [1], [2], [3]]), Positives.of([*[[0]] * 6, []])
+    one = Qrels.of([[0], [1], [2], [3]]), Qrels.of([*[[0]] * 6, []])
     whole, parted = gallery(*one), gallery(
-        Positives.of([[0], [1], [2], [3]]), Positives.of([[q % 2] for q in range(CAPTIONS)]), parts=True
+        Qrels.of([[0], [1], [2], [3]]), Qrels.of([[q % 2] for q in range(CAPTIONS)]), parts=True
     )  # fmt: skip
     full = ranked(scores)
 
-    def with_i2t(lists: dict[str, list[object]]) -> GivenRankings:
-        return GivenRankings(full.identity, to_lists(lists), full.t2i)
+    def with_i2t(lists: dict[str, list[object]]) -> PrecomputedRankings:
+        return PrecomputedRankings(full.identity, to_lists(lists), full.t2i)
 
     every: dict[str, list[object]] = {str(100 + i): list(range(CAPTIONS)) for i in range(IMAGES)}
     refused(
@@ -257,10 +261,10 @@ def test_what_does_not_fit_is_named() -> None:
         r"given: '77'; is it of another gallery\? this one has 7 items, the first is '0'",
     )
     # A ranking of a query outside the benchmark may name anything.
-    assert rank_given(whole, with_i2t({**every, "999": [77]})).i2t.above.tolist() == [0, 1, 2, 3]
+    assert rank_precomputed(whole, with_i2t({**every, "999": [77]})).i2t.above.tolist() == [0, 1, 2, 3]
     # The last caption has no right answer, so that its ranking is not missed.
     short = {str(c): [100, 101, 102, 103] for c in range(6)}
-    found = rank_given(whole, GivenRankings(full.identity, full.i2t, to_lists(short)))
+    found = rank_precomputed(whole, PrecomputedRankings(full.identity, full.i2t, to_lists(short)))
     assert found.t2i.depth.tolist() == [4] * 6 + [0]
     assert found.t2i.top[-1].tolist() == [-1] * 4
     refused(
@@ -274,11 +278,11 @@ def test_what_does_not_fit_is_named() -> None:
 
 def test_the_whole_of_ones_part_is_enough() -> None:
     benchmark = gallery(
-        Positives.of([[0], [1], [2], [3]]), Positives.of([[q % 2] for q in range(CAPTIONS)]), parts=True
+        Qrels.of([[0], [1], [2], [3]]), Qrels.of([[q % 2] for q in range(CAPTIONS)]), parts=True
     )
     own = {str(100 + i): [c for c in range(CAPTIONS) if c % 2 == i % 2] for i in range(IMAGES)}
     other = {str(c): [100 + i for i in range(IMAGES) if i % 2 == c % 2] for c in range(CAPTIONS)}
-    found = rank_given(benchmark, GivenRankings(Identity("x"), to_lists(own), to_lists(other)))
+    found = rank_precomputed(benchmark, PrecomputedRankings(Identity("x"), to_lists(own), to_lists(other)))
     assert found.i2t.above.tolist() == [0, 0, 1, 1]
     assert found.i2t.depth.tolist() == [4, 3, 4, 3]
 
@@ -297,7 +301,7 @@ def test_the_model_free_rankings_give_every_number(
     length: int | None, coco: dict[str, Benchmark], shared_data: Path
 ) -> None:
     folder = shared_data / "eccv"
-    given = GivenRankings(
+    given = PrecomputedRankings(
         Identity("model-free"),
         eccv_rankings.lists(folder, "i2t", length),
         eccv_rankings.lists(folder, "t2i", length),
@@ -309,7 +313,7 @@ def test_the_model_free_rankings_give_every_number(
                 benchmark, given, InputError, "coco-1k needs full rankings: .*so for 5000 of 5000 queries"
             )
             continue
-        found = rank_given(benchmark, given)
+        found = rank_precomputed(benchmark, given)
         ranks[name] = [of(benchmark, found, side) for side in ("i2t", "t2i")]
     values = {
         **{f"coco_5k_r{k}": mean("recall_at_k", ranks["coco-5k"], k) for k in (1, 5, 10)},
@@ -323,7 +327,7 @@ def test_the_model_free_rankings_give_every_number(
         values |= {f"coco_1k_r{k}": mean("recall_at_k", ranks["coco-1k"], k) for k in (1, 5, 10)}
     else:
         notes: list[str] = []
-        found = rank_given(coco["coco-1k"], given, truncated_as_miss=True, note=notes.append)
+        found = rank_precomputed(coco["coco-1k"], given, truncated_as_miss=True, note=notes.append)
         loose = [of(coco["coco-1k"], found, side) for side in ("i2t", "t2i")]
         values["cut_1k_r10"] = mean("recall_at_k", loose, 10)
         assert "5000 rankings of images and 25000 of captions end before" in notes[0]
@@ -338,10 +342,10 @@ def mean(measure: str, ranks: list[Ranks], *arguments: int) -> tuple[float, ...]
 
 def test_ranks_are_those_of_a_block_of_scores() -> None:
     scores = np.random.default_rng(3).permutation(IMAGES * CAPTIONS).reshape(IMAGES, CAPTIONS).astype(float)
-    positives = Positives.of([[0, 3], [1], [6, -1], []])
-    benchmark = gallery(positives, Positives.of([[0]] * CAPTIONS))
+    positives = Qrels.of([[0, 3], [1], [6, -1], []])
+    benchmark = gallery(positives, Qrels.of([[0]] * CAPTIONS))
     ours, theirs = (
-        of(benchmark, rank_given(benchmark, ranked(scores)), "i2t"),
+        of(benchmark, rank_precomputed(benchmark, ranked(scores)), "i2t"),
         positive_ranks(scores, positives),
     )
     for name in ("query", "wrong", "tied", "before", "gains", "depth"):

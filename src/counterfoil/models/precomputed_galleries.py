@@ -43,7 +43,7 @@ _LARGEST, _SMALLEST = 1e15, 1e-15
 
 
 @dataclass(frozen=True, eq=False)
-class GivenEmbeddings:
+class PrecomputedEmbeddings:
     """Embeddings of images and captions computed elsewhere.
 
     `images` is (number of images, width) and `captions` (number of captions, width), as stored (float32 or
@@ -68,7 +68,7 @@ class GivenEmbeddings:
         return dot / (np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1))
 
 
-def load_embeddings(argument: str, options: Options = DEFAULT) -> GivenEmbeddings:
+def load_embeddings(argument: str, options: Options = DEFAULT) -> PrecomputedEmbeddings:
     """The embeddings in the npz file `argument`.
 
     Arrays are named `images` and `captions` (or `img`, `cap`, `text`, ...), each (rows, width) of float16,
@@ -93,7 +93,7 @@ def load_embeddings(argument: str, options: Options = DEFAULT) -> GivenEmbedding
             given=f"'{image_name}' {images.shape}, '{caption_name}' {captions.shape}",
             hint="both must come from the same model, after its projections",
         )
-    return GivenEmbeddings(
+    return PrecomputedEmbeddings(
         identity=Identity(name=f"embeddings:{argument}", weights=digest_file(argument)),
         images=images,
         captions=captions,
@@ -196,7 +196,7 @@ def ids_of(
 
 
 @dataclass(frozen=True, eq=False)
-class GivenSimilarity:
+class PrecomputedSimilarity:
     """Scores of images (rows) with captions (columns) as stored, memory-mapped; nothing is known of NaN yet.
 
     Where ids are None rows and columns are in the benchmark's order.
@@ -210,7 +210,7 @@ class GivenSimilarity:
     caption_ids: tuple[str, ...] | None = None
 
 
-def load_similarity(argument: str, options: Options = DEFAULT) -> GivenSimilarity:
+def load_similarity(argument: str, options: Options = DEFAULT) -> PrecomputedSimilarity:
     """The similarity in an npy file, with the ids in the npz file `options.ids` if there is one.
 
     Numbers are float16, float32, float64 or integers. Raises `DataError` for files that are no npy file, cut
@@ -231,7 +231,7 @@ def load_similarity(argument: str, options: Options = DEFAULT) -> GivenSimilarit
             "a similarity has the wrong shape", where=path, given=values.shape, allowed="(images, captions)"
         )
     image_ids, caption_ids = (None, None) if options.ids is None else _ids(options.ids, path, values.shape)
-    return GivenSimilarity(
+    return PrecomputedSimilarity(
         Identity(
             name=f"given:{argument}",
             weights=digest_file(path),
@@ -288,7 +288,7 @@ class RankedLists:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenRankings:
+class PrecomputedRankings:
     """The ranked captions of images (`i2t`) and the ranked images of captions (`t2i`)."""
 
     does: ClassVar[tuple[Ability, ...]] = ("given_rankings",)
@@ -309,7 +309,7 @@ def holds_rankings(path: Path) -> bool:
     return _BEGINNING.match(beginning) is not None
 
 
-def load_rankings(argument: str, options: Options = DEFAULT) -> GivenRankings:
+def load_rankings(argument: str, options: Options = DEFAULT) -> PrecomputedRankings:
     """The rankings in a JSON or npz file.
 
     Raises `DataError` for files that cannot be read, where a direction is missing, where something is no list
@@ -318,7 +318,7 @@ def load_rankings(argument: str, options: Options = DEFAULT) -> GivenRankings:
     reject_unused_options(f"given:{argument}", options)
     path = Path(argument)
     i2t, t2i = _from_arrays(path) if path.suffix.lower() == ".npz" else _from_json(path)
-    return GivenRankings(Identity(name=f"given:{argument}", weights=digest_file(path)), i2t, t2i)
+    return PrecomputedRankings(Identity(name=f"given:{argument}", weights=digest_file(path)), i2t, t2i)
 
 
 def to_lists(ranked: Mapping[str, Any], *, where: str = "rankings") -> RankedLists:

@@ -16,11 +16,11 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Gallery, Ids, Search
-from counterfoil.engine.align import item_rows
+from counterfoil.benchmarks.forms import Gallery, Ids, RetrievalDirection
+from counterfoil.engine.deduplicate import ability_for
 from counterfoil.engine.gallery import rank
-from counterfoil.engine.given_rankings import rank_given
-from counterfoil.engine.plan import ability_for
+from counterfoil.engine.join_scores import item_rows
+from counterfoil.engine.precomputed_rankings import rank_precomputed
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Products, unit
 from counterfoil.engine.topk import top_k_in_blocks
@@ -28,11 +28,15 @@ from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.models.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities
 from counterfoil.models.captions.base import CaptionMetric
-from counterfoil.models.given import GivenTable
-from counterfoil.models.given_galleries import GivenEmbeddings, GivenRankings, GivenSimilarity
 from counterfoil.models.learned import LearnedScorer
+from counterfoil.models.precomputed import PrecomputedTable
+from counterfoil.models.precomputed_galleries import (
+    PrecomputedEmbeddings,
+    PrecomputedRankings,
+    PrecomputedSimilarity,
+)
 
-Given = GivenTable | GivenEmbeddings | GivenSimilarity | GivenRankings
+Given = PrecomputedTable | PrecomputedEmbeddings | PrecomputedSimilarity | PrecomputedRankings
 
 #: A scorer of pairs is asked about all pairs of a gallery of at most so many.
 ALL_PAIRS = 1_000_000
@@ -62,9 +66,11 @@ def rank_galleries(
     """
     able = {ability_for(scorer, benchmark) for benchmark in benchmarks}
     if able == {"given_rankings"}:
-        lists = cast(GivenRankings, scorer)
+        lists = cast(PrecomputedRankings, scorer)
         ranked = [
-            rank_given(benchmark, lists, top=top, truncated_as_miss=truncated_as_miss, note=session.note)
+            rank_precomputed(
+                benchmark, lists, top=top, truncated_as_miss=truncated_as_miss, note=session.note
+            )
             for benchmark in benchmarks
         ]
         return [with_provenance(rankings, scorer, session=session) for rankings in ranked]
@@ -117,7 +123,7 @@ def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, session: Session)
     return Matrix(_scores(benchmark, scorer, captions, images, session).reshape(n, m))
 
 
-def _given_products(benchmark: Benchmark, given: GivenEmbeddings, session: Session) -> Blocks:
+def _given_products(benchmark: Benchmark, given: PrecomputedEmbeddings, session: Session) -> Blocks:
     images, captions = _rows(benchmark, given, len(given.images), len(given.captions), held="embedding")
     return Products(unit(given.images)[images], unit(given.captions)[captions])
 
@@ -176,7 +182,7 @@ def _again(
     ]
 
 
-def _given_matrix(benchmark: Benchmark, given: GivenSimilarity, session: Session) -> Blocks:
+def _given_matrix(benchmark: Benchmark, given: PrecomputedSimilarity, session: Session) -> Blocks:
     rows, columns = given.values.shape
     shape = len(benchmark.images), len(benchmark.captions)
     named = given.image_ids is not None or given.caption_ids is not None
@@ -201,7 +207,12 @@ def _given_matrix(benchmark: Benchmark, given: GivenSimilarity, session: Session
 
 
 def _rows(
-    benchmark: Benchmark, given: GivenEmbeddings | GivenSimilarity, images: int, captions: int, *, held: str
+    benchmark: Benchmark,
+    given: PrecomputedEmbeddings | PrecomputedSimilarity,
+    images: int,
+    captions: int,
+    *,
+    held: str,
 ) -> tuple[Int[ndarray, "images"], Int[ndarray, "captions"]]:
     """For every image and caption of the benchmark its row (or column) of what is given."""
     where = given.identity.name
@@ -255,7 +266,7 @@ class Candidates:
     """
 
     side: str
-    search: Search
+    search: RetrievalDirection
     items: Int64[ndarray, "queries depth"]
 
     def pairs(self) -> tuple[Int64[ndarray, "pairs"], Int64[ndarray, "pairs"]]:
@@ -273,7 +284,7 @@ class Candidates:
 
 def candidates(gallery: Gallery, side: str, blocks: Blocks, depth: int) -> Candidates:
     """The first `depth` items of each query of `side`, of equal scores the lower position first."""
-    search: Search = getattr(gallery, side)
+    search: RetrievalDirection = getattr(gallery, side)
     items_of = np.full((len(search), min(depth, _items(gallery, side))), -1, dtype=np.int64)
     for rows, items in _views(gallery, side):
         k = min(depth, len(items))
@@ -381,7 +392,7 @@ def _items(gallery: Gallery, side: str) -> int:
 
 def _views(gallery: Gallery, side: str) -> Iterator[tuple[Ids, Ids]]:
     """Rows of a search and the items that they see."""
-    search: Search = getattr(gallery, side)
+    search: RetrievalDirection = getattr(gallery, side)
     if gallery.image_parts is None or gallery.caption_parts is None:
         yield np.arange(len(search)), np.arange(_items(gallery, side))
         return

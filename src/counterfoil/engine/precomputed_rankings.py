@@ -14,21 +14,21 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms import Ids, Search
-from counterfoil.engine.plan import Note, warn
+from counterfoil.benchmarks.forms import Ids, RetrievalDirection
+from counterfoil.engine.deduplicate import Note, warn
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Positives
-from counterfoil.models.given_galleries import GivenRankings, RankedLists
+from counterfoil.metrics.ranks import Qrels
+from counterfoil.models.precomputed_galleries import PrecomputedRankings, RankedLists
 
 _HINT = "give full rankings, or scores"
 # Pairs of a query and an item that a rule is asked about at once.
 _AT_ONCE = 1 << 22
 
 
-def rank_given(
+def rank_precomputed(
     benchmark: Benchmark,
-    given: GivenRankings,
+    given: PrecomputedRankings,
     *,
     top: int = 50,
     truncated_as_miss: bool = False,
@@ -72,7 +72,7 @@ class _Direction:
 
     benchmark: str
     where: str
-    search: Search
+    search: RetrievalDirection
     #: How many items each query's gallery holds: those of its own part.
     sizes: Int64[ndarray, "queries"]
     query_ids: list[str]
@@ -156,7 +156,7 @@ class _Direction:
             items = items[self.item_parts[items] == self.query_parts[self.search.queries[at]]]
         return items
 
-    def _places(self, positives: Positives, best: Int32[ndarray, "queries top"]) -> Int64[ndarray, "pairs"]:
+    def _places(self, positives: Qrels, best: Int32[ndarray, "queries top"]) -> Int64[ndarray, "pairs"]:
         """How many items stand before each right answer, -1 where it is not listed; fills in the best."""
         above = np.full(len(positives.items), -1, dtype=np.int64)
         # The place of every item in the list at hand; the last is for right answers outside the gallery.
