@@ -239,10 +239,10 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
     """The scorer that `spec` names, such as `open-clip:ViT-B-32-quickgelu/openai` or `given:scores.csv`.
 
     Returns a `Scorer`, an `Embedder`, a `Classifier` or a caption metric, or numbers that are already there:
-    `PrecomputedTable`, `PrecomputedEmbeddings`, `PrecomputedSimilarity` or `PrecomputedRankings`. `ckpt:FOLDER`
-    names the folder of a checkpoint; of `metric:NAME`, `options.backbone` is the model behind it, where it has
-    one. With a folder `memory`, a model in local files whose identity is remembered there is loaded only once
-    something is left to compute. Raises `UnknownNameError` for an unknown kind.
+    `PrecomputedTable`, `PrecomputedEmbeddings`, `PrecomputedSimilarity` or `PrecomputedRankings`. The name
+    `ckpt:FOLDER` is the folder of a checkpoint; of `metric:NAME`, `options.backbone` is the model behind it,
+    where it has one. With a folder `memory`, a model in local files whose identity is remembered there is
+    loaded only once something is left to compute. Raises `UnknownNameError` for an unknown kind.
     """
     if spec.partition(":")[0] in TEXT_MODELS:
         raise InputError(
