@@ -11,10 +11,10 @@ DEMO_READY := .venv/.ready-demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest lint slow bench metrics faults goldens docs reproduce clean
+.PHONY: help demo test test-fast pytest lint slow bench metrics faults goldens docs reproduce clean
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -38,6 +38,10 @@ demo: $(DEMO_READY)  ## a minute's tour of measuring, building, asking, explaini
 
 test: $(READY)  ## linters, types, architecture, doctests and tests
 	$(MAKE) --no-print-directory --jobs 2 lint pytest
+
+test-fast: $(READY)  ## the tests of single modules, in under two minutes: before each commit
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest tests/unit -n 2 --dist worksteal -q -m "not slow and not models and not browser"
 
 # The type checker uses one core, so the tests run beside it.
 pytest: $(READY)
@@ -77,7 +81,7 @@ faults: $(READY)  ## a thousand mutations of each file format that is read, and 
 	cd tests && ../$(BIN)/python -m faults.campaign $(if $(ONLY),--only $(ONLY)) $(if $(CASES),--cases $(CASES))
 
 goldens: $(READY)  ## keep what commands print and write today, after a change that is meant
-	COUNTERFOIL_GOLDENS=write $(BIN)/python -m pytest -q tests/goldens
+	COUNTERFOIL_GOLDENS=write $(BIN)/python -m pytest -q tests/golden
 
 docs: $(READY)  ## the site: guide, API reference, a page per benchmark (site/index.html)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

@@ -3,8 +3,8 @@
     python benchmarks/building.py [--rows 1000000] [--near 0.9] [--data DIR]
 
 First the ratio: refinement of two scores at so many rows, beside a row-by-row account of SugarCrepe's code
-(tests/official_refinement.py, which chooses by `numpy.random.Generator.choice`), in one run. On the same
-choices both keep the same rows, which is checked. Exits with 1 where they do not.
+(tests/support/official_refinement.py, which chooses by `numpy.random.Generator.choice`), in one run. On the
+same choices both keep the same rows, which is checked. Exits with 1 where they do not.
 
 Then the steps format, dedup (near-duplicates too), select and refine, one after the other in one process:
 rows in and out, seconds by the clock, seconds of processor time and the most memory the process had so far.
@@ -31,7 +31,8 @@ from counterfoil.engine.session import Session
 from counterfoil.models.base import Options
 from counterfoil.models.baselines import load_blind
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from official_refinement import refined
 

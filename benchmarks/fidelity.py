@@ -31,7 +31,8 @@ from counterfoil.studies.plan import SHORT, Plan
 from counterfoil.studies.runs import TUNED, TrainingRuns
 from counterfoil.world.sample import painted, quads
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from tiny_study import TINY
 

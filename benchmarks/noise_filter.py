@@ -43,7 +43,8 @@ from counterfoil.world.sample import benchmark as questions_of
 from counterfoil.world.sample import contrasts
 from counterfoil.world.training import training
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from tiny_study import TINY
 

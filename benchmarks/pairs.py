@@ -32,7 +32,8 @@ from numpy import ndarray
 from counterfoil.benchmarks.records import Caption, Image, PixelSource
 from counterfoil.models.base import Options
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 #: Sizes of models; the picture's side is set per family so that it takes 256 positions.
 SIZES: dict[str, dict[str, int]] = {

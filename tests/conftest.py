@@ -109,7 +109,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in reports:
             if isinstance(report, pytest.TestReport):
                 parts = PurePosixPath(report.nodeid.partition("::")[0]).parts
-                folder = "/".join(parts[:2]) if parts[0] == "tests" else parts[0]
+                folder = "/".join(parts[:3]) if parts[0] == "tests" else parts[0]
                 seconds[folder] += report.duration
                 count[folder] += report.when == "call"
     if sum(seconds.values()) > 60:

@@ -374,7 +374,7 @@ def counts() -> dict[str, int]:
         "lines of src": sum(len(module.text.splitlines()) for module in modules()),
         "modules of src": len(modules()),
         "lines of tests": lines_of("tests", "*.py"),
-        "lines of goldens": lines_of("tests/goldens/kept", "*.txt"),
+        "lines of goldens": lines_of("tests/golden/kept", "*.txt"),
         "words of docs": doc_words(),
         "import circles": len(circles()),
         "vague variables and parameters": vague_names(),

@@ -9,7 +9,7 @@ is compared with how far people are apart, not only with chance: the middle of t
 median and the median deviation, which up to half of the pool cannot move far. The tail is Student's, with the
 degrees of freedom that a median deviation is worth (0.37 of a standard deviation's). P-values of all people
 and signs are adjusted together by Holm's method, so that `level` is about the chance that any careful person
-is flagged. In a simulation (tests/stats/test_inattention.py) at a level of 5 %:
+is flagged. In a simulation (tests/unit/stats/test_inattention.py) at a level of 5 %:
 
     able people (skill beta(12, 1.5))      10, two classes   30   50, two classes   200, skill beta(8, 2)
     campaigns with any of them flagged               0.5 %  4.8 %            0.0 %                 3.0 %

@@ -1,0 +1,82 @@
+"""A campaign behind the application, asked without a network."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.participants import make_links
+from counterfoil.annotate.server import research_cache
+from counterfoil.annotate.server.app import make_app
+from served_campaign import campaign_of
+
+
+@dataclass
+class Site:
+    """A campaign, its database, and a client that follows no redirects."""
+
+    campaign: Campaign
+    database: Database
+    client: TestClient
+    log: list[str]
+    clock: list[float]
+
+    def token(self, number: int = 1, *, agreed: bool = True) -> str:
+        """The token of the person with a personal link, who has agreed to take part."""
+        link = make_links(self.campaign, number)[number - 1]
+        reply = self.client.get(f"/enter/{link}")
+        assert reply.status_code == 303, reply.text
+        token = reply.headers["location"].removeprefix("/work/")
+        if agreed:
+            assert self.client.post(f"/api/work/{token}/consent", json={}).status_code == 200
+        return token
+
+    def work(self, token: str) -> dict[str, Any]:
+        """Where a person stands."""
+        return self.client.get(f"/api/work/{token}").json()
+
+    def answer(self, token: str, lease: str, answer: Any, key: str = "key-0001", seconds: float = 1.0) -> Any:
+        """The reply to an answer."""
+        given = {"lease": lease, "key": key, "answer": answer, "seconds": seconds}
+        return self.client.post(f"/api/work/{token}/answers", json=given)
+
+
+@pytest.fixture(autouse=True)
+def patient_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests wait for the figures of a page, however busy the machine is."""
+    monkeypatch.setattr(research_cache, "PATIENCE", 300.0)
+
+
+@pytest.fixture
+def site_of(tmp_path: Path) -> Iterator[Any]:
+    """Makes sites of campaigns of a form, with settings of the recipe."""
+    opened = []
+
+    def make(form: str = "yes-no", **recipe: Any) -> Site:
+        campaign = campaign_of(tmp_path / f"campaign {len(opened)}", form, **recipe)
+        database = open_database(campaign)
+        opened.append(database)
+        log: list[str] = []
+        clock = [1_800_000_000.0]
+        app = make_app(
+            campaign, database, public_url="https://study.example", clock=lambda: clock[0], log=log.append
+        )
+        client = TestClient(
+            app, base_url="http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False
+        )
+        return Site(campaign, database, client, log, clock)
+
+    yield make
+    for database in opened:
+        database.close()
+
+
+@pytest.fixture
+def site(site_of: Any) -> Site:
+    """A site of three pairs to judge."""
+    return site_of()

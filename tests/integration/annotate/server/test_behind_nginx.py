@@ -1,0 +1,122 @@
+"""A campaign behind a real nginx: with its defaults, and with what docs/deployment.md says."""
+
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.server.test_strangers import ADDRESSES
+from counterfoil.annotate.server.security import MOST_WRONG
+from served_campaign import Served, campaign_of, serving
+
+NGINX = shutil.which("nginx") or next((p for p in ("/usr/sbin/nginx",) if os.access(p, os.X_OK)), None)
+pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (apt-get install nginx-light)")
+#: The part of docs/deployment.md that is nginx's.
+WRITTEN = Path(__file__).parents[4].joinpath("docs", "deployment.md")
+PUBLIC = "http://study.example"
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def nginx(folder: Path, location: str, upstream: int) -> Iterator[int]:
+    """nginx with a location before a server on a port; gives the port of its own."""
+    port, folder = free_port(), folder / "nginx"
+    folder.mkdir()
+    temporary = "".join(
+        f"{each}_temp_path {folder}/{each};\n"
+        for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (folder / "nginx.conf").write_text(
+        f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;\n"
+        f"events {{}}\nhttp {{\naccess_log off;\n{temporary}"
+        f"upstream campaign_server {{ server 127.0.0.1:{upstream}; }}\n"
+        f"server {{ listen 127.0.0.1:{port}; server_name study.example;\n{location}\n}}\n}}\n"
+    )
+    assert NGINX is not None
+    with subprocess.Popen([NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")]) as process:
+        try:
+            for _ in range(200):
+                assert process.poll() is None, (folder / "error.log").read_text()
+                with closing(socket.socket()) as tried:
+                    if tried.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+            yield port
+        finally:
+            process.terminate()
+
+
+def ask(port: int, path: str, body: Any = None, **more: str) -> tuple[int, str, str]:
+    """Status, location and text of a request as the public site's own page sends it."""
+    headers = {"Host": "study.example", **{name.replace("_", "-"): value for name, value in more.items()}}
+    method, content = "GET", None
+    if body is not None:
+        headers |= {"Origin": PUBLIC, "Content-Type": "application/json", **headers}
+        method, content = "POST", json.dumps(body)
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        connection.request(method, path, content, headers)
+        reply = connection.getresponse()
+        return reply.status, reply.getheader("location", ""), reply.read().decode("latin-1")
+
+
+def work(port: int, served: Served) -> None:
+    """From the link to a stored answer."""
+    status, place, _ = ask(port, served.link().removeprefix(served.url))
+    assert status == 303
+    api = "/api" + place
+    assert ask(port, f"{api}/consent", {})[0] == 200
+    item = json.loads(ask(port, api)[2])["items"][0]
+    answer = {"lease": item["lease"], "key": "key-0001", "answer": {"match": 0}, "seconds": 1}
+    status, _, text = ask(port, f"{api}/answers", answer)
+    assert (status, json.loads(text)["accepted"]) == (200, True)
+    # Another site's page may still send nothing.
+    foreign = ask(port, f"{api}/answers", answer, Origin="http://evil.example")
+    assert (foreign[0], "another site" in foreign[2]) == (403, True)
+    assert ask(port, item["shown"][0]["content"])[0] == 200
+
+
+@pytest.mark.parametrize("target", ["campaign_server", "127.0.0.1:{port}"])
+def test_answers_pass_a_proxy_with_its_defaults(tmp_path: Path, target: str) -> None:
+    with serving(campaign_of(tmp_path / "c", "yes-no"), public_url=PUBLIC) as served:
+        port = int(served.url.rpartition(":")[2])
+        location = f"location / {{ proxy_pass http://{target.format(port=port)}; }}"
+        with nginx(tmp_path, location, port) as own:
+            work(own, served)
+
+
+def test_the_configuration_of_the_docs_tells_visitors_apart(tmp_path: Path) -> None:
+    written = WRITTEN.read_text().partition("```nginx\n")[2].partition("```")[0]
+    location = written[written.index("location /") :].partition("\n    }")[0] + "\n    }"
+    campaign = campaign_of(tmp_path / "c", "yes-no", entry="sona")
+    with serving(campaign, public_url=PUBLIC, proxies=["127.0.0.1"]) as served:
+        port = int(served.url.rpartition(":")[2])
+        with nginx(tmp_path, location.replace("127.0.0.1:8750", f"127.0.0.1:{port}"), port) as own:
+            work(own, served)
+            for _ in range(MOST_WRONG):
+                assert ask(own, "/enter/guess")[0] == 404
+            # nginx says who asks, whatever the visitor says.
+            assert ask(own, "/enter/guess", X_Forwarded_For="192.0.2.9")[0] == 429
+            assert ask(own, ADDRESSES["sona"])[0] == 303
+
+
+def test_headers_of_a_proxy_that_was_not_named_are_not_believed(tmp_path: Path) -> None:
+    with serving(campaign_of(tmp_path / "c", "yes-no"), public_url=PUBLIC) as served:
+        port = int(served.url.rpartition(":")[2])
+        replies = [
+            ask(port, f"/enter/{at}x", X_Forwarded_For=f"192.0.2.{at}")[0] for at in range(MOST_WRONG + 1)
+        ]
+        assert replies == [404] * MOST_WRONG + [429]

@@ -1,0 +1,378 @@
+"""The Python API as a user writes it: a model, a function and names measured on a table of photographs."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+import pytest
+
+import counterfoil as cf
+from counterfoil.engine.image_digests import MEMO
+from counterfoil.errors import CounterfoilError, InputError, ScoreError
+
+WORDS = ("a red cat", "a blue dog", "two birds", "an old house")
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table of eight quads beside its photographs, in the working folder; a cache of its own."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "photos").mkdir()
+    rows = ["image,caption,negative_caption,negative_image,type"]
+    for k in range(8):
+        pixels = rng.integers(0, 256, (40, 32, 3), dtype=np.uint8)
+        PIL.Image.fromarray(pixels).save(tmp_path / "photos" / f"p{k}.png")
+        kind = "swap" if k % 2 else "add"
+        rows.append(f"p{k}.png,{WORDS[k % 4]} {k},{WORDS[(k + 1) % 4]} {k},p{(k + 1) % 8}.png,{kind}")
+    (tmp_path / "my.csv").write_text("\n".join(rows) + "\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "my.csv"
+
+
+@pytest.fixture
+def bench(table: Path) -> cf.Benchmark:
+    return cf.load_benchmark("pairs", table, "photos")
+
+
+def brightness(images: list[PIL.Image.Image], captions: list[str]) -> list[float]:
+    return [float(np.asarray(image).mean()) + len(text) for image, text in zip(images, captions, strict=True)]
+
+
+def test_a_benchmark_prints_what_it_holds(bench: cf.Benchmark) -> None:
+    assert repr(bench) == "<Benchmark pairs: 8 questions, 8 images, 16 captions>"
+
+
+def test_a_function_is_a_scorer(bench: cf.Benchmark, tmp_path: Path) -> None:
+    run = cf.evaluate(cf.scorer(brightness), bench, draws=100, quiet=True)
+    assert run.name == "brightness"
+    values = {image.id: np.asarray(image.decode()).mean() for image in bench.images}
+    expected = [
+        [[values[bench.images[i].id] + len(bench.captions[c].text or "") for i in row] for c in column]
+        for row, column in zip(bench.paired.images, bench.paired.captions, strict=True)
+    ]
+    np.testing.assert_allclose(run.answers.values, expected)
+    # Nothing tells another function of this name from it, so the user's cache keeps nothing.
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_function_with_a_version_is_asked_once(bench: cf.Benchmark, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def counting(images: list[PIL.Image.Image], captions: list[str]) -> list[float]:
+        asked.append(len(images))
+        return brightness(images, captions)
+
+    once = cf.scorer(counting, version="1")
+    first = cf.evaluate(once, bench, draws=100, quiet=True)
+    count = len(asked)
+    again = cf.evaluate(cf.scorer(counting, version="1"), bench, draws=100, quiet=True)
+    assert count
+    assert len(asked) == count
+    assert first.to_json()["measures"] == again.to_json()["measures"]
+    cf.evaluate(cf.scorer(counting, version="2"), bench, draws=100, quiet=True)
+    assert len(asked) == 2 * count
+    with pytest.raises(InputError, match="cannot be kept"):
+        cf.evaluate(cf.scorer(counting), bench, draws=100, cache=tmp_path / "named", quiet=True)
+
+
+def test_what_a_function_gives_is_checked(bench: cf.Benchmark) -> None:
+    with pytest.raises(ScoreError, match=r"another shape.*one score per image and caption"):
+        cf.evaluate(cf.scorer(lambda images, captions: [0.5], name="one"), bench, quiet=True)
+    with pytest.raises(ScoreError):
+        cf.evaluate(cf.scorer(lambda images, captions: [np.nan] * len(images), name="nan"), bench, quiet=True)
+
+
+def test_what_is_no_scorer_is_refused() -> None:
+    with pytest.raises(InputError, match="no function of images and captions"):
+        cf.scorer(3)
+    with pytest.raises(InputError, match="no function of images and captions"):
+        cf.scorer(cf.load_scorer("blind:length"))
+
+
+def cached(folder: Path) -> list[Path]:
+    """All in a cache but the list of digests of files: a file joins that once it is two seconds old."""
+    return sorted(path for path in folder.rglob("*") if path.name != MEMO)
+
+
+@pytest.mark.models
+def test_a_torch_module_is_a_scorer(bench: cf.Benchmark, table: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    open_clip = pytest.importorskip("open_clip")
+    from open_clip.transform import image_transform
+
+    torch.manual_seed(0)
+    model = open_clip.CLIP(
+        embed_dim=16,
+        vision_cfg={"image_size": 32, "layers": 1, "width": 32, "patch_size": 16, "head_width": 16},
+        text_cfg={"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1},
+    )
+    model.train()
+    parts = {"preprocess": image_transform(32, is_train=False), "tokenizer": open_clip.SimpleTokenizer()}
+    with pytest.raises(InputError, match="needs its tokenizer"):
+        cf.scorer(model, preprocess=parts["preprocess"])
+    mine = cf.scorer(model, name="tiny", **parts)
+    # Another process prepares the images once; each imports the libraries of the model for itself.
+    run = cf.evaluate(mine, bench, out="runs/tiny", draws=100, batch_size=4, workers=1, quiet=True)
+    assert model.training
+    # As the library itself compares them.
+    model.eval()
+    with torch.inference_mode():
+        pixels = torch.stack([parts["preprocess"](image.decode()) for image in bench.images])
+        images = torch.nn.functional.normalize(model.encode_image(pixels), dim=-1)
+        texts = model.encode_text(parts["tokenizer"]([caption.text for caption in bench.captions]))
+        cosines = (torch.nn.functional.normalize(texts, dim=-1) @ images.T).numpy()
+    pairs = bench.paired
+    expected = cosines[pairs.captions[:, :, None], pairs.images[:, None, :]]
+    np.testing.assert_allclose(run.answers.values, expected, atol=1e-6)
+    # Its weights are its identity: finished work is kept, and other weights are another scorer.
+    kept = cached(tmp_path / "cache")
+    assert kept
+    again = cf.evaluate(mine, bench, draws=100, workers=0, quiet=True).to_json()
+    assert again == {**run.to_json(), "provenance": again["provenance"]}
+    assert cached(tmp_path / "cache") == kept
+    with torch.no_grad():
+        model.visual.proj.mul_(-1)
+    other = cf.evaluate(mine, bench, draws=100, workers=0, quiet=True)
+    np.testing.assert_allclose(other.answers.values, -run.answers.values, atol=1e-6)
+
+
+def test_two_runs_are_compared_and_reported(bench: cf.Benchmark, table: Path) -> None:
+    one = cf.evaluate("blind:length", "pairs", data=table, images="photos", out="runs/length", draws=100)
+    other = cf.evaluate(cf.scorer(brightness), bench, out="runs/bright", draws=100, quiet=True)
+    found = cf.compare([one, other], baseline=one, quiet=True)
+    assert [(d.a, d.b) for d in found.differences] == [("brightness", "blind:length")] * 3
+    assert [d.value for d in found.differences] == [
+        pytest.approx(other.result[d.measure].value - one.result[d.measure].value) for d in found.differences
+    ]
+    frame = found.to_frame()
+    assert list(frame["measure"]) == [d.measure for d in found.differences]
+    assert len(found.to_arrow(by="measure")) == len(one.to_arrow()) + len(other.to_arrow())
+    for text in (str(found), found.to_markdown(), found.to_latex(), found.to_csv(), found._repr_html_()):
+        assert "brightness" in text
+    # The folders hold the same runs; one that was given no name is called after its folder.
+    loaded = cf.compare(["runs"], quiet=True)
+    assert sorted(run.name for run in loaded["pairs"].runs) == ["brightness", "length"]
+    assert cf.load_run("runs/bright/pairs").to_json() == other.to_json()
+    with pytest.raises(InputError, match="did you mean 'pairs'"):
+        loaded["pair"]
+    pytest.importorskip("matplotlib")
+    assert found.plot() is not None
+    assert one.plot(["group"]) is not None
+    found.to_html("report.html")
+    page = Path("report.html").read_text()
+    assert str(table.parent) not in page
+    with pytest.raises(InputError, match="the file exists"):
+        found.to_html("report.html")
+    found.to_html("report.html", title="Mine", overwrite=True)
+    assert "Mine" in Path("report.html").read_text()
+
+
+def test_a_run_is_a_table_in_every_form(bench: cf.Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = cf.evaluate(cf.scorer(brightness), bench, draws=100, quiet=True)
+    group = run.result["group"]
+    assert "group" in run.result
+    assert str(group) == f"{group.value:.4f} [{group.low:.4f}, {group.high:.4f}]"
+    with pytest.raises(InputError, match="did you mean 'group'"):
+        run.result["groop"]
+    table = run.to_arrow()
+    row = {"benchmark": "pairs", "scorer": "brightness", "group": "", "measure": "group", "n": 8}
+    (found,) = (each for each in table.to_pylist() if {**each, **row} == each)
+    assert (found["value"], found["chance"]) == (group.value, group.chance)
+    assert {each["group"] for each in table.to_pylist()} == {"", "add", "swap"}
+    questions = run.to_arrow(by="question")
+    assert questions["group"].to_pylist() == run.items["group"].tolist()
+    assert questions["type"].to_pylist() == ["add", "swap"] * 4
+    assert json.loads(json.dumps(run.to_json()))["measures"]["group"]["value"] == group.value
+    assert str(run).startswith("brightness on my, 8 questions\nmeasure")
+    assert repr(run).startswith("<EvaluationRun brightness on pairs: group ")
+    assert "<table" in run._repr_html_()
+    assert "<script" not in run._repr_html_()
+    monkeypatch.setattr("counterfoil.jobs.results.find_spec", lambda name: None)
+    assert isinstance(run.to_frame(), pa.Table)
+
+
+def test_a_frame_is_of_pandas_where_it_is_installed(bench: cf.Benchmark) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = cf.evaluate("blind:length", bench, draws=100, quiet=True).to_frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns)[:5] == ["benchmark", "scorer", "group", "measure", "value"]
+
+
+def test_several_benchmarks_and_their_paths(bench: cf.Benchmark, table: Path) -> None:
+    options = cf.EvaluateOptions(draws=100)
+    runs = cf.evaluate_all("blind:random", ["world-choices", bench], options)
+    assert [run.benchmark.name for run in runs] == ["world-choices", "pairs"]
+    found = cf.evaluate("blind:length", "pairs", data={"pairs": table}, draws=100, limit=4, quiet=True)
+    assert found.result["group"].n == 4
+
+
+def test_errors_are_one_line(bench: cf.Benchmark, table: Path) -> None:
+    calls = [
+        lambda: cf.load_benchmark("winogrund"),
+        lambda: cf.load_benchmark("pairs", "nowhere.csv"),
+        lambda: cf.load_scorer("opn-clip:x"),
+        lambda: cf.evaluate("blind:length", "pairs", data="nowhere.csv"),
+        lambda: cf.evaluate("blind:length", bench, ties="strikt"),
+        lambda: cf.evaluate("blind:length", bench, interval="wilsn"),
+        lambda: cf.evaluate("blind:length", bench, measures="groop"),
+        lambda: cf.compare([]),
+        lambda: cf.compare(["nowhere"]),
+        lambda: cf.load_run("."),
+    ]
+    for call in calls:
+        with pytest.raises(CounterfoilError) as error:
+            call()
+        assert len(str(error.value).splitlines()) == 1
+
+
+def test_runs_of_others_are_not_replaced(bench: cf.Benchmark) -> None:
+    cf.evaluate("blind:length", bench, out="runs/a", draws=100, quiet=True)
+    with pytest.raises(InputError, match="the folder holds other files"):
+        cf.evaluate("blind:random", bench, out="runs/a", draws=100, quiet=True)
+    cf.evaluate("blind:random", bench, out="runs/a", overwrite=True, draws=100, quiet=True)
+    assert cf.load_run("runs/a/pairs").name == "blind:random"
+
+
+def test_notes_and_progress_go_where_they_are_wanted(
+    bench: cf.Benchmark, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines: list[str] = []
+    stages: list[tuple[str, int, int]] = []
+    cf.evaluate(
+        cf.scorer(brightness),
+        bench,
+        out="runs/b",
+        draws=100,
+        note=lines.append,
+        progress=lambda *stage: stages.append(stage),
+    )
+    assert lines == ["run written to runs/b/pairs"]
+    assert stages[-1][1] == stages[-1][2]
+    assert capsys.readouterr() == ("", "")
+    cf.evaluate("blind:length", bench, out="runs/c", draws=100)
+    assert capsys.readouterr().err == "run written to runs/c/pairs\n"
+
+
+@pytest.mark.parametrize("kind", ["records", "columns", "arrow", "frame"])
+def test_a_table_in_memory_is_the_benchmark_of_its_file(bench: cf.Benchmark, table: Path, kind: str) -> None:
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    held: object = {"records": rows, "columns": columns, "arrow": pa.table(columns)}.get(kind)
+    if kind == "frame":
+        held = pytest.importorskip("pandas").DataFrame(rows)
+    found = cf.load_benchmark("pairs", held, "photos")
+    assert found.digest == bench.digest
+    assert found.images == bench.images
+    run = cf.evaluate(cf.scorer(brightness), "pairs", data=held, images="photos", draws=100, quiet=True)
+    assert run["i2t"] == cf.evaluate(cf.scorer(brightness), bench, draws=100, quiet=True)["i2t"]
+    with pytest.raises(InputError, match="one benchmark that is named"):
+        cf.evaluate("blind:length", bench, data=held)
+    with pytest.raises(InputError, match="winoground: data in memory are a table of one's own"):
+        cf.load_benchmark("winoground", held)
+
+
+def test_pictures_in_memory_are_seen_as_they_are() -> None:
+    rng = np.random.default_rng(1)
+    pictures = [PIL.Image.fromarray(rng.integers(0, 256, (9, 7, 3), dtype=np.uint8)) for _ in range(4)]
+    rows = [
+        {"image": picture, "statement": f"it is {at}", "label": at % 2} for at, picture in enumerate(pictures)
+    ]
+    bench = cf.load_benchmark("statements", pytest.importorskip("pandas").DataFrame(rows))
+    for image, picture in zip(bench.images, pictures, strict=True):
+        np.testing.assert_array_equal(np.asarray(image.decode()), np.asarray(picture))
+    assert cf.audit("statements", data=rows, draws=100, quiet=True, cache=None)["statements"]
+
+
+@pytest.mark.parametrize("data", [3, [1, 2], [], {"image": 3}, {"image": []}, object(), [{"image": "a.jpg"}]])
+def test_what_is_no_table_is_refused(data: object) -> None:
+    with pytest.raises(InputError, match="data in memory"):
+        cf.load_benchmark("pairs", data)
+
+
+def test_questions_are_looked_at_one_by_one_and_as_a_table(bench: cf.Benchmark) -> None:
+    first = bench[0]
+    assert (first["image"], first["negative_image"]) == tuple(bench.images[i] for i in bench.paired.images[0])
+    assert (first["caption"], first["type"]) == ("a red cat 0", "add")
+    assert bench[-1] == bench[7]
+    with pytest.raises(IndexError):
+        bench[8]
+    found = bench.to_arrow()
+    assert found["caption"].to_pylist() == [f"{WORDS[k % 4]} {k}" for k in range(8)]
+    assert found["image"].to_pylist() == [f"p{k}.png" for k in range(8)]
+    assert len(bench.to_frame()) == 8
+
+
+def test_a_run_has_a_page_of_its_own(bench: cf.Benchmark, tmp_path: Path) -> None:
+    run = cf.evaluate("blind:length", bench, draws=100, quiet=True)
+    assert run["group"] is run.result["group"]
+    with pytest.raises(InputError, match="unknown measure"):
+        run["groop"]
+    run.to_html(tmp_path / "one.html")
+    assert "blind:length" in (tmp_path / "one.html").read_text()
+
+
+def test_importing_loads_nothing_and_the_names_are_all_there() -> None:
+    code = "import sys, counterfoil; print(len({'numpy', 'typer', 'rich'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0"
+    assert set(cf.__all__) <= set(dir(cf))
+    for name in cf.__all__:
+        assert getattr(cf, name) is not None
+    with pytest.raises(AttributeError, match="attribute evaluat"):
+        cf.evaluat  # noqa: B018
+
+
+def test_a_script_needs_no_guard_for_worker_processes(table: Path) -> None:
+    """Worker processes import the main module of Python; a script that has no guard would run again."""
+    script = table.parent / "script.py"
+    script.write_text(
+        "from counterfoil.benchmarks.records import FileSource, Image\n"
+        "from counterfoil.models.images import Untouched, prepared\n"
+        "from pathlib import Path\n"
+        "print('once')\n"
+        "images = [Image(p.name, FileSource(p)) for p in sorted(Path('photos').iterdir())]\n"
+        "print(sum(len(b) for b in prepared([images[:4], images[4:]], Untouched(), workers=2)))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, ["once", "8"]), done.stderr
+
+
+def test_a_users_script_is_typed(table: Path) -> None:
+    pytest.importorskip("mypy")
+    script = table.parent / "typed.py"
+    script.write_text(
+        "import counterfoil as cf\n"
+        "bench = cf.load_benchmark('pairs', data='my.csv', images='photos')\n"
+        "clip = cf.load_scorer('open-clip:ViT-B-32-quickgelu/openai', device='cpu')\n"
+        "mine = cf.scorer(lambda images, captions: [0.0] * len(images), name='none', version='1')\n"
+        "runs: list[cf.EvaluationRun] = [cf.evaluate(clip, bench), cf.evaluate(mine, bench)]\n"
+        "value: float = runs[0].result['group'].value\n"
+        "found: cf.RunComparison = cf.compare(runs, baseline=runs[0])\n"
+        "found.to_html('report.html')\n"
+        "reveal_type(cf.evaluate(mine, bench).result)\n"
+        "cf.evaluate(mine, bench, drawz=3)\n"
+    )
+    # With the settings and from the cache of `make lint`, which has checked all that is imported here.
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", ".mypy_cache", script],
+        cwd=ROOT,
+        env={**os.environ, "MYPYPATH": "src"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = [line for line in done.stdout.splitlines() if "typed.py" in line]
+    assert "counterfoil.evaluation.result.Result" in lines[0]
+    assert [line for line in lines if "error" in line] == [
+        line for line in lines if 'Unexpected keyword argument "drawz"' in line
+    ]
+    assert done.stdout.count("error:") == 1, done.stdout

@@ -1,0 +1,109 @@
+"""`counterfoil demo` and `counterfoil reproduce`, as a newcomer runs them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counterfoil.errors import StorageError
+from counterfoil.evaluation.run import find_runs
+from counterfoil.studies import plan
+from counterfoil.studies.captions import LOOKING, MATCHING, READING
+from tiny_study import TINY
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo in seconds."""
+    pytest.importorskip("lightning_fabric")
+    monkeypatch.setattr(plan, "SHORT", TINY)
+
+
+@pytest.mark.models
+def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
+    counterfoil, quick: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from counterfoil.train import state as training_state
+
+    # The pages themselves are drawn in tests/integration/studies/test_writing.py.
+    for each in ("page", "questions_page"):
+        monkeypatch.setattr(f"counterfoil.studies.demo.{each}", lambda *_, **__: "a page")
+    save, out = training_state.save, tmp_path / "demo"
+
+    def full(folder: Path, state: Any) -> None:
+        if folder.name == "trohn-text-0":
+            raise StorageError("the disk is full", where=folder, hint="free some space")
+        save(folder, state)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(training_state, "save", full)
+        said = counterfoil("demo", "--full", "--out", out)
+    assert said.code == 2
+    assert said.err.splitlines()[-1].endswith("the disk is full; free some space")
+    said = counterfoil.succeeds("demo", "--full", "--out", out)
+    assert said.err.startswith("going on with the study in")
+    assert said.err.count("trained coco") == 1
+    assert said.out.splitlines()[-1] == f"The report is in {out / 'report.html'}"
+    assert (out / "report.html").read_text() == "a page"
+    numbers = json.loads((out / "findings.json").read_text())
+    words = " ".join(said.out.split())
+    for each in [*numbers["findings"], *numbers["captions"]["claims"]]:
+        assert f"{each['claim']} {each['verdict'].capitalize()} in this run. {each['sentence']}" in words
+    assert f"The trainings in order. {numbers['order']['sentence']}" in words
+    names = {"pretrained", "coco", "trohn-text", "trohn-img", "detectors", "trohn-img-detectors"}
+    metrics = {"oracle", *READING, *LOOKING, *MATCHING, "clip-s, coco", "em-score, coco"}
+    assert {run.result.scorer for run in find_runs([out / "runs"])} == names | metrics
+    assert [each["key"] for each in numbers["captions"]["claims"]]
+
+
+@pytest.mark.models
+def test_a_folder_of_something_else_is_one_line_and_stays(counterfoil, quick: None, tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("mine")
+    counterfoil.refused("demo", "--full", "--out", tmp_path, says="not of a demo")
+    assert [path.name for path in tmp_path.iterdir() if path.name != "cache"] == ["report.html"]
+
+
+def test_a_folder_that_cannot_be_is_one_line(counterfoil, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    counterfoil.refused("demo", "--out", tmp_path / "file" / "demo", says="choose another folder")
+
+
+def test_without_torch_it_is_one_line(counterfoil, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    counterfoil.refused("demo", "--out", tmp_path / "demo", says="counterfoil[demo]")
+    assert not (tmp_path / "demo").exists()
+
+
+def test_the_ledger_without_data(counterfoil, tmp_path: Path) -> None:
+    counterfoil.succeeds("reproduce", "--json", tmp_path / "ledger.json")
+    cells = json.loads((tmp_path / "ledger.json").read_text())
+    # Of ECCV Caption alone numbers follow from others that the paper prints, not always those that it prints.
+    assert {cell["paper"] for cell in cells if cell["verdict"] == "differs"} == {"ECCV Caption"}
+    assert all(cell["reason"] for cell in cells if cell["verdict"] != "same")
+    # What follows from the paper alone is recomputed all the same: chance, and the mean of the kappas.
+    kappa = next(cell for cell in cells if cell["table"] == "Table 7" and cell["column"] == "Mean")
+    assert kappa["recomputed"] == pytest.approx((0.66 + 0.43 + 0.56 + 0.43 + 0.38) / 5)
+
+
+def test_the_ledger_with_data(counterfoil, shared_data: Path, tmp_path: Path) -> None:
+    (tmp_path / "detectors").symlink_to(shared_data / "detectors")
+    said = counterfoil.succeeds(f"reproduce --data {tmp_path} --paper BiVLC --only differs --json -")
+    differing = {(cell["table"], cell["row"], cell["column"]) for cell in json.loads(said.out)}
+    assert ("Table 5", "CLIP Det", "Text detection acc") in differing
+    assert all(cell["reason"] for cell in json.loads(said.out))
+
+
+def test_a_reason_that_many_cells_share_is_said_once(counterfoil) -> None:
+    said = counterfoil.succeeds("reproduce", "--paper", "eccv-caption", "--only", "differs")
+    words = " ".join(said.out.split())
+    # 24 of 25 models; the first and the last with their numbers: (48.50 + 39.95) / 2 and (67.18 + 54.02) / 2.
+    assert words.count("Printed is the mean of image to text on COCO 1K and text to image on COCO 5K.") == 1
+    assert "ECCV Caption Table 4, VSE0, COCO 1K R@1: 34.14 ≠ 44.23; VSE++, " in words
+    assert "Hardest NM, COCO 1K R@1: 49.12 ≠ 60.60. Printed is the mean" in words
+
+
+def test_an_unknown_paper_is_one_line(counterfoil, tmp_path: Path) -> None:
+    counterfoil.refused("reproduce", "--paper", "winogrund", says="did you mean 'winoground'")
+    assert counterfoil("reproduce", "--data", tmp_path / "nowhere").code == 2

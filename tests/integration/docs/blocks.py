@@ -1,0 +1,106 @@
+"""Code blocks of the documentation, found with a Markdown parser and cut into commands and their output."""
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).resolve().parents[3]
+
+#: Pages that begin in an empty folder, without a network.
+FIRST = ("README.md", "docs/tour.md")
+
+#: Every other page with code that is meant to be run. The architecture page shows signatures only.
+PAGES = tuple(
+    sorted(
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))
+        if path.name not in ("architecture.md", "tour.md")
+    )
+)
+
+#: What a line of the shell may begin with to count as a command.
+_PROGRAMS = ("counterfoil ", "make ", "pip ", "torchrun ", "python ", "git ", "cd ")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code: the page, its first line there, its language, its text."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the shell, and what the page shows that it prints; None where the page shows nothing."""
+
+    where: str
+    words: tuple[str, ...]
+    printed: str | None
+
+
+def blocks(page: str) -> list[Block]:
+    """The code blocks of a page: fenced ones with their language, indented ones as shell or console."""
+    found = []
+    for token in MarkdownIt("commonmark").parse((ROOT / page).read_text(encoding="utf-8")):
+        if token.type not in ("fence", "code_block"):
+            continue
+        language = token.info.strip()
+        if token.type == "code_block":
+            language = (
+                "console" if token.content.startswith("$ ") else "sh" if is_shell(token.content) else ""
+            )
+        assert token.map is not None
+        found.append(Block(page, token.map[0] + 1, language, token.content))
+    return found
+
+
+def is_shell(text: str) -> bool:
+    return text.startswith(_PROGRAMS)
+
+
+def commands(block: Block) -> list[Command]:
+    """The commands of a block of shell or console, comments left out, continued lines joined."""
+    found: list[Command] = []
+    printed: list[str] | None = None
+
+    def close() -> None:
+        if found and printed is not None:
+            last = found.pop()
+            found.append(Command(last.where, last.words, "\n".join(printed)))
+
+    lines = iter(block.text.splitlines())
+    for line in lines:
+        if block.language == "console" and not line.startswith("$ "):
+            assert printed is not None, f"{block.where}: output before a command"
+            printed.append(line)
+            continue
+        while line.rstrip().endswith("\\"):
+            line = line.rstrip()[:-1] + " " + next(lines).strip()
+        close()
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        if words:
+            found.append(Command(f"{block.where}: {line.strip()}", tuple(words), None))
+            printed = [] if block.language == "console" else None
+    close()
+    return found
+
+
+def agrees(shown: str, printed: str) -> bool:
+    """Whether the page's output is what was printed: '...' stands for anything, breaks do not count.
+
+    >>> agrees("a  1\\n...", "a 1\\nb 2\\nc 3"), agrees("a 2", "a 1"), agrees("a\\n b", "a b")
+    (True, False, True)
+    """
+    parts = [re.escape(" ".join(part.split())) for part in re.split(r"\.\.\.|…", shown)]
+    pattern = " ?.*".join(parts).strip()
+    return re.fullmatch(pattern, " ".join(printed.split()), re.DOTALL) is not None

@@ -1,0 +1,352 @@
+"""Given rankings against the scores they were made from, and those of FORMATS 4.4 against every number."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy import ndarray
+
+import eccv_rankings
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.catalog import benchmark as named
+from counterfoil.engine.precomputed_rankings import rank_precomputed
+from counterfoil.errors import InputError, ScoreError
+from counterfoil.metrics import ranking
+from counterfoil.metrics.class_rules import Plausible, precision_at_r
+from counterfoil.metrics.ranks import Qrels, Ranks, from_places, positive_ranks
+from counterfoil.models.base import Identity
+from counterfoil.models.precomputed_galleries import PrecomputedRankings, to_lists
+
+IMAGES, CAPTIONS = 4, 7
+
+
+def gallery(
+    i2t: Qrels | Plausible,
+    t2i: Qrels | Plausible,
+    *,
+    parts: bool = False,
+    queries: tuple[list[int], list[int]] = (list(range(IMAGES)), list(range(CAPTIONS))),
+) -> Benchmark:
+    """Images 100, 101, ... and captions 0, 1, ...; in parts: even and odd ones."""
+    names = [f"i2t/{100 + i}" for i in queries[0]] + [f"t2i/{c}" for c in queries[1]]
+    questions = Gallery(
+        tuple(names),
+        i2t=RetrievalDirection(np.array(queries[0]), i2t),
+        t2i=RetrievalDirection(np.array(queries[1]), t2i),
+        owners=np.full(CAPTIONS, -1),
+        n_images=IMAGES,
+        image_parts=np.arange(IMAGES) % 2 if parts else None,
+        caption_parts=np.arange(CAPTIONS) % 2 if parts else None,
+    )
+    return Benchmark(
+        Card(name="small", title="A small gallery", form="gallery"),
+        tuple(Image(str(100 + i), None) for i in range(IMAGES)),
+        tuple(Caption(str(c), None) for c in range(CAPTIONS)),
+        questions,
+    )
+
+
+def ranked(scores: ndarray, lengths: tuple[list[int], list[int]] | None = None) -> PrecomputedRankings:
+    """The rankings of (images, captions) scores, each cut to a length of its own."""
+    i2t, t2i = lengths or ([CAPTIONS] * IMAGES, [IMAGES] * CAPTIONS)
+    return PrecomputedRankings(
+        Identity("given:lists"),
+        to_lists({str(100 + i): np.argsort(-scores[i])[:n].tolist() for i, n in enumerate(i2t)}),
+        to_lists({str(c): (100 + np.argsort(-scores[:, c]))[:n].tolist() for c, n in enumerate(t2i)}),
+    )
+
+
+def sides(
+    rankings: Rankings, benchmark: Benchmark, scores: ndarray
+) -> list[tuple[DirectionRanks, RetrievalDirection, ndarray]]:
+    asked = benchmark.gallery
+    return [
+        (rankings.i2t, asked.i2t, scores[asked.i2t.queries]),
+        (rankings.t2i, asked.t2i, scores.T[asked.t2i.queries]),
+    ]
+
+
+Drawn = tuple[list[list[list[int]]], tuple[list[int], list[int]]]
+
+
+@st.composite
+def searches(draw: st.DrawFn, parts: bool) -> Drawn:
+    """Random positives, absent ones among them, and the queries: a random part of the items."""
+    made, chosen = [], []
+    for n, items in ((IMAGES, CAPTIONS), (CAPTIONS, IMAGES)):
+        queries = sorted(draw(st.sets(st.integers(0, n - 1), min_size=1)))
+        allowed = [[i for i in range(items) if not parts or i % 2 == q % 2] for q in queries]
+        made.append([draw(st.lists(st.sampled_from([*own, -1]), unique=True)) for own in allowed])
+        chosen.append(queries)
+    return made, (chosen[0], chosen[1])
+
+
+SHUFFLED = st.permutations(range(IMAGES * CAPTIONS)).map(lambda p: np.array(p).reshape(IMAGES, CAPTIONS))
+LENGTHS = st.tuples(
+    st.lists(st.integers(0, CAPTIONS), min_size=IMAGES, max_size=IMAGES),
+    st.lists(st.integers(0, IMAGES), min_size=CAPTIONS, max_size=CAPTIONS),
+)
+
+
+@given(searches(parts=False), SHUFFLED, LENGTHS, st.integers(0, 9))
+def test_places_are_those_of_the_scores(
+    drawn: Drawn, scores: ndarray, lengths: tuple[list[int], list[int]], top: int
+) -> None:
+    (i2t, t2i), queries = drawn
+    benchmark = gallery(Qrels.of(i2t), Qrels.of(t2i), queries=queries)
+    found = rank_precomputed(benchmark, ranked(scores, lengths), top=top)
+    for (placed, search, rows), cut in zip(sides(found, benchmark, scores), lengths, strict=True):
+        depth = np.array(cut)[search.queries]
+        assert placed.depth.tolist() == depth.tolist()
+        positives = search.positives
+        assert isinstance(positives, Qrels)
+        for pair, (query, item) in enumerate(zip(positives.queries, positives.items, strict=True)):
+            above = int((rows[query] > rows[query, item]).sum())
+            reached = item >= 0 and above < depth[query]
+            assert placed.above[pair] == (above if reached else -1)
+            assert placed.level[pair] == reached
+        width = min(top, rows.shape[1])
+        assert placed.top.shape == placed.top_scores.shape == (len(rows), width)
+        assert np.isnan(placed.top_scores).all()
+        for line, first, n in zip(rows, placed.top, depth, strict=True):
+            best = np.argsort(-line)[: min(n, width)]
+            assert first.tolist() == [*best.tolist(), *[-1] * (width - len(best))]
+
+
+@given(searches(parts=True), SHUFFLED)
+def test_in_parts_the_rest_is_as_if_it_were_not_there(drawn: Drawn, scores: ndarray) -> None:
+    (i2t, t2i), queries = drawn
+    benchmark = gallery(Qrels.of(i2t), Qrels.of(t2i), parts=True, queries=queries)
+    found = rank_precomputed(benchmark, ranked(scores), top=9)
+    for placed, search, rows in sides(found, benchmark, scores):
+        positives = search.positives
+        assert isinstance(positives, Qrels)
+        for at, query in enumerate(search.queries.tolist()):
+            own = np.flatnonzero(np.arange(rows.shape[1]) % 2 == query % 2)
+            assert placed.depth[at] == len(own)
+            best = own[np.argsort(-rows[at, own])]
+            assert placed.top[at, : len(own)].tolist() == best.tolist()
+            assert (placed.top[at, len(own) :] == -1).all()
+            pairs = slice(positives.starts[at], positives.starts[at + 1])
+            places = [best.tolist().index(i) if i >= 0 else -1 for i in positives.items[pairs].tolist()]
+            assert placed.above[pairs].tolist() == places
+
+
+@given(SHUFFLED, LENGTHS, st.booleans(), st.sampled_from([None, 1, 3]), st.data())
+def test_a_rule_looks_at_the_first_r(
+    scores: ndarray, lengths: tuple[list[int], list[int]], parts: bool, cap: int | None, data: st.DataObject
+) -> None:
+    codes = [
+        np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))[:, None] >> np.arange(2) & 1
+        for n in (IMAGES, CAPTIONS)
+    ]
+    images, captions = (c.astype(bool) for c in codes)
+    thresholds = (0, 1)
+    benchmark = gallery(
+        Plausible(images, captions, thresholds, cap),
+        Plausible(captions, images, thresholds, cap),
+        parts=parts,
+    )
+    # By scores, other parts being right for no query and behind everything.
+    apart = parts & (np.arange(IMAGES)[:, None] % 2 != np.arange(CAPTIONS) % 2)
+    within = np.where(apart, -1.0 - scores, scores)
+    distance = (images[:, None] != captions).sum(axis=2)
+    whole = [
+        np.stack([precision_at_r(s, (d <= t) & ~a, cap=cap) for t in thresholds])
+        for s, d, a in ((within, distance, apart), (within.T, distance.T, apart.T))
+    ]
+    full = rank_precomputed(benchmark, ranked(scores))
+    for placed, expected in zip((full.i2t, full.t2i), whole, strict=True):
+        np.testing.assert_array_equal(placed.shares, expected)
+        assert len(placed.above) == len(placed.level) == 0
+
+    cut = ranked(scores, lengths)
+    counts = [((distance <= 1) & ~apart).sum(axis=1), ((distance <= 1) & ~apart).sum(axis=0)]
+    wanted = [np.minimum(c, cap or 99) for c in counts]
+    missing = any((np.array(n) < w).any() for n, w in zip(lengths, wanted, strict=True))
+    if not parts and missing:
+        with pytest.raises(InputError, match="too short for R-Precision on small"):
+            rank_precomputed(benchmark, cut)
+    elif not parts:
+        found = rank_precomputed(benchmark, cut)
+        for placed, expected in zip((found.i2t, found.t2i), whole, strict=True):
+            np.testing.assert_array_equal(placed.shares, expected)
+    # What is not listed is worse than nothing: a wrong answer.
+    notes: list[str] = []
+    loose = rank_precomputed(benchmark, cut, truncated_as_miss=True, note=notes.append)
+    for placed, rows, right, r in zip(
+        (loose.i2t, loose.t2i),
+        ([row[:n] for row, n in zip(np.argsort(-scores, axis=1), lengths[0], strict=True)],
+         [row[:n] for row, n in zip(np.argsort(-scores.T, axis=1), lengths[1], strict=True)]),
+        ((distance <= 1) & ~apart, ((distance <= 1) & ~apart).T),
+        wanted,
+        strict=True,
+    ):  # fmt: skip
+        for at, row in enumerate(rows):
+            seen = [i for i in row.tolist() if not parts or i % 2 == at % 2][: r[at]]
+            if r[at]:
+                assert placed.shares is not None
+                assert placed.shares[1, :, at].tolist() == [right[at, seen].sum() / r[at]] * 3
+
+
+def test_cut_lists_support_what_they_reach() -> None:
+    scores = np.tile(np.arange(CAPTIONS)[::-1], (IMAGES, 1))
+    benchmark = gallery(Qrels.of([[0], [1], [6], []]), Qrels.of([[0]] * CAPTIONS))
+    notes: list[str] = []
+    found = rank_precomputed(benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), note=notes.append)
+    ranks = of(benchmark, found, "i2t")
+    assert notes == []
+    assert ranking.recall_at_k(ranks, 2)[:3].tolist() == [1, 1, 0]
+    with pytest.raises(InputError, match="query 2: the ranking is too short for recall at 3; given: 2 items"):
+        ranking.recall_at_k(ranks, 3)
+    loose = rank_precomputed(
+        benchmark, ranked(scores, ([2] * IMAGES, [4] * CAPTIONS)), truncated_as_miss=True, note=notes.append
+    )
+    assert ranking.recall_at_k(of(benchmark, loose, "i2t"), 3)[:3].tolist() == [1, 1, 0]
+    # The fourth image has no right answer: nothing is lost by its short list.
+    assert notes == [
+        "given:lists: 3 rankings of images and 0 of captions end before the gallery of small does; what is "
+        "not listed counts as wrong, and the numbers change with the length of the lists"
+    ]
+
+
+def of(benchmark: Benchmark, found: Rankings, side: str) -> Ranks:
+    search, placed = getattr(benchmark.gallery, side), getattr(found, side)
+    size = len(benchmark.captions if side == "i2t" else benchmark.images)
+    return from_places(search.positives, placed.above, placed.level, depth=placed.depth, gallery=size)
+
+
+def refused(
+    benchmark: Benchmark,
+    given: PrecomputedRankings,
+    error: type[InputError],
+    pattern: str,
+    loosely: bool = False,
+) -> None:
+    with pytest.raises(error, match=pattern) as raised:
+        rank_precomputed(benchmark, given, truncated_as_miss=loosely)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_does_not_fit_is_named() -> None:
+    scores = np.arange(IMAGES * CAPTIONS).reshape(IMAGES, CAPTIONS)
+    one = Qrels.of([[0], [1], [2], [3]]), Qrels.of([*[[0]] * 6, []])
+    whole, parted = gallery(*one), gallery(
+        Qrels.of([[0], [1], [2], [3]]), Qrels.of([[q % 2] for q in range(CAPTIONS)]), parts=True
+    )  # fmt: skip
+    full = ranked(scores)
+
+    def with_i2t(lists: dict[str, list[object]]) -> PrecomputedRankings:
+        return PrecomputedRankings(full.identity, to_lists(lists), full.t2i)
+
+    every: dict[str, list[object]] = {str(100 + i): list(range(CAPTIONS)) for i in range(IMAGES)}
+    refused(
+        whole,
+        with_i2t({"100": [0], "103": [0], "999": [0]}),
+        ScoreError,
+        r"^given:lists, i2t: queries of small have no ranking; given: 2 of 4 missing: '101', '102'; "
+        r"the first ranking is of '100'",
+    )
+    refused(whole, with_i2t({}), ScoreError, r"given: 4 of 4 missing: '100', '101', '102', \.\.\.$")
+    refused(
+        whole,
+        with_i2t({**every, "102": [3, 77, 4]}),
+        ScoreError,
+        r"^given:lists, i2t, query '102': a ranking names an item that the gallery of small does not hold; "
+        r"given: '77'; is it of another gallery\? this one has 7 items, the first is '0'",
+    )
+    # A ranking of a query outside the benchmark may name anything.
+    assert rank_precomputed(whole, with_i2t({**every, "999": [77]})).i2t.above.tolist() == [0, 1, 2, 3]
+    # The last caption has no right answer, so that its ranking is not missed.
+    short = {str(c): [100, 101, 102, 103] for c in range(6)}
+    found = rank_precomputed(whole, PrecomputedRankings(full.identity, full.i2t, to_lists(short)))
+    assert found.t2i.depth.tolist() == [4] * 6 + [0]
+    assert found.t2i.top[-1].tolist() == [-1] * 4
+    refused(
+        parted,
+        with_i2t({**every, "101": [0, 1, 2, 4, 5, 6]}),
+        InputError,
+        r"^given:lists, i2t, query '101': small needs full rankings: each query is ranked within its own part"
+        r".*; given: 2 of the 3 items of its part; so for 1 of 4 queries; give full rankings, or scores",
+    )
+
+
+def test_the_whole_of_ones_part_is_enough() -> None:
+    benchmark = gallery(
+        Qrels.of([[0], [1], [2], [3]]), Qrels.of([[q % 2] for q in range(CAPTIONS)]), parts=True
+    )
+    own = {str(100 + i): [c for c in range(CAPTIONS) if c % 2 == i % 2] for i in range(IMAGES)}
+    other = {str(c): [100 + i for i in range(IMAGES) if i % 2 == c % 2] for c in range(CAPTIONS)}
+    found = rank_precomputed(benchmark, PrecomputedRankings(Identity("x"), to_lists(own), to_lists(other)))
+    assert found.i2t.above.tolist() == [0, 0, 1, 1]
+    assert found.i2t.depth.tolist() == [4, 3, 4, 3]
+
+
+@pytest.fixture(scope="module")
+def coco(shared_data: Path) -> dict[str, Benchmark]:
+    """Four galleries of the same items."""
+    folder = shared_data / "eccv"
+    return {name: named(name, data=folder) for name in ("coco-5k", "coco-1k", "cxc", "eccv")}
+
+
+# Whole lists take minutes; tests/integration/metrics/test_ranking.py has coco-1k's numbers from scores.
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [None, 50])
+def test_the_model_free_rankings_give_every_number(
+    length: int | None, coco: dict[str, Benchmark], shared_data: Path
+) -> None:
+    folder = shared_data / "eccv"
+    given = PrecomputedRankings(
+        Identity("model-free"),
+        eccv_rankings.lists(folder, "i2t", length),
+        eccv_rankings.lists(folder, "t2i", length),
+    )
+    ranks: dict[str, list[Ranks]] = {}
+    for name, benchmark in coco.items():
+        if length and name == "coco-1k":
+            refused(
+                benchmark, given, InputError, "coco-1k needs full rankings: .*so for 5000 of 5000 queries"
+            )
+            continue
+        found = rank_precomputed(benchmark, given)
+        ranks[name] = [of(benchmark, found, side) for side in ("i2t", "t2i")]
+    values = {
+        **{f"coco_5k_r{k}": mean("recall_at_k", ranks["coco-5k"], k) for k in (1, 5, 10)},
+        **{f"cxc_r{k}": mean("recall_at_k", ranks["cxc"], k) for k in (1, 5, 10)},
+        "eccv_r1": mean("recall_at_k", ranks["eccv"], 1),
+        "eccv_map_at_r": mean("map_at_r", ranks["eccv"]),
+        "eccv_r_precision": mean("r_precision", ranks["eccv"]),
+    }
+    if length is None:
+        # Five parts with as many queries each: their mean is that of all queries.
+        values |= {f"coco_1k_r{k}": mean("recall_at_k", ranks["coco-1k"], k) for k in (1, 5, 10)}
+    else:
+        notes: list[str] = []
+        found = rank_precomputed(coco["coco-1k"], given, truncated_as_miss=True, note=notes.append)
+        loose = [of(coco["coco-1k"], found, side) for side in ("i2t", "t2i")]
+        values["cut_1k_r10"] = mean("recall_at_k", loose, 10)
+        assert "5000 rankings of images and 25000 of captions end before" in notes[0]
+    for name, value in values.items():
+        assert value == pytest.approx(eccv_rankings.KNOWN[name], abs=1e-12), name
+    assert len(values) == (12 if length is None else 10)
+
+
+def mean(measure: str, ranks: list[Ranks], *arguments: int) -> tuple[float, ...]:
+    return tuple(float(np.nanmean(getattr(ranking, measure)(each, *arguments))) for each in ranks)
+
+
+def test_ranks_are_those_of_a_block_of_scores() -> None:
+    scores = np.random.default_rng(3).permutation(IMAGES * CAPTIONS).reshape(IMAGES, CAPTIONS).astype(float)
+    positives = Qrels.of([[0, 3], [1], [6, -1], []])
+    benchmark = gallery(positives, Qrels.of([[0]] * CAPTIONS))
+    ours, theirs = (
+        of(benchmark, rank_precomputed(benchmark, ranked(scores)), "i2t"),
+        positive_ranks(scores, positives),
+    )
+    for name in ("query", "wrong", "tied", "before", "gains", "depth"):
+        assert getattr(ours, name).tolist() == getattr(theirs, name).tolist(), name

@@ -1,0 +1,231 @@
+"""Released answers on released questions: the numbers of the papers, and of the tables' own counts."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.readers import specs
+from counterfoil.benchmarks.readers.outcomes import from_table
+from counterfoil.benchmarks.tables import read_table
+from counterfoil.engine.join_scores import answered, join_scores, matched
+from counterfoil.errors import DataError, ScoreError
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.metrics import contrast
+from counterfoil.models import precomputed, precomputed_galleries
+from counterfoil.models.base import Options
+
+EMBEDDINGS = "winoground/clip_vit_b32_laion2b_embeddings.npz"
+
+
+def never(message):
+    raise AssertionError(message)
+
+
+@pytest.fixture(scope="module")
+def winoground_tags(shared_data):
+    return specs.read(card("winoground"), shared_data / "winoground", None)
+
+
+@pytest.fixture(scope="module")
+def sugarcrepe_items(shared_data):
+    return specs.read(card("sugarcrepe"), shared_data / "sugarcrepe", None)
+
+
+def means(answers):
+    return tuple(
+        round(100 * float(contrast.QUAD[name](answers.values).mean()), 2) for name in ("i2t", "t2i", "group")
+    )
+
+
+def test_winoground_embeddings(shared_data, winoground_tags):
+    loaded = precomputed_galleries.load_embeddings(str(shared_data / EMBEDDINGS))
+    answers = join_scores(loaded, winoground_tags, note=never)
+    # The README of the data names the first three; 270 of 400 right matchings is the fourth.
+    assert means(answers) == (34.75, 11.0, 7.5)
+    assert contrast.group_match(answers.values).sum() == 270
+
+
+# Winoground, Table 3; tests/integration/stats/test_estimates.py has all models of it, with their intervals.
+@pytest.mark.parametrize(
+    ("model", "expected"), [("clip", (30.75, 10.50, 8.00)), ("human", (89.50, 88.50, 85.50))]
+)
+def test_winoground_score_files(shared_data, winoground_tags, model, expected):
+    loaded = precomputed.load(str(shared_data / f"winoground/scores/{model}.jsonl"))
+    assert means(join_scores(loaded, winoground_tags, note=never)) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        # I2T, T2I, group and the four directions of the released tables, counted (BiVLC, Tables 2 and 3).
+        ("ViT-B-32", (2224, 1537, 1439, 2473, 2625, 2030, 2429)),
+        ("CLIP_COCO", (2427, 1874, 1788, 2612, 2691, 2135, 2665)),
+        ("CLIP_TROHN-Text", (2293, 1824, 1686, 2735, 2460, 2084, 2657)),
+    ],
+)
+def test_bivlc_outcomes(shared_data, model, expected):
+    loaded = precomputed.load(str(shared_data / f"bivlc/{model}.csv"))
+    benchmark = from_table(card("bivlc"), loaded.table)
+    answers = join_scores(loaded, benchmark, note=never)
+    values = contrast.from_directions(answers.right)
+    names = ("i2t", "t2i", "group", "ipos2t", "ineg2t", "tpos2i", "tneg2i")
+    assert tuple(int(values[name].sum()) for name in names) == expected
+
+
+def test_bivlc_outcomes_of_one_model_fit_the_questions_of_another(shared_data):
+    first, second = (
+        precomputed.load(str(shared_data / f"bivlc/{name}.csv")) for name in ("ViT-B-32", "CLIP_COCO")
+    )
+    benchmark = from_table(card("bivlc"), first.table)
+    assert join_scores(second, benchmark, note=never).right["ipos2t"].sum() == 2612
+
+
+SUBSETS = ("add_att", "add_obj", "replace_att", "replace_obj", "replace_rel", "swap_att", "swap_obj")
+
+
+@pytest.mark.parametrize(
+    ("model", "correct", "by_subset"),
+    [
+        # Of the 7,511 items there are today, by subset; the last has one item fewer than the table.
+        ("ViT-B-32", 5750, (476, 1592, 631, 1502, 973, 426, 150)),
+        ("CLIP_COCO", 6360, (566, 1853, 682, 1564, 1067, 473, 155)),
+        ("CLIP_TROHN-Text", 7015, (671, 2000, 744, 1568, 1295, 542, 195)),
+    ],
+)
+def test_sugarcrepe_outcomes_of_7512_rows_on_7511_questions(
+    shared_data, sugarcrepe_items, model, correct, by_subset
+):
+    notes = []
+    loaded = precomputed.load(str(shared_data / f"bivlc/SUGARCREPE_{model}.csv"))
+    right = join_scores(loaded, sugarcrepe_items, note=notes.append).right["accuracy"]
+    assert (len(right), right.sum()) == (7511, correct)
+    groups = sugarcrepe_items.questions.groups()
+    assert tuple(int(right[groups[name]].sum()) for name in SUBSETS) == by_subset
+    assert len(notes) == 1
+    assert "row 6709: 1 of 7512 rows belong to no question" in notes[0]
+    assert "a west 32nd sign" in notes[0]
+
+
+def test_sugarcrepe_outcomes_on_their_own_7512_questions(shared_data):
+    loaded = precomputed.load(str(shared_data / "bivlc/SUGARCREPE_ViT-B-32.csv"))
+    benchmark = from_table(card("sugarcrepe"), loaded.table)
+    right = join_scores(loaded, benchmark, note=never).right["accuracy"]
+    assert (len(right), right.sum()) == (7512, 5751)
+
+
+def test_a_table_of_another_benchmark_does_not_pass(shared_data, sugarcrepe_items):
+    loaded = precomputed.load(str(shared_data / "bivlc/ViT-B-32.csv"))
+    with pytest.raises(ScoreError, match="questions of another form"):
+        join_scores(loaded, sugarcrepe_items)
+    with pytest.raises(DataError, match="number of image embeddings"):
+        join_scores(
+            precomputed_galleries.load_embeddings(
+                str(shared_data / "winoground/clip_vit_b32_laion2b_embeddings.npz")
+            ),
+            sugarcrepe_items,
+        )
+
+
+def test_outputs_of_detectors(shared_data):
+    """FORMATS of the released tables: 66.6894, 19.6386 and 19.6386 on BiVLC, 74.5873 on SugarCrepe."""
+    folder, released = shared_data / "detectors", shared_data / "bivlc"
+    benchmark = specs.read(card("bivlc"), released / "ViT-B-32.csv", None)
+    answers = join_scores(
+        precomputed.load(str(folder / "bivlc_CLIP_baseline.csv")), benchmark, note=[].append
+    )
+    values = contrast.from_directions(answers.right)
+    assert [round(100 * values[name].mean(), 4) for name in ("i2t", "t2i", "group")] == [
+        66.6894, 19.6386, 19.6386,
+    ]  # fmt: skip
+    benchmark = specs.read(card("sugarcrepe"), released / "SUGARCREPE_ViT-B-32.csv", None)
+    answers = join_scores(
+        precomputed.load(str(folder / "sugarcrepe_CLIP_baseline.csv")), benchmark, note=[].append
+    )
+    assert round(100 * answers.right["accuracy"].mean(), 4) == 74.5873
+
+
+TEXTS = "colorswap/vlm_results/text-gpt4v-colorswap.json"
+
+
+def test_colorswap_free_text_of_gpt_4v(shared_data):
+    loaded = precomputed.load(str(shared_data / TEXTS))
+    # All 600 responses can be read.
+    assert loaded.unanswered is None
+    # Most begin with their letter, which decides; so read by hand.
+    found = {"ipos2t": [], "ineg2t": []}
+    for row, each in enumerate(json.loads((shared_data / TEXTS).read_text())):
+        for name, k in (("ipos2t", 1), ("ineg2t", 2)):
+            letter = re.match(r"\(?([AB])\)", each[f"response_image_{k}"])
+            if letter:
+                found[name].append((row, letter.group(1) == each[f"log_{k}"]["correct_answer"]))
+    assert sum(map(len, found.values())) == 414
+    for name, hand in found.items():
+        assert all(loaded.right[name][row] == right for row, right in hand)
+    benchmark = from_table(Card(name="colorswap", title="ColorSwap", form="quad"), loaded.table)
+    answers = join_scores(loaded, benchmark, note=never)
+    values = contrast.from_directions(answers.right)
+    counts = {name: int(each.sum()) for name, each in values.items()}
+    assert counts == {"i2t": 274, "ipos2t": 288, "ineg2t": 284}
+    result = evaluate(benchmark, answers, scorer="GPT-4V", draws=100)
+    assert [*result.measures] == ["i2t", "ipos2t", "ineg2t"]
+    assert round(100 * result["i2t"].value, 2) == 91.33
+
+
+def test_colorswap_texts_that_cannot_be_read_are_no_wrong_answers(shared_data, tmp_path):
+    rows = json.loads((shared_data / TEXTS).read_text())
+    rows[3]["response_image_2"] = "I'm sorry, I can't help with that."
+    rows[5]["response_image_1"] = None
+    path = tmp_path / "texts.json"
+    path.write_text(json.dumps(rows))
+    with pytest.raises(ScoreError, match=r"row 4, column 'response_image_2': .* given: 2 of 300 without"):
+        precomputed.load(str(path))
+    loaded = precomputed.load(str(path), Options(unanswered="wrong"))
+    assert loaded.unanswered.nonzero()[0].tolist() == [3, 5]
+    assert not loaded.right["ineg2t"][3]
+    del rows[7]["log_1"]["correct_answer"]
+    path.write_text(json.dumps(rows))
+    with pytest.raises(ScoreError, match="the log does not say what was asked"):
+        precomputed.load(str(path))
+
+
+def test_gpt_4v_answers_of_sugarcrepe_with_gaps(shared_data, sugarcrepe_items, tmp_path):
+    """The layout that SugarCrepe's authors released: a file per subset, objects with a field `correct`."""
+    rng = np.random.default_rng(0)
+    right = empty = 0
+    for name in SUBSETS:
+        rows = json.loads((shared_data / f"sugarcrepe/{name}.json").read_text())
+        for row in rows.values():
+            row["correct"] = (True, False, float("nan"), None)[rng.choice(4, p=(0.9, 0.08, 0.01, 0.01))]
+            right += row["correct"] is True
+            empty += not isinstance(row["correct"], bool)
+        (tmp_path / f"gpt4v-{name}.json").write_text(json.dumps(rows))
+    with pytest.raises(ScoreError, match=rf"a question without an answer; given: {empty} of 7,511 without"):
+        precomputed.load(str(tmp_path))
+    loaded = matched(
+        precomputed.load(str(tmp_path), Options(unanswered="wrong")), sugarcrepe_items, note=never
+    )
+    assert (int(loaded.right["accuracy"].sum()), int(loaded.unanswered.sum())) == (right, empty)
+    loaded, benchmark = answered(loaded, sugarcrepe_items)
+    assert (len(benchmark), int(loaded.right["accuracy"].sum())) == (7511 - empty, right)
+
+
+def test_an_accuracy_among_released_answers_is_passed_over(shared_data, sugarcrepe_items, tmp_path):
+    """As in GPT-4V's `positive-first/swap_obj.json`: beside its objects a key with a number."""
+    for name in SUBSETS:
+        rows = json.loads((shared_data / f"sugarcrepe/{name}.json").read_text())
+        answers = {key: {"correct": int(key) % 3 > 0} for key in rows}
+        if name == "swap_obj":
+            answers["accuracy"] = 0.6667
+        (tmp_path / f"{name}.json").write_text(json.dumps(answers))
+    table = precomputed.load(str(tmp_path))
+    assert len(table) == 7511
+    assert "'accuracy' of swap_obj.json is passed over" in table.described
+    loaded = matched(table, sugarcrepe_items, note=never)
+    assert len(loaded.right["accuracy"]) == 7511
+    # A benchmark's own file holds no such number: there an item would be lost.
+    (tmp_path / "pairs.json").write_text(json.dumps({"0": {"caption": "a"}, "1": 3}))
+    with pytest.raises(DataError, match="items are of different kinds"):
+        read_table(tmp_path / "pairs.json")

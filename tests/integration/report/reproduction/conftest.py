@@ -1,0 +1,3 @@
+"""The fixtures of these tests, which those of tests/unit have too."""
+
+from report_reproduction_fixtures import *  # noqa: F403

@@ -1,0 +1,401 @@
+"""The ledger over the released files: what is the same, what differs and why, what is missing."""
+
+import csv
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr
+
+import counterfoil as cf
+from counterfoil.errors import CounterfoilError, DataError, UnknownNameError
+from counterfoil.metrics import contrast
+from counterfoil.report.reproduction import Basis, Entry, Verdict, all_papers, files, reproduce, summary
+from counterfoil.report.reproduction.evidence import ReleasedFiles, mask
+from counterfoil.report.reproduction.recipes import chance
+from report.reproduction.conftest import by_cell, printed_cells
+
+#: Every cell of BiVLC and Winoground that the released files contradict, with what they say.
+DIFFERING = {
+    ("BiVLC", "Table 1", "SUGARCREPE, by its files today", "SWAP OBJ"): 245,
+    ("BiVLC", "Table 1", "SUGARCREPE, by its files today", "Total"): 7511,
+    ("BiVLC", "Table 5", "CLIP Det", "Text detection acc"): 57.2963,
+    ("BiVLC", "Table 5", "CLIP Det", "Img detection acc"): 99.9489,
+    ("Winoground", "Table 1", "1 Main Pred", "Count"): 292,
+    ("Winoground", "Table 1", "Symbolic, as Table 5 has it", "Count"): 28,
+    ("Winoground", "Table 1", "Series, as Table 5 has it", "Count"): 23,
+    ("Winoground", "Table 1", "Pragmatics, as Table 5 has it", "Count"): 17,
+}
+
+#: What the shared folder lacks of what the authors released, and rows that nothing was released for.
+ABSENT_FILES = {
+    "CLIP TROHN-IMG": "CLIP_TROHN-Img.csv",
+    "CLIP TROHN-IMG/Det": "_CLIP_TROHN-Img.csv",
+    "GPT-4V": "gpt-4v-results/positive-first",
+    "UNITER large": "uniter_large.jsonl",
+    "ViLLA large": "villa_large.jsonl",
+    "ViLLA base": "villa_base.jsonl",
+    "ViLBERT base": "vilbert.jsonl",
+    "FLAVA Contrastive": "flava_zero_shot.jsonl",
+    "VSE++ COCO (VGG)": "vse_coco_vgg_ft.jsonl",
+    "VSE++ Flickr30k (ResNet)": "vse_f30k_resnet_ft.jsonl",
+    "VSE++ Flickr30k (VGG)": "vse_f30k_vgg_ft.jsonl",
+    "VSRN Flickr30k": "vsrn_flickr.jsonl",
+}
+UNPUBLISHED = {"Human", "NEGCLIP", "GNM", "Open CapPa", "VQAScore-XL", "VQAScore-XXL"}
+
+#: Rows about BiVLC's annotators that only their answers or payments could confirm.
+UNPUBLISHED_RECORDS = {
+    "instances after step 3",
+    "annotations for agreement",
+    "spent on crowdsourcing, in US$",
+}
+#: How many cells of each table of ECCV Caption its own numbers contradict.
+ECCV_DIFFERING = {
+    "Section 3": 2,
+    "Section 3.3 and C.1": 1,
+    "Section 4.1, preference": 4,
+    "Table 4": 24 + 11,
+    "Table 4, COCO 1K R@1 as it came about": 1,
+    "Section 4.2": 2,
+    "Table 5": 6,
+    "Section B.2": 2,
+    "Table B.2, Avg.": 15,
+}
+#: Verdicts by paper.
+VERDICTS = {
+    "bivlc": {"same": 123, "differs": 4, "unexplained": 0, "no data": 125},
+    "eccv-caption": {"same": 391, "differs": 68, "unexplained": 0, "no data": 916},
+    "pac-s": {"same": 121, "differs": 1, "unexplained": 0, "no data": 361},
+    "winoground": {"same": 444, "differs": 4, "unexplained": 0, "no data": 382},
+}
+#: Tables whose cells stand alone, and cells of other tables that do.
+ALONE = {
+    *("Table 2", "Table A.1a", "Table A.1b", "Table B.2", "Table B.3a", "Table B.3b", "Table D.1"),
+    *("Table D.2", "Table D.3", "Table E.1a", "Table E.1b"),
+    *("README of eccv-caption, CLIP ViT-L/14", "README of pcme"),
+    *("Human-verified positives", "top-5 pairs without duplicates", "pairs annotated as positive"),
+    *("cost of these, in 1,000 dollars", "# Workers", "# Submit. HITs", "# Approv. HITs"),
+}
+
+
+def of_questions(ledger: tuple[Entry, ...]) -> list[Entry]:
+    """Those of the papers whose numbers are about quads and choices."""
+    return [entry for entry in ledger if entry.paper in ("BiVLC", "Winoground")]
+
+
+def test_every_printed_number_has_its_entry_and_every_difference_its_reason(
+    ledger: tuple[Entry, ...],
+) -> None:
+    for name in all_papers():
+        assert by_cell(ledger, name).keys() == printed_cells(name).keys()
+    for name, verdicts in VERDICTS.items():
+        # The metrics behind PAC-S's numbers need Java and a package.
+        if name != "pac-s" or (shutil.which("java") and find_spec("pycocoevalcap")):
+            assert summary(e for e in ledger if e.name == name) == verdicts
+    for entry in ledger:
+        assert bool(entry.source) == (entry.recomputed is not None) == (entry.verdict is not Verdict.NO_DATA)
+        assert entry.reason or entry.verdict is Verdict.SAME
+    # A reason whose cell turned out to be the same explains nothing and must go.
+    for paper in all_papers().values():
+        entries = by_cell(ledger, paper.name)
+        for table in paper.tables:
+            for row in table.rows:
+                for column, cell in zip(table.columns, row.cells, strict=True):
+                    if cell.reason:
+                        assert cell.reason in entries[table.name, row.name, column.name].reason
+
+
+def test_exactly_the_known_cells_differ(ledger: tuple[Entry, ...]) -> None:
+    differing = [e for e in ledger if e.verdict is Verdict.DIFFERS]
+    values = {(e.paper, e.table, e.row, e.column): e.recomputed for e in of_questions(tuple(differing))}
+    assert values == pytest.approx(DIFFERING, abs=5e-5)
+    assert Counter(e.table for e in differing if e.name == "eccv-caption") == ECCV_DIFFERING
+
+
+def test_no_data_exactly_where_files_are_missing(ledger: tuple[Entry, ...]) -> None:
+    for entry in of_questions(ledger):
+        perplexity = entry.column.startswith("Perplexity")
+        kappa = entry.table == "Table 7" and entry.column == "Kappa score"
+        trohn = (entry.paper, entry.table) == ("BiVLC", "Table 6")
+        gone = entry.row in ABSENT_FILES or entry.row in UNPUBLISHED or entry.row in UNPUBLISHED_RECORDS
+        expected = perplexity or kappa or trohn or gone or entry.printed == "684"
+        assert (entry.verdict is Verdict.NO_DATA) == expected, entry
+        if entry.row in ABSENT_FILES and not perplexity:
+            assert ABSENT_FILES[entry.row] in entry.reason
+    for cell, entry in by_cell(ledger, "eccv-caption").items():
+        assert (entry.verdict is Verdict.NO_DATA) == (not ALONE.isdisjoint(cell)), cell
+
+
+def test_numbers_by_hand(ledger: tuple[Entry, ...], shared_data: Path) -> None:
+    # Straight from the files, past all readers: CLIP's I2T on BiVLC's swaps, and its SugarCrepe accuracy.
+    bivlc = by_cell(ledger, "bivlc")
+    with open(shared_data / "bivlc" / "ViT-B-32.csv", newline="", encoding="utf-8") as file:
+        swaps = [row["text_score"] == "True" for row in csv.DictReader(file) if row["type"] == "swap"]
+    assert bivlc["Table 4", "CLIP", "SWAP I2T"].recomputed == pytest.approx(100 * np.mean(swaps))
+    with open(shared_data / "bivlc" / "SUGARCREPE_ViT-B-32.csv", newline="", encoding="utf-8") as file:
+        right = [int(row["correct"]) for row in csv.DictReader(file)]
+    assert bivlc["Table 2", "CLIP", "SUGARCREPE"].recomputed == pytest.approx(100 * sum(right) / 7512)
+    # Right answers of ECCV Caption's queries.
+    eccv = by_cell(ledger, "eccv-caption")
+
+    def positives(name: str) -> dict[str, list[int]]:
+        return json.loads((shared_data / "eccv" / f"{name}.json").read_text(encoding="utf-8"))
+
+    for way, head in (("caption_to_image", "images"), ("image_to_caption", "captions")):
+        queries = positives(f"eccv_{way}")
+        for name, row in (("original", "Original MS-COCO Caption"), ("cxc", "CxC"), ("eccv", "ECCV Caption")):
+            count = sum(len(right) for query, right in positives(f"{name}_{way}").items() if query in queries)
+            assert eccv["Table 3", row, f"# positive {head}"].recomputed == count
+        assert eccv["Files of eccv_caption", f"cxc_{way}", "Pairs"].recomputed == 35585
+    source = eccv["Table 3", "CxC", "# positive images"].source
+    assert source.startswith("eccv/")
+    assert "cxc_image_to_caption.json" in source
+    wrong = eccv["Section 3.3 and C.1", "wrong captions", "Filtered out"]
+    assert wrong.recomputed == 14 - 3
+    assert all(caption in wrong.reason for caption in ("75083", "359139", "605566"))
+
+
+def test_a_changed_score_is_noticed(shared_data: Path, tmp_path: Path) -> None:
+    place = winoground_copy(shared_data, tmp_path)
+    before = by_cell(reproduce(data=tmp_path, papers=["winoground"]), "winoground")
+    assert before["Table 3", "CLIP (ViT-B/32)", "Text"].verdict is Verdict.SAME
+    # Example 0 is wrong for CLIP in the text score; a high score of its true pairs makes it right.
+    lines = [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        if line["label"] in ("0_c0_i0", "0_c1_i1"):
+            line["score"] += 100
+    place.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    after = by_cell(reproduce(data=tmp_path, papers=["winoground"]), "winoground")
+    changed = {name for name in before if before[name].verdict is not after[name].verdict}
+    text = after["Table 3", "CLIP (ViT-B/32)", "Text"]
+    assert text.recomputed == pytest.approx(31.0)
+    assert text.unexplained
+    assert {row for _, row, _ in changed} == {"CLIP (ViT-B/32)"}
+
+
+@pytest.mark.parametrize(
+    ("paper", "name", "damage"),
+    [
+        ("winoground", "clip.jsonl", lambda text: text[: len(text) // 2]),
+        ("eccv-caption", "eccv_caption_to_image.json", lambda text: text.replace("[", "[7, ", 1)),
+        ("pac-s", "ExpertAnnotations.txt", lambda text: text.replace("\t1", "\tone", 1)),
+    ],
+    ids=["cut off", "a pair too many", "a word"],
+)
+def test_a_broken_file_is_an_error_that_names_it(
+    paper: str, name: str, damage: Callable[[str], str], shared_data: Path, tmp_path: Path
+) -> None:
+    if paper == "winoground":
+        winoground_copy(shared_data, tmp_path)
+    else:
+        folder = {"eccv-caption": "eccv", "pac-s": "flickr8k"}[paper]
+        shutil.copytree(shared_data / folder, tmp_path / folder, copy_function=shutil.copyfile)
+    (file,) = tmp_path.rglob(name)
+    file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
+    with pytest.raises(CounterfoilError, match=name.replace(".", r"\.")):
+        reproduce(data=tmp_path, papers=[paper])
+
+
+def winoground_copy(shared_data: Path, folder: Path) -> Path:
+    """The tags and CLIP's scores in a folder of their own; returns the score file."""
+    (folder / "winoground" / "scores").mkdir(parents=True)
+    shutil.copyfile(shared_data / "winoground" / "tags.csv", folder / "winoground" / "tags.csv")
+    scores = folder / "winoground" / "scores" / "clip.jsonl"
+    shutil.copyfile(shared_data / "winoground" / "scores" / "clip.jsonl", scores)
+    return scores
+
+
+def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_data: Path) -> None:
+    clip = ("Table 4", "CLIP (ViT-B/32)", "Both Text")
+    for data, words in (
+        (None, "no folder of data was given; this needs its winoground/scores/clip.jsonl"),
+        (tmp_path, "winoground/scores/clip.jsonl is not in the folder of data"),
+    ):
+        entry = by_cell(reproduce(data=data, papers=["Winoground"]), "winoground")[clip]
+        assert (entry.verdict, entry.reason, entry.source) == (Verdict.NO_DATA, words, "")
+    # Score files name examples but not their tags: without the tags nothing is guessed.
+    (tmp_path / "winoground" / "scores").mkdir(parents=True)
+    shutil.copyfile(shared_data / "winoground/scores/clip.jsonl", tmp_path / "winoground/scores/clip.jsonl")
+    entry = by_cell(reproduce(data=tmp_path, papers=["Winoground"]), "winoground")[clip]
+    assert entry.reason == "winoground/tags.csv is not in the folder of data"
+    doubtful = by_cell(reproduce(papers=["bivlc"]), "bivlc")["Table 3", "NEGCLIP", "Ipos2T"]
+    assert doubtful.reason.startswith("its outcomes were not published. Doubtful: ")
+    # ECCV Caption's files without CxC's, and without the package that has them too.
+    monkeypatch.setattr("counterfoil.benchmarks.readers.coco_files.find_spec", lambda name: None)
+    shutil.copytree(shared_data / "eccv", tmp_path / "eccv", copy_function=shutil.copyfile)
+    for file in (tmp_path / "eccv").glob("cxc_*"):
+        file.unlink()
+    entries = by_cell(reproduce(data=tmp_path, papers=["ECCV Caption"]), "eccv-caption")
+    assert entries["Table 3", "ECCV Caption", "# positive images"].verdict is Verdict.SAME
+    lost = entries["Table 3", "CxC", "# positive images"]
+    assert lost.reason.startswith("eccv is not complete: the Python package 'eccv_caption' is not installed")
+
+
+def test_without_data_all_that_follows_from_print_is_the_same() -> None:
+    entries = reproduce()
+    computed = [entry for entry in entries if entry.verdict is not Verdict.NO_DATA]
+    assert Counter(entry.name for entry in computed) == {
+        "bivlc": 4 + 4 + 8 + 9 + 5 + 1 + 1,
+        "winoground": 3 + 6 * 2,
+        "eccv-caption": 344 + 66,
+        "pac-s": 90,
+    }
+    assert {entry.basis for entry in of_questions(tuple(computed))} == {Basis.DERIVED}
+    assert {entry.basis for entry in entries if entry.verdict is Verdict.NO_DATA} == {Basis.NONE}
+    assert all(e.verdict is Verdict.SAME for e in computed if e.name != "eccv-caption")
+
+
+def test_published_names_are_found_wherever_they_lie(tmp_path: Path, shared_data: Path) -> None:
+    place = tmp_path / "downloads" / "results"
+    place.mkdir(parents=True)
+    shutil.copyfile(shared_data / "bivlc" / "ViT-B-32.csv", place / "BiVLC_ViT-B-32.csv")
+    entries = reproduce(data=tmp_path, papers=["bivlc"])
+    group = by_cell(entries, "bivlc")["Table 2", "CLIP", "Group"]
+    assert (group.verdict, group.basis) == (Verdict.SAME, Basis.DATA)
+    listed = {name: found for _, name, found in files(data=tmp_path, papers=["bivlc"]) if found}
+    assert listed == {"bivlc/ViT-B-32.csv": "downloads/results/BiVLC_ViT-B-32.csv"}
+
+
+def test_two_files_of_one_published_name_are_refused(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "BiVLC_ViT-B-32.csv").write_text("x\n1\n")
+    with pytest.raises(DataError, match=r"two files are called BiVLC_ViT-B-32\.csv; given: a/.* and b/"):
+        reproduce(data=tmp_path, papers=["bivlc"])
+
+
+def test_every_file_of_the_shared_data_is_listed_once(shared_data: Path) -> None:
+    rows = files(data=shared_data)
+    assert len({(paper, name) for paper, name, _ in rows}) == len(rows)
+    there = {found for _, _, found in rows}
+    assert {"bivlc/ViT-B-32.csv", "winoground/scores/clip.jsonl", "winoground/tags.csv"} <= there
+    assert all((shared_data / found).exists() for found in there if found)
+
+
+class TestChatModel:
+    """Answers of a chat model, one folder per order of the candidates, as published for SugarCrepe."""
+
+    def write(self, folder: Path, order: str, answers: list[object]) -> None:
+        place = folder / "sugar-crepe" / "gpt-4v-results" / order
+        place.mkdir(parents=True)
+        half = len(answers) // 2
+        for name, part in (("add_att", answers[:half]), ("swap_obj", answers[half:])):
+            rows = {str(k): {"caption": "a", "correct": answer} for k, answer in enumerate(part)}
+            (place / f"gpt4v-{name}.json").write_text(json.dumps(rows))
+
+    def entry(self, folder: Path) -> Entry:
+        entries = by_cell(reproduce(data=folder, papers=["bivlc"]), "bivlc")
+        return entries["Section 5.3, chat models", "GPT-4V", "SUGARCREPE"]
+
+    def test_unanswered_counts_as_wrong_and_orders_weigh_the_same(self, tmp_path: Path) -> None:
+        self.write(tmp_path, "positive-first", [True, True, False, float("nan")])
+        self.write(tmp_path, "negative-first", [True, True, True, False])
+        entry = self.entry(tmp_path)
+        assert entry.recomputed == pytest.approx((50 + 75) / 2)
+        assert entry.basis is Basis.DATA
+
+    def test_an_accuracy_beside_the_answers_is_passed_over(self, tmp_path: Path) -> None:
+        self.write(tmp_path, "positive-first", [True, True, False, float("nan")])
+        self.write(tmp_path, "negative-first", [True, True, True, False])
+        file = tmp_path / "sugar-crepe" / "gpt-4v-results" / "positive-first" / "gpt4v-swap_obj.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"accuracy": 0.5}))
+        entry = self.entry(tmp_path)
+        assert entry.recomputed == pytest.approx((50 + 75) / 2)
+
+    def test_what_is_no_answer_is_named(self, tmp_path: Path) -> None:
+        self.write(tmp_path, "positive-first", [True, True, "yes", True])
+        with pytest.raises(DataError, match=r"gpt4v-swap_obj\.json, '0': no answer; allowed: correct: true"):
+            reproduce(data=tmp_path, papers=["bivlc"])
+
+
+class TestMadeUpDetector:
+    def write(self, folder: Path, lines: list[str]) -> None:
+        (folder / "detectors").mkdir()
+        text = "\n".join(["text_pred,img_pred,label", *lines])
+        (folder / "detectors" / "bivlc_CLIP_baseline.csv").write_text(text, encoding="utf-8")
+
+    def test_numbers(self, tmp_path: Path) -> None:
+        # Two questions. The first is right throughout; of the second the natural caption is taken for
+        # synthetic, though it looks the more natural, so only image to text goes right.
+        self.write(tmp_path, ["0.1,0.2,0", "0.7,0.2,0", "0.9,0.8,1", "0.8,0.9,1"])
+        entries = reproduce(data=tmp_path, papers=["bivlc"])
+        found = {e.column: e.recomputed for e in entries if e.table == "Table 5" and e.row == "CLIP Det"}
+        assert found == {
+            "Text detection acc": 75.0,
+            "Img detection acc": 100.0,
+            "I2T": 100.0,
+            "T2I": 50.0,
+            "Group": 50.0,
+        }
+        cells = by_cell(entries, "bivlc")
+        assert cells["Table 5", "CLIP Det", "Img detection acc"].verdict is Verdict.SAME
+        # The reason why the paper's 57.00 differs is about 57.30, not about this.
+        assert cells["Table 5", "CLIP Det", "Text detection acc"].unexplained
+
+    def test_outputs_that_do_not_pair_are_an_error_that_names_the_file(self, tmp_path: Path) -> None:
+        self.write(tmp_path, ["0.1,0.2,0", "0.7,0.2,0", "0.9,0.8,1"])
+        with pytest.raises(
+            DataError, match=r"bivlc_CLIP_baseline\.csv: detector outputs do not come in pairs"
+        ):
+            reproduce(data=tmp_path, papers=["bivlc"])
+
+
+def test_perplexities_come_from_a_run_of_a_language_model(shared_data: Path, tmp_path: Path) -> None:
+    winoground_copy(shared_data, tmp_path)
+    perplexity = np.random.default_rng(8).uniform(20, 400, (400, 2))
+    lines = [
+        json.dumps({"label": f"{n}_c{c}_i{i}", "score": -perplexity[n, c]})
+        for n, c, i in np.ndindex(400, 2, 2)
+    ]
+    (tmp_path / "gpt2.jsonl").write_text("\n".join(lines))
+    out, given = tmp_path / "winoground" / "gpt2", f"given:{tmp_path / 'gpt2.jsonl'}"
+    cf.evaluate(given, "winoground", data=tmp_path / "winoground", out=out, draws=100, quiet=True)
+    entries = by_cell(reproduce(data=tmp_path, papers=["winoground"]), "winoground")
+    rows = {
+        tuple(map(int, re.findall(r"\d+", line["label"]))): line["score"]
+        for line in map(json.loads, (tmp_path / "winoground/scores/clip.jsonl").read_text().splitlines())
+    }
+    # All 1,600 pairs of an image and a caption.
+    r, p = pearsonr([perplexity[n, c] for n, c, _ in rows], list(rows.values()))
+    clip = "CLIP (ViT-B/32)"
+    assert entries["Table 6", clip, "Perplexity Corr."].recomputed == pytest.approx(r)
+    assert entries["Table 6", clip, "Perplexity p-value"].recomputed == pytest.approx(p)
+
+
+def test_papers_are_named_progress_reaches_its_end_and_groups_must_be_there(shared_data: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    assert {e.name for e in reproduce(papers=["Winoground"], progress=lambda *step: seen.append(step))} == {
+        "winoground"
+    }
+    total = sum(len(table.rows) for table in all_papers()["winoground"].tables)
+    assert [done for stage, done, _ in seen if stage == "reproduce winoground"] == list(range(total + 1))
+    with pytest.raises(
+        UnknownNameError, match=r"unknown paper; given: winogrund; .* did you mean 'winoground'"
+    ):
+        reproduce(papers=["winogrund"])
+    places = {"winoground": ["winoground/tags.csv"]}
+    benchmark, _ = ReleasedFiles(shared_data, places).questions("winoground")
+    with pytest.raises(DataError, match=r"no such group; given: Nouns; allowed: .*Object, "):
+        mask(benchmark, ("Nouns",))
+    assert mask(benchmark, ("Object", "Both")).sum() == 141 + 26
+
+
+# Group match rests on the sizes of scores, not on their order alone, and a macro average on groups.
+@pytest.mark.parametrize(
+    "measure", [name for name, each in contrast.QUAD.items() if name != "group_match" and not each.macro_of]
+)
+def test_going_through_all_orders_gives_the_chance_that_measures_state(measure: str) -> None:
+    assert chance("quad", measure).value == pytest.approx(100 * contrast.QUAD[measure].expected)
+
+
+def test_chance_of_a_pair() -> None:
+    assert chance("choice", "accuracy").value == pytest.approx(50)
+    assert len(list(permutations(range(4)))) == 24

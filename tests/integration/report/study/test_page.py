@@ -1,0 +1,274 @@
+"""The page of a study: it says what the findings say, is closed to the outside, and fits a telephone."""
+
+import csv
+import html as html_of
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from contracts import forms
+from counterfoil.benchmarks.answers import Outcomes, Scores
+from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.evaluation.ablations import Trial, mining, noise
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering
+from counterfoil.evaluation.replicates import Evidence
+from counterfoil.evaluation.result import Run
+from counterfoil.report import drawing, html, study_figures
+from counterfoil.report.study_page import TrainingSummary, page
+from report.outlines import Outline, own_script
+from report_fixtures import quad_benchmark, run_of
+
+MODELS = ("pretrained", "coco", "trohn-text", "trohn-img", "detectors")
+
+
+def _quad_runs(skill: float, *, seeds: int = 2, name: str = "x") -> list[Run]:
+    benchmark = quad_benchmark()
+    rng = np.random.default_rng(int(10 * skill))
+    return [
+        run_of(benchmark, name, Scores(rng.normal(size=(len(benchmark), 2, 2)) + skill * np.eye(2)))
+        for _ in range(seeds)
+    ]
+
+
+@pytest.fixture(scope="module")
+def found(choices: Comparison) -> tuple[Finding, ...]:
+    runs = {name: _quad_runs(0.8 * i, name=name) for i, name in enumerate(MODELS)}
+    for name, run in zip(("coco", "trohn-text"), choices.runs, strict=True):
+        runs[name].append(run)
+    return findings(runs)
+
+
+@pytest.fixture(scope="module")
+def order() -> Ordering | None:
+    runs = {name: _quad_runs(0.8 * i, name=name) for i, name in enumerate(MODELS)}
+    return ordering(runs)
+
+
+def _history(start: float) -> list[dict[str, float]]:
+    return [
+        {
+            "step": step,
+            "loss": start / (1 + step),
+            "lr": 0.1,
+            **({"validation": 0.4} if step % 20 == 0 else {}),
+        }
+        for step in range(0, 100, 10)
+    ]
+
+
+@pytest.fixture(scope="module")
+def study(
+    found: Sequence[Finding],
+    order: Ordering | None,
+    quads: Comparison,
+    choices: Comparison,
+    galleries: Comparison,
+) -> str:
+    dials = [
+        noise(
+            [
+                Trial("right", _quad_runs(2), 0.0, "raw"),
+                Trial("wrong", _quad_runs(1), 0.61, "raw"),
+                Trial("filtered", _quad_runs(1.5), 0.61, "filtered"),
+            ]
+        ),
+        mining([Trial(name, [run]) for name, run in zip("abc", galleries.runs, strict=False)]),
+    ]
+    return page(
+        found,
+        title="A <study> & its findings",
+        order=order,
+        comparisons=(quads, choices, galleries),
+        trained=[
+            TrainingSummary(name, f"what <{name}> saw", 12345, 678, 9.5, 2, _history(i))
+            for i, name in enumerate(MODELS)
+        ],
+        sweeps=dials,
+        facts={"machine": "two <cores>", "seed": "7"},
+        browse="every question.html",
+    )
+
+
+def _text(report: str) -> str:
+    return " ".join(html_of.unescape(re.sub(r"<[^>]+>", " ", report)).split())
+
+
+def test_it_is_whole_runs_its_own_script_and_fetches_nothing(study: str) -> None:
+    outline = Outline.of(study)
+    for tag, attributes in outline.attributes:
+        for name in ("src", "href", "xlink:href"):
+            value = attributes.get(name)
+            # The one way out is the reader's own click.
+            outside = tag == "a" and value == "every question.html"
+            assert value is None or outside or value.startswith(("#", "data:")), (tag, value)
+    assert own_script(study) == html.static("page.js")
+    assert "<title>A &lt;study&gt; &amp; its findings</title>" in study
+    assert "what <coco>" not in study
+
+
+def test_it_opens_with_every_finding_in_words(study: str, found: Sequence[Finding]) -> None:
+    said = _text(study)
+    places = [said.index(each.claim) for each in found]
+    assert places == sorted(places)
+    assert len(places) == 4
+    for each in found:
+        assert " ".join(each.sentence.split()) in said
+        assert f"In this run it {'is ' if each.verdict == 'undecided' else ''}{each.verdict}" in said
+        for evidence in each.evidence:
+            sign = "+" if evidence.kind == "difference" else ""
+            assert f"{100 * evidence.value:{sign}.1f}".replace("-", "−") in said
+    # Before anything else.
+    assert max(places) < said.index("The world Two pictures")
+
+
+def test_it_says_what_was_done(study: str) -> None:
+    said = _text(study)
+    for text in (
+        "12,345",
+        "678",
+        "what <coco> saw",
+        "two <cores>",
+        "Results on Drawn",
+        "wrong against right",
+    ):
+        assert text in said, text
+
+
+def test_pictures_are_of_every_group_and_marked(study: str, quads: Comparison, galleries: Comparison) -> None:
+    strip = study[study.index('class="strip"') : study.index('id="gallery"')]
+    kinds = re.findall(r'<figcaption class="above">(.*?)</figcaption>', strip)
+    assert len(kinds) == 8
+    assert set(kinds) == {"add", "replace", "swap"}
+    shelf = study[study.index('id="gallery"') : study.index('id="training"')]
+    # By the truth of the gallery and the run's own list.
+    marks = re.findall(r'<span class="(right|wrong)">', shelf)
+    assert {"right", "wrong"} >= set(marks)
+    best = max(galleries.runs, key=lambda run: run.result.measures["mean_recall_at_1"].value)
+    search = best.benchmark.gallery.t2i
+    expected = []
+    for text in re.findall(r"<h3>“(.*?)”</h3>", shelf):
+        row = next(
+            row
+            for row, query in enumerate(search.queries)
+            if best.benchmark.captions[query].text == html_of.unescape(text)
+        )
+        right = search.positives.items[search.positives.starts[row] : search.positives.starts[row + 1]]
+        top = [i for i in best.answers.t2i.top[row] if i >= 0][:6]
+        expected += ["right" if i in right else "wrong" for i in top]
+    assert marks == expected
+    assert f"What {best.name} puts first" in html_of.unescape(shelf)
+
+
+def test_the_same_study_gives_the_same_bytes(found: Sequence[Finding], order: Ordering | None) -> None:
+    assert page(found[:1], order=order) == page(found[:1], order=order)
+
+
+def test_with_findings_alone_and_with_nothing(found: Sequence[Finding]) -> None:
+    alone = page(found[:1])
+    assert found[0].claim in _text(alone)
+    for section in ('id="world"', 'id="gallery"', 'id="training"', 'id="numbers"'):
+        assert section not in alone
+    assert "No finding could be asked" in page(())
+
+
+@pytest.mark.parametrize("width", [study_figures.WIDE, study_figures.NARROW])
+@pytest.mark.parametrize("value", [-0.3, 0.0, 0.05, 0.3])
+def test_a_difference_has_the_colour_of_what_it_says(value: float, width: float) -> None:
+    each = Evidence("a − b", "group", "difference", value, value - 0.1, value + 0.1, 9, decides=True)
+    drawn = drawing.svg(
+        study_figures.finding(Finding("k", "c", "undecided", (each,), "s"), width=width), name="f", title="t"
+    )
+    right, wrong = f"var(--right, {drawing.RIGHT})" in drawn, f"var(--wrong, {drawing.WRONG})" in drawn
+    assert (right, wrong) == (each.low > 0, each.high < 0)
+    assert "a − b" in drawn
+
+
+def test_every_model_and_measure_is_in_its_figure(found: Sequence[Finding]) -> None:
+    for each in found:
+        drawn = drawing.svg(study_figures.finding(each), name="f", title="t")
+        for evidence in each.evidence:
+            assert evidence.label in drawn
+
+
+def test_a_journal_with_gaps_is_drawn_where_it_has_numbers() -> None:
+    histories = {
+        "a": [
+            {"step": 0, "loss": 1.0},
+            {"step": 1},
+            {"step": 2, "loss": 0.5},
+            {"step": 3, "loss": float("nan")},
+        ],
+        "b": [{"step": 0}],
+    }
+    (axes,) = study_figures.curves(histories, "loss").axes
+    (line,) = axes.get_lines()
+    assert line.get_xdata().tolist() == [0, 2]
+    assert line.get_ydata().tolist() == [1.0, 0.5]
+    grouped = {"a": [{"step": 0, "group": 0.25}, {"step": 4, "group": 0.5}]}
+    (axes,) = study_figures.curves(grouped, "group").axes
+    assert axes.get_lines()[0].get_ydata().tolist() == [25, 50]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_names_at_the_ends_of_lines_do_not_lie_over_one_another(n: int) -> None:
+    histories = {
+        f"model {i}": [{"step": 0, "loss": 1.0}, {"step": 1, "loss": 0.3 + 1e-4 * i}] for i in range(n)
+    }
+    figure = study_figures.curves(histories, "loss", width=study_figures.NARROW)
+    figure.canvas.draw()
+    boxes = sorted((Text.get_window_extent(text) for text in figure.axes[0].texts), key=lambda box: box.y0)
+    assert len(boxes) == n
+    for below, above in pairwise(boxes):
+        assert above.y0 >= below.y1 - 1
+
+
+@pytest.mark.browser
+def test_it_fits_every_screen_and_axe_finds_nothing(study: str, fits: Callable[[str], Any]) -> None:
+    view = fits(study)
+    # The figures of the findings are seen whole, without scrolling.
+    ends = view.evaluate(
+        "[...document.querySelectorAll('.finding svg')].filter(e => e.checkVisibility())"
+        ".map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right])"
+    )
+    assert len(ends) == 5
+    assert all(0 <= left < right <= 360 for left, right in ends)
+
+
+# --- the paper's own models
+
+
+def test_real_models_show_what_the_paper_says(real_bivlc: Comparison, shared_data: Path) -> None:
+    """BiVLC: CLIP, CLIP_COCO and CLIP_TROHN-Text on all of BiVLC and SugarCrepe."""
+    names = {"pretrained": "ViT-B-32", "coco": "CLIP_COCO", "trohn-text": "CLIP_TROHN-Text"}
+    runs = {}
+    for name, file in names.items():
+        with open(shared_data / "bivlc" / f"SUGARCREPE_{file}.csv", encoding="utf-8", newline="") as table:
+            rows = list(csv.DictReader(table))
+        benchmark = forms.choices_of(
+            [Image(str(i), photo=row["filename"]) for i, row in enumerate(rows)],
+            [
+                Caption(f"{i}_{k}", row[k])
+                for i, row in enumerate(rows)
+                for k in ("caption", "negative_caption")
+            ],
+            name="sugarcrepe",
+            title="SugarCrepe",
+        )
+        right = np.array([row["correct"] == "1" for row in rows])
+        quad = next(run for run in real_bivlc.runs if run.name == file)
+        runs[name] = [quad, run_of(benchmark, name, Outcomes({"accuracy": right}))]
+    found = {each.key: each for each in findings(runs)}
+    assert {key: each.verdict for key, each in found.items()} == {"direction": "holds", "texts": "holds"}
+    overall = next(each for each in found["direction"].differences if each.decides)
+    # The counts of the three models in I2T and T2I over 2,933 questions.
+    i2t, t2i = 2224 + 2427 + 2293, 1537 + 1874 + 1824
+    assert overall.value == pytest.approx((i2t - t2i) / (3 * 2933))
+    _, group, _ = found["texts"].differences
+    assert group.value == pytest.approx((1686 - 1788) / 2933)

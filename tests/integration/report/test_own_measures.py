@@ -1,0 +1,99 @@
+"""Measures that are added by one declaration: evaluated, compared, shown and listed like all others."""
+
+import html
+import sys
+
+import numpy as np
+import pytest
+
+from counterfoil import catalog
+from counterfoil.cli import main
+from counterfoil.errors import UnknownNameError
+from counterfoil.evaluation.compare import compare
+from counterfoil.evaluation.evaluate import chance, evaluate
+from counterfoil.metrics.measure import Measure, MeasureAtK
+from counterfoil.metrics.measures import MEASURES
+from counterfoil.metrics.ranks import Ranks
+from counterfoil.metrics.ties import Ties
+from counterfoil.report.comparison_tables import overview
+from counterfoil.report.page import page
+from report_fixtures import (
+    gallery_benchmark,
+    gallery_scores,
+    quad_answers,
+    quad_benchmark,
+    rankings_of,
+    run_of,
+)
+
+
+def last_pair(scores: np.ndarray, *, ties: Ties = Ties.STRICT) -> np.ndarray:
+    """Whether the second right pair scores above both wrong ones."""
+    wrong = np.maximum(scores[:, 0, 1], scores[:, 1, 0])
+    tied = {Ties.STRICT: 0.0, Ties.HALF: 1 / 3, Ties.OPTIMISTIC: 1.0}[ties]
+    return np.where(scores[:, 1, 1] == wrong, tied, (scores[:, 1, 1] > wrong) * 1.0)
+
+
+def found_at(k: object) -> Measure:
+    def share(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> np.ndarray:
+        places = ranks.wrong + ranks.before + (ranks.tied if ties == Ties.STRICT else 0)
+        found = np.bincount(ranks.query, weights=places < k, minlength=len(ranks.depth))
+        many = ranks.positives.counts
+        return np.divide(found, many, out=np.full(len(many), np.nan), where=many > 0)
+
+    return Measure(f"found_at_{k}", "gallery", f"Found@{k}", f"found among the first {k}", "K/n", share)
+
+
+QUAD = Measure("last_pair", "quad", "Last pair", "the second pair is above both wrong ones", "1/3", last_pair)
+GALLERY = MeasureAtK(found_at, (3,))
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MEASURES, "_known", dict(MEASURES))
+    catalog.register(QUAD)
+    catalog.register(GALLERY)
+
+
+def listed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    monkeypatch.setattr(sys, "argv", ["counterfoil", "list", "measures"])
+    with pytest.raises(SystemExit):
+        main()
+    return capsys.readouterr().out
+
+
+def test_a_measure_of_quads(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    benchmark, answers = quad_benchmark(), quad_answers()
+    scored = next(name for name, of in answers.items() if hasattr(of, "values"))
+    result = evaluate(benchmark, answers[scored], scorer=scored, draws=100)
+    expected = last_pair(answers[scored].values).mean()
+    assert result.measures["last_pair"].value == pytest.approx(expected)
+    assert result.measures["last_pair"].chance == chance(benchmark)["last_pair"] == 1 / 3
+    compared = compare([run_of(benchmark, name, of) for name, of in answers.items()])
+    assert "Last pair" in [column.label for column in overview(compared[0]).columns]
+    text = html.unescape(page(compared))
+    assert "Last pair" in text
+    assert QUAD.meaning in text
+    assert "last_pair" in listed(monkeypatch, capsys)
+    with pytest.raises(UnknownNameError, match="did you mean 'last_pair'"):
+        evaluate(benchmark, answers[scored], scorer=scored, measures="last_pear")
+
+
+def test_a_measure_of_galleries(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    benchmark = gallery_benchmark()
+    rankings = rankings_of(benchmark, gallery_scores()["good"])
+    result = evaluate(benchmark, rankings, scorer="good", draws=100)
+    both = [result.measures[f"{side}_found_at_3"].value for side in ("i2t", "t2i")]
+    assert result.measures["mean_found_at_3"].value == pytest.approx(np.mean(both))
+    assert 0 < result.measures["mean_found_at_3"].chance < 1
+    asked = evaluate(benchmark, rankings, scorer="good", draws=100, measures="t2i_found_at_8")
+    assert asked.measures["t2i_found_at_8"].value >= both[1]
+    compared = compare([run_of(benchmark, "good", rankings)])
+    assert ("Text to image", "Found@3") in [(c.block, c.label) for c in overview(compared[0]).columns]
+    text = page(compared)
+    assert "<dt>Found@3</dt><dd>found among the first 3</dd>" in text
+    names = listed(monkeypatch, capsys)
+    assert "found_at_3" in names
+    assert "found_at_K" in names
+    with pytest.raises(UnknownNameError, match="did you mean 'found_at_3'"):
+        evaluate(benchmark, rankings, scorer="good", measures="fuond_at_3")

@@ -1,0 +1,140 @@
+"""The page as text: complete, closed to the outside, and silent about what a licence forbids."""
+
+import html as html_of
+import json
+import re
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.report.forms import report_of
+from counterfoil.report.page import page
+from counterfoil.report.tables import written
+from report.outlines import Outline, own_script
+from report_fixtures import choice_benchmark, run_of
+
+
+def island(text: str) -> dict:
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1)
+    )
+
+
+def small(**card: object) -> Comparison:
+    """One scorer of choices: a page of few figures."""
+    benchmark = choice_benchmark(8, **card)
+    scores = Scores(np.random.default_rng(3).normal(size=(8, 3)))
+    return compare([run_of(benchmark, "alone", scores)])[0]
+
+
+@pytest.fixture(scope="module")
+def plain() -> str:
+    return page([small()])
+
+
+def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report: str) -> None:
+    outline = Outline.of(report)
+    ids = set(outline.ids)
+    for tag, attributes in outline.attributes:
+        for name in ("aria-labelledby", "aria-describedby"):
+            assert name not in attributes or attributes[name] in ids
+        for name in ("src", "href", "srcset", "action", "xlink:href", "data"):
+            value = attributes.get(name)
+            assert value is None or value.startswith(("#", "data:")), (tag, name, value)
+        assert not any(name.startswith("on") for name in attributes)
+    tags = [tag for tag, _ in outline.attributes]
+    assert tags.count("main") == tags.count("h1") == 1
+    assert {"header", "nav", "footer"} <= set(tags)
+    assert own_script(report)
+    assert "window.hacked = 1</script>" not in report
+    styles = "".join(re.findall(r"<style>.*?</style>", report, re.S))
+    assert "url(" not in styles
+    assert "@import" not in styles
+
+
+def test_every_number_of_the_overviews_stands_in_the_page(report: str, everything: list[Comparison]) -> None:
+    body = " ".join(html_of.unescape(re.sub(r"<[^>]+>", " ", report)).split())
+    for comparison in everything:
+        table = report_of(comparison.runs[0].benchmark).overview(comparison)
+        for row in table.rows:
+            assert row.name in body
+            for cell, column in zip(row.cells, table.columns, strict=True):
+                assert written(cell, column) in body
+    for text in (
+        "A <test> & report",
+        "Mind the gap.",
+        "30 images look for 0 to 4 right captions among all 60",
+        "The rankings of cut end after 12 captions",
+        "How far down to look",
+        "How many answers are right",
+        "among the first 5",
+        "Accuracy · HC",
+    ):
+        assert text in body, text
+
+
+def test_data_of_the_forms_are_apart(report: str, plain: str) -> None:
+    data = island(report)
+    assert [b["anchor"] for b in data["galleries"]] == ["b-drawn-gallery"]
+    assert [b["anchor"] for b in data["benchmarks"]] == ["b-drawn", "b-choices"]
+    assert [b["anchor"] for b in data["judged"]] == ["b-rated", "b-preferred"]
+    assert report.count('place: "') == 3
+    assert "galleries" not in island(plain)
+    assert 'id="queries"' not in plain
+    assert "The browser of a gallery's queries" not in plain
+
+
+def test_the_same_comparisons_give_the_same_page(plain: str) -> None:
+    assert page([small()]) == plain
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_pictures_and_captions_stay_out_where_the_licence_forbids() -> None:
+    comparison = small(redistributable=False, licence="research only")
+    closed = page([comparison])
+    assert island(closed)["pictures"] == []
+    assert "caption number" not in closed
+    assert "the licence of Choices (research only) does not let a report carry them" in closed
+    always = page([comparison], pictures="always")
+    assert len(island(always)["pictures"]) == 8
+    assert "caption number" in always
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_pictures_can_be_left_out_and_are_bounded_by_the_budget(plain: str) -> None:
+    never = page([small()], pictures="never")
+    assert island(never)["pictures"] == []
+    assert "caption number" in never
+    largest = max(map(len, island(plain)["pictures"]))
+    some = page([small()], budget=3 * largest)
+    pictured = island(some)["benchmarks"][0]["pictured"]
+    # Pictures of one colour each are about equally large.
+    assert 3 <= pictured < 8
+    assert f"{pictured} of 8 questions have their pictures" in some
+    assert sum(map(len, island(some)["pictures"])) <= 3 * largest
+
+
+def test_one_scorer_alone_makes_a_page_too(plain: str) -> None:
+    assert "More than luck?" not in plain
+    assert "alone has Accuracy" in plain
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_two_benchmarks_of_like_names_have_their_own_anchors() -> None:
+    one, two = small(name="Böld!"), small(name="bold ")
+    text = page([one, two])
+    anchors = [b["anchor"] for b in island(text)["benchmarks"]]
+    assert len(set(anchors)) == 2
+    assert all(f'<section id="{anchor}"' in text for anchor in anchors)
+
+
+def test_bad_wishes_are_refused(quads: Comparison) -> None:
+    with pytest.raises(InputError, match="nothing to report"):
+        page([])
+    with pytest.raises(
+        UnknownNameError, match="given: allways; allowed: always, auto, never; did you mean 'always'"
+    ):
+        page([quads], pictures="allways")

@@ -1,0 +1,358 @@
+"""The loop against a plain one written here, and what it does when something is wrong."""
+
+import math
+import os
+import runpy
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("lightning_fabric")
+
+import thumbnails  # noqa: E402
+from counterfoil.benchmarks.records import FileSource, Image  # noqa: E402
+from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
+from counterfoil.errors import DataError, InputError  # noqa: E402
+from counterfoil.models import checkpoint  # noqa: E402
+from counterfoil.train import loop  # noqa: E402
+from counterfoil.train.dataloaders import order  # noqa: E402
+from counterfoil.train.gradients import Computing  # noqa: E402
+from counterfoil.train.loop import fit  # noqa: E402
+from counterfoil.train.objectives import objective  # noqa: E402
+from counterfoil.train.recipes import Coco, NegativePairs, Triplet  # noqa: E402
+from counterfoil.train.saving import (  # noqa: E402
+    Monitors,
+    Saving,
+)
+
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
+
+
+def plain(data: TrainingSet, recipe: Coco, *, accumulate: int = 1, dropout: float = 0.1):
+    """The same training with nothing around it: rows, loss, step."""
+    backbone = thumbnails.thumb(dropout=dropout)
+    network = backbone.network
+    matrices = [p for name, p in network.named_parameters() if p.ndim > 1]
+    rest = [p for name, p in network.named_parameters() if p.ndim <= 1]
+    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}]
+    optimiser = torch.optim.AdamW(groups, lr=1.0, betas=recipe.betas, eps=recipe.eps)
+    per_epoch = len(data) // recipe.batch_size // accumulate
+    total, losses, step = recipe.epochs * per_epoch, [], 0
+    torch.manual_seed(recipe.seed)
+    network.train()
+    for epoch in range(recipe.epochs):
+        rows = order(len(data), epoch, recipe.seed)
+        for at in range(per_epoch):
+            lr = recipe.lr * min(1.0, (step + 1) / recipe.warmup)
+            if step >= recipe.warmup:
+                lr *= 0.5 * (1 + math.cos(math.pi * (step - recipe.warmup) / (total - recipe.warmup)))
+            optimiser.zero_grad()
+            sides: list[tuple] = []
+            for turn in range(accumulate):
+                first = (at * accumulate + turn) * recipe.batch_size
+                batch = rows[first : first + recipe.batch_size]
+                images = [data.images[i].decode() for i in data.rows["image"][batch]]
+                texts = [data.captions[i].text or "" for i in data.rows["caption"][batch]]
+                answer = network(
+                    thumbnails.pixels([thumbnails.Shrunk()(image) for image in images]),
+                    thumbnails.tokens(texts),
+                )
+                sides.append((answer.images.points, answer.texts.points))
+            # The loss is that of all batches of the step together.
+            left, right = (
+                torch.nn.functional.normalize(torch.cat(side), dim=-1) for side in zip(*sides, strict=True)
+            )
+            logits = network.logit_scale.exp() * left @ right.T
+            own = torch.arange(len(left))
+            cross = torch.nn.functional.cross_entropy
+            loss = (cross(logits, own) + cross(logits.T, own)) / 2
+            loss.backward()
+            losses.append(loss.item())
+            if recipe.clip_norm:
+                torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.clip_norm)
+            for group in optimiser.param_groups:
+                group["lr"] = lr
+            optimiser.step()
+            if recipe.max_logit_scale:
+                with torch.no_grad():
+                    network.logit_scale.clamp_(max=math.log(recipe.max_logit_scale))
+            step += 1
+    return backbone, losses
+
+
+def close(left, right, *, within: float = 1e-5) -> bool:
+    states = left.network.state_dict(), right.network.state_dict()
+    return all(torch.allclose(states[0][name], states[1][name], atol=within, rtol=0) for name in states[0])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"accumulate": 2}, {"clip_norm": 0.05}, {"max_logit_scale": 7.0}],
+    ids=["plain", "accumulated", "clipped", "clamped"],
+)
+def test_it_trains_as_a_plain_loop_does(options) -> None:
+    data = thumbnails.rows(50)
+    recipe = Coco(batch_size=8, epochs=3, lr=3e-3, warmup=4, select="last", **options)
+    expected, losses = plain(data, recipe, accumulate=recipe.accumulate)
+    found = fit(thumbnails.thumb(), recipe, data, device="cpu", saving=Saving(journal_every=1))
+    assert close(found.backbone, expected)
+    assert [entry["loss"] for entry in found.history] == pytest.approx(losses, abs=1e-4)
+    assert found.step == len(losses) == found.history[-1]["step"]
+    # The option did something.
+    if options:
+        without, _ = plain(data, Coco(batch_size=8, epochs=3, lr=3e-3, warmup=4))
+        assert not close(found.backbone, without, within=1e-3)
+
+
+def test_workers_change_nothing() -> None:
+    data = thumbnails.rows(24, negatives=True)
+    recipe = NegativePairs(batch_size=8, steps=4, lr=3e-3, warmup=2, select="last", augment="crop-flip")
+    recipe = replace(recipe, erasing=0.5, word_drop=0.3)
+    first = fit(thumbnails.thumb(), recipe, data, device="cpu")
+    second = fit(thumbnails.thumb(), recipe, data, device="cpu", workers=2)
+    assert close(first.backbone, second.backbone, within=0)
+
+
+def test_a_first_look_decides_nothing_and_changes_nothing() -> None:
+    data, held = thumbnails.rows(24), thumbnails.rows(16)
+    recipe = Coco(batch_size=8, epochs=2, lr=3e-3, warmup=2)
+    plain_one = fit(thumbnails.thumb(), recipe, data, validation=held, device="cpu")
+    monitors = Monitors(at_start=True)
+    looked = fit(thumbnails.thumb(), recipe, data, validation=held, monitors=monitors, device="cpu")
+    assert close(looked.backbone, plain_one.backbone, within=0)
+    assert (looked.step, looked.best) == (plain_one.step, plain_one.best)
+    assert [entry["step"] for entry in looked.history] == [0, *(e["step"] for e in plain_one.history)]
+    # What it says is what the untouched network says: with a learning rate of next to nothing, for ever.
+    still = Coco(batch_size=8, epochs=1, lr=1e-12, warmup=0)
+    unmoved = fit(thumbnails.thumb(), still, data, validation=held, device="cpu").history[-1]
+    for name in ("validation_accuracy", "validation_loss"):
+        assert looked.history[0][name] == pytest.approx(unmoved[name], abs=1e-5)
+
+
+def test_the_best_weights_are_kept_and_not_the_last(tmp_path: Path) -> None:
+    data = thumbnails.rows(32)
+    values = iter([0.2, 0.5, 0.5, 0.1])
+    seen: list[dict] = []
+
+    def validate(backbone) -> dict[str, float]:
+        assert not backbone.network.training
+        seen.append({name: tensor.clone() for name, tensor in backbone.network.state_dict().items()})
+        return {"mine": next(values), "undefined": float("nan")}
+
+    recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="mine")
+    found = fit(thumbnails.thumb(), recipe, data, monitors=Monitors(validate), out=tmp_path, device="cpu")
+    # Equal is not better: the second validation counts, not the third.
+    assert (found.step, found.best) == (8, 0.5)
+    for backbone in (found.backbone, checkpoint.read(tmp_path)):
+        state = backbone.network.state_dict()
+        assert all(torch.equal(state[name], seen[1][name]) for name in state)
+    assert checkpoint.facts(tmp_path)["step"] == 8
+    # A measure that is undefined is no number, and none that JSON could hold.
+    assert checkpoint.facts(tmp_path)["validation"] == {"mine": 0.5, "undefined": None}
+    assert [e["validation_mine"] for e in found.history if "validation_mine" in e] == [0.2, 0.5, 0.5, 0.1]
+
+
+def test_less_loss_is_better_and_nan_is_not() -> None:
+    values = iter([2.0, float("nan"), 1.0, 1.5])
+    recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="loss")
+    found = fit(
+        thumbnails.thumb(),
+        recipe,
+        thumbnails.rows(16),
+        monitors=Monitors(lambda _: {"loss": next(values)}),
+        device="cpu",
+    )
+    assert (found.step, found.best) == (6, 1.0)
+
+
+def test_patience_ends_a_training_that_gets_no_better() -> None:
+    values = iter([0.1, 0.3, 0.2, 0.2, 0.2, 0.2, 0.9])
+    recipe = Coco(batch_size=8, epochs=50, lr=1e-2, warmup=1, select="mine", validate_every=3, patience=6)
+    found = fit(
+        thumbnails.thumb(),
+        recipe,
+        thumbnails.rows(32),
+        monitors=Monitors(lambda _: {"mine": next(values)}),
+        device="cpu",
+    )
+    # Best at step 6; six steps later, at 12, nothing was better.
+    assert (found.step, found.best, found.history[-1]["step"]) == (6, 0.3, 12)
+
+
+def test_a_loss_that_is_no_number_stops_before_it_harms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = thumbnails.rows(32)
+    recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="last")
+    whole, calls = objective(recipe), count(1)
+
+    def breaks(sides):
+        loss, parts = whole.loss(sides)
+        return (loss * float("nan") if next(calls) == 7 else loss), parts
+
+    rows = order(32, 1, 0)[16:21].tolist()
+    named = (
+        f"step 6: loss is nan; given: rows {', '.join(map(str, rows))}, ... \\(8 in all\\), learning rate "
+    )
+    backbone = thumbnails.thumb()
+    monkeypatch.setattr(loop, "objective", lambda _: replace(whole, loss=breaks))
+    with pytest.raises(InputError, match=named):
+        fit(backbone, recipe, data, out=tmp_path, saving=Saving(every=5), device="cpu")
+    assert checkpoint.facts(tmp_path)["step"] == 5
+    for state in (backbone.network.state_dict(), checkpoint.read(tmp_path).network.state_dict()):
+        assert all(bool(tensor.isfinite().all()) for tensor in state.values())
+
+
+def test_two_stages_follow_each_other(tmp_path: Path) -> None:
+    recipe = Triplet(
+        batch_size=8,
+        epochs=2,
+        augment="none",
+        stages=({"trains": "all", "lr": 1e-3, "select": "last"}, {"lr": 1e-2, "epochs": 3}),
+        reduction="mean",
+    )
+    found = fit(
+        thumbnails.thumb(),
+        recipe,
+        thumbnails.rows(32),
+        validation=thumbnails.rows(20, seed=1),
+        out=tmp_path,
+        device="cpu",
+        saving=Saving(journal_every=1),
+    )
+    assert [entry["step"] for entry in found.history] == list(range(1, 21))
+    assert [entry["epoch"] for entry in found.history] == sorted([*range(5)] * 4)
+    assert found.history[7]["lr"] < 1e-3 < found.history[8]["lr"] == 1e-2
+    assert 0 < found.best <= 6
+
+
+def test_an_unreadable_image_stops_or_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "broken.jpg").write_bytes(b"no picture")
+    data = thumbnails.rows(20)
+    images = list(data.images)
+    images[3] = Image("broken", FileSource(tmp_path / "broken.jpg"))
+    broken = TrainingSet("some", tuple(images), data.captions, data.rows)
+    recipe = Coco(batch_size=4, epochs=2, lr=1e-2, warmup=1, select="last")
+    with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
+        fit(thumbnails.thumb(), recipe, broken, device="cpu")
+    said: list[str] = []
+    skipping = Coco(batch_size=4, epochs=2, lr=1e-2, warmup=1, select="last", unreadable="skip")
+    found = fit(thumbnails.thumb(), skipping, broken, device="cpu", note=said.append)
+    assert len(said) == 1
+    assert said[0].startswith("1 image cannot be read, 1 row is left out: ")
+    assert said[0].count("broken.jpg") == 1
+    # As if the row had never been there.
+    without = data.select(np.delete(np.arange(20), 3))
+    assert close(found.backbone, fit(thumbnails.thumb(), skipping, without, device="cpu").backbone, within=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"device": "tpu"}, "no such device to train on; given: tpu"),
+        ({"computing": Computing(devices=0)}, "number of devices; given: 0"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_said_in_a_line(options, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        fit(thumbnails.thumb(), Coco(batch_size=4, select="last"), thumbnails.rows(8), **options)
+
+
+def test_columns_that_a_recipe_needs_must_be_there() -> None:
+    with pytest.raises(InputError, match="the training data have no column 'negative_image'"):
+        fit(thumbnails.thumb(), NegativePairs(batch_size=4), thumbnails.rows(8), device="cpu")
+
+
+def test_without_validation_the_last_weights_are_kept_and_that_is_said() -> None:
+    said: list[str] = []
+    recipe = Coco(batch_size=4, epochs=1, warmup=1)
+    found = fit(thumbnails.thumb(), recipe, thumbnails.rows(8), device="cpu", note=said.append)
+    assert found.best is None
+    assert "the last weights are kept" in said[0]
+
+
+def test_bf16_trains_and_leaves_weights_in_fp32() -> None:
+    recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="last", precision="bf16")
+    found = fit(thumbnails.thumb(), recipe, thumbnails.rows(32), device="cpu", saving=Saving(journal_every=1))
+    assert all(p.dtype == torch.float32 for p in found.backbone.network.parameters())
+    assert found.history[-1]["loss"] < found.history[0]["loss"]
+
+
+TWO = """
+    import sys, torch, thumbnails
+    from counterfoil.train.loop import fit
+    from counterfoil.train.recipes import NegativePairs
+
+    recipe = NegativePairs(batch_size=8, steps=7, lr=3e-3, warmup=2, accumulate=2, clip_norm=1.0,
+                           validate_every=3)
+    found = fit(
+        thumbnails.thumb(dropout=0.0),
+        recipe,
+        thumbnails.rows(40, negatives=True),
+        validation=thumbnails.rows(21, seed=1, negatives=True),
+        device="cpu",
+    )
+    if not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0:
+        state = found.backbone.network.state_dict()
+        torch.save({"state": state, "history": list(found.history), "step": found.step}, sys.argv[1])
+"""
+
+
+def test_two_processes_give_the_weights_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(textwrap.dedent(TWO))
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]),
+        "HOME": str(tmp_path),
+    }
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    done = subprocess.run(
+        [*command, str(script), str(tmp_path / "2.pt")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    # The one is this process.
+    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path / "1.pt")])
+    runpy.run_path(str(script))
+    one, two = (torch.load(tmp_path / f"{processes}.pt", weights_only=True) for processes in (1, 2))
+    start = thumbnails.thumb(dropout=0.0).network.state_dict()
+    for name, tensor in one["state"].items():
+        assert torch.allclose(tensor, two["state"][name], atol=1e-5, rtol=0)
+    assert any(not torch.allclose(start[name], one["state"][name], atol=1e-3) for name in start)
+    assert one["step"] == two["step"]
+    for left, right in zip(one["history"], two["history"], strict=True):
+        for name in ("step", "epoch", "lr", "loss", "validation_accuracy", "validation_loss"):
+            assert left.get(name) == pytest.approx(right.get(name), abs=1e-4)
+
+
+@pytest.mark.parametrize(("small", "threads"), [(10**9, 1), (0, 3)])
+def test_a_small_network_is_trained_by_one_thread(monkeypatch, small: int, threads: int) -> None:
+    # Several threads of a small network wait for each other longer than they compute.
+    monkeypatch.setattr("counterfoil.models.runtime.SMALL", small)
+    before = torch.get_num_threads()
+    found = set()
+
+    def seen(stage: str, done: int, total: int) -> None:
+        if stage == "training":
+            found.add(torch.get_num_threads())
+
+    try:
+        torch.set_num_threads(3)
+        recipe = Coco(batch_size=4, steps=2, warmup=1, select="last")
+        fit(thumbnails.thumb(), recipe, thumbnails.rows(8), device="cpu", progress=seen)
+        assert found == {threads}
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,287 @@
+"""A training that was stopped at any moment ends with the weights of one that never was, to the last bit."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("lightning_fabric")
+
+import thumbnails  # noqa: E402
+from counterfoil.errors import InputError, StorageError  # noqa: E402
+from counterfoil.models import checkpoint  # noqa: E402
+from counterfoil.train import state as training_state  # noqa: E402
+from counterfoil.train.journal import read  # noqa: E402
+from counterfoil.train.loop import JOURNAL, Fitted, fit  # noqa: E402
+from counterfoil.train.recipes import NegativePairs, Recipe  # noqa: E402
+from counterfoil.train.saving import Saving  # noqa: E402
+
+pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
+
+#: Dropout draws in every step; validation decides which weights are kept; the last step is no round number.
+RECIPE = NegativePairs(
+    batch_size=8,
+    steps=23,
+    lr=1e-2,
+    warmup=3,
+    accumulate=2,
+    augment="crop-flip",
+    erasing=0.3,
+    word_drop=0.3,
+    validate_every=4,
+)
+#: Columns of the journal that say how long something took.
+CLOCK = {"rows_per_second", "waiting", "epoch_waiting", "seconds"}
+
+
+class Stopped(Exception):  # noqa: N818
+    """What ends a training in the middle."""
+
+
+def train(
+    folder: Path | None, *, recipe: Recipe = RECIPE, stop: int | None = None, resume: bool = True, **options
+) -> Fitted:
+    def progress(stage: str, done: int, total: int) -> None:
+        if stage == "training" and done == stop:
+            raise Stopped
+
+    return fit(
+        thumbnails.thumb(),
+        recipe,
+        thumbnails.rows(50, negatives=True),
+        validation=thumbnails.rows(20, seed=1, negatives=True),
+        out=folder,
+        device="cpu",
+        saving=Saving(resume=resume, every=3, journal_every=5),
+        **({"progress": progress} | options),
+    )
+
+
+def weights(fitted: Fitted) -> dict:
+    return dict(fitted.backbone.network.state_dict())
+
+
+def same(left: dict, right: dict) -> bool:
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+def untimed(entries) -> list[dict]:
+    return [{name: value for name, value in entry.items() if name not in CLOCK} for entry in entries]
+
+
+@pytest.fixture(scope="module")
+def never_stopped() -> Fitted:
+    return train(None)
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, stopped_once: Path) -> Path:
+    """A folder of its own with a training that was stopped at step 8."""
+    return Path(shutil.copytree(stopped_once, tmp_path / "stopped"))
+
+
+@pytest.fixture(scope="module")
+def stopped_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stopped")
+    with pytest.raises(Stopped):
+        train(folder, stop=8)
+    return folder
+
+
+@pytest.mark.parametrize("steps", [(1, 3, 4, 11), (2, 5, 13, 14, 22), (23,)])
+def test_a_training_that_was_stopped_ends_as_if_it_was_not(
+    tmp_path: Path, never_stopped: Fitted, steps: tuple[int, ...]
+) -> None:
+    for stop in steps:
+        with pytest.raises(Stopped):
+            train(tmp_path, stop=stop)
+    # Whatever was drawn in between, elsewhere in the process.
+    torch.manual_seed(99)
+    np.random.default_rng()
+    found = train(tmp_path)
+    assert same(weights(found), weights(never_stopped))
+    assert (found.step, found.best) == (never_stopped.step, never_stopped.best)
+    # The last weights too, and the journal: no step twice, none missing.
+    assert untimed(found.history) == untimed(never_stopped.history)
+    assert untimed(read(tmp_path / JOURNAL)) == untimed(never_stopped.history)
+    assert same(dict(checkpoint.read(tmp_path).network.state_dict()), weights(never_stopped))
+
+
+def test_the_last_weights_are_the_same_as_well(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, select="last", clip_norm=0.5, patience=None)
+    whole = train(None, recipe=recipe)
+    with pytest.raises(Stopped):
+        train(tmp_path, recipe=recipe, stop=17)
+    assert same(weights(train(tmp_path, recipe=recipe)), weights(whole))
+
+
+def test_stages_are_gone_on_with(tmp_path: Path) -> None:
+    stages = ({"steps": 6, "lr": 1e-2}, {"steps": 7, "lr": 1e-3, "select": "last"})
+    recipe = replace(RECIPE, select="last", stages=stages)
+    whole = train(None, recipe=recipe)
+    for stop in (5, 6, 7, 11):
+        with pytest.raises(Stopped):
+            train(tmp_path, recipe=recipe, stop=stop)
+    assert same(weights(train(tmp_path, recipe=recipe)), weights(whole))
+
+
+def test_one_that_ended_is_not_repeated(tmp_path: Path, never_stopped: Fitted) -> None:
+    train(tmp_path)
+    before = (tmp_path / JOURNAL).read_bytes()
+
+    def never(stage: str, done: int, total: int) -> None:
+        assert stage != "training"
+
+    again = train(tmp_path, progress=never)
+    assert same(weights(again), weights(never_stopped))
+    assert (again.step, again.best) == (never_stopped.step, never_stopped.best)
+    assert (tmp_path / JOURNAL).read_bytes() == before
+
+
+SCRIPT = """
+    import sys
+    from pathlib import Path
+
+    import thumbnails
+    from counterfoil.train.loop import fit
+    from counterfoil.train.saving import Saving
+    from counterfoil.train.recipes import NegativePairs
+
+    def progress(stage, done, total):
+        if stage == "training":
+            print(done, flush=True)
+
+    fit(
+        thumbnails.thumb(),
+        NegativePairs(batch_size=8, steps=23, lr=1e-2, warmup=3, accumulate=2, augment="crop-flip",
+                      erasing=0.3, word_drop=0.3, validate_every=4),
+        thumbnails.rows(50, negatives=True),
+        validation=thumbnails.rows(20, seed=1, negatives=True),
+        out=Path(sys.argv[1]), device="cpu", saving=Saving(every=3, journal_every=5),
+        progress=progress,
+    )
+"""
+
+
+def test_killed_at_any_step_it_goes_on_to_the_same_weights(tmp_path: Path, never_stopped: Fitted) -> None:
+    script, out = tmp_path / "train.py", tmp_path / "out"
+    script.write_text(textwrap.dedent(SCRIPT))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}
+    # At a random moment within a step.
+    reached, stop = 0, int(np.random.default_rng().integers(1, 22))
+    with subprocess.Popen(
+        [sys.executable, str(script), str(out)], env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            reached = int(line)
+            if reached >= stop:
+                process.send_signal(signal.SIGKILL)
+                break
+    assert process.returncode == -signal.SIGKILL, f"stopped at {stop}"
+    found = train(out)
+    assert same(weights(found), weights(never_stopped)), f"killed at {stop}"
+    assert untimed(read(out / JOURNAL)) == untimed(never_stopped.history)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"recipe": replace(RECIPE, lr=2e-2, warmup=4)},
+            "another recipe (lr 0.01, now 0.02, warmup 3, now 4)",
+        ),
+        ({"data": thumbnails.rows(50, seed=7, negatives=True)}, "other training data"),
+        ({"validation": thumbnails.rows(20, seed=7, negatives=True)}, "other validation data"),
+        ({"validation": None}, "other validation data"),
+        ({"backbone": thumbnails.thumb(width=8)}, "another model, or another start"),
+        ({"backbone": thumbnails.thumb(seed=1)}, "another model, or another start"),
+    ],
+)
+def test_another_training_is_refused_in_a_line(stopped: Path, change: dict, said: str) -> None:
+    before = {path.name: path.read_bytes() for path in stopped.iterdir() if path.is_file()}
+    asked = {
+        "backbone": thumbnails.thumb(),
+        "recipe": RECIPE,
+        "data": thumbnails.rows(50, negatives=True),
+        "validation": thumbnails.rows(20, seed=1, negatives=True),
+    } | change
+    backbone, recipe, data = (asked.pop(name) for name in ("backbone", "recipe", "data"))
+    with pytest.raises(InputError) as caught:
+        fit(backbone, recipe, data, **asked, out=stopped, device="cpu")
+    message = str(caught.value)
+    assert said in message
+    assert message.startswith(f"{stopped}: a training with ")
+    assert message.endswith("--no-resume")
+    assert "\n" not in message
+    assert {path.name: path.read_bytes() for path in stopped.iterdir() if path.is_file()} == before
+
+
+def test_anew_forgets_what_was_there(tmp_path: Path, never_stopped: Fitted) -> None:
+    with pytest.raises(Stopped):
+        train(tmp_path, stop=8, recipe=replace(RECIPE, lr=5e-2))
+    found = train(tmp_path, resume=False)
+    assert same(weights(found), weights(never_stopped))
+    assert untimed(read(tmp_path / JOURNAL)) == untimed(never_stopped.history)
+
+
+@pytest.mark.parametrize("damage", ["cut", "text", "empty"])
+def test_a_damaged_state_is_said_in_a_line(stopped: Path, damage: str) -> None:
+    path = stopped / training_state.FILE
+    data = path.read_bytes()
+    path.write_bytes({"cut": data[: len(data) // 2], "text": b"hello", "empty": b""}[damage])
+    with pytest.raises(InputError, match="not a training that can go on from here") as caught:
+        train(stopped)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "place", ["identity.recipe", "identity.data", "standing.step", "random", "readings.sums"]
+)
+def test_a_state_without_one_of_its_fields_is_said_in_a_line(stopped: Path, place: str) -> None:
+    path = stopped / training_state.FILE
+    state = torch.load(path, weights_only=True)
+    *parts, last = place.split(".")
+    holder = state
+    for part in parts:
+        holder = holder[part]
+    del holder[last]
+    torch.save(state, path)
+    with pytest.raises(InputError, match=r"not a training that can go on from here|was begun here"):
+        train(stopped)
+
+
+def test_a_full_disk_leaves_what_was_saved(stopped: Path, never_stopped: Fitted) -> None:
+    before = (stopped / training_state.FILE).read_bytes()
+    # No file may grow beyond half of what the state takes: the system refuses in the middle of writing.
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, limits[1]))
+    try:
+        with pytest.raises(StorageError, match=r"the disk is full"):
+            train(stopped)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert (stopped / training_state.FILE).read_bytes() == before
+    assert not list(stopped.glob(".*.part"))
+    assert same(weights(train(stopped)), weights(never_stopped))
+
+
+def test_random_states_are_put_back() -> None:
+    import random
+
+    before = training_state.random_state()
+    drawn = torch.rand(3).tolist(), np.random.rand(3).tolist(), [random.random() for _ in range(3)]  # noqa: NPY002
+    training_state.set_random_state(before)
+    again = torch.rand(3).tolist(), np.random.rand(3).tolist(), [random.random() for _ in range(3)]  # noqa: NPY002
+    assert drawn == again

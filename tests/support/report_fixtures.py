@@ -1,0 +1,381 @@
+"""Inputs of the report's tests: small drawn benchmarks, and the real released answers where they are."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from contracts import forms
+from counterfoil.benchmarks.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Choice, Gallery, Quad, RetrievalDirection
+from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.evaluate import evaluate, per_item
+from counterfoil.evaluation.result import Run
+from counterfoil.metrics.ranks import Qrels
+from counterfoil.metrics.ties import Ties
+from counterfoil.report import drawing, figures
+from counterfoil.report.page import page
+
+#: A caption that would end the data island, or run, if anything on the page forgot to escape it.
+NASTY = (
+    "A </script><script>window.hacked = 1</script> & a <img src=x onerror='window.hacked = 2'> \u2028 caption"
+)
+N_QUADS, N_CHOICES, N_GALLERY = 40, 15, 30
+
+
+def picture(colour: tuple[int, int, int], size: tuple[int, int] = (300, 200)) -> bytes:
+    """A PNG of one colour."""
+    out = io.BytesIO()
+    PIL.Image.new("RGB", size, colour).save(out, "PNG")
+    return out.getvalue()
+
+
+def run_of(benchmark: Benchmark, name: str, answers: Answers, *, ties: Ties = Ties.STRICT) -> Run:
+    """A run as `evaluate` makes it, with few draws."""
+    result = evaluate(
+        benchmark,
+        answers,
+        scorer=name,
+        ties=ties,
+        draws=100,
+        provenance={"weights": f"digest-of-{name}", "precision": "fp32"},
+    )
+    manifest = {"command": ["counterfoil", "evaluate", name], "seed": 7}
+    return Run(name, benchmark, answers, per_item(benchmark, answers, ties=ties), result, manifest)
+
+
+def quad_benchmark(n: int = N_QUADS, **card: Any) -> Benchmark:
+    """`n` quads over drawn pictures: one broken, one caption hostile, neighbours sharing an image."""
+    # Questions 2k and 2k + 1 share image 3k + 1.
+    images = [
+        Image(f"image-{i}", BytesSource(picture((i * 4 % 256, 90, 200 - i)), f"drawn {i}"))
+        for i in range(n * 3 // 2)
+    ]
+    images[3] = Image("image-3", BytesSource(b"this is no picture", "drawn 3"))
+    captions = [
+        Caption(f"caption-{i}", f"thing {i // 2} is {'left' if i % 2 else 'right'} of a box")
+        for i in range(2 * n)
+    ]
+    captions[4] = Caption("caption-4", NASTY)
+    index = np.arange(n)
+    first = index // 2 * 3 + index % 2
+    questions = Quad(
+        tuple(f"q{i}" for i in range(n)),
+        captions=np.stack([2 * index, 2 * index + 1], axis=1),
+        images=np.stack([first, first + 1], axis=1),
+        groupings={
+            "type": tuple(("swap", "add", "replace")[i % 3] for i in range(n)),
+            "tag": tuple(f"tag <{i % 11}>" if i % 4 else "" for i in range(n)),
+        },
+    )
+    facts = {
+        "name": "drawn",
+        "title": "Drawn & written",
+        "form": "quad",
+        "licence": "CC0",
+        "groupings": ("type",),
+        **card,
+    }
+    return Benchmark(Card(**facts), tuple(images), tuple(captions), questions, source="drawn in a test")
+
+
+def quad_answers(n: int = N_QUADS) -> dict[str, Answers]:
+    """Scores of a good and of a poor scorer (with ties, on another scale), and outcomes without scores."""
+    rng = np.random.default_rng(11)
+    good = rng.normal(0.25, 0.05, (n, 2, 2)) + 0.06 * np.eye(2)
+    poor = np.round(rng.normal(20, 3, (n, 2, 2)))
+    right = {name: rng.random(n) < 0.7 for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")}
+    return {"good": Scores(good), "poor & <tied>": Scores(poor), "outcomes": Outcomes(right)}
+
+
+def choice_benchmark(n: int = N_CHOICES, **card: Any) -> Benchmark:
+    """`n` images with three captions each, the first of them right."""
+    images = tuple(Image(f"photo-{i}", BytesSource(picture((10, i * 9, 90)))) for i in range(n))
+    captions = tuple(Caption(f"text-{i}", f"caption number {i}") for i in range(3 * n))
+    questions = Choice(
+        tuple(f"c{i}" for i in range(n)),
+        groupings={"kind": tuple("even" if i % 2 == 0 else "odd" for i in range(n))},
+        query=np.arange(n),
+        candidates=np.arange(3 * n).reshape(n, 3),
+    )
+    facts = {"name": "choices", "title": "Choices", "form": "choice", "macro": "kind", **card}
+    return Benchmark(Card(pitfalls=("Mind the gap.",), **facts), images, captions, questions)
+
+
+def gallery_benchmark(n: int = N_GALLERY, *, parts: bool = False, **card: Any) -> Benchmark:
+    """`n` images with two captions each, the own ones right and the next image's first in part.
+
+    One right caption of image 0 is outside the gallery, and image 1 has no right answer at all. With
+    `parts`, even and odd images (with their captions) are two galleries, and only own captions are right.
+    """
+    images = tuple(Image(f"photo-{i}", BytesSource(picture((9, i * 8 % 256, 250 - i)))) for i in range(n))
+    captions = [Caption(f"text-{i}", f"sentence {i} about photo {i // 2}") for i in range(2 * n)]
+    captions[4] = Caption("text-4", NASTY)
+    owners = np.repeat(np.arange(n), 2)
+    rows = [[2 * i, 2 * i + 1] + ([] if parts else [2 * ((i + 1) % n)]) for i in range(n)]
+    gains = [[1.0, 1.0] + ([] if parts else [0.5]) for _ in range(n)]
+    if not parts:
+        rows[0].append(-1)
+        gains[0].append(1.0)
+        rows[1], gains[1] = [], []
+    of_captions: list[list[int]] = [[] for _ in captions]
+    worth: list[list[float]] = [[] for _ in captions]
+    for i, (row, gain) in enumerate(zip(rows, gains, strict=True)):
+        for caption, value in zip(row, gain, strict=True):
+            if caption >= 0:
+                of_captions[caption].append(i)
+                worth[caption].append(value)
+    questions = Gallery(
+        tuple(f"i2t/photo-{i}" for i in range(n)) + tuple(f"t2i/text-{i}" for i in range(2 * n)),
+        i2t=RetrievalDirection(np.arange(n), Qrels.of(rows, gains)),
+        t2i=RetrievalDirection(np.arange(2 * n), Qrels.of(of_captions, worth)),
+        owners=owners,
+        n_images=n,
+        image_parts=np.arange(n) % 2 if parts else None,
+        caption_parts=owners % 2 if parts else None,
+    )
+    facts = {
+        "name": "drawn-gallery",
+        "title": "Drawn gallery",
+        "form": "gallery",
+        "measures": ("map_at_r", "recall_at_1"),
+        **card,
+    }
+    return Benchmark(Card(**facts), images, tuple(captions), questions, source="drawn in a test")
+
+
+def rankings_of(benchmark: Benchmark, scores: Any, *, top: int = 10, cut: int = 0) -> Rankings:
+    """What `scores` (images x captions) make of a gallery without parts, pair by pair; `cut` ends lists."""
+    sides = []
+    for search, table in ((benchmark.gallery.i2t, scores), (benchmark.gallery.t2i, scores.T)):
+        above, level = [], []
+        order = np.argsort(-table[search.queries], axis=1, kind="stable")
+        for query, item in zip(search.positives.queries, search.positives.items, strict=True):
+            line = table[search.queries[query]]
+            place = int(np.flatnonzero(order[query] == item)[0]) if item >= 0 else -1
+            known = item >= 0 and (not cut or place < cut)
+            # A list orders all that it names.
+            over = (place if cut else int((line > line[item]).sum())) if known else -1
+            above.append(over)
+            level.append((1 if cut else int((line == line[item]).sum())) if known else 0)
+        depth = np.full(len(search), cut or table.shape[1])
+        first = order[:, : min(top, cut or top)]
+        kept = np.take_along_axis(table[search.queries], first, axis=1)
+        sides.append(
+            DirectionRanks(
+                np.array(above, np.int64),
+                np.array(level, np.int64),
+                depth,
+                first.astype(np.int32),
+                np.full(kept.shape, np.nan, np.float32) if cut else kept.astype(np.float32),
+            )
+        )
+    return Rankings(sides[0], sides[1])
+
+
+def gallery_scores(n: int = N_GALLERY) -> dict[str, Any]:
+    """Scores of all pairs: of a good scorer, and of a poor one that rounds, so that many are tied."""
+    rng = np.random.default_rng(23)
+    own = np.arange(n)[:, None] == np.repeat(np.arange(n), 2)
+    return {
+        "good": 0.3 * rng.normal(size=own.shape) + 0.9 * own,
+        "poor & <tied>": np.round(rng.normal(size=own.shape) + 0.8 * own),
+    }
+
+
+@pytest.fixture(scope="session")
+def galleries() -> Comparison:
+    """Three scorers on the drawn gallery: good, tied, and cut after 12 items."""
+    benchmark = gallery_benchmark()
+    scores = gallery_scores()
+    runs = [run_of(benchmark, name, rankings_of(benchmark, table)) for name, table in scores.items()]
+    runs.append(run_of(benchmark, "cut", rankings_of(benchmark, scores["good"] * 0.5, cut=12)))
+    return compare(runs)[0]
+
+
+@pytest.fixture(scope="session")
+def quads() -> Comparison:
+    """Three scorers on the drawn quads."""
+    benchmark = quad_benchmark()
+    return compare(
+        [run_of(benchmark, name, a) for name, a in quad_answers().items()], baseline="poor & <tied>"
+    )[0]
+
+
+@pytest.fixture(scope="session")
+def choices() -> Comparison:
+    """Two scorers on the drawn choices."""
+    benchmark = choice_benchmark()
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(N_CHOICES, 3))
+    right = rng.random(N_CHOICES) < 0.5
+    runs = [
+        run_of(benchmark, "scored", Scores(scores)),
+        run_of(benchmark, "only right", Outcomes({"accuracy": right})),
+    ]
+    return compare(runs)[0]
+
+
+@pytest.fixture(scope="session")
+def rated() -> Comparison:
+    """Four scorers of rated captions: an oracle, a good one, one against people, one that says nothing."""
+    from report.judgements import rated_benchmark, rated_scores
+
+    benchmark = rated_benchmark()
+    runs = [run_of(benchmark, name, answers) for name, answers in rated_scores(benchmark).items()]
+    return compare(runs)[0]
+
+
+@pytest.fixture(scope="session")
+def preferred() -> Comparison:
+    """Three scorers of preferences: an oracle, one with ties, one asked in three draws."""
+    from report.judgements import preference_benchmark, preference_scores
+
+    benchmark = preference_benchmark()
+    runs = [run_of(benchmark, name, answers) for name, answers in preference_scores(benchmark).items()]
+    return compare(runs)[0]
+
+
+@pytest.fixture(scope="session")
+def everything(
+    quads: Comparison, choices: Comparison, galleries: Comparison, rated: Comparison, preferred: Comparison
+) -> list[Comparison]:
+    """A comparison of every form that has a browser of its own."""
+    return [quads, choices, galleries, rated, preferred]
+
+
+@pytest.fixture(scope="session")
+def report(everything: list[Comparison]) -> str:
+    """One page over all of them."""
+    return page(everything, title="A <test> & report")
+
+
+@pytest.fixture(scope="session")
+def real_bivlc(shared_data: Path) -> Comparison:
+    """The three released models on BiVLC, read here so that the tables are tested without the readers."""
+    names = ("ViT-B-32", "CLIP_COCO", "CLIP_TROHN-Text")
+    tables = []
+    for name in names:
+        with open(shared_data / "bivlc" / f"{name}.csv", encoding="utf-8", newline="") as file:
+            tables.append(list(csv.DictReader(file)))
+    rows = tables[0]
+    texts = [row[column] for row in rows for column in ("caption", "negative_caption")]
+    benchmark = forms.quads_of(
+        [Image(str(i)) for i in range(len(texts))],
+        [Caption(str(i), text) for i, text in enumerate(texts)],
+        labels={"type": tuple(row["type"] for row in rows)},
+        groupings=("type",),
+        name="bivlc",
+        title="BiVLC",
+    )
+    columns = {
+        "ipos2t": "text_score_i0",
+        "ineg2t": "text_score_i1",
+        "tpos2i": "image_score_c0",
+        "tneg2i": "image_score_c1",
+    }
+    runs = [
+        run_of(
+            benchmark,
+            name,
+            Outcomes({k: np.array([row[c] == "True" for row in table]) for k, c in columns.items()}),
+        )
+        for name, table in zip(names, tables, strict=True)
+    ]
+    return compare(runs)[0]
+
+
+@pytest.fixture(scope="session")
+def real_winoground(shared_data: Path) -> Comparison:
+    """The released Winoground scores, without captions and images."""
+    folder = shared_data / "winoground"
+    with open(folder / "tags.csv", encoding="utf-8", newline="") as file:
+        tags = list(csv.DictReader(file))
+    benchmark = forms.quads_of(
+        [Image(str(i)) for i in range(2 * len(tags))],
+        [Caption(str(i)) for i in range(2 * len(tags))],
+        ids=[row["id"] for row in tags],
+        labels={"collapsed": tuple(r["collapsed_tag"] for r in tags), "tag": tuple(r["tag"] for r in tags)},
+        name="winoground",
+        title="Winoground",
+        redistributable=False,
+        licence="may not be passed on",
+    )
+    runs = []
+    for path in sorted((folder / "scores").glob("*.jsonl")):
+        values = np.full((len(tags), 2, 2), np.nan)
+        for line in path.read_text(encoding="utf-8").splitlines():
+            fields = json.loads(line)
+            question, caption, image = fields["label"].split("_")
+            values[int(question), int(caption[1]), int(image[1])] = fields["score"]
+        runs.append(run_of(benchmark, path.stem, Scores(values)))
+    return compare(runs)[0]
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without their figures, which take most of the time."""
+    monkeypatch.setattr(drawing, "svg", lambda figure, **names: "")
+    for name in ("measures", "groups", "heat", "directions", "margins", "significance"):
+        monkeypatch.setattr(figures, name, lambda *values, **options: None)
+
+
+@contextmanager
+def opening(chromium: Any, folder: Path) -> Iterator[Callable[..., Any]]:
+    """Opens HTML text from a file; at the end, the page must have asked for and complained of nothing."""
+    contexts, troubles = [], []
+
+    def open_page(text: str, *, place: str = "", width: int = 1280) -> Any:
+        path = folder / "report.html"
+        path.write_text(text, encoding="utf-8")
+        context = chromium.new_context(viewport={"width": width, "height": 900})
+        contexts.append(context)
+        view = context.new_page()
+
+        def note_request(request: Any) -> None:
+            if not request.url.startswith(("data:", path.as_uri())):
+                troubles.append(f"request: {request.url}")
+
+        view.on("request", note_request)
+        view.on("console", lambda message: troubles.append(f"console: {message.text}"))
+        view.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        view.goto(path.as_uri() + place)
+        return view
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+@pytest.fixture
+def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """`opening`, for one test."""
+    with opening(chromium, tmp_path) as open_page:
+        yield open_page
+
+
+@pytest.fixture
+def fits(opened: Callable[..., Any], violations: Callable[[Any], list[str]]) -> Callable[[str], Any]:
+    """Opens a page: on a telephone and on a desk nothing spills over the side, and axe finds nothing."""
+
+    def look(text: str) -> Any:
+        view = opened(text)
+        for width in (1440, 360):
+            view.set_viewport_size({"width": width, "height": 900})
+            assert view.evaluate("document.documentElement.scrollWidth") <= width
+            assert violations(view) == []
+            # With all details open.
+            assert view.evaluate("document.documentElement.scrollWidth") <= width
+        return view
+
+    return look

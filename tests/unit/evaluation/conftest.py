@@ -1,0 +1,3 @@
+"""The fixtures of these tests, which those of tests/integration have too."""
+
+from evaluation_fixtures import *  # noqa: F403

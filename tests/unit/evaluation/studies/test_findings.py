@@ -1,0 +1,405 @@
+"""Findings: verdicts that follow the numbers, numbers that follow the answers, and seeds taken together."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from contracts import forms
+from counterfoil.benchmarks import Benchmark, Scores
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.evaluation.ablations import Trial, mining, noise
+from counterfoil.evaluation.compare import compare
+from counterfoil.evaluation.evaluate import evaluate, per_item
+from counterfoil.evaluation.findings import Finding, confirmed, findings, ordering
+from counterfoil.evaluation.gallery_values import mean as gallery_mean
+from counterfoil.evaluation.replicates import (
+    Evidence,
+    Replicates,
+    deciding,
+    differences,
+    gallery_differences,
+    independent_difference,
+)
+from counterfoil.evaluation.result import Run
+from evaluation.made_runs import gallery_items, run
+
+Make = Callable[..., Benchmark]
+
+
+def _scored(benchmark: Benchmark, name: str, values: np.ndarray) -> Run:
+    answers = Scores(values)
+    result = evaluate(benchmark, answers, scorer=name, draws=200)
+    return Run(name, benchmark, answers, per_item(benchmark, answers), result, {})
+
+
+def _quad_run(benchmark: Benchmark, name: str, seed: int, *, right: float, offset: float = 0.0) -> Run:
+    """Noise, `right` more where caption and image belong together, and a random offset of every image.
+
+    An offset of an image says nothing to that image, which compares captions, and misleads the captions.
+    """
+    rng = np.random.default_rng(seed)
+    n = len(benchmark)
+    scores = rng.normal(size=(n, 2, 2)) + right * np.eye(2) + offset * rng.normal(size=(n, 1, 2))
+    return _scored(benchmark, name, scores)
+
+
+def _choice_run(benchmark: Benchmark, name: str, seed: int, *, right: float) -> Run:
+    scores = np.random.default_rng(seed).normal(size=(len(benchmark), 2))
+    scores[:, 0] += right
+    return _scored(benchmark, name, scores)
+
+
+def _runs(
+    quads: Benchmark,
+    choices: Benchmark | None,
+    skills: Mapping[str, tuple[float, float]],
+    *,
+    offset: float = 1.0,
+    seeds: int = 1,
+) -> dict[str, list[Run]]:
+    """Per model (skill in quads, skill in choices)."""
+    found: dict[str, list[Run]] = {}
+    for at, (name, (of_quads, of_choices)) in enumerate(skills.items()):
+        found[name] = [
+            _quad_run(quads, name, 100 * at + k, right=of_quads, offset=offset) for k in range(seeds)
+        ]
+        if choices is not None:
+            found[name] += [_choice_run(choices, name, 100 * at + k, right=of_choices) for k in range(seeds)]
+    return found
+
+
+PAPER = {
+    "pretrained": (1.0, 0.8),
+    "coco": (1.6, 1.0),
+    "trohn-text": (1.6, 3.0),
+    "trohn-img": (3.0, 2.0),
+    "detectors": (0.0, 0.0),
+}
+
+
+def _named(found: Sequence[Finding]) -> dict[str, Finding]:
+    return {each.key: each for each in found}
+
+
+def test_all_four_hold_where_they_were_made_to(quads: Make, choices: Make) -> None:
+    found = findings(_runs(quads(300), choices({"add": 300}), PAPER))
+    assert [each.key for each in found] == ["direction", "texts", "images", "detectors"]
+    assert {each.key: each.verdict for each in found} == dict.fromkeys(
+        ("direction", "texts", "images", "detectors"), "holds"
+    )
+    for each in found:
+        assert any(evidence.decides for evidence in each.evidence)
+        for evidence in each.evidence:
+            assert evidence.low <= evidence.value <= evidence.high
+            bounds = (0, 1) if evidence.kind == "level" else (-1, 1)
+            assert bounds[0] <= evidence.low <= evidence.high <= bounds[1] or evidence.p is None
+
+
+def test_what_was_made_the_other_way_round_does_not_hold(quads: Make, choices: Make) -> None:
+    q, c = quads(300), choices({"add": 300})
+    # Offsets of captions mislead the images instead, texts teach group and spoil choices, hard-negative
+    # images teach nothing, and detectors solve everything.
+    skills = {"coco": (1.0, 3.0), "trohn-text": (3.0, 1.0), "trohn-img": (0.5, 1.0), "detectors": (3.0, 1.0)}
+    runs = _runs(q, c, skills, offset=0.0)
+    rng = np.random.default_rng(9)
+    for name, each in runs.items():
+        scores = each[0].answers
+        assert isinstance(scores, Scores)
+        each[0] = _scored(q, name, scores.values + rng.normal(size=(len(q), 2, 1)))
+    assert {each.verdict for each in findings(runs)} == {"does not hold"}
+
+
+def test_what_chance_decides_is_undecided(quads: Make, choices: Make) -> None:
+    same = dict.fromkeys(PAPER, (1.0, 1.0))
+    found = _named(findings(_runs(quads(60), choices({"add": 60}), same, offset=0.0)))
+    assert {found[key].verdict for key in ("direction", "texts", "images")} == {"undecided"}
+
+
+def test_no_finding_holds_that_the_control_denies(quads: Make, choices: Make) -> None:
+    """Skill in one benchmark that is not there in the control: an artefact, as far as anyone can tell."""
+    q, c = quads(300), choices({"add": 300})
+    alone = findings(_runs(q, c, PAPER))
+    idle = {name: (1.0, of_choices) for name, (_, of_choices) in PAPER.items()}
+    control = findings(_runs(q, c, idle, offset=0.0))
+    assert {each.verdict for each in alone} == {"holds"}
+    held = confirmed(alone, control, where="In two styles", suffix="styles")
+    assert [each.key for each in held] == [f"{each.key}-styles" for each in alone]
+    for each, own, theirs in zip(held, alone, control, strict=True):
+        assert each.claim == f"In two styles, {own.claim[0].lower()}{own.claim[1:]}"
+        # Decided by all of both, after one correction.
+        deciders = [e for e in each.differences if e.decides]
+        both = [e.value for f in (own, theirs) for e in f.differences if e.decides]
+        assert set(both) == {e.value for e in deciders}
+        assert [e.p_holm for e in deciders] == [e.p_holm for e in deciding(deciders)]
+        assert each.verdict == theirs.verdict
+        assert each.sentence.endswith("the control does not bear it out.") == (theirs.verdict != "holds")
+    assert "holds" not in {each.verdict for each in held if each.key != "texts-styles"}
+    # A control that says the same, and one that could not be asked.
+    assert {each.verdict for each in confirmed(alone, alone, where="So", suffix="so")} == {"holds"}
+    assert confirmed(alone, (), where="So", suffix="so") == alone
+
+
+def test_far_is_the_margin_in_the_claim(quads: Make) -> None:
+    runs = _runs(quads(400), None, {"trohn-img": (1.5, 0), "detectors": (0.5, 0)})
+    value = next(iter(_named(findings(runs))["detectors"].differences)).value
+    for far, said in ((value - 0.2, "holds"), (value, "undecided"), (value + 0.2, "does not hold")):
+        found = _named(findings(runs, far=far))["detectors"]
+        assert found.verdict == said
+        assert found.differences[0].threshold == far
+
+
+def test_the_numbers_are_those_of_the_answers(quads: Make, choices: Make) -> None:
+    q, c = quads(120), choices({"add": 80})
+    runs = _runs(q, c, PAPER, seeds=2)
+    found = _named(findings(runs))
+
+    def rate(name: str, measure: str) -> float:
+        """By loops, from the scores: the mean over seeds and questions."""
+        values = []
+        for each in runs[name]:
+            scores = each.answers.values
+            if (measure == "accuracy") != (scores.ndim == 2):
+                continue
+            for s in scores:
+                if measure == "accuracy":
+                    values.append(float(s[0] > s[1]))
+                    continue
+                i2t = s[0, 0] > s[1, 0] and s[1, 1] > s[0, 1]
+                t2i = s[0, 0] > s[0, 1] and s[1, 1] > s[1, 0]
+                values.append(float({"i2t": i2t, "t2i": t2i, "group": i2t and t2i}[measure]))
+        return sum(values) / len(values)
+
+    trained = ("pretrained", "coco", "trohn-text", "trohn-img")
+    overall = next(each for each in found["direction"].differences if each.decides)
+    expected = sum(rate(name, "i2t") - rate(name, "t2i") for name in trained) / 4
+    assert overall.value == pytest.approx(expected)
+    for level in (level for each in found.values() for level in each.levels):
+        assert level.value == pytest.approx(rate(level.label, level.measure))
+    choice, group, more = found["texts"].differences
+    assert choice.value == pytest.approx(rate("trohn-text", "accuracy") - rate("coco", "accuracy"))
+    assert group.value == pytest.approx(rate("trohn-text", "group") - rate("coco", "group"))
+    assert more.value == pytest.approx(choice.value - group.value)
+    assert not group.decides
+    of_images = {each.label: each.value for each in found["images"].differences}
+    assert of_images["T2I: trohn-img − coco"] == pytest.approx(rate("trohn-img", "t2i") - rate("coco", "t2i"))
+    assert len(of_images) == 6
+    # What is said is what was computed.
+    assert f"{100 * overall.value:+.1f} points" in found["direction"].sentence.replace("−", "-")
+
+
+def test_one_seed_is_what_compare_and_evaluate_say(quads: Make) -> None:
+    benchmark = quads(90, share=3)
+    runs = _runs(benchmark, None, {"coco": (1.0, 0), "trohn-img": (2.0, 0)})
+    one, other = (Replicates(name, tuple(each)) for name, each in runs.items())
+    (found,) = differences([("b − a", ([other], "group"), ([one], "group"))])
+    (comparison,) = compare([runs["coco"][0], runs["trohn-img"][0]], baseline="coco")
+    theirs = next(each for each in comparison.differences if each.measure == "group")
+    assert (found.value, found.low, found.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
+    assert found.p == theirs.p
+    level, reported = one.level("group"), runs["coco"][0].result.measures["group"]
+    assert (level.value, level.low, level.high, level.n) == (
+        reported.value,
+        reported.low,
+        reported.high,
+        reported.n,
+    )
+
+
+def test_seeds_are_averaged_per_question_first(quads: Make) -> None:
+    benchmark = quads(50)
+    each = [_quad_run(benchmark, "coco", seed, right=1.0) for seed in range(3)]
+    model = Replicates("coco", tuple(each))
+    for at in range(50):
+        assert model.values("t2i")[at] == pytest.approx(sum(r.items["t2i"][at] for r in each) / 3)
+    level = model.level("t2i")
+    assert level.seeds == pytest.approx([r.items["t2i"].mean() for r in each])
+    assert level.value == pytest.approx(np.mean(level.seeds))
+    # Three seeds that answer alike say no more than one; three that do not, say more.
+    alike = Replicates("coco", (each[0],) * 3).level("t2i")
+    single = each[0].result.measures["t2i"]
+    assert alike.high - alike.low == pytest.approx(single.high - single.low, rel=0.15)
+    assert level.high - level.low < 0.85 * (alike.high - alike.low)
+
+
+def test_differences_have_one_number_per_seed_where_both_sides_do(quads: Make) -> None:
+    benchmark = quads(40)
+    three = Replicates("a", tuple(_quad_run(benchmark, "a", s, right=1.0) for s in range(3)))
+    two = Replicates("b", three.runs[:2])
+    (same,) = differences([("", ([three], "i2t"), ([three], "t2i"))])
+    assert same.seeds == pytest.approx([r.items["i2t"].mean() - r.items["t2i"].mean() for r in three.runs])
+    (other,) = differences([("", ([three], "i2t"), ([two], "i2t"))])
+    assert other.seeds == ()
+
+
+def test_gains_on_two_benchmarks_are_compared_as_independent() -> None:
+    # Where both intervals are those of a normal mean, so is that of their difference.
+    rng = np.random.default_rng(0)
+    for a, b, sa, sb in rng.uniform(0.01, 0.2, size=(20, 4)):
+        one, other = (
+            Evidence("", "m", "difference", v, v - 1.96 * s, v + 1.96 * s, 10) for v, s in ((a, sa), (b, sb))
+        )
+        found = independent_difference("", one, other)
+        half = 1.96 * np.hypot(sa, sb)
+        assert (found.value, found.low, found.high) == pytest.approx((a - b, a - b - half, a - b + half))
+    # Against itself the other way round it is mirrored, whatever the shapes.
+    one = Evidence("", "m", "difference", 0.1, 0.02, 0.3, 10)
+    other = Evidence("", "m", "difference", 0.05, 0.04, 0.2, 10)
+    there, back = independent_difference("", one, other), independent_difference("", other, one)
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
+
+
+def test_holm_runs_over_what_decides() -> None:
+    family = deciding(
+        [Evidence("", "m", "difference", 0.1, 0.01, 0.2, 9, p=p) for p in (0.04, 0.01, None, 0.03)]
+    )
+    # Three tests: the smallest times three, the next times two, the last not below the one before.
+    assert [each.p_holm for each in family] == pytest.approx([0.06, 0.03, None, 0.06])
+    assert [each.above for each in family] == [False, True, True, False]
+    assert all(each.decides for each in family)
+
+
+def test_findings_without_their_runs_are_left_out(quads: Make, choices: Make) -> None:
+    q, c = quads(40), choices({"add": 40})
+
+    def keys(runs: Mapping[str, Sequence[Run]]) -> list[str]:
+        return [each.key for each in findings(runs)]
+
+    assert keys({}) == []
+    assert keys(_runs(q, None, {"coco": (1, 0)})) == ["direction"]
+    assert keys(_runs(q, None, {"detectors": (1, 0)})) == []
+    assert keys(_runs(q, c, {"coco": (1, 1), "trohn-text": (1, 1)})) == ["direction", "texts"]
+    assert keys(_runs(q, None, {"trohn-img": (1, 0), "trohn-img-detectors": (1, 0)})) == [
+        "direction",
+        "detectors",
+    ]
+
+
+def test_models_with_other_questions_are_refused(quads: Make) -> None:
+    runs = {
+        "coco": [_quad_run(quads(40), "a", 0, right=1)],
+        "trohn-img": [_quad_run(quads(41), "b", 0, right=1)],
+    }
+    with pytest.raises(InputError, match=r"ask different questions.*'toy' \(40\) and 'toy' \(41\)"):
+        findings(runs)
+    with pytest.raises(InputError, match="ask different questions"):
+        Replicates("coco", (runs["coco"][0], runs["trohn-img"][0]))
+    with pytest.raises(InputError, match="no runs"):
+        Replicates("coco", ())
+    with pytest.raises(UnknownNameError, match="unknown measure; given: gruop"):
+        Replicates("coco", (runs["coco"][0],)).values("gruop")
+
+
+def test_the_order_of_the_trainings(quads: Make) -> None:
+    runs = _runs(quads(400), None, {"coco": (1.6, 0), "trohn-text": (0.8, 0), "trohn-img": (3.0, 0)})
+    found = ordering(runs)
+    assert found is not None
+    assert [each.label for each in found.levels] == ["trohn-img", "coco", "trohn-text"]
+    assert found.apart
+    assert "do not overlap" in found.sentence
+    close = ordering({**runs, "trohn-text": runs["coco"]})
+    assert close is not None
+    assert [each.label for each in close.levels] == ["trohn-img", "coco", "trohn-text"]  # equal: as given
+    assert not close.apart
+    assert ordering({"coco": runs["coco"]}) is None
+
+
+# --- studies with a dial
+
+
+def test_noise_is_against_the_first_and_filtering_against_the_same_rate(quads: Make) -> None:
+    q = quads(300)
+
+    def trial(label: str, x: float, series: str, right: float, seed: int) -> Trial:
+        return Trial(label, [_quad_run(q, label, seed + k, right=right) for k in range(2)], x, series)
+
+    trials = [
+        trial("clean", 0.0, "raw", 3.0, 0),
+        trial("noisy", 0.61, "raw", 1.0, 10),
+        trial("filtered", 0.61, "filtered", 2.5, 20),
+    ]
+    found = noise(trials)
+    values = {
+        (t.label, m): np.mean([r.items[m].mean() for r in t.runs]) for t in trials for m in ("t2i", "group")
+    }
+    expected = {
+        ("noisy against clean", m): values["noisy", m] - values["clean", m] for m in ("t2i", "group")
+    } | {("filtered against noisy", m): values["filtered", m] - values["noisy", m] for m in ("t2i", "group")}
+    assert {(d.label, d.measure): d.value for d in found.differences} == pytest.approx(expected)
+    assert [s.x for s in found.settings] == [0.0, 0.61, 0.61]
+    assert found.settings[1].levels["group"].value == pytest.approx(values["noisy", "group"])
+    assert "noisy against clean" in found.sentence
+    with pytest.raises(InputError, match="two trials"):
+        noise(trials[:1])
+    with pytest.raises(InputError, match="no rate"):
+        noise([trials[0], Trial("x", trials[1].runs)])
+
+
+def test_mining_is_seen_by_two_measures() -> None:
+    benchmark = forms.gallery("toy", range(40))
+    rng = np.random.default_rng(1)
+    trials = []
+    for label, skill in (("none", 0.2), ("semi-hard", 0.6), ("hardest", 0.9)):
+        items = [gallery_items(benchmark, rng, skill) for _ in range(2)]
+        trials.append(Trial(label, [run(benchmark, label, each) for each in items]))
+    found = mining(trials)
+    for trial, setting in zip(trials, found.settings, strict=True):
+        for measure in ("mean_recall_at_1", "mean_map_at_r"):
+            each = [gallery_mean(benchmark, r.items[measure]) for r in trial.runs]
+            assert setting.levels[measure].value == pytest.approx(np.mean(each))
+            assert setting.levels[measure].seeds == pytest.approx(each)
+            assert setting.levels[measure].low < np.mean(each) < setting.levels[measure].high
+    first, last = found.settings[0], found.settings[-1]
+    hardest = next(d for d in found.differences if d.label == "hardest against none")
+    assert hardest.value == pytest.approx(
+        last.levels["mean_recall_at_1"].value - first.levels["mean_recall_at_1"].value
+    )
+    best = max(found.settings, key=lambda s: s.levels["mean_map_at_r"].value).label
+    assert f"mAP@R puts {best} first" in found.sentence
+    assert [d.label for d in found.differences[:3]] == [
+        "semi-hard against none",
+        "hardest against none",
+        "hardest against semi-hard",
+    ]
+
+
+def test_mining_may_count_less_as_right_for_one_measure() -> None:
+    benchmark = forms.gallery("toy", range(40))
+    rng = np.random.default_rng(1)
+
+    def trials(skills: Sequence[float]) -> list[Trial]:
+        return [
+            Trial(label, [run(benchmark, label, gallery_items(benchmark, rng, skill)) for _ in range(2)])
+            for label, skill in zip(("none", "hardest"), skills, strict=True)
+        ]
+
+    every, own = trials((0.9, 0.1)), trials((0.1, 0.9))
+    found = mining(every, own=own)
+    for at, setting in enumerate(found.settings):
+        for measure, of in (("mean_recall_at_1", own), ("mean_map_at_r", every)):
+            each = [gallery_mean(benchmark, r.items[measure]) for r in of[at].runs]
+            assert setting.levels[measure].value == pytest.approx(np.mean(each))
+    # Made to disagree, and said to.
+    recall, precision = found.differences
+    assert recall.low > 0 > precision.high
+    assert "R@1 puts hardest first" in found.sentence
+    assert "mAP@R puts none first" in found.sentence
+    assert found.sentence.endswith(
+        "They do not order them alike by their values. Of the one pair of ways, R@1 tells 1 apart with its "
+        "whole interval and mAP@R 1, and they contradict each other on hardest against none."
+    )
+    with pytest.raises(InputError, match="own pairs are others"):
+        mining(every, own=own[:1])
+
+
+def test_differences_in_a_gallery_are_those_of_compare() -> None:
+    benchmark = forms.gallery("toy", range(30), measures=("recall_at_1",))
+    rng = np.random.default_rng(2)
+    runs = [run(benchmark, name, gallery_items(benchmark, rng, s)) for name, s in (("a", 0.4), ("b", 0.7))]
+    one, other = (Replicates(r.name, (r,)) for r in runs)
+    (found,) = gallery_differences([("", other, one)], "mean_recall_at_1")
+    (comparison,) = compare(runs, baseline="a")
+    theirs = next(d for d in comparison.differences if d.measure == "mean_recall_at_1")
+    assert (found.value, found.low, found.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
+    assert gallery_differences([], "mean_recall_at_1") == []
+    assert differences([]) == []

@@ -1,0 +1,128 @@
+"""Tables of galleries, and their chapter of a page."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
+from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.result import Run
+from counterfoil.metrics.ranks import Qrels
+from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
+from counterfoil.report.forms import FORMS, first_items
+from counterfoil.report.forms.base import Chapter
+from counterfoil.report.page import page
+from counterfoil.report.tables import to_csv, to_latex, to_markdown, written
+from report.galleries.test_browser_data import ruled
+from report.test_page import island
+from report_fixtures import gallery_benchmark, gallery_scores, rankings_of, run_of
+
+
+def test_the_overview_has_a_block_per_direction(galleries: Comparison) -> None:
+    table = overview(galleries, measures=headline(galleries))
+    assert table.blocks == (("Image to text", 2), ("Text to image", 2), ("Mean of both", 2))
+    assert [column.label for column in table.columns] == ["mAP@R", "R@1"] * 3
+    assert [column.size for column in table.columns] == [29, 29, 59, 59, 88, 88]
+    for row in table.rows[1:]:
+        run = next(run for run in galleries.runs if run.name == row.name)
+        for cell, column in zip(row.cells, table.columns, strict=True):
+            side = column.measure.split("_")[0]
+            values = run.items[column.measure]
+            halves = [np.nanmean(half) for half in (values[:30], values[30:]) if not np.isnan(half).all()]
+            assert len(halves) == (2 if side == "mean" else 1)
+            assert written(cell, column) == f"{100 * np.mean(halves):.2f}"
+    assert main_measures(galleries) == ("i2t_map_at_r", "t2i_map_at_r", "mean_map_at_r")
+
+
+def test_everything_has_all_measures_and_what_a_cut_ranking_cannot_say_is_empty(
+    galleries: Comparison,
+) -> None:
+    table = overview(galleries)
+    labels = [column.label for column in table.columns[: table.blocks[0][1]]]
+    assert labels[:2] == ["mAP@R", "R@1"]
+    assert {"R@5", "R@10", "R-Precision", "MRR", "nDCG", "graded R@1", "graded R-Precision"} == set(
+        labels[2:]
+    )
+    cut = next(row for row in table.rows if row.name == "cut")
+    empty = {
+        column.measure for cell, column in zip(cut.cells, table.columns, strict=True) if cell.value is None
+    }
+    assert empty == set(galleries.runs[2].result.provenance["gallery"]["unsupported"])
+
+
+def test_galleries_stand_beside_other_benchmarks(galleries: Comparison, choices: Comparison) -> None:
+    table = overview(galleries, choices, finer=False)
+    assert table.blocks[0] == ("Drawn gallery: image to text", 1)
+    assert table.blocks[-1] == ("Choices", 1)
+
+
+def test_tables_are_written_in_every_markup(galleries: Comparison) -> None:
+    table = overview(galleries, finer=False)
+    value = f"{100 * galleries.runs[0].result.measures['mean_map_at_r'].value:.2f}"
+    assert "| Model | Image to text mAP@R | Text to image mAP@R | Mean of both mAP@R |" in to_markdown(table)
+    assert r"\multicolumn{1}{c}{Mean of both}" in to_latex(table)
+    for text in (to_markdown(table), to_latex(table)):
+        assert value in text
+    assert "good,Mean of both,mean_map_at_r,mAP@R,0." in to_csv(table)
+    pairs = differences(galleries, "mean_map_at_r")
+    assert pairs.caption == "Differences in mean mAP@R on Drawn gallery."
+    assert len(pairs.rows) == 3
+    # Queries share images, so McNemar's test does not apply.
+    assert all(row.cells[3].value is None for row in pairs.rows)
+
+
+def chapter(run: Run) -> Chapter:
+    return FORMS["gallery"].chapter(compare([run])[0], "b-x", "")
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    benchmark = gallery_benchmark(8)
+    comparison = compare([run_of(benchmark, "alone", rankings_of(benchmark, gallery_scores(8)["good"]))])[0]
+    monkeypatch.setattr(first_items, "MOST_QUERIES", 10)
+    text = page([comparison], pictures="never")
+    assert 'id="questions"' not in text
+    assert "More than luck?" not in text
+    assert island(text)["pictures"] == []
+    # Of 24 queries 22 have a right answer.
+    assert (
+        "Of 22 queries with a right answer 10 are here, drawn by lot. Images were left out as asked." in text
+    )
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_groups_of_queries_have_a_table() -> None:
+    benchmark = gallery_benchmark(8)
+    labels = tuple("early" if i % 8 < 4 else "late" for i in range(24))
+    grouped = replace(benchmark, questions=replace(benchmark.gallery, groupings={"when <asked>": labels}))
+    run = run_of(grouped, "alone", rankings_of(grouped, gallery_scores(8)["good"]))
+    (table,) = next(section for section in chapter(run).sections if section.key == "groups").tables
+    assert table.caption == "Results on Drawn gallery by when <asked>."
+    values = [cell.value for cell in table.rows[1].cells]
+    assert run.result.groups["late"]["t2i_map_at_r"].value in values
+
+
+def test_a_gallery_of_one_direction_has_a_chapter() -> None:
+    benchmark = gallery_benchmark(8)
+    gallery = benchmark.gallery
+    nobody = RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
+    alone = Gallery(gallery.ids[:8], i2t=gallery.i2t, t2i=nobody, owners=gallery.owners, n_images=8)
+    one_way = replace(benchmark, questions=alone)
+    found = chapter(run_of(one_way, "good", rankings_of(one_way, gallery_scores(8)["good"])))
+    assert found.about == "8 images look for 0 to 4 right captions among all 16."
+    assert "has I2T mAP@R" in found.lead
+    assert found.directions is None
+    assert [section.key for section in found.sections] == ["curves", "multiplicity"]
+    assert "captions look for" not in found.sections[0].drawings[0].wide.lower()
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_where_right_is_a_rule_there_is_no_curve() -> None:
+    benchmark, answers, _ = ruled()
+    found = chapter(run_of(benchmark, "ruled", answers))
+    assert [section.key for section in found.sections] == ["multiplicity"]
+    # The main measure is the only one, so there is no second table.
+    assert found.everything is None

@@ -1,0 +1,111 @@
+"""The chapters on rated and on preferred captions: their numbers and words."""
+
+import html as html_of
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.evaluation.compare import Comparison, Difference, compare
+from counterfoil.report.comparison_tables import by_group, differences, leading, overview, ranking
+from counterfoil.report.forms import FORMS
+from counterfoil.report.notes import lead
+from counterfoil.report.page import page
+from counterfoil.report.tables import to_latex, to_markdown, written
+from report.judgements import preference_benchmark, rated_benchmark
+from report_fixtures import run_of
+
+
+def words(text: str) -> str:
+    return " ".join(html_of.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def test_correlations_are_never_per_cent(rated: Comparison) -> None:
+    table = overview(rated)
+    assert {column.style for column in table.columns} == {"correlation"}
+    oracle = table.rows[1]
+    for cell, column in zip(oracle.cells, table.columns, strict=True):
+        assert written(cell, column) == f"{100 * rated.runs[0].result.measures[column.measure].value:.2f}"
+    against = written(table.rows[3].cells[0], table.columns[0])
+    assert against.startswith("−")
+    said = lead(rated)
+    assert "%" not in said
+    assert said.startswith("oracle has Kendall τ-c")
+    assert "%" not in to_markdown(table)
+
+
+def test_the_oracle_leads_and_who_has_no_value_comes_last(rated: Comparison) -> None:
+    assert leading(rated) == "kendall_tau_c"
+    assert ranking(rated)[0] == "oracle"
+    assert ranking(rated)[-2:] == ["against <b>", "constant"]
+
+
+def test_what_has_no_value_is_a_dash_with_its_reason(rated: Comparison) -> None:
+    table = overview(rated)
+    constant = next(row for row in table.rows if row.name == "constant")
+    assert {written(c, column) for c, column in zip(constant.cells, table.columns, strict=True)} == {"–"}
+    reasons = [note.text for note in FORMS["rated"].notes(rated) if "has no value" in note.text]
+    assert len(reasons) == 1
+    assert "constant" in reasons[0]
+    assert "all scores are equal" in reasons[0]
+    level = next(
+        note.text for note in FORMS["rated"].notes(rated) if note.text.startswith("Pairs of captions")
+    )
+    assert "constant 100.00" in level
+    assert "good" not in level
+
+
+def test_the_question_that_people_answered() -> None:
+    benchmark = rated_benchmark()
+    said = FORMS["rated"].about(benchmark)
+    assert said.startswith(
+        "36 captions of 18 images, rated from 1 to 4 by up to 3 people: every rating is a point"
+    )
+    assert said.endswith("0 to 11 references each.")
+    assert FORMS["preference"].about(preference_benchmark()) == (
+        "20 pairs of captions of 20 images, each put before 48 people; in 1 both got as many votes, and the "
+        "label was drawn."
+    )
+
+
+def test_latex_has_its_letters(rated: Comparison) -> None:
+    text = to_latex(overview(rated), intervals=True)
+    assert r"Kendall $\tau$-c" in text
+    assert r"Spearman $\rho$" in text
+    assert not re.search("[τρ−–]", text)
+
+
+def test_differences_of_correlations_have_no_test_of_right_and_wrong(rated: Comparison) -> None:
+    difference = Difference("rated", "spearman", "good", "oracle", -0.21, -0.3, -0.1, 0.002, 0.004, None)
+    table = differences(replace(rated, differences=(difference,)), "spearman")
+    assert [column.label for column in table.columns] == ["Difference", "p", "p (Holm)"]
+    row = table.rows[0]
+    assert [written(c, of) for c, of in zip(row.cells, table.columns, strict=True)] == [
+        "−21.00",
+        "0.002",
+        "0.004",
+    ]
+
+
+def test_groups_of_correlations(rated: Comparison) -> None:
+    table = by_group(rated)
+    assert [name for name, _ in table.blocks] == ["person", "machine <2>"]
+    good = next(row for row in table.rows if row.name == "good")
+    estimate = rated.runs[1].result.groups["person"]["kendall_tau_c"]
+    assert good.cells[0].value == estimate.value
+    # Correlations say much the same: one per group, or tables of many groups are too wide to read.
+    assert {column.measure for column in table.columns} == {"kendall_tau_c"}
+    chosen = by_group(rated, ("spearman", "pearson"))
+    assert [column.measure for column in chosen.columns] == ["spearman", "pearson"] * 2
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_page_where_nothing_has_a_value() -> None:
+    benchmark = rated_benchmark(8)
+    alone = compare([run_of(benchmark, "constant", Scores(np.ones(8)))])[0]
+    chapter = FORMS["rated"].chapter(alone, "b-x", "")
+    assert chapter.lead == "No scorer has a value of Kendall τ-c."
+    assert chapter.measures == ()
+    assert "all scores are equal" in words(page([alone]))

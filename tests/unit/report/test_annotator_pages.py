@@ -1,0 +1,161 @@
+"""Figures, tables and the page of machine annotators: what they show is what was found."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil.benchmarks.judgements import Votes
+from counterfoil.evaluation.annotators import AnnotatorBias, study
+from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, JudgedPairs, Multiplicity, count, coverage
+from counterfoil.evaluation.preferences import preferences
+from counterfoil.report import annotators as figures
+from counterfoil.report import annotators as tables
+from counterfoil.report import html
+from counterfoil.report.annotators import bias_page, curves, lead
+from counterfoil.stats.dependence import Sharing
+from report.outlines import own_script
+
+
+def alone(n: int) -> Sharing:
+    """Queries that share nothing."""
+    return Sharing(np.arange(n)[:, None], np.full((n, 1), -1))
+
+
+@pytest.fixture(scope="module")
+def studies() -> tuple[AnnotatorBias, ...]:
+    rng = np.random.default_rng(0)
+    queries, items = 60, 25
+    query, item = np.divmod(np.arange(queries * items), items)
+    place = np.stack(
+        [np.concatenate([rng.permutation(items) + 1 for _ in range(queries)]) for _ in range(3)], 1
+    )
+    gain = np.where(place.mean(axis=1) < 9, rng.choice([0.5, 1.0], len(item)), 0.0)
+    known = JudgedPairs(
+        "t2i", ("alpha", "beta <b>", "gamma"), query, gain, place, place <= 5, (items,) * 3, alone(queries)
+    )
+    return study(known, draws=200)
+
+
+@pytest.fixture(scope="module")
+def sets() -> tuple[list[Coverage], list[Multiplicity]]:
+    query = np.repeat(np.arange(6), 3)
+    right, accepted = np.arange(18) % 3 == 0, np.arange(18) % 2 == 0
+    found = coverage("coco", "t2i", query=query, right=right, accepted=accepted, sharing=alone(6))
+    counts = [count("coco", "t2i", np.ones(6, np.int64)), count(JUDGED, "t2i", np.array([2, 1] * 3))]
+    return [found], counts
+
+
+def test_tables_hold_what_was_found(studies: tuple[AnnotatorBias, ...]) -> None:
+    found = studies[0]
+    table = tables.performance(found)
+    assert [column.label for column in table.columns] == ["alpha", "beta <b>", "gamma", "all"]
+    assert [column.size for column in table.columns] == [*found.queries[:3].tolist(), int(found.queries[-1])]
+    for row, name in zip(table.rows, found.models, strict=True):
+        assert row.name == name
+        m = found.models.index(name)
+        assert [cell.value for cell in row.cells] == [*found.performance[:3, m], found.performance[-1, m]]
+        for at, cell in enumerate(row.cells):
+            assert (cell.low, cell.high) == (found.ends.low[at, m], found.ends.high[at, m])
+            assert cell.low < cell.value < cell.high
+    for row in tables.by_number(found).rows:
+        assert all(cell.low <= cell.value <= cell.high for cell in row.cells)
+    for at in range(4):
+        best = [row.cells[at].rank for row in table.rows]
+        assert best[int(np.argmax([row.cells[at].value for row in table.rows]))] == 1
+    both = tables.biases(found)
+    assert [row.name for row in both.rows] == [
+        "only alpha",
+        "only beta <b>",
+        "only gamma",
+        "any 1 of 3 (3 sets)",
+        "any 2 of 3 (3 sets)",
+    ]
+    assert [cell.value for cell in both.rows[0].cells] == [
+        found.bias.total[0],
+        found.bias.own[0],
+        found.bias.others[0],
+    ]
+    assert both.rows[0].cells[0].low == found.single["total"].low[0]
+    assert both.rows[3].cells[0].value == pytest.approx(np.mean(found.bias.total[:3]))
+
+
+def test_tables_of_sets(sets: tuple[list[Coverage], list[Multiplicity]]) -> None:
+    found, counts = sets
+    # Right is the first of three; accepted are the even ones: half of the first ones, 9 of 18.
+    row = tables.coverages(found).rows[0]
+    assert row.cells[0].value == pytest.approx(0.5)
+    assert row.cells[2].value == "6"
+    table = tables.multiplicities(counts)
+    assert [[cell.value for cell in row.cells] for row in table.rows] == [
+        ["6", "1.00", "1", "1", "×1.00"],
+        ["9", "1.50", "1.5", "2", "×1.50"],
+    ]
+    alone = tables.multiplicities(counts[1:])
+    assert [column.label for column in alone.columns] == ["in all", "mean", "median", "most"]
+
+
+def test_figures_show_the_curves(studies: tuple[AnnotatorBias, ...]) -> None:
+    figure = curves(studies)
+    shown = {tuple(np.round(line.get_ydata(), 9)) for line in figure.axes[0].lines}
+    expected = {
+        tuple(np.round([100 * v for v in curve.values()], 9)) for curve in studies[0].curves().values()
+    }
+    assert shown == expected
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [tables.heading(s) for s in studies]
+    assert "self-bias" in {text.get_text() for text in figure.axes[0].texts}
+
+
+def test_the_yield_curve_has_a_line_per_number_of_models() -> None:
+    curve = np.array([[10.0, 20.0, 30.0], [15.0, 28.0, 40.0]])
+    figure = figures.yield_curves(curve)
+    (axes,) = figure.axes
+    assert [line.get_ydata().tolist() for line in axes.lines] == curve.tolist()
+    assert [text.get_text() for text in axes.texts] == ["1 model", "2 models"]
+
+
+def test_names_at_the_ends_of_lines_do_not_touch() -> None:
+    figure = figures.bias_curves({"x": {n: {1: 0.1, 2: 0.0} for n in ("bias", "self-bias", "non-self-bias")}})
+    (axes,) = figure.axes
+    low, high = axes.get_ylim()
+    places = sorted(text.get_position()[1] for text in axes.texts)
+    assert places[0] > low
+    assert np.diff(places).min() > 0.07 * (high - low)
+
+
+def test_histograms_gather_the_rest() -> None:
+    figure = figures.multiplicity_bars([("t2i", {0: 3, 1: 2, 5: 1, 9: 4}, 1.0)], most=5)
+    bars = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in figure.axes[0].patches}
+    assert bars == {0: 3, 1: 2, 5: 5}
+    assert figure.axes[0].get_xlabel() == "right answers per query (5: that many or more)"
+
+
+def test_strengths_stand_in_order() -> None:
+    found = preferences(Votes(("x", "y", "z"), np.array([[0, 3, 9], [7, 0, 8], [1, 2, 0]])), draws=300)
+    (axes,) = figures.strengths(found).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [found.names[i] for i in found.order]
+    assert axes.lines[0].get_xdata().tolist() == [found.strength[i] for i in found.order]
+    assert axes.get_xscale() == "log"
+
+
+def test_the_page_says_it_all(
+    studies: tuple[AnnotatorBias, ...], sets: tuple[list[Coverage], list[Multiplicity]]
+) -> None:
+    page = bias_page(studies, *sets, notes=["9 rows have no answer & were left out"])
+    assert page == bias_page(studies, *sets, notes=["9 rows have no answer & were left out"])
+    assert "beta &lt;b&gt;" in page
+    assert "beta <b>" not in page
+    assert "9 rows have no answer &amp; were left out" in page
+    assert f"{100 * studies[0].bias.total[0]:.2f}" in page
+    assert lead(studies[1]) in page
+    assert page.count("<svg") == 3
+    assert own_script(page) == html.static("page.js")
+    assert f"off by {100 * studies[0].curves()['bias'][1]:.1f} points" in lead(studies[0])
+
+
+@pytest.mark.browser
+def test_it_fits_every_screen_and_axe_finds_nothing(
+    studies: tuple[AnnotatorBias, ...], sets: Any, fits: Callable[[str], Any]
+) -> None:
+    fits(bias_page(studies, *sets, notes=[]))

@@ -1,0 +1,49 @@
+"""Labels of measures: of pairs, and of retrieval with a direction and any K."""
+
+import pytest
+
+from counterfoil.evaluation.gallery_values import measure_names
+from counterfoil.metrics.measure import split_direction
+from counterfoil.report.labels import measure_label, measure_meaning
+from report_fixtures import gallery_benchmark
+
+
+@pytest.mark.parametrize(
+    ("measure", "label"),
+    [
+        ("group_match", "Group match"),
+        ("i2t", "I2T"),
+        ("i2t_recall_at_1", "I2T R@1"),
+        ("t2i_recall_at_137", "T2I R@137"),
+        ("mean_map_at_r", "mean mAP@R"),
+        ("graded_recall_at_1", "graded R@1"),
+        ("mean_pmrp", "mean PMRP"),
+    ],
+)
+def test_labels(measure: str, label: str) -> None:
+    assert measure_label(measure) == label
+
+
+def test_recall_at_one_and_at_many_are_explained_differently() -> None:
+    assert measure_meaning("recall_at_1") == "a right answer comes first"
+    assert measure_meaning("i2t_recall_at_1000").startswith(
+        "a right answer is among the first 1,000; each image"
+    )
+
+
+def test_what_forms_share_has_a_meaning_of_each() -> None:
+    assert measure_meaning("accuracy") == measure_meaning("accuracy", "choice")
+    assert measure_meaning("accuracy", "preference") == "the preferred caption scores above the other"
+
+
+@pytest.mark.parametrize("measure", ["recall_at_0", "recall_at_", "i2t_", "sideways_ndcg", "i2t_accuracy_of"])
+def test_what_no_measure_is_called_has_neither(measure: str) -> None:
+    assert measure_label(measure) == measure
+    assert measure_meaning(measure) == ""
+
+
+def test_every_measure_of_a_graded_gallery_has_a_label_of_its_own_and_a_meaning() -> None:
+    names = measure_names(gallery_benchmark())
+    assert {split_direction(name)[0] for name in names} == {"i2t", "t2i", "mean"}
+    assert len({measure_label(name) for name in names}) == len(names)
+    assert all(measure_meaning(name) for name in names)

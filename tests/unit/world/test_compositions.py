@@ -1,0 +1,217 @@
+"""What the world draws for a caption, against the caption read word for word."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import DataError, InputError
+from counterfoil.world.captions import OPENINGS, describe, matches, text
+from counterfoil.world.compositions import adapt, compose, imagine_caption
+from counterfoil.world.edits import SUBSETS, edit
+from counterfoil.world.sample import contrasts
+from counterfoil.world.scenes import CONTAINERS, SHAPES, TEXTURES, Scene, Thing, sample_scene
+from counterfoil.world.truth import read
+from world.english import true_by_reading
+
+
+def lawful(scene: Scene) -> bool:
+    """What every scene of the world is like: test_scenes.py has the same of those drawn at random."""
+    cells: dict[tuple[int, int], list[Thing]] = {}
+    for thing in scene.things:
+        cells.setdefault(thing.cell, []).append(thing)
+        if thing.shape in CONTAINERS and (thing.size, thing.texture) != ("large", "plain"):
+            return False
+    for together in cells.values():
+        held = [thing for thing in together if thing.shape not in CONTAINERS]
+        if len(together) > 2 or (len(together) == 2 and [thing.size for thing in held] != ["small"]):
+            return False
+    return True
+
+
+def described(n: int) -> list[str]:
+    """Captions of scenes at random and of all kinds of edit, as English."""
+    rng = np.random.default_rng(11)
+    told = []
+    while len(told) < n:
+        scene = sample_scene(rng, fewest=1, most=5, containers=0.4)
+        told.append(text(describe(scene, rng), opening=OPENINGS[len(told) % len(OPENINGS)]))
+        found = edit(scene, SUBSETS[len(told) % len(SUBSETS)], rng)
+        told += [text(caption) for caption in found.captions] if found else []
+    return told[:n]
+
+
+def test_what_is_drawn_is_true_of_every_caption_of_the_world():
+    for number, caption in enumerate(described(120)):
+        scene = compose(read(caption), np.random.default_rng([5, number]))
+        assert scene is not None, caption
+        assert true_by_reading(caption, scene), caption
+        assert lawful(scene)
+        assert len(scene.things) <= 5
+
+
+def test_the_negative_is_drawn_and_the_positive_is_not():
+    rng = np.random.default_rng(3)
+    for contrast in contrasts(140, seed=9):
+        said, negative = contrast.captions
+        for scene in (
+            compose(negative, rng, unlike=said),
+            adapt(contrast.scenes[0], negative, rng, unlike=said),
+        ):
+            assert scene is not None
+            assert lawful(scene)
+            assert true_by_reading(text(negative), scene)
+            assert not true_by_reading(text(said), scene)
+
+
+def changed(one: Scene, two: Scene) -> int:
+    """Things of either scene that the other has not."""
+    return len({*one.things} ^ {*two.things})
+
+
+def test_an_edit_changes_one_thing_or_exchanges_two():
+    rng, sizes = np.random.default_rng(3), []
+    for contrast in contrasts(140, seed=9):
+        scene = adapt(contrast.scenes[0], contrast.captions[1], rng, unlike=contrast.captions[0])
+        sizes.append(changed(contrast.scenes[0], scene))
+        assert scene.paper == contrast.scenes[0].paper or sizes[-1] > 4
+    # The world's own edits change as much: a container brings along what it holds, "two stars" are two.
+    assert np.mean([size <= 7 for size in sizes]) > 0.99
+    assert np.mean(sizes) < np.mean([changed(*each.scenes) for each in contrasts(140, seed=9)]) + 0.3
+
+
+def test_nothing_changes_where_nothing_need():
+    rng = np.random.default_rng(0)
+    scene = sample_scene(rng)
+    assert adapt(scene, describe(scene, rng), rng) is scene
+
+
+def test_open_captions_leave_room_for_more_and_closed_ones_do_not():
+    rng = np.random.default_rng(0)
+    sizes = Counter(len(compose(read("A star."), rng).things) for _ in range(600))
+    assert set(sizes) == {2, 3, 4}
+    assert min(sizes.values()) > 150
+    closed = [compose(read("Two stars and a ring, and nothing else."), rng) for _ in range(50)]
+    assert {len(scene.things) for scene in closed} == {3}
+    shown = [thing for _ in range(300) for thing in compose(read("A shape."), rng).things]
+    assert {thing.shape for thing in shown} == {*SHAPES, *CONTAINERS}
+    assert {thing.texture for thing in shown} == {*TEXTURES}
+
+
+def test_a_seed_names_what_is_drawn():
+    caption = read("A red star is inside a box.")
+    first, again, other = (compose(caption, np.random.default_rng(seed)) for seed in (4, 4, 5))
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "A star is inside a heart.",
+        "A striped ring.",
+        "A small box and a star.",
+        "Two stars are inside a box.",
+        "A star and two stars.",
+        "Four stars, four hearts and four moons.",
+        "A ring is inside a box.",
+    ],
+)
+def test_what_cannot_be_is_not_drawn(caption):
+    assert compose(read(caption), np.random.default_rng(0)) is None
+
+
+def test_what_cannot_be_is_neither_adapted_nor_imagined():
+    caption = "A striped ring."
+    assert adapt(sample_scene(np.random.default_rng(1)), read(caption), np.random.default_rng(0)) is None
+    assert imagine_caption(read(caption), np.random.default_rng(0), failure=1.0) is None
+
+
+@pytest.mark.parametrize("n", [140, pytest.param(700, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("adapted", [False, True])
+def test_failures_are_those_of_the_generator(adapted, n):
+    found, rights = Counter(), []
+    made = contrasts(n, seed=2)
+    for number, contrast in enumerate(made):
+        said, negative = contrast.captions
+        scene, right = imagine_caption(
+            negative,
+            np.random.default_rng([1, number]),
+            unlike=said,
+            original=contrast.scenes[0],
+            adapted=adapted,
+            failure=0.6,
+            subset=contrast.subset,
+        )
+        truths = true_by_reading(text(said), scene), true_by_reading(text(negative), scene)
+        assert right == (truths == (False, True))
+        rights.append(right)
+        if not right:
+            found[truths] += 1
+    assert 1 - np.mean(rights) == pytest.approx(0.6, abs=3 * (0.6 * 0.4 / n) ** 0.5)
+    for truths, share in (((True, False), 0.4), ((False, False), 0.5), ((True, True), 0.1)):
+        error = (share * (1 - share) / found.total()) ** 0.5
+        assert found[truths] / found.total() == pytest.approx(share, abs=3 * error)
+
+
+def test_a_lone_caption_fails_at_the_given_rate():
+    made = [text(each.captions[0]) for each in contrasts(105, seed=2)]
+    for failure in (0.0, 0.3, 1.0):
+        rights = []
+        for number, caption in enumerate(made):
+            scene, right = imagine_caption(read(caption), np.random.default_rng([2, number]), failure=failure)
+            assert right == true_by_reading(caption, scene)
+            rights.append(right)
+        # Three standard errors; with failure 1 next to all are wrong.
+        assert 1 - np.mean(rights) == pytest.approx(failure, abs=0.135 if failure % 1 else 0.005)
+    assert imagine_caption(read("A shape."), np.random.default_rng(0), failure=1.0)[1] is True
+
+
+def test_what_fits_both_captions_by_logic_is_drawn_and_called_wrong():
+    scene, right = imagine_caption(
+        read("A star and a heart."), np.random.default_rng(0), unlike=read("A star.")
+    )
+    assert not right
+    assert matches(read("A star and a heart."), scene)
+    # A caption that no scene fits can still be what a picture must differ from.
+    assert imagine_caption(
+        read("A star."), np.random.default_rng(0), unlike=read("A striped ring."), failure=0.0
+    )[1]
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(InputError, match=r"no probability; given: 1\.5"):
+        imagine_caption(read("A star."), np.random.default_rng(0), failure=1.5)
+    with pytest.raises(InputError, match="adapted only where its original is known"):
+        imagine_caption(read("A star."), np.random.default_rng(0), adapted=True)
+
+
+GOOD = Scene((Thing("star", "small", "plain", "red", x=0.2, y=0.5),)).to_json()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (GOOD, "{", "no scene of the drawn world; given: {"),
+        (GOOD, "[1]", "no scene of the drawn world; given: [1]"),
+        (",0]]", "]]", ""),
+        (",0]]", ",0,1]]", "no scene of the drawn world"),
+        ("star", "stair", "no shape of the drawn world; given: stair; allowed: circle"),
+        ("cream", "snow", "no paper of the drawn world; given: snow; allowed: cream, mist, sage"),
+        ("0.5", "NaN", "no y of a thing; given: nan; allowed: 0 to 1"),
+        ("0.5", '"0.5"', "no scene of the drawn world"),
+        ("0.5", "1.5", "no y of a thing; given: 1.5"),
+        ('"plain"', '"checked"', "no texture of the drawn world; given: checked; allowed: plain"),
+        ('"plain"', "[]", "no scene of the drawn world"),
+    ],
+)
+def test_what_is_no_scene_is_refused(old, new, message):
+    assert old in GOOD
+    text = GOOD.replace(old, new, 1)
+    if not message:
+        # The angle means nothing and may be left out.
+        assert Scene.from_json(text) == Scene.from_json(GOOD)
+        return
+    with pytest.raises(DataError) as error:
+        Scene.from_json(text, where="rows.csv, row 3, column 'scene'")
+    assert message in str(error.value)
+    assert str(error.value).startswith("rows.csv, row 3, column 'scene': ")

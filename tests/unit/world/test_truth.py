@@ -1,0 +1,124 @@
+"""The fast table against the checker, and both against a twin that only reads English."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from counterfoil.errors import InputError
+from counterfoil.world.captions import Meaning, Phrase, describe, matches, text
+from counterfoil.world.edits import SUBSETS, edit
+from counterfoil.world.scenes import (
+    CELLS,
+    CONTAINERS,
+    Scene,
+    hollow,
+    relation_between,
+    sample_scene,
+    sample_thing,
+)
+from counterfoil.world.truth import positives, table
+from world.english import random_meaning, true_by_reading
+
+
+def mixed(rng, captions, scenes):
+    """Loose captions, wild ones and near misses, and scenes of one to eight things."""
+    shown = [sample_scene(rng, fewest=1, most=int(rng.integers(1, 9)), containers=0.5) for _ in range(scenes)]
+    told = []
+    while len(told) < captions:
+        scene = shown[rng.integers(len(shown))]
+        told += [describe(scene, rng), random_meaning(scene, rng)]
+        if len(scene.things) > 1:
+            contrast = edit(scene, SUBSETS[rng.integers(len(SUBSETS))], rng)
+            if contrast is not None:
+                told += contrast.captions
+                shown += contrast.scenes
+    return told[:captions], shown
+
+
+def test_table_checker_and_reader_agree_on_thousands_of_pairs():
+    told, shown = mixed(np.random.default_rng(3), 110, 50)
+    answers = table(told, shown)
+    assert answers.shape == (110, len(shown))
+    assert answers.dtype == bool
+    slow = np.array([[matches(meaning, scene) for scene in shown] for meaning in told])
+    assert (answers == slow).all()
+    read = np.array([[true_by_reading(text(m), s) for s in shown if len(s.things) < 6] for m in told])
+    assert (slow[:, [len(s.things) < 6 for s in shown]] == read).all()
+    assert read.size > 5000
+    assert 0.02 < answers.mean() < 0.5
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_table_agrees_with_the_checker(seed):
+    told, shown = mixed(np.random.default_rng(seed), 40, 8)
+    assert table(told, shown).tolist() == [[matches(m, s) for s in shown] for m in told]
+
+
+@pytest.mark.parametrize("subset", SUBSETS)
+def test_near_misses_are_seen_by_all_three(subset):
+    rng = np.random.default_rng(21)
+    made = []
+    while len(made) < 150:
+        contrast = edit(sample_scene(rng), subset, rng)
+        if contrast is not None:
+            made.append(contrast)
+    for contrast in made:
+        told = [text(caption) for caption in contrast.captions]
+        expected = [[True, False], [False, True]]
+        assert [[true_by_reading(said, scene) for scene in contrast.scenes] for said in told] == expected
+        assert positives(told, contrast.scenes).tolist() == expected
+    captions = [caption for contrast in made for caption in contrast.captions]
+    scenes = [scene for contrast in made for scene in contrast.scenes]
+    found = positives(captions, scenes)
+    for i, j in rng.integers(len(captions), size=(1500, 2)):
+        assert found[i, j] == matches(captions[i], scenes[j])
+
+
+def crowd(count, rng):
+    """A scene of `count` things, as many of them as must be inside containers."""
+    things = [sample_thing(rng, cell) for cell in CELLS[: min(count, 9)]]
+    for i in range(count - 9):
+        things[i] = hollow(things[i], rng)
+        inner = sample_thing(rng, CELLS[i])
+        things.append(
+            type(inner)(inner.shape, "small", inner.texture, inner.colour, things[i].x, things[i].y)
+        )
+    return Scene(tuple(things))
+
+
+@pytest.mark.parametrize("count", [8, 9, 16, 17, 18])
+def test_scenes_of_many_things(count):
+    """Where sets need more bits than eight, and more than sixteen."""
+    rng = np.random.default_rng(count)
+    shown = [crowd(count, rng) for _ in range(4)]
+    assert all(len(scene.things) == count for scene in shown)
+    told = [random_meaning(scene, rng) for scene in shown for _ in range(25)]
+    told += [describe(scene, rng) for scene in shown for _ in range(10)]
+    assert table(told, shown).tolist() == [[matches(m, s) for s in shown] for m in told]
+
+
+def test_nothing_to_ask():
+    scene = sample_scene(np.random.default_rng(0))
+    star = Meaning((Phrase("star"),))
+    assert table([], [scene]).shape == (0, 1)
+    assert table([star], []).shape == (1, 0)
+    assert table([star], [Scene(())]).tolist() == [[False]]
+
+
+def test_more_things_than_bits():
+    rng = np.random.default_rng(0)
+    scene = Scene(tuple(sample_thing(rng, CELLS[0]) for _ in range(33)))
+    with pytest.raises(InputError, match="too many things in one scene; given: 33; allowed: at most 32"):
+        table([Meaning((Phrase("star"),))], [scene])
+
+
+def test_a_held_thing_has_one_relation_to_its_holder():
+    rng = np.random.default_rng(4)
+    for container in CONTAINERS:
+        outer = replace(hollow(sample_thing(rng, (1, 1)), rng), shape=container)
+        inner = sample_thing(rng, (1, 1))
+        assert (relation_between(inner, outer), relation_between(outer, inner)) == ("inside", "around")
