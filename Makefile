@@ -43,9 +43,9 @@ test-fast: $(READY)  ## the tests of single modules, in under two minutes: befor
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest tests/unit -n 2 --dist worksteal -q -m "not slow and not models and not browser"
 
-# The type checker uses one core, so the tests run beside it.
+# The type checker uses one core, so the tests run beside it. Some of them wait for servers and browsers.
 pytest: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(BIN)/python -m pytest -n 3 --dist worksteal -q
 
 lint: $(READY)
 	$(BIN)/ruff check .

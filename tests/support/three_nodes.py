@@ -26,7 +26,7 @@ LONG = 240.0
 def start(*command: object, **variables: str) -> subprocess.Popen[str]:
     """A Python process that can reach the cluster, which is on this machine alone."""
     # Scripts import modules of the tests, as pytest finds them.
-    paths = [variables.pop("PYTHONPATH", ""), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    paths = [variables.pop("PYTHONPATH", ""), *sys.path]
     return subprocess.Popen(
         [sys.executable, "-W", "error::RuntimeWarning", *map(str, command)],
         env={

@@ -149,7 +149,7 @@ def recipes(
             print_json(asdict(recipe))
             return
         from counterfoil.cli.terminal import out
-        from counterfoil.cli.train import recipe_text
+        from counterfoil.cli.train_tables import recipe_text
 
         out().print(recipe_text(recipe, all_of_it=True))
         return

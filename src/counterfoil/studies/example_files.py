@@ -51,14 +51,6 @@ def write_example_files(folder: Path, *, seed: int = 0) -> tuple[str, ...]:
     judged = rated(_RATED, seed=seed, size=_SIZE)
     named = {"quad": questions, "gallery": shown, "rated": judged}
     files = {kind: _pictures(folder / "photos", kind, benchmark) for kind, benchmark in named.items()}
-    # Votes between three models, the first of which is liked best.
-    names = ("sharp", "blunt", "people")
-    rows = []
-    for row in range(90):
-        a, b = rng.permutation(3)[:2]
-        better = a if rng.random() < (4 - a) / (8 - a - b) else b
-        rows.append((names[better], names[a + b - better], f"judge-{row % 6}"))
-    winners, losers, judges = zip(*rows, strict=True)
     tables = {
         "pairs.csv": _pairs(questions, files["quad"], both=False),
         "quads.csv": _pairs(questions, files["quad"], both=True),
@@ -66,7 +58,7 @@ def write_example_files(folder: Path, *, seed: int = 0) -> tuple[str, ...]:
         "captions.csv": {"caption": _captions()},
         "gallery.csv": _right_pairs(shown, files["gallery"]),
         "ratings.csv": _ratings(judged, files["rated"]),
-        "votes.csv": {"winner": winners, "loser": losers, "judge": judges},
+        "votes.csv": _votes(rng),
     }
     for name, columns in tables.items():
         write_csv(folder / name, pa.table(columns))
@@ -152,3 +144,15 @@ def _ratings(judged: Benchmark, files: Sequence[str]) -> dict[str, Sequence[obje
         "caption": [judged.captions[row].text for row in rows.captions],
         "rating": rows.ratings[:, 0].tolist(),
     }
+
+
+def _votes(rng: np.random.Generator) -> dict[str, Sequence[object]]:
+    """Votes between three models, the first of which is liked best."""
+    names = ("sharp", "blunt", "people")
+    rows = []
+    for row in range(90):
+        a, b = rng.permutation(3)[:2]
+        better = a if rng.random() < (4 - a) / (8 - a - b) else b
+        rows.append((names[better], names[a + b - better], f"judge-{row % 6}"))
+    winners, losers, judges = zip(*rows, strict=True)
+    return {"winner": winners, "loser": losers, "judge": judges}

@@ -22,10 +22,9 @@ def start(
 ) -> subprocess.Popen:
     script = [fakes.__file__, folder / "cache", folder / "log", folder / out, pause, 400, executor]
     # The fakes import modules of the tests, as pytest finds them.
-    paths = [str(Path(fakes.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
         [sys.executable, "-W", "error", *map(str, script)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
 
 

@@ -99,9 +99,8 @@ def located(
             source_of = {name: _source(folder, tail, suffixes, listed) for name, tail in tails.items()}
             if any(source_of.values()):
                 return source_of
-    if images is not None:
-        Photos(images).sources(distinct)
-    return dict.fromkeys(distinct)
+    # A bucket is no folder of this machine.
+    return dict.fromkeys(distinct) if images is None else Photos(images).sources(distinct)
 
 
 def _source(
