@@ -17,7 +17,7 @@ from numpy import ndarray
 
 from counterfoil.metrics import contrast
 from counterfoil.stats.estimates import cluster_interval, difference_interval
-from counterfoil.stats.intervals import holm, mcnemar
+from counterfoil.stats.tests import holm, mcnemar
 
 MODELS, QUESTIONS, CLUSTERS, DRAWS = 20, 2933, 2000, 10_000
 #: Means over groups are made of the same values per question.

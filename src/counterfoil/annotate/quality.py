@@ -19,7 +19,7 @@ from counterfoil.annotate.assignment import shown_order
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField
 from counterfoil.stats.inattention import FLOOR, SIGNS, CarelessSigns, careless
-from counterfoil.stats.intervals import holm
+from counterfoil.stats.tests import holm
 
 #: The chance that a careful person is flagged, over all people of a campaign.
 LEVEL = 0.05

@@ -16,7 +16,7 @@ from counterfoil.evaluation.forms.base import PairedRuns
 from counterfoil.evaluation.intervals import LEVEL
 from counterfoil.evaluation.result import Run, difference_signature
 from counterfoil.metrics.measures import averaged
-from counterfoil.stats.intervals import holm
+from counterfoil.stats.tests import holm
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from counterfoil.evaluation.forms import gallery, of
 from counterfoil.evaluation.result import Run, tenths
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import cluster_interval, difference_interval
-from counterfoil.stats.intervals import holm
+from counterfoil.stats.tests import holm
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.rank_correlation import as_spearman, perfect, widened
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.correlation import weighted_pearson, weighted_spearman, weighted_tau_b
-from counterfoil.stats.intervals import holm, williams
 from counterfoil.stats.resampling import cluster_draws, sign_draws
+from counterfoil.stats.tests import holm, williams
 
 #: The number that sums over images make, along the last axis.
 NumberOf = Callable[[NDArray[np.float64]], NDArray[np.float64]]

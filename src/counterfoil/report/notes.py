@@ -18,7 +18,7 @@ from counterfoil.metrics.measures import find, signed
 from counterfoil.report.comparison_tables import leading, main_measures, style_of
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.tables import number
-from counterfoil.stats.intervals import holm
+from counterfoil.stats.tests import holm
 
 #: Intervals from fewer images, captions or effective questions than these cover less than they say where most
 #: answers are right and items decide much (docs/statistics.md).

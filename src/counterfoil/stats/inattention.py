@@ -38,8 +38,8 @@ from scipy.special import bdtr, bdtrc, gammaln, stdtr
 
 from counterfoil.errors import InputError
 from counterfoil.stats.dawid_skene import one_coin
-from counterfoil.stats.intervals import holm
 from counterfoil.stats.label_models import Labels
+from counterfoil.stats.tests import holm
 
 #: What is looked at, in the order of columns.
 SIGNS = ("fast", "straight", "golden", "disagree")

@@ -13,16 +13,9 @@ import pytest
 import chat_server
 from counterfoil import catalog
 from counterfoil.build import StepContext
+from counterfoil.build.negation.checks import REASONS, rejection
 from counterfoil.build.negation.lexicon import Lexicon
-from counterfoil.build.negation.prompts import (
-    HEAD,
-    PROMPTS,
-    REASONS,
-    read_answer,
-    read_prompts,
-    rejection,
-    with_head,
-)
+from counterfoil.build.negation.prompts import HEAD, PROMPTS, read_answer, read_prompts, with_head
 from counterfoil.build.negation.rules import SUGAR_CREPE
 from counterfoil.build.run import read_recipe, run_recipe
 from counterfoil.build.steps.negate import Negate

@@ -19,7 +19,7 @@ from counterfoil.jobs.audit import AuditOptions, audit
 from counterfoil.models.base import Options
 from counterfoil.models.baselines import load_blind
 from counterfoil.stats.estimates import wilson
-from counterfoil.stats.intervals import holm, tarone_holm
+from counterfoil.stats.tests import holm, tarone_holm
 from counterfoil.world.sample import quads
 
 

@@ -17,7 +17,7 @@ from counterfoil.evaluation.compare import (
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run
 from counterfoil.stats.estimates import difference_interval
-from counterfoil.stats.intervals import holm
+from counterfoil.stats.tests import holm
 
 
 def _run(name: str, benchmark, answers) -> Run:

@@ -16,7 +16,7 @@ from counterfoil.evaluation.run import measured_run
 from counterfoil.report.comparison_tables import main_measures as shown_measures
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.notes import lead
-from counterfoil.stats.intervals import holm
+from counterfoil.stats.tests import holm
 from counterfoil.train.validation import leading as of_training
 
 #: Cards whose first measure is a number of all questions together have tests of their own.

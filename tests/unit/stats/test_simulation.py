@@ -13,8 +13,8 @@ from scipy.special import ndtr, ndtri
 
 from counterfoil.metrics import contrast
 from counterfoil.stats.estimates import cluster_interval, difference_interval, spread, wilson
-from counterfoil.stats.intervals import mcnemar
 from counterfoil.stats.resampling import cluster_draws, cluster_sums
+from counterfoil.stats.tests import mcnemar
 
 Rng = np.random.Generator
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest
 
 from counterfoil.errors import InputError
-from counterfoil.stats.intervals import discordant, holm, mcnemar, williams
+from counterfoil.stats.tests import discordant, holm, mcnemar, williams
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 5), st.integers(0, 5))

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.build.generation import TextRequest, chat_answers, continuer
+from counterfoil.build.negation.checks import in_form_of, rejection
 from counterfoil.build.negation.lexicon import Lexicon, Usage, WordNet
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
 from counterfoil.build.negation.prompts import (
@@ -17,10 +18,8 @@ from counterfoil.build.negation.prompts import (
     REFUSED,
     SCHEMA,
     ReadAnswer,
-    in_form_of,
     read_answer,
     read_prompts,
-    rejection,
     with_head,
 )
 from counterfoil.build.negation.rules import (

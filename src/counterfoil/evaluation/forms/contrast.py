@@ -26,7 +26,7 @@ from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import averaged, find
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import difference_interval, macro_weights, t_over_folds
-from counterfoil.stats.intervals import mcnemar
+from counterfoil.stats.tests import mcnemar
 
 #: The two candidates of a preference, in columns.
 _SIDES = ("a", "b")

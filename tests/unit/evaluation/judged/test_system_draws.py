@@ -9,8 +9,8 @@ from counterfoil.evaluation.system_scores import MEASURES, SystemScores, togethe
 from counterfoil.evaluation.systems import ONE_PERSON, system_correlations
 from counterfoil.metrics.captions import ngrams
 from counterfoil.metrics.captions.ngrams import load
-from counterfoil.stats.intervals import holm, williams
 from counterfoil.stats.resampling import cluster_draws, sign_draws
+from counterfoil.stats.tests import holm, williams
 
 NAMES = ("a", "b", "c", "d", "e")
 IMAGES = 12

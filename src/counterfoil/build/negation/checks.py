@@ -1,0 +1,206 @@
+"""Whether what was written is a negative of a caption in its category, in the caption's form."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher, get_close_matches
+
+from counterfoil.build.negation.lexicon import Lexicon
+from counterfoil.build.negation.swaps import is_symmetric
+
+REASONS = (
+    "a question",
+    "no change",
+    "too long",
+    "about the picture",
+    "words taken away",
+    "more than one change",
+    "other words than the caption's",
+    "words out of order",
+    "of another category",
+    "same meaning",
+)
+
+#: Words that may come and go with a change: they say nothing of what a picture shows.
+_LIGHT = frozenset(
+    {"a", "an", "the", "this", "these", "those", "that", "which", "who", "whose", "there", "of", "and", "it"}
+    | {"is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "do", "does"}
+)
+#: Small words, of which a swap may take others.
+_SMALL = frozenset(
+    {"in", "on", "at", "to", "with", "by", "for", "from", "into", "onto", "up", "down", "out", "off", "over"}
+    | {"under", "behind", "above", "below", "as", "while", "near", "some", "another", "other", "others"}
+    | {"each", "one", "couple", "lot", "both", "all"}
+)
+#: Words that agreement changes, and what they are counted as.
+_SAME = {
+    "his": "their", "her": "their", "hers": "their", "its": "their", "it's": "their", "theirs": "their",
+    "he": "they", "she": "they", "him": "them", "himself": "themselves", "herself": "themselves",
+    "itself": "themselves", "men": "man", "women": "woman", "children": "child", "people": "person",
+    "feet": "foot", "knives": "knife", "leaves": "leaf", "shelves": "shelf", "an": "a", "2": "two",
+    "3": "three", "4": "four", "5": "five", "sat": "sit", "stood": "stand", "ate": "eat", "rode": "ride",
+    "held": "hold", "wore": "wear", "lying": "lie", "laying": "lie", "lays": "lie", "lay": "lie",
+}  # fmt: skip
+#: What speaks of the picture, or of the task, in place of what is in it.
+_ABOUT = re.compile(
+    r"(an?|the|this)( \w+)? (picture|photo|photograph|image) (of|that|with|shows?|showing|depicts)\b"
+    r"|(this|here) is\b|(the |a )?new caption\b|caption:"
+)
+
+
+def in_form_of(before: str, after: str) -> str:
+    """What was written, with the first letter's case and the final stop of its caption.
+
+    >>> in_form_of("A dog on a mat.", "a cat on a mat"), in_form_of("a dog on a mat", "A cat on a mat.")
+    ('A cat on a mat.', 'a cat on a mat')
+    >>> in_form_of("a dog watches tv", "TV watches a dog"), in_form_of("A dog.", "Is it a dog?")
+    ('TV watches a dog', 'Is it a dog?')
+    """
+    if before[:1].isupper():
+        after = after[:1].upper() + after[1:]
+    elif before[:1].islower() and not after[1:2].isupper():
+        after = after[:1].lower() + after[1:]
+    if before.endswith((".", "!")) and not after.endswith((".", "!", "?")):
+        return after.rstrip(" ,;:-") + before[-1]
+    if not before.endswith((".", "!", "?")) and after.endswith(".") and not after.endswith(".."):
+        return after[:-1]
+    return after
+
+
+def rejection(before: str, after: str, category: str, lexicon: Lexicon) -> str:
+    """Why a caption is no negative of another in a category, one of `REASONS`; "" where it may be one.
+
+    A replacement changes one stretch of words, an addition adds words and takes none away, a swap has the
+    same words in another order. Words are compared without case, marks, endings and words such as "the", so
+    that verbs and pronouns may agree with what was changed and spelling may be mended.
+
+    >>> rejection("A dog on a mat.", "A wet dog on a mat.", "add_att", Lexicon())
+    ''
+    >>> rejection("A dog on a mat.", "A cat on a rug.", "replace_obj", Lexicon())
+    'more than one change'
+    >>> rejection("A sofa by a wall.", "A couch by a wall.", "replace_obj", Lexicon())
+    'same meaning'
+    >>> rejection("Two men watch a dog.", "A dog watches two men.", "swap_obj", Lexicon())
+    ''
+    """
+    if after.endswith("?") and not before.endswith("?"):
+        return "a question"
+    plain = _words(before), _words(after)
+    if [word for word in plain[0] if word not in _LIGHT] == [word for word in plain[1] if word not in _LIGHT]:
+        return "no change"
+    if len(plain[1]) > 1.5 * len(plain[0]) + 5:
+        return "too long"
+    if _ABOUT.match(after.lower()) and not re.search("picture|photo|image", before.lower()):
+        return "about the picture"
+    old, new = _alike(*plain)
+    kind = category.partition("_")[0]
+    if kind == "swap":
+        return _no_swap(old, new) or _turned(*plain, lexicon)
+    changes = [
+        change
+        for change in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        if change[0] != "equal"
+    ]
+    if not changes:
+        return "no change"
+    if all(what == "delete" for what, *_ in changes):
+        return "words taken away"
+    if kind == "add":
+        inserted = all(what == "insert" for what, *_ in changes)
+        return "" if inserted and len(changes) <= 2 else "more than one change"
+    ((what, i, j, k, m), *more) = changes
+    negated = what == "insert" and set(new[k:m]) <= {"not", "no", "without"}
+    if more or (what == "insert" and not negated) or j - i > max(1, len(old) // 2) or m - k > 5:
+        return "more than one change"
+    one, two = " ".join(old[i:j]), " ".join(new[k:m])
+    kinds = _kind(one, lexicon), _kind(two, lexicon)
+    if kinds[0] == kinds[1] != "" and category == _ELSEWHERE[kinds[0]]:
+        return "of another category"
+    if one and two and (two in lexicon.near(one) or lexicon.same(one, two)):
+        return "same meaning"
+    return ""
+
+
+def _no_swap(old: Sequence[str], new: Sequence[str]) -> str:
+    """Why words are not those of a caption in another order that may say something."""
+    gone, come = Counter(old) - Counter(new), Counter(new) - Counter(old)
+    large = [word for word in (*gone.elements(), *come.elements()) if word not in _SMALL]
+    if len(large) > 1 or gone.total() + come.total() > 4:
+        return "other words than the caption's"
+    if large and len(new) < len(old) - 1:
+        return "words taken away"
+    if old == new:
+        return "no change"
+    one, two = ([word for word in words if word not in other] for words, other in ((old, gone), (new, come)))
+    return "other words than the caption's" if one == two else ""
+
+
+def _turned(old: Sequence[str], new: Sequence[str], lexicon: Lexicon) -> str:
+    """Why another order of the same words says nothing else: "a car red", "a dog next to a cat"."""
+    at = [k for k, (one, two) in enumerate(zip(old, new, strict=False)) if one != two]
+    if len(old) == len(new) and len(at) == 2 and at[1] == at[0] + 1 and old[at[0]] == new[at[1]]:
+        return "words out of order"
+    words = [word for word in old if word not in ("a", "an", "the")]
+    one, two = ([_stem(w) for w in text if w not in ("a", "an", "the")] for text in (words, new))
+    for start in range(1, len(one)):
+        for stop in range(start + 1, min(start + 5, len(one))):
+            joint = " ".join(words[start:stop])
+            if two == one[stop:] + one[start:stop] + one[:start] and is_symmetric(joint, lexicon):
+                return "same meaning"
+    return ""
+
+
+#: The category in which no words of a kind are replaced by others of it.
+_ELSEWHERE = {"thing": "replace_rel", "attribute": "replace_obj"}
+
+
+def _kind(word: str, lexicon: Lexicon) -> str:
+    """Whether the lists know a word as a thing or as an attribute alone."""
+    attribute = lexicon.kind_of(word) or word in lexicon.words.opposites
+    if word in lexicon.words.groups_of:
+        return "" if attribute else "thing"
+    return "attribute" if attribute else ""
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text in lower case; a possessive ending is a word that says nothing."""
+    return [word.removesuffix("'s") for word in re.findall(r"[\w'-]+", text.lower().replace("’", "'"))]
+
+
+def _alike(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words that say something, as stems; what was one word or two, or misspelt, the same in both."""
+    old, new = _joined(old, set(new)), _joined(new, set(old))
+    stems = [[_stem(word) for word in words if word not in _LIGHT] for words in (old, new)]
+    unknown = [word for word in stems[0] if word not in stems[1]]
+    spelt = {}
+    for word in stems[1]:
+        if word not in stems[0] and len(word) > 3:
+            near = get_close_matches(word, unknown, n=1, cutoff=0.8)
+            if near and near[0][0] == word[0] and abs(len(near[0]) - len(word)) < 2:
+                spelt[word] = near[0]
+    return stems[0], [spelt.get(word, word) for word in stems[1]]
+
+
+def _joined(words: Sequence[str], others: set[str]) -> list[str]:
+    """Words, two of them as one where the other text writes them so."""
+    joined: list[str] = []
+    for word in words:
+        if joined and (joined[-1] + word in others or f"{joined[-1]}-{word}" in others):
+            joined[-1] += word
+        else:
+            joined.append(word.replace("-", ""))
+    return joined
+
+
+def _stem(word: str) -> str:
+    """A word without the endings of number, person and tense, so far as forms of one word share the rest."""
+    word = _SAME.get(word, word)
+    if len(word) < 4 or word.endswith("ss"):
+        return word
+    for ending, place in (("ies", "y"), ("ing", ""), ("es", ""), ("ed", ""), ("s", "")):
+        if word.endswith(ending) and len(word) - len(ending) > 2:
+            word = word.removesuffix(ending) + place
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl":
+        word = word[:-1]
+    return word.removesuffix("e")
