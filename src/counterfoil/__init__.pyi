@@ -7,7 +7,6 @@ from .api.building import train_model as train_model
 from .api.captioning import compare_systems as compare_systems
 from .api.captioning import preferences as preferences
 from .api.captioning import score_captions as score_captions
-from .api.measuring import compare as compare
 from .api.measuring import evaluate as evaluate
 from .api.measuring import evaluate_all as evaluate_all
 from .api.measuring import explain as explain
@@ -16,7 +15,6 @@ from .api.measuring import list_benchmarks as list_benchmarks
 from .api.measuring import load_benchmark as load_benchmark
 from .api.measuring import load_run as load_run
 from .api.measuring import load_scorer as load_scorer
-from .api.measuring import rank as rank
 from .api.people import annotate_agreement as annotate_agreement
 from .api.people import annotate_export as annotate_export
 from .api.people import annotate_simulate as annotate_simulate
@@ -44,6 +42,8 @@ from .jobs.caption_systems import SystemComparison as SystemComparison
 from .jobs.captions import CaptionScores as CaptionScores
 from .jobs.compare import ModelRankings as ModelRankings
 from .jobs.compare import RunComparison as RunComparison
+from .jobs.compare import compare as compare
+from .jobs.compare import rank as rank
 from .jobs.evaluate import EvaluateOptions as EvaluateOptions
 from .jobs.explain import ExplainOptions as ExplainOptions
 from .jobs.explain import Explanation as Explanation

@@ -13,7 +13,7 @@ from counterfoil.benchmarks.data_paths import Places
 from counterfoil.engine.deduplicate import Progress
 from counterfoil.engine.rank import Given
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.jobs.feedback import Feedback, ignore
+from counterfoil.jobs.feedback import Feedback, ignore, terminal_feedback
 from counterfoil.models.base import Classifier, Embedder, Scorer, identity_of
 from counterfoil.models.callables import FunctionScorer
 from counterfoil.models.captions.base import CaptionMetric
@@ -41,9 +41,7 @@ def feedback_of(
     *, quiet: bool = False, progress: Progress | None = None, note: Callable[[str], None] | None = None
 ) -> Feedback:
     """The feedback of the command line, parts of it replaced."""
-    from counterfoil.cli import terminal
-
-    feedback = terminal.feedback(quiet=quiet)
+    feedback = terminal_feedback(quiet=quiet)
     if progress is not None:
         feedback = replace(feedback, progress=lambda: nullcontext(progress))
     if note is not None:

@@ -23,12 +23,8 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.engine.perturbations import Occlusion
 from counterfoil.evaluation.evaluate import IntervalMethod
-from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import load_run as load_plain_run
-from counterfoil.jobs import compare as compare_task
 from counterfoil.jobs import evaluate as evaluate_task
-from counterfoil.jobs.compare import ModelRankings, RunComparison
-from counterfoil.jobs.compare import rank as rank_task
 from counterfoil.jobs.evaluate import EvaluateOptions
 from counterfoil.jobs.explain import ExplainOptions, Explanation
 from counterfoil.jobs.explain import explain as explain_task
@@ -221,66 +217,6 @@ def evaluate_all(
 def load_run(folder: str | Path) -> EvaluationRun:
     """The run in `folder` (OUT/BENCHMARK); raises `DataError` where it is no run, or was changed."""
     return EvaluationRun.of(load_plain_run(folder))
-
-
-def compare(
-    runs: Sequence[Run | str | Path],
-    *,
-    baseline: Run | str | None = None,
-    interval: str | None = None,
-    shared: bool = False,
-    draws: int = 10_000,
-    seed: int = 0,
-    quiet: bool = False,
-) -> RunComparison:
-    """Compare runs question by question, with a test of every difference.
-
-    `runs` are runs, run folders, and folders of them; `baseline` is a run or its name. With `shared` runs
-    that answer other questions are compared over those that all answer. See
-    `counterfoil.jobs.compare.compare` for the statistics. Images for `to_html` are looked for where the runs
-    found them; `RunComparison.with_images` names another place.
-
-    >>> runs = [evaluate(f"blind:{name}", "world-quads", limit=50, draws=100, cache=None, quiet=True)
-    ...         for name in ("length", "random")]
-    >>> found = compare(runs, baseline=runs[0], draws=100)
-    >>> [(d.a, d.b, d.measure) for d in found.differences][-1]
-    ('blind:random', 'blind:length', 'group')
-    """
-    return compare_task.compare(
-        runs,
-        baseline=baseline,
-        interval=interval,
-        shared=shared,
-        draws=draws,
-        seed=seed,
-        feedback=feedback_of(quiet=quiet),
-    )
-
-
-def rank(
-    runs: Sequence[Run | str | Path],
-    *,
-    measures: str | Sequence[str] = (),
-    k: int = 25,
-    draws: int = 1000,
-    seed: int = 0,
-    quiet: bool = False,
-) -> ModelRankings:
-    """Whether measures and benchmarks put models in the same order, as `counterfoil rankings` has it.
-
-    `runs` are runs, run folders, and folders of them, of three models or more. `measures` are names with
-    their benchmark (`eccv:mean_map_at_r`) or without, or patterns; by default all. The first `k` items of
-    each query are compared. Raises `InputError` for fewer than three models.
-
-    >>> runs = [
-    ...     evaluate("blind:length", "world-quads", name=name, limit=50, draws=100, cache=None, quiet=True)
-    ...     for name in ("one", "two", "three")
-    ... ]
-    >>> rank(runs, draws=100, quiet=True).correlation.models
-    ('one', 'two', 'three')
-    """
-    named = (measures,) if isinstance(measures, str) else measures
-    return rank_task(runs, measures=named, k=k, draws=draws, seed=seed, feedback=feedback_of(quiet=quiet))
 
 
 def explain(

@@ -28,11 +28,11 @@ COMMANDS = {
     "explain": "explain:command",
     "audit": "audit:command",
     "fetch": "benchmark_files:fetch",
-    "compare": "runs:compare",
+    "compare": "jobs.compare:compare runs:show_comparison",
     "pool": "annotation:pool",
     "bias": "annotation:bias",
     "preferences": "annotation:preferences",
-    "rankings": "runs:rankings",
+    "rankings": "jobs.compare:rank runs:show_rankings",
     "lengths": "runs:lengths",
     "reproduce": "reproduce:command",
     "save": "benchmark_files:save",
@@ -98,7 +98,7 @@ def main() -> NoReturn:
                 raise KeyboardInterrupt
     except BrokenPipeError:
         # The reader of our output (head, less) left: not an error, but Python would print one at exit.
-        from counterfoil.cli.terminal import drop_output
+        from counterfoil.terminal import drop_output
 
         drop_output()
         sys.exit(0)

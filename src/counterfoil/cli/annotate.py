@@ -120,9 +120,11 @@ def agreement(
     Per question and kind of item. Golden items and the test before the work do not count. Intervals (95 %)
     are over items and people.
     """
-    from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show_result
+    from counterfoil import terminal
+    from counterfoil.cli import paths
+    from counterfoil.cli.tables import show_with_json
     from counterfoil.jobs.annotate_agreement import annotate_agreement
+    from counterfoil.jobs.feedback import terminal_feedback
 
     paths.check(json=json, html=html)
     agreements = annotate_agreement(
@@ -133,9 +135,9 @@ def agreement(
         by_kind=not no_kinds,
         draws=draws,
         seed=seed,
-        feedback=terminal.feedback(),
+        feedback=terminal_feedback(),
     )
-    show_result(agreements, json)
+    show_with_json(agreements, json)
     if html is not None:
         agreements.to_html(html)
         terminal.note(f"page written to {html}")
@@ -161,7 +163,8 @@ def status(
 
     It reads the database, also while the campaign is served, and changes nothing.
     """
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.cli.list import print_facts
     from counterfoil.cli.tables import show
     from counterfoil.jobs.annotate_serve import annotate_status
@@ -213,9 +216,10 @@ def export(
 
     Which tables there are depends on the form of work. People are hashes that only this campaign has.
     """
-    from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show_result
+    from counterfoil.cli import paths
+    from counterfoil.cli.tables import show_with_json
     from counterfoil.jobs.annotate_exchange import annotate_export
+    from counterfoil.jobs.feedback import terminal_feedback
 
     paths.check(json=json)
     exported = annotate_export(
@@ -227,9 +231,9 @@ def export(
         people=people,
         database=database,
         overwrite=overwrite,
-        feedback=terminal.feedback(),
+        feedback=terminal_feedback(),
     )
-    show_result(exported, json)
+    show_with_json(exported, json)
 
 
 IMPORT_EPILOG = """Examples:
@@ -281,9 +285,10 @@ def import_(
 
     Ids of people are not kept unless asked for: those of Mechanical Turk lead to profiles.
     """
+    from counterfoil import terminal
     from counterfoil.annotate.judgement_table import write_judgement_table
     from counterfoil.annotate.platforms.mturk_files import HitLayout
-    from counterfoil.cli import paths, terminal
+    from counterfoil.cli import paths
     from counterfoil.cli.list import print_facts
     from counterfoil.errors import InputError
     from counterfoil.jobs.annotate_exchange import import_judgements
@@ -303,5 +308,5 @@ def import_(
     write_judgement_table(out, imported.table)
     if json is not None:
         terminal.write_result(json, imported.facts)
-    if json != "-" and not usage.quiet:
+    if json != "-" and not terminal.quiet:
         print_facts({name: f"{count:,}" for name, count in imported.facts.items()})

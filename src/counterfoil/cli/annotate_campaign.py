@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, cast
 import typer
 
 from counterfoil.annotate.recipe import CampaignRecipe
-from counterfoil.cli import usage
 from counterfoil.cli.annotate import Database, Folder
 from counterfoil.cli.options import Json, Overwrite, Seed, field_options, key_values, text_of
 from counterfoil.errors import InputError
@@ -53,14 +52,15 @@ def serve(
     Prints both addresses and the token that the researcher's page asks for. Requests are listed with
     --verbose, without the tokens in them.
     """
-    from counterfoil.cli import faults, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import faults
     from counterfoil.jobs.annotate_serve import Addresses, serve_campaign
 
     def ready(addresses: Addresses) -> None:
         print(f"people      {addresses.people}")
         print(f"researcher  {addresses.researcher}")
         print(f"token       {addresses.token}", flush=True)
-        if not usage.quiet:
+        if not terminal.quiet:
             if addresses.people.endswith("..."):
                 terminal.note(
                     f"personal links: counterfoil annotate links {campaign} --public-url {addresses.site}"
@@ -78,7 +78,7 @@ def serve(
             certificate=certificate,
             key=key,
             ready=ready,
-            log=terminal.note if usage.verbose else None,
+            log=terminal.note if terminal.verbose else None,
             trouble=terminal.note,
         )
 
@@ -93,7 +93,8 @@ def links(
     overwrite: Overwrite = False,
 ) -> None:
     """Personal links that cannot be guessed, one for each person."""
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.jobs.annotate_serve import campaign_links
     from counterfoil.store import write_csv
 
@@ -144,10 +145,12 @@ def simulate(
     The campaign's own database is not touched. People know the right answers of items and give them as often
     as their kind does; items whose truth is not known get one at random.
     """
+    from counterfoil import terminal
     from counterfoil.annotate.judgement_table import write_judgement_table
-    from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show_result
+    from counterfoil.cli import paths
+    from counterfoil.cli.tables import show_with_json
     from counterfoil.jobs.annotate_simulate import annotate_simulate
+    from counterfoil.jobs.feedback import terminal_feedback
 
     paths.check(table=out, json=json)
     simulated = annotate_simulate(
@@ -159,11 +162,11 @@ def simulate(
         seed=seed,
         keep=keep,
         overwrite=overwrite,
-        feedback=terminal.feedback(),
+        feedback=terminal_feedback(),
     )
     if out is not None:
         write_judgement_table(out, simulated.judgements)
-    show_result(simulated, json)
+    show_with_json(simulated, json)
     if keep is not None:
         terminal.note(f"kept: {keep}; look at it with: counterfoil annotate status {keep}")
 
@@ -240,7 +243,8 @@ def plan(
 
     Labels are those of most people, ties decided by a coin; people err independently of each other.
     """
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.cli.tables import show
     from counterfoil.jobs.annotate_plan import PlanOptions, annotate_plan
 
@@ -266,7 +270,7 @@ def plan(
             seed=seed,
         ),
     )
-    silent, console = usage.quiet and json == "-", terminal.beside(json)
+    silent, console = terminal.quiet and json == "-", terminal.beside(json)
     show(console, () if silent else planned.tables)
     for note in () if silent else planned.notes:
         console.print(note, highlight=False)
@@ -339,9 +343,10 @@ def _create() -> Callable[..., None]:
         The recipe is written to campaign.toml in that folder, where it can still be changed before people
         come.
         """
-        from counterfoil.cli import paths, terminal
-        from counterfoil.cli.tables import show_result
+        from counterfoil.cli import paths
+        from counterfoil.cli.tables import show_with_json
         from counterfoil.jobs.annotate_create import CreateOptions, create_campaign
+        from counterfoil.jobs.feedback import terminal_feedback
 
         json = given["json"]
         paths.check(json=json)
@@ -363,9 +368,9 @@ def _create() -> Callable[..., None]:
                 consent=given["consent"],
             ),
             overwrite=given["overwrite"],
-            feedback=terminal.feedback(),
+            feedback=terminal_feedback(),
         )
-        show_result(created, json)
+        show_with_json(created, json)
 
     own = field_options(CampaignRecipe, leave=("form", "settings", "onboarding"))
     empty = inspect.Parameter.empty

@@ -80,8 +80,9 @@ def create(
     """
     from counterfoil.annotate.platforms.prolific_campaign import StudyChoices
     from counterfoil.annotate.platforms.prolific_study import DEVICES
-    from counterfoil.cli import paths, terminal
+    from counterfoil.cli import paths
     from counterfoil.jobs.annotate_prolific import create_study, plan_study
+    from counterfoil.jobs.feedback import terminal_feedback
 
     paths.check(json=json)
     choices = StudyChoices(
@@ -94,7 +95,7 @@ def create(
         devices=tuple(device or DEVICES),
         filter_set=filter_set,
     )
-    plan = plan_study(campaign, choices, write=not dry_run, feedback=terminal.feedback())
+    plan = plan_study(campaign, choices, write=not dry_run, feedback=terminal_feedback())
     facts: dict[str, object] = {
         "name": plan.name,
         "description": plan.description,
@@ -297,8 +298,9 @@ def bonus(
     json: Json = None,
 ) -> None:
     """Pay bonuses to people of the campaign's study, after showing what they cost."""
+    from counterfoil import terminal
     from counterfoil.annotate.platforms.prolific_bonuses import read_bonuses
-    from counterfoil.cli import paths, terminal
+    from counterfoil.cli import paths
     from counterfoil.jobs.annotate_prolific import pay_bonuses
 
     paths.check(json=json)
@@ -332,7 +334,7 @@ def _move(campaign: Path, action: str, token_env: str, api: str | None, json: st
 
 @contextmanager
 def _client(token_env: str, api: str | None) -> "Iterator[ProlificClient]":
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.jobs.annotate_prolific import prolific
 
     with prolific(os.environ.get(token_env, ""), api) as client, terminal.busy("asking Prolific"):
@@ -360,12 +362,12 @@ def _facts(study: "ProlificStudy") -> dict[str, Any]:
 
 
 def _show(facts: dict[str, object], json: str | None, value: dict[str, Any]) -> None:
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.cli.list import print_facts
 
     if json is not None:
         terminal.write_result(json, value)
-    if json != "-" and not usage.quiet:
+    if json != "-" and not terminal.quiet:
         print_facts(facts)
 
 

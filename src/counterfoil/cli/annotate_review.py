@@ -37,7 +37,8 @@ def review(
     Nothing is approved or rejected by this: 'counterfoil annotate approve' and 'reject' do it. With --person
     it lists what one person answered; the researcher's page shows it with the images.
     """
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.cli.tables import show
     from counterfoil.jobs.annotate_review import annotate_person, annotate_review
 
@@ -77,7 +78,7 @@ def approve(
     database: Database = None,
 ) -> None:
     """Approve people's work, so that they are paid."""
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.jobs.annotate_review import annotate_approve
 
     if not people and not suggested:
@@ -103,7 +104,7 @@ def reject(
     database: Database = None,
 ) -> None:
     """Reject a person's work: their answers leave the labels, and their items are open to others again."""
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.jobs.annotate_review import annotate_reject
 
     aside = annotate_reject(campaign, person, reason=reason, category=category, by=by, database=database)
@@ -134,7 +135,8 @@ def adjudicate(
 
     A decision stands beside the answers, and is the item's label.
     """
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.cli.tables import show
     from counterfoil.jobs.annotate_review import annotate_adjudicate, annotate_disputes
 
@@ -178,7 +180,7 @@ def withdraw(
     database: Database = None,
 ) -> None:
     """Delete all answers of a person who asks for it; others get the items. It cannot be undone."""
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.jobs.annotate_review import annotate_withdraw
 
     if bool(worker) == bool(person):
@@ -205,7 +207,7 @@ def readmit(
     Anybody can type an id, so a person whom a platform sent goes on in the browser that came first. The next
     browser that comes with the id is taken for it: see first that it is the person who asks.
     """
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.jobs.annotate_review import annotate_readmit
 
     if bool(worker) == bool(person):
@@ -239,7 +241,7 @@ def delete_after(
     Items and decisions about them stay, and with 'keep_labels' in campaign.toml the labels of items that two
     people or more answered.
     """
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.jobs.annotate_review import annotate_delete
 
     if not yes and not terminal.confirmed(f"all answers and people of {campaign}"):

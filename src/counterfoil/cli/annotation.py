@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from counterfoil.cli import usage
 from counterfoil.cli.options import Draws, Html, Ids, Json, Overwrite, Scores, Seed
 from counterfoil.inputs.limits import most
 
@@ -58,9 +57,11 @@ def pool(
 
     Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
     """
+    from counterfoil import terminal
     from counterfoil.benchmarks.judgements import pool_kind
-    from counterfoil.cli import paths, terminal
+    from counterfoil.cli import paths
     from counterfoil.evaluation.pooling import Tasks
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.jobs.pool import pool
 
     paths.check(table=out, json=json, plot=plot)
@@ -74,10 +75,10 @@ def pool(
         ids=ids,
         exclude_known=exclude_known,
         tasks=Tasks(per_task, golden, answers, price),
-        feedback=terminal.feedback(),
+        feedback=terminal_feedback(),
     )
     console = terminal.beside(json)
-    for part in () if usage.quiet and json == "-" else _pooled(pooled.summary, console.width):
+    for part in () if terminal.quiet and json == "-" else _pooled(pooled.summary, console.width):
         console.print(part)
     if out is not None:
         pooled.save(out)
@@ -188,13 +189,15 @@ def bias(
     Bias is the mean distance of all models to their values on the benchmark that all made together; self-bias
     that of the annotators themselves, non-self-bias that of the rest.
     """
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.cli.paths import data_folder
-    from counterfoil.cli.tables import show_result
+    from counterfoil.cli.tables import show_with_json
     from counterfoil.jobs.bias import bias, gallery
+    from counterfoil.jobs.feedback import terminal_feedback
 
     paths.check(html=html, json=json, plot=plot)
-    terminal.check_drawing(html)
+    paths.check_drawing(html)
     folder = data_folder(data)
     with terminal.busy("reading benchmarks"):
         sets = [gallery(name, folder) for name in positives or ()]
@@ -210,9 +213,9 @@ def bias(
         ids=ids,
         draws=draws,
         seed=seed,
-        feedback=terminal.feedback(),
+        feedback=terminal_feedback(),
     )
-    show_result(study, json)
+    show_with_json(study, json)
     if plot is not None:
         from counterfoil.report.drawing import save
 
@@ -247,7 +250,8 @@ def preferences(
     Intervals resample whole judges where a column says who voted (judge, worker, annotator or cluster), else
     the votes of each pair. The same seed gives the same numbers.
     """
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.jobs.preferences import preferences
     from counterfoil.report.labels import amount
 

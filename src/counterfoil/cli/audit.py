@@ -85,11 +85,13 @@ def command(
     Every number has its interval and chance; ties count one half. What is learned about a question comes from
     questions that share no image or caption with it.
     """
+    from counterfoil import terminal
     from counterfoil.benchmarks.data_paths import Places
     from counterfoil.catalog import benchmarks as known_benchmarks
-    from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show_result
+    from counterfoil.cli import paths
+    from counterfoil.cli.tables import show_with_json
     from counterfoil.jobs.audit import AuditOptions, audit
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.models.base import Options
 
     paths.not_read(*(name for name in (*benchmarks, *(against or ())) if name in known_benchmarks()))
@@ -112,9 +114,9 @@ def command(
             seed=seed,
             **work.asked(),
         ),
-        feedback=terminal.feedback(),
+        feedback=terminal_feedback(),
     )
-    show_result(audited, json)
+    show_with_json(audited, json)
     if html is not None:
         audited.to_html(html, title=title)
         terminal.note(f"page written to {html}")

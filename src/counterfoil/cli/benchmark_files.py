@@ -44,17 +44,17 @@ def fetch(
     """
     import os
 
+    from counterfoil import terminal
     from counterfoil.benchmarks.data_paths import data_folder
     from counterfoil.benchmarks.fetching import fetch, release
     from counterfoil.catalog import benchmark_name
-    from counterfoil.cli import terminal
 
     if not names:
         _list_releases()
         return
     wanted = list(dict.fromkeys(release(benchmark_name(name)).name for name in names))
     folder = data_folder() if to is None else to
-    say = (lambda text: None) if usage.quiet else terminal.note
+    say = (lambda text: None) if terminal.quiet else terminal.note
     for name in wanted:
         chosen = release(name)
         with terminal.progress() as report:
@@ -80,9 +80,9 @@ def fetch(
 
 
 def _list_releases() -> None:
+    from counterfoil import terminal
     from counterfoil.benchmarks.data_paths import data_folder
     from counterfoil.benchmarks.fetching import fetched, releases
-    from counterfoil.cli import terminal
     from counterfoil.cli.tables import word_table
 
     rows = []
@@ -123,9 +123,9 @@ def save(
     Items that are not at hand are kept as such. The folder has digests of all its files, so that what was
     changed since is noticed. Mind the licence before it is passed on: 'counterfoil list benchmarks NAME'.
     """
-    from counterfoil import catalog
+    from counterfoil import catalog, terminal
     from counterfoil.benchmarks import folder
-    from counterfoil.cli import paths, terminal
+    from counterfoil.cli import paths
     from counterfoil.outputs import Folder
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
@@ -142,7 +142,7 @@ def save(
     print(
         f"{len(loaded):,} questions, {len(loaded.images):,} images, {len(loaded.captions):,} captions: {out}"
     )
-    if not loaded.card.redistributable and not usage.quiet:
+    if not loaded.card.redistributable and not terminal.quiet:
         terminal.warn(f"{name} may not be passed on: {loaded.card.licence}")
 
 
@@ -250,8 +250,9 @@ def publish(
     give equal bytes.
     """
     from counterfoil.catalog import benchmarks as known_benchmarks
-    from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show_result
+    from counterfoil.cli import paths
+    from counterfoil.cli.tables import show_with_json
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.jobs.publish import PublishOptions, publish
 
     if benchmark in known_benchmarks():
@@ -280,6 +281,6 @@ def publish(
             campaigns=tuple(facts.campaign or ()),
             overwrite=overwrite,
         ),
-        feedback=terminal.feedback(),
+        feedback=terminal_feedback(),
     )
-    show_result(published, json)
+    show_with_json(published, json)

@@ -75,8 +75,9 @@ def pool(
     Judged pairs go to judgements.csv, which `counterfoil bias --judgements` reads, the right ones to
     positives.csv. Lists are read further down in every round.
     """
-    from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show_result
+    from counterfoil.cli import paths
+    from counterfoil.cli.tables import show_with_json
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.jobs.pool_rounds import FILES, RoundOptions, pool_rounds
     from counterfoil.outputs import Folder
 
@@ -96,10 +97,10 @@ def pool(
         device=device,
         **work.asked(),
     )
-    feedback = terminal.feedback()
+    feedback = terminal_feedback()
     pooled = pool_rounds(scores, judge, options, feedback=feedback)
     pooled.save(out)
-    show_result(pooled, json)
+    show_with_json(pooled, json)
 
 
 HELP = usage.flowing(
@@ -251,11 +252,13 @@ def _recipe_function(name: str) -> Any:
         work: WorkOptions = WorkOptions(),
         overwrite: Overwrite = False,
     ) -> None:
+        from counterfoil import terminal
         from counterfoil.build.run import read_recipe
-        from counterfoil.cli import paths, terminal
-        from counterfoil.cli.tables import show_result
+        from counterfoil.cli import paths
+        from counterfoil.cli.tables import show_with_json
         from counterfoil.errors import InputError
         from counterfoil.jobs import build as task
+        from counterfoil.jobs.feedback import terminal_feedback
 
         given = {
             "source": source,
@@ -290,10 +293,10 @@ def _recipe_function(name: str) -> Any:
                 **work.asked(),
             ),
             overwrite=overwrite,
-            feedback=terminal.feedback(),
+            feedback=terminal_feedback(),
         )
-        show_result(built, json)
-        if built.benchmark is not None and not usage.quiet:
+        show_with_json(built, json)
+        if built.benchmark is not None and not terminal.quiet:
             # A result, which goes where tables go.
             terminal.beside(json).print(f"built: {built.benchmark}")
 
@@ -318,9 +321,11 @@ def _step_function(name: str) -> Any:
     reads_rows = name != "read"
 
     def run(**given: Any) -> None:
-        from counterfoil.cli import paths, terminal
+        from counterfoil import terminal
+        from counterfoil.cli import paths
         from counterfoil.cli.tables import show
         from counterfoil.jobs import build as task
+        from counterfoil.jobs.feedback import terminal_feedback
 
         out, json = given["out"], given["json"]
         folder = None if out.suffix else out
@@ -348,11 +353,11 @@ def _step_function(name: str) -> Any:
             name,
             given["rows"] if reads_rows else task.nothing(),
             options,
-            feedback=terminal.feedback(),
+            feedback=terminal_feedback(),
             out=out,
             dropped=given["dropped"],
         )
-        show(terminal.beside(json), () if usage.quiet and json == "-" else applied.tables)
+        show(terminal.beside(json), () if terminal.quiet and json == "-" else applied.tables)
         if json is not None:
             terminal.write_result(json, applied.to_json())
 

@@ -31,7 +31,7 @@ def list_(
     from rich.table import Table
     from rich.text import Text
 
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.cli.paths import cache_folder
     from counterfoil.engine.cache_folder import contents
     from counterfoil.report.labels import amount
@@ -74,7 +74,7 @@ def list_(
 @app.command(epilog="Example: counterfoil cache size")
 def size(cache: Folder = None) -> None:
     """How much room finished work takes."""
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.cli.paths import cache_folder
     from counterfoil.engine.cache_folder import contents
 
@@ -88,7 +88,7 @@ def limit(
     cache: Folder = None,
 ) -> None:
     """Remove what was longest not needed, until what stays is no larger than SIZE."""
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.cli.paths import cache_folder
     from counterfoil.engine.cache_folder import beyond, contents, remove
     from counterfoil.report.labels import amount
@@ -118,7 +118,7 @@ def clear(
 
     Only files that a cache has written are removed.
     """
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.cli.paths import cache_folder
     from counterfoil.engine.cache_folder import contents, remove
     from counterfoil.report.labels import amount

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from counterfoil.cli import options, usage
+from counterfoil.cli import options
 from counterfoil.cli.options import (
     Draws,
     Html,
@@ -89,13 +89,15 @@ def score(
     Of several candidates per image each gets a score; values and intervals are over images. Embeddings are
     kept in the cache, so a run that was stopped goes on where it was.
     """
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.jobs.captions import MetricRequest, check_kind, n_images, score_captions
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.report.labels import amount
 
     paths.check(table=out, json=json)
     check_kind(out)
-    feedback = terminal.feedback()
+    feedback = terminal_feedback()
     scored = score_captions(
         candidates,
         MetricRequest.of(metrics, **model.asked(), **work.asked()),
@@ -106,7 +108,7 @@ def score(
         per_image=per_image,
         feedback=feedback,
     )
-    if not (usage.quiet and json == "-"):
+    if not (terminal.quiet and json == "-"):
         console = terminal.beside(json)
         over = "images" if n_images(scored.inputs) < len(scored.inputs) else "captions"
         _show(scored.values, scored.heading, over, scored.notes, console)
@@ -190,15 +192,17 @@ def systems(
 
     All systems must have written captions of the same images.
     """
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.cli.tables import show
     from counterfoil.jobs.caption_systems import compare_systems
     from counterfoil.jobs.captions import MetricRequest, check_kind
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.report.labels import amount
 
     paths.check(table=out, json=json, html=html, **vars(tables))
     check_kind(out)
-    feedback = terminal.feedback()
+    feedback = terminal_feedback()
     compared = compare_systems(
         [*predictions, *(more or ())],
         references,
@@ -211,7 +215,7 @@ def systems(
         policy=references_contain,
         feedback=feedback,
     )
-    if not (usage.quiet and json == "-"):
+    if not (terminal.quiet and json == "-"):
         from rich.text import Text
 
         console = terminal.beside(json)

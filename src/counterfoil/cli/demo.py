@@ -70,7 +70,7 @@ def command(
     of BiVLC's findings hold. A demo that was stopped goes on where it was.
     """
     if files is not None:
-        from counterfoil.cli import terminal
+        from counterfoil import terminal
         from counterfoil.studies.example_files import write_example_files
 
         terminal.out().print(f"{files}: {', '.join(write_example_files(files, seed=seed))}", soft_wrap=True)
@@ -84,11 +84,12 @@ def command(
 
 
 def _tour(out: Path, seed: int, overwrite: bool) -> None:
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.cli.tables import show as show_tables
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.jobs.tour import tour
 
-    finished = tour(out, seed=seed, overwrite=overwrite, feedback=terminal.feedback())
+    finished = tour(out, seed=seed, overwrite=overwrite, feedback=terminal_feedback())
     show_tables(terminal.out(), finished.comparison.tables)
     terminal.note(f"{finished.whole:.0f} s in all, {finished.processor:.0f} s of processor time")
     terminal.out().print(f"The page is in {finished.path.resolve()}", soft_wrap=True)
@@ -97,11 +98,12 @@ def _tour(out: Path, seed: int, overwrite: bool) -> None:
 def _study(out: Path, dials: bool, seed: int) -> None:
     from time import process_time
 
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.jobs.study import study
 
     worked = process_time()
-    report = study(out, full=dials, seed=seed, feedback=terminal.feedback())
+    report = study(out, full=dials, seed=seed, feedback=terminal_feedback())
     show(report.study, terminal.out())
     parts = {**report.study.seconds, "the report": report.seconds - sum(report.study.seconds.values())}
     spent = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in parts.items())

@@ -168,12 +168,14 @@ def command(
     Work that is done is kept in the cache, so a run that was stopped goes on where it was. Galleries of the
     same items (coco-5k, coco-1k, cxc, eccv) are ranked together, from one pass over the scores.
     """
+    from counterfoil import terminal
     from counterfoil.benchmarks.data_paths import Places
     from counterfoil.catalog import benchmark_name
     from counterfoil.catalog import benchmarks as known_benchmarks
-    from counterfoil.cli import paths, terminal
+    from counterfoil.cli import paths
     from counterfoil.evaluation.evaluate import IntervalMethod
     from counterfoil.jobs.evaluate import EvaluateOptions, prepare
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.metrics.ties import Ties
     from counterfoil.models.base import Options
 
@@ -215,7 +217,7 @@ def command(
             truncated_as_miss=truncated_as_miss,
             **work.asked(),
         ),
-        feedback=terminal.feedback(),
+        feedback=terminal_feedback(),
     )
     results: list[dict[str, Any]] = []
     for run in evaluation.runs():
@@ -227,11 +229,11 @@ def command(
 
 
 def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, signatures: bool) -> None:
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.cli.tables import groups_table, measures_table, resting_lines, signature_lines
     from counterfoil.report.notes import ties_line
 
-    if to_stderr and usage.quiet:
+    if to_stderr and terminal.quiet:
         return
     console = terminal.err() if to_stderr else terminal.out()
     console.print(measures_table(result, benchmark, width=console.width))

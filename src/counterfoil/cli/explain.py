@@ -119,12 +119,14 @@ def command(
     picture with one cell after the other covered: this works for any scorer. Methods that look inside of a
     model are used where the model has what they need.
     """
+    from counterfoil import terminal
     from counterfoil.benchmarks.data_paths import Places
-    from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show_result
+    from counterfoil.cli import paths
+    from counterfoil.cli.tables import show_with_json
     from counterfoil.engine.perturbations import Occlusion
     from counterfoil.errors import InputError
     from counterfoil.jobs.explain import FEW, ExplainOptions, Explanation, explain
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.jobs.heat_grades import GRADED, grade_heatmaps
     from counterfoil.models.base import Options
 
@@ -148,13 +150,13 @@ def command(
         ),
         **work.asked(),
     )
-    feedback = terminal.feedback()
+    feedback = terminal_feedback()
     explanation = (
         grade_heatmaps(scorer, benchmark, explain_options, feedback=feedback)
         if grade
         else explain(scorer, benchmark, explain_options, feedback=feedback)
     )
-    show_result(explanation, json)
+    show_with_json(explanation, json)
     if html is not None and isinstance(explanation, Explanation):
         explanation.to_html(html, title=title, pictures=pictures, private=private)
         terminal.note(f"page written to {html}")

@@ -76,7 +76,7 @@ def scorers(json: Json = False) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from counterfoil.cli.terminal import out
+    from counterfoil.terminal import out
 
     console = out()
     for entry in entries:
@@ -148,8 +148,8 @@ def recipes(
         if json:
             print_json(asdict(recipe))
             return
-        from counterfoil.cli.terminal import out
         from counterfoil.cli.train_tables import recipe_text
+        from counterfoil.terminal import out
 
         out().print(recipe_text(recipe, all_of_it=True))
         return
@@ -164,7 +164,7 @@ def recipes(
 
 
 def print_json(value: object) -> None:
-    from counterfoil.cli.terminal import write_result
+    from counterfoil.terminal import write_result
 
     write_result("-", value)
 
@@ -172,14 +172,14 @@ def print_json(value: object) -> None:
 def _say(text: str) -> None:
     from rich.text import Text
 
-    from counterfoil.cli.terminal import out
+    from counterfoil.terminal import out
 
     out().print(Text(f"\n{text}"))
 
 
 def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     from counterfoil.cli.tables import word_table
-    from counterfoil.cli.terminal import out
+    from counterfoil.terminal import out
 
     console = out()
     for part in word_table(header, rows, console.width):
@@ -190,7 +190,7 @@ def print_facts(facts: dict[str, object]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from counterfoil.cli.terminal import out
+    from counterfoil.terminal import out
 
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)

@@ -67,7 +67,8 @@ def command(
     choices accuracy, of galleries the mean of both directions of the main measure. With --alpha and --out
     one mixture is written as a checkpoint.
     """
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.cli.tables import show
     from counterfoil.errors import InputError
     from counterfoil.jobs.training_inputs import network
@@ -118,9 +119,9 @@ def _benchmarks(
     names: "Sequence[str]", data: "Sequence[str]", images: "Sequence[str]", *, available: bool
 ) -> "list[Benchmark]":
     """The benchmarks, read before any network is loaded."""
-    from counterfoil import catalog
+    from counterfoil import catalog, terminal
     from counterfoil.benchmarks.data_paths import Places
-    from counterfoil.cli import paths, terminal
+    from counterfoil.cli import paths
     from counterfoil.engine.deduplicate import check_at_hand
 
     places, pictures = Places.read(data, names), Places.read(images, names, option="--images")
@@ -142,7 +143,7 @@ def _measured(
 ) -> "Sequence[Mixture]":
     import numpy as np
 
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.train.validation import estimate, sweep
 
     with terminal.progress() as report:

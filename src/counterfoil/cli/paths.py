@@ -117,3 +117,11 @@ def data_folder(named: Path | None) -> Path | None:
         return named
     folder = os.environ.get("COUNTERFOIL_DATA")
     return Path(folder) if folder else None
+
+
+def check_drawing(page: Path | None) -> None:
+    """Raise `MissingExtraError` where a page is wanted and its figures cannot be drawn."""
+    if page is not None:
+        from counterfoil.report.drawing import check
+
+        check()

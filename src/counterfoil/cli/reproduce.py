@@ -58,9 +58,11 @@ def command(
     (with what is missing). Cells that follow from other numbers printed in the same paper are marked and
     counted apart from those recomputed from data.
     """
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.cli.paths import data_folder
     from counterfoil.errors import DataError
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.jobs.reproduce import reproduce
 
     folder = data_folder(data)
@@ -70,7 +72,7 @@ def command(
     if files:
         _list_files(folder, paper, json)
         return
-    ledger = reproduce(folder, paper, feedback=terminal.feedback())
+    ledger = reproduce(folder, paper, feedback=terminal_feedback())
     shown = ledger.only(None if only is None else only.replace("-", " "), basis)
     if json is not None:
         terminal.write_result(json, shown.to_json())
@@ -79,7 +81,7 @@ def command(
 
 
 def _list_files(folder: Path | None, papers: "Sequence[str] | None", json: str | None) -> None:
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.cli.tables import word_table
     from counterfoil.report.reproduction import files
 
@@ -102,7 +104,7 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from counterfoil.cli import terminal
+    from counterfoil import terminal
     from counterfoil.jobs.reproduce import BASES
     from counterfoil.report.reproduction import Basis, Verdict, by_basis
 

@@ -10,8 +10,8 @@ from rich.padding import Padding
 from rich.table import Table as Rich
 from rich.text import Text
 
+from counterfoil import terminal
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.cli import terminal, usage
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.measure import DIRECTIONS
@@ -80,9 +80,16 @@ def show(console: Console, tables: Sequence[Table]) -> None:
         console.print(Group(*printed(table, console.width), Text()))
 
 
-def show_result(result: "Tabular", json: str | None) -> None:
+def show_result(result: "Tabular", console: Console) -> None:
+    """Print tables and notes of a result."""
+    show(console, result.tables)
+    for note in result.notes:
+        terminal.note(note)
+
+
+def show_with_json(result: "Tabular", json: str | None) -> None:
     """Print tables and notes of a result, and write its JSON where `--json` asks for it."""
-    show(terminal.beside(json), () if usage.quiet and json == "-" else result.tables)
+    show(terminal.beside(json), () if terminal.quiet and json == "-" else result.tables)
     for note in result.notes:
         terminal.note(note)
     if json is not None:

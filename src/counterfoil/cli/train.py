@@ -136,10 +136,12 @@ def command(
     import re
     from dataclasses import replace
 
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.cli.faults import main_process
     from counterfoil.cli.paths import cache_folder
     from counterfoil.cli.train_tables import plan_table, recipe_text, result_table
+    from counterfoil.jobs.feedback import terminal_feedback
     from counterfoil.jobs.training import prepare
     from counterfoil.jobs.training_inputs import SCRATCH, folder, recipe_with, train_options
     from counterfoil.train.recipes import read_file
@@ -186,7 +188,7 @@ def command(
         console.print(recipe_text(chosen, read.base, all_of_it=dry_run))
     if wanted.data is None or wanted.model is None:
         return
-    feedback = terminal.feedback(quiet=quiet)
+    feedback = terminal_feedback(quiet=quiet)
     training = prepare(chosen, replace(wanted, cache=cache_folder(wanted.cache)), feedback=feedback)
     if not quiet:
         console.print(plan_table(training.rows, training.backbone, training.stages))

@@ -7,6 +7,9 @@ from contextlib import ExitStack
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
+from importlib.util import find_spec
+from inspect import cleandoc
+from types import CodeType
 from typing import Annotated, Any, cast
 
 import typer
@@ -135,10 +138,7 @@ class _Commands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._loaded:
-            module, _, attribute = self._rows[name].partition(":")
-            self._loaded[name] = _loaded(
-                name, import_module(f"counterfoil.cli.{module}"), attribute, self._wrap
-            )
+            self._loaded[name] = _loaded(name, self._rows[name], self._wrap)
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -147,12 +147,30 @@ class _Commands(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._rows)
 
+    def summary(self, name: str) -> Any:
+        """A command that has a summary and does nothing: of a job, without importing it."""
+        row = self._rows[name]
+        return TyperCommand(name, help=_first_paragraph(row)) if row.startswith("jobs.") else self[name]
 
-def _loaded(name: str, module: Any, attribute: str, wrap: Callable[..., Any]) -> Any:
-    """A command of a module's function, or a group of its app.
 
-    The examples of a function are the module's `NAME_EPILOG`, else its `EPILOG`.
+def _first_paragraph(row: str) -> str:
+    """The first paragraph of a function's docstring, from the compiled module."""
+    module, _, name = row.partition(" ")[0].partition(":")
+    spec = find_spec(f"counterfoil.{module}")
+    code = cast(Any, spec).loader.get_code(f"counterfoil.{module}")
+    functions = {one.co_name: one for one in code.co_consts if isinstance(one, CodeType)}
+    return cleandoc(functions[name].co_consts[0]).partition("\n\n")[0].replace("\n", " ")
+
+
+def _loaded(name: str, row: str, wrap: Callable[..., Any]) -> Any:
+    """A command of a job or of a function of `counterfoil.cli`, or a group of an app there.
+
+    A job may be followed by the function that shows its result. The examples of a function are its module's
+    `NAME_EPILOG`, else its `EPILOG`.
     """
+    source, _, show = row.partition(" ")
+    path, _, attribute = source.partition(":")
+    module = import_module(f"counterfoil.{path}" if path.startswith("jobs.") else f"counterfoil.cli.{path}")
     target = getattr(module, attribute)
     if isinstance(target, typer.Typer):
         for command in target.registered_commands:
@@ -162,14 +180,19 @@ def _loaded(name: str, module: Any, attribute: str, wrap: Callable[..., Any]) ->
                 command.epilog = flowing(command.epilog or "")
                 command.callback = command.callback and with_levels(command.callback)
     else:
-        epilog = getattr(module, f"{attribute.rstrip('_').upper()}_EPILOG", None) or module.EPILOG
-        function, target = target, typer.Typer(rich_markup_mode="rich", add_completion=False)
-        target.command(
-            name,
-            cls=Command,
-            help=flowing(function.__doc__ or ""),
-            epilog=flowing(epilog),
-        )(with_levels(wrap(function)))
+        if hasattr(target, "__job__"):
+            from counterfoil.cli.derive import command as derived
+            from counterfoil.jobs.job import job_of
+
+            job = job_of(target)
+            function, epilog = derived(job, show), job.examples
+        else:
+            function = target
+            epilog = getattr(module, f"{attribute.rstrip('_').upper()}_EPILOG", None) or module.EPILOG
+        target = typer.Typer(rich_markup_mode="rich", add_completion=False)
+        target.command(name, cls=Command, help=flowing(function.__doc__ or ""), epilog=flowing(epilog))(
+            with_levels(wrap(function))
+        )
     loaded = typer.main.get_command(target)
     loaded.name = name
     return loaded
@@ -180,17 +203,31 @@ def lazily(
 ) -> type[CommandGroup]:
     """A class of groups whose commands are imported when they are asked for.
 
-    `rows` says of each name which "module:function" of `counterfoil.cli` it is, or which "module:app".
-    Functions go through `wrap`.
+    `rows` says of each name which "module:function" of `counterfoil.cli` it is, or which "module:app", or
+    which "jobs.module:function" of `counterfoil`. Functions go through `wrap`.
     """
 
     class LazyGroup(CommandGroup):
         def __init__(self, *given: Any, **options: Any) -> None:
             super().__init__(*given, **options)
             self.commands = cast(Any, _Commands(rows, wrap))
+            self._in_help = False
 
         def list_commands(self, ctx: Any) -> list[str]:
             return [*rows]
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            commands = cast(Any, self.commands)
+            if self._in_help and cmd_name in rows:
+                return commands.summary(cmd_name)
+            return super().get_command(ctx, cmd_name)
+
+        def format_help(self, ctx: Any, formatter: Any) -> None:
+            self._in_help = True
+            try:
+                super().format_help(ctx, formatter)
+            finally:
+                self._in_help = False
 
     return LazyGroup
 
@@ -204,10 +241,6 @@ def in_one_line(error: BaseException) -> InputError:
     message = message.removesuffix(".")
     return InputError(message[:1].lower() + message[1:], hint=f"see '{path} --help'")
 
-
-#: What the command that runs was asked for: neither notes nor progress, or progress more often.
-quiet = False
-verbose = False
 
 #: Options that name a folder of images.
 _IMAGES = {"images", "images_", "guard_images"}
@@ -282,29 +315,28 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def levelled(ctx: Any, **arguments: Any) -> Any:
+        from counterfoil import terminal
         from counterfoil.benchmarks.data_paths import data_folder
         from counterfoil.cli.paths import guarded
 
-        global quiet, verbose
-        before = quiet, verbose
-        quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
-        try:
-            given = {name: value for name, value in arguments.items() if name not in added}
-            for name, group in groups.items():
-                given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
-            name = ctx.command_path.partition(" ")[2]
-            with guarded(name, ctx.params, data_folder()), ExitStack() as ending:
-                if arguments.get("allow_outside"):
-                    from counterfoil.benchmarks.image_files import outside_allowed
+        given = {name: value for name, value in arguments.items() if name not in added}
+        for name, group in groups.items():
+            given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
+        name = ctx.command_path.partition(" ")[2]
+        with ExitStack() as ending:
+            ending.enter_context(
+                terminal.levels(quiet=bool(arguments.get("quiet")), verbose=bool(arguments.get("verbose")))
+            )
+            ending.enter_context(guarded(name, ctx.params, data_folder()))
+            if arguments.get("allow_outside"):
+                from counterfoil.benchmarks.image_files import outside_allowed
 
-                    ending.enter_context(outside_allowed())
-                token = ENDING.set(ending)
-                try:
-                    return command(**given)
-                finally:
-                    ENDING.reset(token)
-        finally:
-            quiet, verbose = before
+                ending.enter_context(outside_allowed())
+            token = ENDING.set(ending)
+            try:
+                return command(**given)
+            finally:
+                ENDING.reset(token)
 
     # Typer reads options from the signature and from the annotations.
     context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)

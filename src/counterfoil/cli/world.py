@@ -120,7 +120,8 @@ def build(
     Training sets and benchmarks share no scene, whatever the
     seeds.
     """
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.errors import UnknownNameError
     from counterfoil.world.sample import check_number, check_size
 
@@ -303,7 +304,8 @@ def sheet(
     """
     from io import BytesIO
 
-    from counterfoil.cli import paths, terminal
+    from counterfoil import terminal
+    from counterfoil.cli import paths
     from counterfoil.errors import InputError, UnknownNameError
     from counterfoil.store import write_bytes
     from counterfoil.world.drawings import contact_sheet

@@ -6,7 +6,7 @@ Rankings of models: do measures and benchmarks agree on them, and how different 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Unpack
 
 import pyarrow as pa
 
@@ -19,8 +19,12 @@ from counterfoil.evaluation.list_overlap import Diversity, diversity
 from counterfoil.evaluation.rank_correlation import RankCorrelation, rank_correlation
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import measured_run
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import DRAWS, PICTURES, PRIVATE, RUNS, SEED, TITLE, Reporting, feedback_of
 from counterfoil.jobs.evaluation_inputs import whereabouts, whole_benchmark
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.feedback import SILENT, Feedback, terminal_feedback
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import load_runs, write
 from counterfoil.jobs.results import Pictures, Tabular, measure_rows, write_page
 from counterfoil.metrics.ties import Ties
@@ -29,6 +33,9 @@ from counterfoil.report import figures
 from counterfoil.report.comparison_tables import by_group, differences, headline, overview
 from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import Table, to_csv, to_latex, to_markdown
+
+_PAGE_DATA = Option("Where the benchmark's images are, if not where they were.", None)
+_PAGE_IMAGES = Option("Folder of the images, where the data name files.", None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,19 +104,27 @@ class RunComparison(Tabular):
         self,
         path: str | Path,
         *,
-        title: str = "counterfoil report",
-        pictures: Pictures = "auto",
-        private: bool = False,
+        title: Annotated[str, TITLE] = "counterfoil report",
+        pictures: Annotated[Pictures, PICTURES] = "auto",
+        data: Annotated[Path | None, _PAGE_DATA] = None,
+        images: Annotated[Path | None, _PAGE_IMAGES] = None,
+        private: Annotated[bool, PRIVATE] = False,
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained page: tables, figures, tests, and the questions to look through.
 
-        `pictures` says which images it carries: "auto" asks the benchmark's licence. Paths and users of this
-        machine are left out, except with `private`. A file that exists is replaced only with
-        `overwrite`. Needs matplotlib.
+        `pictures` says which images it carries: "auto" asks the benchmark's licence. They are looked for
+        where the runs found them, or in `data` and `images`. Paths and users of this machine are left out,
+        except with `private`. A file that exists is replaced only with `overwrite`. Needs matplotlib.
         """
+        shown = self
+        if pictures != "never":
+            required = pictures == "always" and data is not None
+            shown = self.with_images(
+                data=data, images=images, required=required, feedback=terminal_feedback()
+            )
         write_page(
-            self.comparisons, path, title=title, pictures=pictures, private=private, overwrite=overwrite
+            shown.comparisons, path, title=title, pictures=pictures, private=private, overwrite=overwrite
         )
 
     def plot(self, measures: Sequence[str] | None = None, *, benchmark: str | None = None) -> Any:
@@ -208,27 +223,53 @@ _DIFFERENCES = pa.schema(
 )
 
 
+@job(
+    outputs="html markdown latex csv json",
+    examples="""Examples:
+  counterfoil compare runs/*
+  counterfoil compare runs/* --baseline clip --html report.html
+  counterfoil compare runs/people runs/clip --shared
+  counterfoil compare runs/* --latex table.tex --markdown table.md --json comparison.json""",
+)
 def compare(
-    runs: Sequence[Run | str | Path],
+    runs: Annotated[Sequence[Run | str | Path], RUNS],
     *,
-    baseline: Run | str | None = None,
-    interval: str | None = None,
-    ties: str | None = None,
-    shared: bool = False,
-    draws: int = 10_000,
-    seed: int = 0,
-    feedback: Feedback = SILENT,
+    baseline: Annotated[Run | str | None, Option("Compare every other run with this one.")] = None,
+    interval: Annotated[
+        Literal["auto", "wilson", "clusters", "crossed", "folds"] | None,
+        Option(
+            "How intervals are made, those of the runs too; by default theirs are kept, and those of "
+            "differences are made as auto makes them."
+        ),
+    ] = None,
+    ties: Annotated[
+        Literal["strict", "half", "optimistic"] | None,
+        Option("Count ties anew, in all runs; by default as each run counted them."),
+    ] = None,
+    shared: Annotated[
+        bool, Option("Compare over the questions that all runs answer: people beside models.")
+    ] = False,
+    draws: Annotated[int, DRAWS] = 10_000,
+    seed: Annotated[int, SEED] = 0,
+    **reporting: Unpack[Reporting],
 ) -> RunComparison:
-    """Runs compared question by question: intervals of differences and their p-values, McNemar, Holm.
+    """Compare runs question by question: intervals of the difference, their p-values, McNemar, Holm.
+
+    The same seed gives the same numbers, to the last bit.
 
     `runs` are runs, run folders, and folders of them. With a `baseline` (a run or its name) every other run
-    is tested against it, else all pairs. `interval` makes those of runs anew too; by default they keep
-    theirs, and those of differences are made as "auto" makes them; `draws` and `seed` are of correlations of
-    runs, where their intervals are made anew. `ties` counts ties in all runs anew, by default they stay as
-    each run counted them. With `shared` runs that answer other questions are compared over those that all
-    answer: people beside models. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where
-    the runs have no benchmark in common.
+    is tested against it, else all pairs. `draws` and `seed` are of correlations of runs, where their
+    intervals are made anew. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where the
+    runs have no benchmark in common.
+
+    >>> from counterfoil import evaluate
+    >>> runs = [evaluate(f"blind:{name}", "world-quads", limit=50, draws=100, cache=None, quiet=True)
+    ...         for name in ("length", "random")]
+    >>> compared = compare(runs, baseline=runs[0], draws=100)
+    >>> [(d.a, d.b, d.measure) for d in compared.differences][-1]
+    ('blind:random', 'blind:length', 'group')
     """
+    feedback = feedback_of(reporting)
     loaded = load_runs(runs, feedback)
     check_common(loaded, note=feedback.note)
     if ties is not None:
@@ -367,8 +408,8 @@ class ModelRankings(Tabular):
         self,
         path: str | Path,
         *,
-        title: str = "What rankings say",
-        private: bool = False,
+        title: Annotated[str, TITLE] = "What rankings say",
+        private: Annotated[bool, PRIVATE] = False,
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained page with figures; `private` keeps paths and users. Needs matplotlib."""
@@ -386,21 +427,47 @@ class ModelRankings(Tabular):
         return bump(self.correlation)
 
 
-def rank(
-    runs: Sequence[Run | str | Path],
-    *,
-    measures: Sequence[str] = (),
-    k: int = 25,
-    draws: int = 1000,
-    seed: int = 0,
-    feedback: Feedback = SILENT,
-) -> ModelRankings:
-    """Whether measures and benchmarks put the models of `runs` in the same order.
+@job(
+    outputs="html csv json",
+    examples="""Examples:
+  counterfoil rankings runs/*
+  counterfoil rankings runs/* --measure coco-5k:mean_recall_at_1 --measure eccv:mean_map_at_r
+  counterfoil rankings runs/* --measure "mean_*" --html rankings.html --json rankings.json
 
-    `runs` are runs, run folders, and folders of them, of three models or more. `measures` are names, with
-    their benchmark (`eccv:mean_map_at_r`) or without, or patterns; none named are all. The first `k` items of
-    each query are compared. Raises what `counterfoil.evaluation.rank_correlation` raises.
+A measure may be named with its benchmark (eccv:mean_map_at_r), without (mean_map_at_r), without the direction
+(map_at_r, the mean over both), or as a pattern ("eccv:*").""",
+)
+def rank(
+    runs: Annotated[
+        Sequence[Run | str | Path], Option("Run folders, or folders of them; three models or more.")
+    ],
+    *,
+    measures: Annotated[
+        Sequence[str],
+        Option("Only this measure, or pattern of them; may be repeated.", flag="--measure"),
+    ] = (),
+    k: Annotated[int, Option("How many first items of each query are compared.", low=2, high=most("k"))] = 25,
+    draws: Annotated[int, DRAWS] = 1000,
+    seed: Annotated[int, SEED] = 0,
+    **reporting: Unpack[Reporting],
+) -> ModelRankings:
+    """Do measures and benchmarks put models in the same order, and how different are the models' lists?
+
+    Kendall's tau-b and Spearman's correlation between measures, with intervals from models and queries drawn
+    anew; the rank of every model; for galleries, how far the models' first items agree. The same seed gives
+    the same numbers, to the last bit.
+
+    `runs` are runs, run folders, and folders of them. Raises `InputError` for fewer than three models, and
+    what `counterfoil.evaluation.rank_correlation` raises.
+
+    >>> from counterfoil import evaluate
+    >>> runs = [
+    ...     evaluate("blind:length", "world-quads", name=name, limit=50, draws=100, cache=None, quiet=True)
+    ...     for name in ("one", "two", "three")
+    ... ]
+    >>> rank(runs, draws=100, quiet=True).correlation.models
+    ('one', 'two', 'three')
     """
-    loaded = load_runs(runs, feedback)
+    loaded = load_runs(runs, feedback_of(reporting))
     correlation = rank_correlation(loaded, measures=measures, draws=draws, seed=seed)
     return ModelRankings(correlation, diversity(loaded, k=k), tuple(loaded))

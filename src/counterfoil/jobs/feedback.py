@@ -4,14 +4,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
 from counterfoil.engine.executor import LOCAL, Executor
 from counterfoil.engine.session import Session
 
 
-def ignore(text: str) -> None:
+def ignore(text: object) -> None:
     """A note that is not shown."""
 
 
@@ -47,9 +49,25 @@ class Feedback:
     busy: Callable[[str], AbstractContextManager[None]] = _unseen
     #: A context with a function (stage, done, total).
     progress: Callable[[], AbstractContextManager[Progress]] = _no_progress
+    #: Called with each of several results as soon as it is there.
+    result: Callable[[Any], None] = ignore
 
 
 SILENT = Feedback()
+
+
+def terminal_feedback(*, quiet: bool = False) -> Feedback:
+    """The feedback of tasks on stderr; where `quiet`, or of a quiet command, warnings alone."""
+    from counterfoil import terminal
+
+    silent = quiet or terminal.quiet
+    return Feedback(
+        note=ignore if silent else terminal.note,
+        warn=terminal.warn,
+        remark=ignore if silent else terminal.warn,
+        busy=partial(terminal.busy, silent=silent),
+        progress=partial(terminal.progress, silent=silent),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

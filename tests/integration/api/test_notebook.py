@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from counterfoil.cli import terminal
+from counterfoil import terminal
 
 
 def test_a_notebook_has_a_bar_of_characters(

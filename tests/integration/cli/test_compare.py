@@ -202,4 +202,4 @@ def test_intervals_are_made_as_they_are_asked_for(counterfoil, runs: Path, tmp_p
     # No two families share a caption: images alone are clusters, crossed with captions or not.
     assert found["crossed"] == found["clusters"]
     assert len(set(found.values())) == 3
-    counterfoil.fails("compare", runs, "--interval", "jackknife", says="'wilson'")
+    counterfoil.fails("compare", runs, "--interval", "jackknife", says="wilson")

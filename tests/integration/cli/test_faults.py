@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil import cli
-from counterfoil.cli import terminal
-from counterfoil.cli.faults import clean
+from counterfoil import cli, terminal
 from counterfoil.errors import DataError
+from counterfoil.terminal import clean
 
 from .conftest import Run
 

@@ -4,14 +4,15 @@ import json
 
 import pytest
 
-from counterfoil.cli import app, terminal, usage
+from counterfoil import terminal
+from counterfoil.cli import app
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time in seconds, as the terminal sees it."""
     now = [0.0]
-    monkeypatch.setattr("counterfoil.cli.terminal.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("counterfoil.terminal.time.monotonic", lambda: now[0])
     monkeypatch.setenv("COLUMNS", "80")
     return now
 
@@ -41,7 +42,7 @@ def test_short_work_says_nothing(clock: list[float], capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize(("name", "lines"), [("verbose", 20), ("quiet", 0)])
 def test_more_or_less_of_it(clock, capsys, monkeypatch, name: str, lines: int) -> None:
-    monkeypatch.setattr(usage, name, True)
+    monkeypatch.setattr(terminal, name, True)
     _worked(clock, seconds=100)
     terminal.note("decided")
     assert len(capsys.readouterr().err.splitlines()) == lines + (name == "verbose")
@@ -68,6 +69,6 @@ def test_quiet_notes_nothing_and_prints_the_same(counterfoil, tmp_path) -> None:
     loud = counterfoil("preferences", votes, "--draws", 100, *plot, "--json", "-", "--verbose")
     quiet = counterfoil("preferences", votes, "--draws", 100, *plot, "--json", "-", "-q")
     assert json.loads(loud.out) == json.loads(quiet.out)
-    assert "strengths drawn in" in loud.err
-    assert "strengths drawn in" not in quiet.err
-    assert (usage.quiet, usage.verbose) == (False, False)
+    assert "figure written to" in loud.err
+    assert "figure written to" not in quiet.err
+    assert (terminal.quiet, terminal.verbose) == (False, False)

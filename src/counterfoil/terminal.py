@@ -1,28 +1,30 @@
-"""Terminal output: tables, notes, and progress on anything that takes more than two seconds."""
+"""Terminal output: tables, notes, and progress on anything that takes more than two seconds.
+
+Captions, ids, titles and names of files come from anywhere, and a terminal obeys what is in them: all output
+passes `clean` on its way.
+"""
 
 import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from counterfoil.cli import usage
-from counterfoil.cli.faults import clean, escaped
 from counterfoil.errors import InputError
-from counterfoil.store import write_json
 
-if TYPE_CHECKING:
-    from counterfoil.engine.deduplicate import Progress as Report
-    from counterfoil.jobs.feedback import Feedback
+#: Called with the stage, how much of it is done, and of how much.
+Report = Callable[[str, int, int], None]
+
+#: What the command that runs was asked for: neither notes nor progress, or progress more often.
+quiet = False
+verbose = False
 
 #: Progress appears only on work that takes longer than this many seconds.
 PATIENCE = 2.0
@@ -31,6 +33,39 @@ PATIENCE = 2.0
 EVERY, VERBOSE_EVERY = 30.0, 5.0
 #: Seconds between two states of a bar in a notebook, and its width in characters.
 _NOTEBOOK_EVERY, _NOTEBOOK_WIDTH = 0.2, 30
+
+
+#: Control characters (C0 without tab and line feed, DEL, C1), marks that turn the direction of writing and
+#: the invisible "tag" characters go; separators of lines and paragraphs become a blank; halves of surrogate
+#: pairs, which have no bytes in UTF-8, become the replacement character.
+_TABLE: dict[int, str | None] = {
+    **dict.fromkeys([*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)]),
+    **dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF]),
+    **dict.fromkeys(range(0xE0000, 0xE0080)),
+    0x2028: " ",
+    0x2029: " ",
+    **dict.fromkeys(range(0xD800, 0xE000), "�"),
+}
+#: The same characters as JSON writes them; those of ASCII are escaped there already, but for DEL.
+_ESCAPES = {code: json.dumps(chr(code))[1:-1] for code in _TABLE if code > 0x7F} | {0x7F: "\\u007f"}
+
+
+def clean(text: str) -> str:
+    """The text without control characters; line feeds and tabs stay.
+
+    >>> clean("a \\x1b[31mred\\x1b[0m \\u202egnp.exe \\udcff caption\\r")
+    'a [31mred[0m gnp.exe � caption'
+    """
+    return text if text.isascii() and text.isprintable() else text.translate(_TABLE)
+
+
+def escaped(written: str) -> str:
+    r"""JSON in which such characters, which can stand in its strings only, are written as escapes.
+
+    >>> escaped('"a\x9b1m \u202eb"')
+    '"a\\u009b1m \\u202eb"'
+    """
+    return written.translate(_ESCAPES)
 
 
 class _Clean(Console):
@@ -73,7 +108,7 @@ def beside(json: str | None) -> Console:
 
 def note(text: str) -> None:
     """One line about what was decided or found, on stderr; none where the command is quiet."""
-    if usage.quiet:
+    if quiet:
         return
     err().print(Text(" ".join(text.split()), style="dim"), soft_wrap=True)
 
@@ -87,35 +122,26 @@ def confirmed(what: str) -> bool:
     """Whether the user wants `what` removed; raises `InputError` where there is no terminal to ask in."""
     if not sys.stdin.isatty():
         raise InputError("nothing was removed: no terminal to confirm in", given=what, hint="pass --yes")
+    from rich.prompt import Confirm
+
     try:
-        sure = typer.confirm(f"Remove {what}?", err=True)
-    except typer.Abort:  # Ctrl-D
+        sure = Confirm.ask(Text(f"Remove {what}?"), console=err(), default=False)
+    except EOFError:  # Ctrl-D
         sure = False
     if not sure:
         note("nothing was removed")
     return sure
 
 
-def feedback(*, quiet: bool = False) -> "Feedback":
-    """The feedback of tasks on stderr; where `quiet`, or of a quiet command, warnings alone."""
-    from counterfoil.jobs.feedback import Feedback, ignore
-
-    quiet = quiet or usage.quiet
-    return Feedback(
-        note=ignore if quiet else note,
-        warn=warn,
-        remark=ignore if quiet else warn,
-        busy=partial(busy, quiet=quiet),
-        progress=partial(progress, quiet=quiet),
-    )
-
-
-def check_drawing(page: Path | None) -> None:
-    """Raise `MissingExtraError` where a page is wanted and its figures cannot be drawn."""
-    if page is not None:
-        from counterfoil.report.drawing import check
-
-        check()
+@contextmanager
+def levels(*, quiet: bool, verbose: bool) -> Iterator[None]:
+    """A block, the run of a command, in which notes and progress are as it was asked for."""
+    before = globals()["quiet"], globals()["verbose"]
+    globals().update(quiet=quiet, verbose=verbose)
+    try:
+        yield
+    finally:
+        globals().update(zip(("quiet", "verbose"), before, strict=True))
 
 
 def write_result(target: str, value: Any) -> None:
@@ -127,17 +153,19 @@ def write_result(target: str, value: Any) -> None:
         except BrokenPipeError:
             drop_output()
     else:
+        from counterfoil.store import write_json
+
         write_json(Path(target), value)
 
 
 @contextmanager
-def busy(text: str, *, quiet: bool = False) -> Iterator[None]:
+def busy(text: str, *, silent: bool = False) -> Iterator[None]:
     """A line that says what is being waited for, gone when it is over; only on a terminal.
 
     An error that comes up is given a note of it, which `faults` shows.
     """
     console = err()
-    shown = nullcontext() if quiet or usage.quiet or not console.is_terminal else console.status(Text(text))
+    shown = nullcontext() if silent or quiet or not console.is_terminal else console.status(Text(text))
     try:
         with shown:
             yield
@@ -147,21 +175,21 @@ def busy(text: str, *, quiet: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def progress(*, quiet: bool = False) -> "Iterator[Report]":
+def progress(*, silent: bool = False) -> Iterator[Report]:
     """A function (stage, done, total) that shows a bar with rate and time left.
 
     Nothing is shown for the first two seconds of a stage, or when quiet. A notebook has a bar of characters;
     where stderr is neither that nor a terminal a line says every half minute how far it is.
     """
     console = err()
-    if quiet or usage.quiet:
+    if silent or quiet:
         yield lambda stage, done, total: None
         return
     if not console.is_terminal and "ipykernel" in sys.modules:
         yield _notebook_bar()
         return
     if not console.is_terminal:
-        yield _lines(VERBOSE_EVERY if usage.verbose else EVERY)
+        yield _lines(VERBOSE_EVERY if verbose else EVERY)
         return
     from rich import progress as rich
 
@@ -203,7 +231,7 @@ def progress(*, quiet: bool = False) -> "Iterator[Report]":
             bars.stop()
 
 
-def _notebook_bar() -> "Report":
+def _notebook_bar() -> Report:
     """A report that rewrites one line of stderr, gone when the stage is over: notebooks know no cursor."""
     started: dict[str, float] = {}
     shown = 0.0
@@ -227,7 +255,7 @@ def _notebook_bar() -> "Report":
     return report
 
 
-def _lines(every: float) -> "Report":
+def _lines(every: float) -> Report:
     """A report that writes a line about the stage at hand every so many seconds."""
     started: dict[str, tuple[float, int]] = {}
     last = time.monotonic()

@@ -1,0 +1,233 @@
+"""Commands made of jobs: an option per declared argument, checked as the same call from Python is checked.
+
+Typer parts the words of a command and writes its help; values go to the job as texts, which it converts. What
+writes a result has options too, such as `--html` and `--title` of `to_html`.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+from rich.markup import escape
+
+from counterfoil import terminal
+from counterfoil.cli import paths
+from counterfoil.errors import CounterfoilError
+from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
+from counterfoil.jobs.feedback import terminal_feedback
+from counterfoil.jobs.job import Job
+
+#: The options of outputs, and what notes call them.
+_OUTPUTS = {
+    "json": ("result", Option("Write the machine-readable result here.", None, metavar="PATH|-")),
+    "html": ("page", Option("Write one self-contained HTML page here.", None)),
+    "markdown": ("tables", Option("Write the tables as Markdown here.", None)),
+    "latex": ("tables", Option("Write the tables as LaTeX (booktabs) here.", None)),
+    "csv": ("numbers", Option("Write all numbers, at full precision, as CSV here.", None)),
+    "plot": ("figure", Option("Draw the figure here (svg, pdf, png).", None)),
+    "save": ("table", Option("Write the table here (.csv, .json, .parquet).", None, flag="--out")),
+}
+_OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
+
+
+def command(job: Job, show: str = "") -> Callable[..., None]:
+    """The function that Typer makes a command of.
+
+    `show` is the "module:function" of `counterfoil.cli` that prints a result on a console; its further
+    arguments are options of the command. Without it the tables and notes of the result are printed.
+    """
+    module, _, name = (show or "tables:show_result").partition(":")
+    printing = getattr(import_module(f"counterfoil.cli.{module}"), name)
+    kind = _result_type(job)
+    of_show = {argument.name: argument for argument in arguments_of(printing)}
+    of_page = (
+        {a.name: a for a in arguments_of(kind.to_html) if a.name != "overwrite"}
+        if "html" in job.outputs
+        else {}
+    )
+    outputs = {
+        name: Argument(name, Path | None, replace(_OUTPUTS[name][1], panel="Results")) for name in job.outputs
+    }
+    arguments = {**of_show, **of_page, **job.arguments}
+    options = {**job.arguments, **outputs, **of_page, **of_show}
+    options.setdefault("overwrite", Argument("overwrite", bool, _OVERWRITE))
+
+    @wraps(job.function)
+    def run(**typed: Any) -> None:
+        values = {
+            name: value for name, option in arguments.items() if (value := _typed(option, typed)) is not None
+        }
+        targets = {
+            name: Path(typed[name]) if name != "json" else typed[name]
+            for name in outputs
+            if typed.get(name) is not None
+        }
+        _check(kind, targets)
+        _forget_names(arguments, values)
+        json: Any = targets.get("json")
+        shown: list[Any] = []
+
+        def print_result(result: Any) -> None:
+            shown.append(result)
+            if not (terminal.quiet and json == "-"):
+                printing(result, terminal.beside(json), **_converted(of_show, values))
+
+        feedback = replace(terminal_feedback(), result=print_result)
+        given = {
+            name: None if value is _OFF else value for name, value in values.items() if name in job.arguments
+        }
+        try:
+            result = job.run(given | {"feedback": feedback}, lambda argument: argument.flag)
+        except CounterfoilError:
+            # What was measured before one of several could not be is written all the same.
+            _write(shown, targets, _converted(of_page, values))
+            raise
+        if not shown:
+            print_result(result)
+        _write(shown, targets, _converted(of_page, values))
+
+    parameters = [parameter for argument in options.values() for parameter in _parameters(argument)]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__doc__ = _help(job.function.__doc__ or "")
+    return run
+
+
+def _result_type(job: Job) -> Any:
+    """The class of the job's result, of several results that of each."""
+    kind = job.function.__annotations__["return"]
+    return get_args(kind)[0] if get_args(kind) else kind
+
+
+def _help(docstring: str) -> str:
+    """The paragraphs of a docstring that speak of no Python."""
+    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    plain = [paragraph for paragraph in paragraphs if "`" not in paragraph and ">>>" not in paragraph]
+    return "\n\n".join(paragraph for paragraph in plain if not paragraph.startswith("Raises"))
+
+
+def _typed(argument: Argument, typed: Mapping[str, Any]) -> Any:
+    """What was typed for an argument; None where nothing was."""
+    value = typed.get(argument.name)
+    if typed.get(f"no_{argument.name}"):
+        return False if bool in argument.members else _OFF
+    return None if value in (None, [], False) else value
+
+
+#: Typed for an argument that is None by its `--no-` option.
+_OFF = object()
+
+
+def _converted(arguments: Mapping[str, Argument], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: argument.converted(values[name], argument.flag)
+        for name, argument in arguments.items()
+        if name in values
+    }
+
+
+def _check(kind: Any, targets: Mapping[str, Any]) -> None:
+    """Declare outputs; raises `CounterfoilError` for one that cannot or must not be written."""
+    paths.check(**{"out" if name == "save" else name: target for name, target in targets.items()})
+    if "html" in targets and getattr(kind, "page_has_figures", True):
+        paths.check_drawing(targets["html"])
+    if "save" in targets:
+        kind.check_kind(targets["save"])
+
+
+def _forget_names(arguments: Mapping[str, Argument], values: Mapping[str, Any]) -> None:
+    """Have names of benchmarks not taken for the files of the same names, which the command would read."""
+    from counterfoil.catalog import benchmark_name, benchmarks
+
+    for name, argument in arguments.items():
+        if argument.option.complete.endswith(":complete_benchmarks") and name in values:
+            names = values[name] if isinstance(values[name], list) else [values[name]]
+            paths.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
+
+
+def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, Any]) -> None:
+    """Write results as options ask: JSON of all of them, the others of one."""
+    from counterfoil.store import write_text
+
+    for name, target in targets.items() if results else ():
+        if name == "json":
+            plain = [result.to_json() for result in results]
+            terminal.write_result(target, plain[0] if len(plain) == 1 else plain)
+            continue
+        (result,) = results
+        if name == "html":
+            result.to_html(target, **page)
+        elif name == "plot":
+            from counterfoil.report.drawing import save
+
+            save(result.plot(), target, title=result.plot_title)
+        elif name == "save":
+            result.save(target)
+        else:
+            write_text(target, getattr(result, f"to_{name}")())
+        terminal.note(f"{_OUTPUTS[name][0]} written to {target}")
+
+
+def _parameters(argument: Argument) -> list[inspect.Parameter]:
+    """What Typer makes the option, or the argument of the command, of."""
+    option, name = argument.option, argument.name
+    if option.hidden:
+        return []
+    bounds = "" if argument.choices or not argument.allowed else rf" {escape(f'[{argument.allowed}]')}"
+    given: dict[str, Any] = {"help": option.help + bounds, "rich_help_panel": option.panel or None}
+    if option.complete:
+        module, _, function = option.complete.partition(":")
+        given["autocompletion"] = getattr(import_module(module), function)
+    if bool in argument.members:
+        return [_switch(argument, given)]
+    if option.metavar or option.flag or not argument.positional:
+        given["metavar"] = option.metavar or _metavar(argument)
+    required = option.default is REQUIRED
+    several = (argument.several and not option.commas) or argument.mapping
+    kind: Any = list[str] if several else str
+    default: Any = None if option.default in (None, REQUIRED, ()) or option.shown else str(option.default)
+    if argument.positional and not option.flag:
+        default = inspect.Parameter.empty if required else None
+        return [_parameter(name, kind if required else kind | None, typer.Argument(**given), default)]
+    if option.shown:
+        given["show_default"] = option.shown
+    if option.variable:
+        given["envvar"] = option.variable
+    default = inspect.Parameter.empty if required else default
+    typed = typer.Option(argument.flag, **given)
+    parameters = [_parameter(name, kind if required else kind | None, typed, default)]
+    if argument.optional and option.default not in (None, REQUIRED):
+        off = typer.Option(f"--no-{argument.flag[2:]}", rich_help_panel=option.panel or None)
+        parameters.append(_parameter(f"no_{name}", bool, off, False))
+    return parameters
+
+
+def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:
+    """A flag: of what is on by default its `--no-`, of what has no default both."""
+    flag = argument.flag
+    if argument.default is True:
+        off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}"
+        return _parameter(f"no_{argument.name}", bool, typer.Option(off, **given), False)
+    if argument.default is None:
+        both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)
+        return _parameter(argument.name, bool | None, both, None)
+    return _parameter(argument.name, bool, typer.Option(flag, **given), False)
+
+
+def _metavar(argument: Argument) -> str:
+    if argument.choices:
+        return " | ".join(map(str, argument.choices))
+    if argument.mapping:
+        return "KEY=VALUE"
+    names = ((int, "INTEGER"), (float, "NUMBER"), (Path, "PATH"))
+    return next((name for kind, name in names if kind in argument.members), "TEXT")
+
+
+def _parameter(name: str, kind: Any, declared: Any, default: Any) -> inspect.Parameter:
+    hint = Annotated[kind, declared]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=default)

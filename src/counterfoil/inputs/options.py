@@ -1,0 +1,273 @@
+"""Arguments of jobs, declared once: type, range, default and help, from which every value is converted.
+
+An argument is declared where a function takes it, `draws: Annotated[int, Option("Draws.", 100, low=1)]`, or
+as a row of a `TypedDict` whose rows several functions take as `**options: Unpack[Rows]`. The command line
+makes options of the same rows, so that a value from a shell and one from Python are checked alike.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from inspect import Parameter, signature
+from operator import index
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    Unpack,
+    get_args,
+    get_origin,
+)
+
+from counterfoil.errors import InputError
+
+#: The default of an argument that has to be given.
+REQUIRED: Any = Parameter.empty
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is declared of an argument beside its type."""
+
+    help: str
+    default: Any = REQUIRED
+    low: float | None = None
+    high: float | None = None
+    #: The option of the command line, where it is not the name with hyphens.
+    flag: str = ""
+    metavar: str = ""
+    #: The heading in the help of commands.
+    panel: str = ""
+    #: The default in words, where its value says little.
+    shown: str = ""
+    #: "module:function" that completes what was begun in a shell.
+    complete: str = ""
+    #: The environment variable that is read where the option is not given.
+    variable: str = ""
+    #: Whether one text holds several values with commas between.
+    commas: bool = False
+    #: Python alone has the argument.
+    hidden: bool = False
+
+
+def with_default(option: Option, default: Any, **changed: Any) -> Option:
+    """The same option with another default, and whatever else is different."""
+    return replace(option, default=default, **changed)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a function: its name, the types that it may have, and what was declared of it."""
+
+    name: str
+    hint: Any
+    option: Option
+    positional: bool = False
+
+    @property
+    def flag(self) -> str:
+        """The option of the command line."""
+        return self.option.flag or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def default(self) -> Any:
+        """Its value where none is given, `REQUIRED` where one must be."""
+        return self.option.default
+
+    @cached_property
+    def members(self) -> tuple[Any, ...]:
+        """The types that a single value may have, without None and sequences of them."""
+        return tuple(_members(self.hint))
+
+    @cached_property
+    def choices(self) -> tuple[Any, ...]:
+        """The values that it may have, where they are listed."""
+        return tuple(
+            choice for kind in self.members if get_origin(kind) is Literal for choice in get_args(kind)
+        )
+
+    @cached_property
+    def several(self) -> bool:
+        """Whether it may have several values."""
+        return any(_is_sequence(kind) for kind in _parts(self.hint))
+
+    @cached_property
+    def one_or_several(self) -> bool:
+        """Whether a single value and a sequence of values are told apart."""
+        return self.several and not all(_is_sequence(kind) or kind is NoneType for kind in _parts(self.hint))
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be None."""
+        return NoneType in _parts(self.hint)
+
+    @property
+    def mapping(self) -> bool:
+        """Whether it is values by name: KEY=VALUE on the command line."""
+        return any(get_origin(kind) is Mapping or kind is Mapping for kind in map(_origin, self.members))
+
+    @property
+    def allowed(self) -> str:
+        """The values that it may have, in words; empty where any will do."""
+        if self.choices:
+            return ", ".join(map(str, self.choices))
+        low, high = self.option.low, self.option.high
+        if low is None and high is None:
+            return ""
+        return (
+            f"{low:,} to {high:,}"
+            if None not in (low, high)
+            else f"at most {high:,}"
+            if low is None
+            else f"{low:,} or more"
+        )
+
+    def converted(self, value: Any, where: str) -> Any:
+        """The value as the function takes it; raises `InputError`, which names `where`, for one it does not.
+
+        >>> draws = Argument("draws", int, Option("Draws.", 100, low=1, high=1000))
+        >>> draws.converted("20", "--draws")
+        20
+        >>> draws.converted(0, "argument 'draws'")
+        Traceback (most recent call last):
+        counterfoil.errors.InputError: argument 'draws': out of range; given: 0; allowed: 1 to 1,000
+        """
+        if value is None:
+            if self.optional or self.default is None:
+                return None
+            raise InputError("no value", where=where, given="None", allowed=self.allowed or None)
+        if self.option.commas and isinstance(value, str):
+            value = [text.strip() for text in value.split(",")]
+        if self.several and isinstance(value, list | tuple):
+            return tuple(self._one(single, where) for single in value)
+        one = self._one(value, where)
+        return (one,) if self.several and not self.one_or_several else one
+
+    def _one(self, value: Any, where: str) -> Any:
+        members = self.members
+        if self.choices and value not in self.choices and str not in members:
+            raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
+        if bool in members and not isinstance(value, bool):
+            value = _boolean(value, where)
+        elif int in members or float in members:
+            value = self._number(value, where)
+        elif Path in members and str not in members and isinstance(value, str | os.PathLike):
+            value = Path(value)
+        elif members == (str,) and not isinstance(value, str):
+            if not isinstance(value, os.PathLike):
+                raise InputError("not a text", where=where, given=value)
+            value = os.fspath(value)
+        return value
+
+    def _number(self, value: Any, where: str) -> Any:
+        whole = float not in self.members
+        try:
+            number = _whole(value) if whole else float(value)
+            # Written so that NaN is outside.
+            low, high = self.option.low, self.option.high
+            inside = number == number and (low is None or low <= number) and (high is None or number <= high)
+        except (TypeError, ValueError, OverflowError):
+            if any(kind not in (int, float) for kind in self.members):
+                return value
+            wanted = "a whole number" if whole else "a number"
+            raise InputError(
+                f"not {wanted}", where=where, given=value, allowed=self.allowed or None
+            ) from None
+        if not inside:
+            raise InputError("out of range", where=where, given=value, allowed=self.allowed)
+        return number
+
+
+def arguments_of(function: Callable[..., Any]) -> list[Argument]:
+    """The declared arguments of a function, rows of its `**options` one by one.
+
+    Arguments without an `Option` are not declared, and passed as they are.
+    """
+    arguments = []
+    for parameter in signature(function).parameters.values():
+        hint = parameter.annotation
+        if parameter.kind is Parameter.VAR_KEYWORD and get_origin(hint) is Unpack:
+            arguments += rows_of(get_args(hint)[0])
+        elif (option := _option(hint)) is not None:
+            if parameter.default is not Parameter.empty:
+                option = replace(option, default=parameter.default)
+            positional = parameter.kind is not Parameter.KEYWORD_ONLY
+            arguments.append(Argument(parameter.name, hint, option, positional))
+    return arguments
+
+
+def rows_of(rows: type) -> list[Argument]:
+    """The declared rows of a `TypedDict`."""
+    hints = rows.__annotations__
+    options = {name: _option(hint) for name, hint in hints.items()}
+    return [Argument(name, hints[name], option) for name, option in options.items() if option is not None]
+
+
+def key_values(pairs: Sequence[str], where: str, example: str = "references=paper") -> dict[str, str]:
+    """The values of pairs KEY=VALUE by key.
+
+    Raises `InputError` for what is no such pair, and for a key twice.
+
+    >>> key_values(["prefix=", "references=paper"], "--set")
+    {'prefix': '', 'references': 'paper'}
+    """
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise InputError(f"{where} needs KEY=VALUE", given=pair, allowed=f"such as {example}")
+        if key in values:
+            raise InputError(f"{where} names one key twice", given=pair)
+        values[key] = value
+    return values
+
+
+def _option(hint: Any) -> Option | None:
+    metadata = getattr(hint, "__metadata__", ())
+    return next((entry for entry in metadata if isinstance(entry, Option)), None)
+
+
+def _origin(hint: Any) -> Any:
+    return get_origin(hint) or hint
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    """The members of a union, or the type itself."""
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    if get_origin(hint) in (Union, UnionType):
+        for part in get_args(hint):
+            yield from _parts(part)
+    else:
+        yield hint
+
+
+def _is_sequence(kind: Any) -> bool:
+    return _origin(kind) in (Sequence, list, tuple)
+
+
+def _members(hint: Any) -> Iterator[Any]:
+    for part in _parts(hint):
+        if _is_sequence(part):
+            yield from _members(get_args(part)[0])
+        elif part is not NoneType:
+            yield part
+
+
+def _boolean(value: Any, where: str) -> bool:
+    # NumPy's truth values are numbers of their own kind.
+    if type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise InputError("neither True nor False", where=where, given=value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return int(value) if isinstance(value, str) else index(value)

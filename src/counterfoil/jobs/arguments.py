@@ -1,0 +1,292 @@
+"""Arguments that several jobs share, each declared once, and what jobs make of them."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict, cast
+
+from counterfoil import catalog
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.data_paths import Places
+from counterfoil.engine.deduplicate import Note, Progress
+from counterfoil.engine.executor import Executor, executor_named
+from counterfoil.engine.rank import Given
+from counterfoil.errors import InputError
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option, key_values
+from counterfoil.inputs.secrets import secret
+from counterfoil.jobs.feedback import Feedback, SessionOptions, ignore, terminal_feedback
+from counterfoil.jobs.job import at_end
+from counterfoil.models.base import Classifier, Embedder, Options, Scorer, identity_of
+from counterfoil.models.callables import FunctionScorer
+from counterfoil.models.captions.base import CaptionMetric
+from counterfoil.models.learned import LearnedScorer
+from counterfoil.storage.location import user_cache
+
+#: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers, and
+#: blind scorers that learn.
+AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given | LearnedScorer
+#: A name, a folder, or what was loaded.
+AnyBenchmark = str | Path | Benchmark
+#: A folder of finished work, "default" for the user's own, None to keep nothing.
+Cache = str | Path | None
+#: A path, a path per benchmark, or texts PATH and NAME=PATH.
+Data = str | Path | Mapping[str, str | Path] | Sequence[str] | None
+#: Data of one benchmark: a path, or a table in memory (`counterfoil.benchmarks.tables.memory_table`).
+TableData = Any
+#: Values by name; in a shell KEY=VALUE.
+Settings = Mapping[str, Any] | Sequence[str] | None
+
+DRAWS = Option("Draws of a bootstrap.", 10_000, low=100, high=most("draws"), panel="Statistics")
+SEED = Option("Seed of everything random.", 0, low=0, high=most("seed"), panel="Statistics")
+TITLE = Option("Title of the HTML page.", panel="Results")
+BENCHMARK = Option(
+    "Name (see 'counterfoil list benchmarks') or folder of a benchmark.",
+    complete="counterfoil.cli.options:complete_benchmarks",
+)
+BENCHMARKS = Option(
+    "Names (see 'counterfoil list benchmarks') or folders of benchmarks.",
+    complete="counterfoil.cli.options:complete_benchmarks",
+)
+SCORER = Option(
+    "What gives the scores, as KIND:WHAT; see 'counterfoil list scorers'.",
+    complete="counterfoil.cli.options:complete_scorers",
+)
+RUNS = Option("Run folders, or folders of them.")
+SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES")
+IDS = Option("An npz file with image_ids and caption_ids, for files without.", None)
+LIMIT = Option("Only so many questions, evenly spread over the benchmark.", None, low=1)
+SETTINGS = Option(
+    "A setting of the scorer or caption metric, such as references=paper; may be repeated.",
+    None,
+    flag="--set",
+    metavar="KEY=VALUE",
+    panel="Model",
+)
+#: Options of pages.
+PRIVATE = Option(
+    "Keep paths and users of this machine in the page, which leaves them out.", False, panel="Results"
+)
+PICTURES = Option("Images on the page: auto asks the benchmark's licence.", "auto", panel="Results")
+AVAILABLE = Option("Only the questions whose images and captions are at hand.", False, panel="Data")
+COUNTS = Option(
+    "Data may hold another number of questions than the release.", True, flag="--no-counts", panel="Data"
+)
+
+
+class Reporting(TypedDict, total=False):
+    """How a job says what it does; by default notes and a bar on standard error.
+
+    `quiet` shows warnings alone, `progress` is called with (stage, done, total) in place of the bar, `note`
+    with each line about what was decided; `feedback` is all of it, from another job.
+    """
+
+    quiet: bool
+    progress: Progress | None
+    note: Note | None
+    feedback: Feedback
+
+
+class Work(Reporting, total=False):
+    """How models are run, and where finished work is kept."""
+
+    batch_size: Annotated[
+        int,
+        Option(
+            "Items per batch; does not change decisions.", 32, low=1, high=most("batch_size"), panel="Work"
+        ),
+    ]
+    workers: Annotated[
+        int | None,
+        Option(
+            "Processes that decode images; default: one per core, at most 8.",
+            None,
+            low=0,
+            high=most("workers"),
+            panel="Work",
+        ),
+    ]
+    cache: Annotated[
+        Cache,
+        Option(
+            "Folder of finished work; --no-cache neither reads nor keeps any.",
+            "default",
+            shown="the user's own",
+            variable="COUNTERFOIL_CACHE",
+            panel="Work",
+        ),
+    ]
+    executor: Annotated[
+        str | Executor,
+        Option(
+            "Who computes what the cache lacks: this process, a Ray cluster, or number R of N processes that "
+            "share the cache.",
+            "local",
+            metavar="local | ray | ray://HOST:PORT | rank:R/N",
+            panel="Work",
+        ),
+    ]
+
+
+class Device(TypedDict, total=False):
+    """Where and how precisely a model computes."""
+
+    device: Annotated[Any, Option("auto, cpu, cuda, cuda:1, mps.", "auto", panel="Model")]
+    precision: Annotated[
+        Literal["fp32", "bf16", "fp16"], Option("Of weights and activations.", "fp32", panel="Model")
+    ]
+
+
+class Sources(TypedDict, total=False):
+    """Where the data and the images of benchmarks that are given by name lie."""
+
+    data: Annotated[
+        Data,
+        Option(
+            "File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is that "
+            "of one; may be repeated. Without it: what 'counterfoil fetch' brought, or the hub.",
+            None,
+            metavar="[NAME=]PATH",
+            panel="Data",
+        ),
+    ]
+    images: Annotated[
+        Data,
+        Option(
+            "Folder of the images, where the data name files; NAME=FOLDER for one benchmark.",
+            None,
+            metavar="[NAME=]FOLDER",
+            panel="Data",
+        ),
+    ]
+
+
+def feedback_of(reporting: Reporting) -> Feedback:
+    """The feedback of the terminal, parts of it replaced, or that of another job."""
+    if (given := reporting.get("feedback")) is not None:
+        return given
+    quiet, progress, note = reporting.get("quiet", False), reporting.get("progress"), reporting.get("note")
+    feedback = terminal_feedback(quiet=quiet)
+    if progress is not None:
+        feedback = replace(feedback, progress=lambda: nullcontext(progress))
+    if note is not None:
+        feedback = replace(feedback, note=note, warn=note, remark=note)
+    elif quiet:
+        feedback = replace(feedback, warn=ignore)
+    return feedback
+
+
+def session_options(work: Work, scorer: object = "") -> SessionOptions:
+    """How the work of a job is run; a `scorer` of one's own may have no place in the default cache."""
+    executor = work["executor"]
+    if isinstance(executor, str):
+        executor = executor_named(executor)
+        if executor.distant:
+            at_end(cast(Any, executor).close)
+    cache = cache_for(scorer, work["cache"])
+    return SessionOptions(
+        cache=cache, batch_size=work["batch_size"], workers=work["workers"], executor=executor
+    )
+
+
+def cache_of(cache: Cache) -> Path | None:
+    """The folder of finished work: the one named, else the user's cache folder; None keeps nothing."""
+    if cache is None:
+        return None
+    named = os.environ.get("COUNTERFOIL_CACHE") if cache == "default" else cache
+    return Path(named) if named else user_cache()
+
+
+def cache_for(scorer: object, cache: Cache) -> Path | None:
+    """The cache; None where "default" was asked for and nothing tells one scorer from another of its name."""
+    if cache == "default" and not isinstance(scorer, str):
+        identity = identity_of(scorer)
+        known = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
+        return cache_of("default") if known else None
+    return cache_of(cache)
+
+
+def path_of(given: str | Path | None) -> Path | None:
+    """The path, where one is given."""
+    return None if given is None else Path(given)
+
+
+def in_memory(data: object) -> bool:
+    """Whether `data` is a table itself, not a path or paths by benchmark."""
+    if isinstance(data, Mapping):
+        return not all(isinstance(path, str | Path) for path in data.values())
+    if isinstance(data, list | tuple):
+        return not all(isinstance(path, str) for path in data)
+    return data is not None and not isinstance(data, str | Path)
+
+
+def with_table(benchmark: AnyBenchmark, data: Any, images: Data) -> Benchmark:
+    """The benchmark of a table in memory; raises `InputError` where `benchmark` is read already."""
+    if isinstance(benchmark, Benchmark) or isinstance(images, Mapping):
+        raise InputError(
+            "data in memory are of one benchmark that is named",
+            given=str(benchmark),
+            allowed='"pairs", data=frame, images=FOLDER',
+        )
+    (folder,) = images if isinstance(images, tuple) else (images,)
+    return catalog.benchmark(str(benchmark), data=data, images=folder)
+
+
+def named_or_read(
+    benchmarks: Sequence[AnyBenchmark], data: TableData, images: Data
+) -> tuple[list[str | Benchmark], Places, Places]:
+    """Names and benchmarks, and where the data and images of those that are named lie.
+
+    A table in memory is read as the one benchmark that is named.
+    """
+    if in_memory(data):
+        benchmarks, data, images = [with_table(one, data, images) for one in benchmarks], None, None
+    named = [one if isinstance(one, Benchmark) else str(one) for one in benchmarks]
+    names = [one.name if isinstance(one, Benchmark) else one for one in named]
+    return named, places_of(data, "--data", names), places_of(images, "--images", names)
+
+
+def places_of(paths: Data, option: Literal["--data", "--images"], benchmarks: Sequence[str] = ()) -> Places:
+    """Paths as `Places`: one for all benchmarks, one per name, or texts as in a shell."""
+    if isinstance(paths, Mapping):
+        return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
+    if isinstance(paths, list | tuple):
+        return Places.read(paths, benchmarks, option=option)
+    return Places(path_of(cast(Any, paths)), {}, option).check()
+
+
+def settings_of(settings: Settings, where: str = "--set") -> dict[str, str]:
+    """Settings as they would be typed, by key; of those that were typed KEY=VALUE the values."""
+    if isinstance(settings, list | tuple):
+        return key_values(settings, where)
+    words = {True: "yes", False: "no", None: "none"}
+    return {
+        key: ",".join(map(str, value))
+        if isinstance(value, list | tuple)
+        else words[value]
+        if value is None or isinstance(value, bool)
+        else str(value)
+        for key, value in cast(Mapping[str, Any], settings or {}).items()
+    }
+
+
+def scorer_options(given: Mapping[str, Any], **others: Any) -> Options:
+    """Options of a scorer that is given by name: those among the arguments of a job, and `others`."""
+    names = ("precision", "prompt", "column", "unanswered", "seed", "ids", "backbone")
+    options = {name: given[name] for name in names if name in given}
+    settings = settings_of(given.get("settings"))
+    return Options(**{"device": str(given.get("device", "auto")), "settings": settings, **options, **others})
+
+
+def api_key(variable: str | None, environment: Mapping[str, str]) -> str:
+    """The key of endpoints, from the environment variable named, else from COUNTERFOIL_API_KEY; or none.
+
+    Raises `InputError` for a variable that is named and not set.
+    """
+    name = variable or "COUNTERFOIL_API_KEY"
+    key = secret(environment.get(name, ""), where=name)
+    if variable is not None and not key:
+        raise InputError("the environment variable is not set", where="--api-key-env", given=variable)
+    return key

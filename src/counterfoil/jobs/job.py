@@ -1,0 +1,120 @@
+"""Jobs: public functions whose declared arguments are checked in every call, from Python and from a shell.
+
+    @job(outputs="json html", examples="  counterfoil audit sugarcrepe --html audit.html")
+    def audit(benchmarks: Annotated[...], **options: Unpack[AuditRows]) -> Audit: ...
+
+is `counterfoil.audit(...)`, and the command `counterfoil audit`, which `counterfoil.cli.derive` makes of it.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from contextvars import ContextVar
+from functools import cached_property, wraps
+from inspect import cleandoc, signature
+from typing import Any, ParamSpec, TypeVar, cast
+
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.inputs.options import REQUIRED, Argument, arguments_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+#: What is closed when the outermost job that runs has ended, as workers of a cluster are.
+_ENDING: ContextVar[ExitStack | None] = ContextVar("ending", default=None)
+
+
+class Job:
+    """A job as the command line sees it: its arguments, its outputs and the examples in its help."""
+
+    def __init__(self, function: Callable[..., Any], outputs: str, examples: str) -> None:
+        self.function = function
+        self.name = function.__name__
+        #: Methods of the result that write it: "html" is `to_html`, a page with options of its own.
+        self.outputs = tuple(outputs.split())
+        self.examples = examples
+
+    @cached_property
+    def arguments(self) -> dict[str, Argument]:
+        """The declared arguments by name."""
+        return {argument.name: argument for argument in arguments_of(self.function)}
+
+    def run(self, values: Mapping[str, Any], where: Callable[[Argument], str] | None = None) -> Any:
+        """The function called with these values and the defaults of others; raises `InputError`."""
+        place = where or (lambda argument: f"{self.name}(), argument '{argument.name}'")
+        checked = dict(values)
+        for name, argument in self.arguments.items():
+            if name in values:
+                checked[name] = argument.converted(values[name], place(argument))
+            elif argument.default is REQUIRED:
+                raise InputError("missing", where=place(argument))
+            else:
+                checked[name] = argument.default
+        if _ENDING.get() is not None:
+            return self.function(**checked)
+        with ExitStack() as ending:
+            token = _ENDING.set(ending)
+            try:
+                return self.function(**checked)
+            finally:
+                _ENDING.reset(token)
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """The function called from Python."""
+        try:
+            bound = signature(self.function).bind_partial(*given, **named)
+        except TypeError as error:
+            raise InputError(str(error), where=f"{self.name}()") from None
+        values = dict(bound.arguments)
+        # Rows of `**options` are one argument of the signature.
+        parameters = bound.signature.parameters.values()
+        extra = values.pop(next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), ""), {})
+        for name in extra:
+            if name not in self.arguments and name not in REPORTING:
+                raise UnknownNameError("argument", name, self.arguments, where=f"{self.name}()")
+        return self.run(values | extra)
+
+    @property
+    def doc(self) -> str:
+        """The docstring with a line per argument, for `help()` and pages of documentation."""
+        lines = [cleandoc(self.function.__doc__ or ""), "", "Arguments:"]
+        for argument in self.arguments.values():
+            facts = [argument.allowed] if argument.allowed else []
+            if argument.default not in (REQUIRED, None, "", ()):
+                facts.append(f"default: {argument.option.shown or argument.default}")
+            bounds = f" [{'; '.join(facts)}]" if facts else ""
+            lines.append(f"    {argument.name}: {argument.option.help}{bounds}")
+        return "\n".join(lines)
+
+
+#: Arguments of every job that are no options of commands.
+REPORTING = ("quiet", "progress", "note", "feedback")
+
+
+def job(*, outputs: str = "", examples: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator: the function checks its declared arguments, and `cli.derive` makes a command of it."""
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        the_job = Job(function, outputs, examples)
+
+        @wraps(function)
+        def checked(*given: P.args, **named: P.kwargs) -> R:
+            return cast(R, the_job(*given, **named))
+
+        checked.__doc__ = the_job.doc
+        checked.__job__ = the_job  # type: ignore[attr-defined]
+        return checked
+
+    return decorated
+
+
+def job_of(function: Callable[..., Any]) -> Job:
+    """The job that a decorated function is."""
+    return cast(Job, cast(Any, function).__job__)
+
+
+def at_end(close: Callable[[], object]) -> None:
+    """Have `close` called when the job that runs has ended."""
+    ending = _ENDING.get()
+    assert ending is not None
+    ending.callback(close)
