@@ -24,9 +24,9 @@ _OTHERS_FIRST = 3.0
 
 #: Every command, in the order of `--help`, and where it stands in this package.
 COMMANDS = {
-    "evaluate": "evaluate:command",
-    "explain": "explain:command",
-    "audit": "audit:command",
+    "evaluate": "jobs.evaluate:evaluate_all runs:show_run",
+    "explain": "jobs.heat_grades:explain_or_grade",
+    "audit": "jobs.audit:audit",
     "fetch": "benchmark_files:fetch",
     "compare": "jobs.compare:compare runs:show_comparison",
     "pool": "annotation:pool",

@@ -19,6 +19,7 @@ from counterfoil import terminal
 from counterfoil.cli import paths
 from counterfoil.errors import CounterfoilError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
+from counterfoil.jobs.arguments import OVERWRITE
 from counterfoil.jobs.feedback import terminal_feedback
 from counterfoil.jobs.job import Job
 
@@ -32,7 +33,6 @@ _OUTPUTS = {
     "plot": ("figure", Option("Draw the figure here (svg, pdf, png).", None)),
     "save": ("table", Option("Write the table here (.csv, .json, .parquet).", None, flag="--out")),
 }
-_OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
 
 
 def command(job: Job, show: str = "") -> Callable[..., None]:
@@ -55,7 +55,7 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
     }
     arguments = {**of_show, **of_page, **job.arguments}
     options = {**job.arguments, **outputs, **of_page, **of_show}
-    options.setdefault("overwrite", Argument("overwrite", bool, _OVERWRITE))
+    options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
 
     @wraps(job.function)
     def run(**typed: Any) -> None:

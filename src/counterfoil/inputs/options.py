@@ -178,7 +178,7 @@ class Argument:
                 f"not {wanted}", where=where, given=value, allowed=self.allowed or None
             ) from None
         if not inside:
-            raise InputError("out of range", where=where, given=value, allowed=self.allowed)
+            raise InputError("out of range", where=where, given=value, allowed=self.allowed or "a number")
         return number
 
 

@@ -65,6 +65,8 @@ SETTINGS = Option(
     metavar="KEY=VALUE",
     panel="Model",
 )
+PROMPT = Option("Template put around captions, with {} for the caption.", "{}", panel="Model")
+OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
 #: Options of pages.
 PRIVATE = Option(
     "Keep paths and users of this machine in the page, which leaves them out.", False, panel="Results"
@@ -280,13 +282,13 @@ def scorer_options(given: Mapping[str, Any], **others: Any) -> Options:
     return Options(**{"device": str(given.get("device", "auto")), "settings": settings, **options, **others})
 
 
-def api_key(variable: str | None, environment: Mapping[str, str]) -> str:
+def api_key(variable: str | None = None) -> str:
     """The key of endpoints, from the environment variable named, else from COUNTERFOIL_API_KEY; or none.
 
     Raises `InputError` for a variable that is named and not set.
     """
     name = variable or "COUNTERFOIL_API_KEY"
-    key = secret(environment.get(name, ""), where=name)
+    key = secret(os.environ.get(name, ""), where=name)
     if variable is not None and not key:
         raise InputError("the environment variable is not set", where="--api-key-env", given=variable)
     return key

@@ -10,7 +10,10 @@ import pytest
         ("list recipe", "no such command 'recipe'; did you mean 'recipes'?; see 'counterfoil list --help'"),
         ("--speed", "no such option: --speed; see 'counterfoil --help'"),
         ("train", "missing argument 'recipe'; see 'counterfoil train --help'"),
-        ("evaluate blind:random world-quads --draws many", "invalid value for '--draws'"),
+        (
+            "evaluate blind:random world-quads --draws many",
+            "--draws: not a whole number; given: many; allowed: 100 to 1,000,000",
+        ),
         ("world build quads --n x", "see 'counterfoil world build --help'"),
         ("world build quads more --out x", "unexpected extra argument"),
         ("work job --rank 0", "the command was removed; given: work; run the command itself with"),
