@@ -16,12 +16,12 @@ import typer
 from rich.markup import escape
 
 from counterfoil import terminal
-from counterfoil.cli import paths
+from counterfoil.cli import paths, usage
 from counterfoil.errors import CounterfoilError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.arguments import OVERWRITE
 from counterfoil.jobs.feedback import terminal_feedback
-from counterfoil.jobs.job import Job
+from counterfoil.jobs.job import Job, closing_at_end
 
 #: The options of outputs, and what notes call them.
 _OUTPUTS = {
@@ -58,44 +58,50 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
     options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
 
     @wraps(job.function)
-    def run(**typed: Any) -> None:
-        values = {
-            name: value for name, option in arguments.items() if (value := _typed(option, typed)) is not None
-        }
-        targets = {
-            name: Path(typed[name]) if name != "json" else typed[name]
-            for name in outputs
-            if typed.get(name) is not None
-        }
-        _check(kind, targets)
-        _forget_names(arguments, values)
-        json: Any = targets.get("json")
-        shown: list[Any] = []
+    def run(ctx: Any, **typed: Any) -> None:
+        with usage.running(ctx, typed), closing_at_end():
+            values = {
+                name: value
+                for name, option in arguments.items()
+                if (value := _typed(option, typed)) is not None
+            }
+            targets = {
+                name: target if name == "json" else Path(target)
+                for name in outputs
+                if (target := typed.get(name)) is not None
+            }
+            _check(kind, targets)
+            _forget_names(arguments, values)
+            json: Any = targets.get("json")
+            shown: list[Any] = []
 
-        def print_result(result: Any) -> None:
-            shown.append(result)
-            if not (terminal.quiet and json == "-"):
-                printing(result, terminal.beside(json), **_converted(of_show, values))
+            def print_result(result: Any) -> None:
+                shown.append(result)
+                if not (terminal.quiet and json == "-"):
+                    printing(result, terminal.beside(json), **_converted(of_show, values))
 
-        feedback = replace(terminal_feedback(), result=print_result)
-        given = {
-            name: None if value is _OFF else value for name, value in values.items() if name in job.arguments
-        }
-        try:
-            result = job.run(given | {"feedback": feedback}, lambda argument: argument.flag)
-        except CounterfoilError:
-            # What was measured before one of several could not be is written all the same.
-            _write(shown, targets, _converted(of_page, values))
-            raise
-        if not shown:
-            print_result(result)
-        _write(shown, targets, _converted(of_page, values))
+            given: dict[str, Any] = {
+                name: None if values[name] is _OFF else values[name]
+                for name in job.arguments
+                if name in values
+            }
+            given["feedback"] = replace(terminal_feedback(), result=print_result)
+            checked = job.checked(given, lambda argument: argument.flag)
+            page = _converted(of_page, values)
+            try:
+                result = job.function(**checked)
+            except CounterfoilError:
+                # What was measured before one of several could not be is written all the same.
+                _write(shown, targets, page)
+                raise
+            if not shown:
+                print_result(result)
+            _write(shown, targets, page)
 
-    parameters = [parameter for argument in options.values() for parameter in _parameters(argument)]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__doc__ = _help(job.function.__doc__ or "")
-    return run
+    parameters = [parameter for argument in options.values() for parameter in _parameters(argument)]
+    added = usage.level_parameters([parameter.name for parameter in parameters])
+    return usage.with_signature(run, [*parameters, *added.values()])
 
 
 def _result_type(job: Job) -> Any:

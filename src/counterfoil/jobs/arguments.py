@@ -5,29 +5,33 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, cast
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.data_paths import Places
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.engine.executor import Executor, executor_named
-from counterfoil.engine.rank import Given
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, key_values
 from counterfoil.inputs.secrets import secret
 from counterfoil.jobs.feedback import Feedback, SessionOptions, ignore, terminal_feedback
 from counterfoil.jobs.job import at_end
-from counterfoil.models.base import Classifier, Embedder, Options, Scorer, identity_of
-from counterfoil.models.callables import FunctionScorer
-from counterfoil.models.captions.base import CaptionMetric
-from counterfoil.models.learned import LearnedScorer
+from counterfoil.models.base import Options, identity_of
 from counterfoil.storage.location import user_cache
 
 #: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers, and
-#: blind scorers that learn.
-AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given | LearnedScorer
+#: blind scorers that learn. What one is shows in what it can do, so that nothing is imported to say it.
+if TYPE_CHECKING:
+    from counterfoil.engine.rank import Given
+    from counterfoil.models.base import Classifier, Embedder, Scorer
+    from counterfoil.models.captions.base import CaptionMetric
+    from counterfoil.models.learned import LearnedScorer
+
+    AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given | LearnedScorer
+else:
+    AnyScorer = object
 #: A name, a folder, or what was loaded.
 AnyBenchmark = str | Path | Benchmark
 #: A folder of finished work, "default" for the user's own, None to keep nothing.
@@ -204,6 +208,8 @@ def cache_of(cache: Cache) -> Path | None:
 def cache_for(scorer: object, cache: Cache) -> Path | None:
     """The cache; None where "default" was asked for and nothing tells one scorer from another of its name."""
     if cache == "default" and not isinstance(scorer, str):
+        from counterfoil.models.callables import FunctionScorer
+
         identity = identity_of(scorer)
         known = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
         return cache_of("default") if known else None
