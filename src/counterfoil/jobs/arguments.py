@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, cast, runtime_checkable
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -31,7 +31,14 @@ if TYPE_CHECKING:
 
     AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given | LearnedScorer
 else:
-    AnyScorer = object
+
+    @runtime_checkable
+    class AnyScorer(Protocol):
+        """What has an identity."""
+
+        identity: Any
+
+
 #: A name, a folder, or what was loaded.
 AnyBenchmark = str | Path | Benchmark
 #: A folder of finished work, "default" for the user's own, None to keep nothing.
@@ -149,7 +156,7 @@ class Sources(TypedDict, total=False):
     """Where the data and the images of benchmarks that are given by name lie."""
 
     data: Annotated[
-        Data,
+        Data | TableData,
         Option(
             "File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is that "
             "of one; may be repeated. Without it: what 'counterfoil fetch' brought, or the hub.",
@@ -259,6 +266,9 @@ def named_or_read(
 def places_of(paths: Data, option: Literal["--data", "--images"], benchmarks: Sequence[str] = ()) -> Places:
     """Paths as `Places`: one for all benchmarks, one per name, or texts as in a shell."""
     if isinstance(paths, Mapping):
+        for name, path in paths.items():
+            if not isinstance(path, str | Path):
+                raise InputError("not a path", where=f"{option}, {name}", given=path)
         return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
     if isinstance(paths, list | tuple):
         return Places.read(paths, benchmarks, option=option)

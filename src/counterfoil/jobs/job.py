@@ -13,7 +13,7 @@ from functools import cached_property, wraps
 from inspect import cleandoc, signature
 from typing import Any, ParamSpec, TypeVar, cast
 
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError, UnknownNameError, expected_error
 from counterfoil.inputs.options import REQUIRED, Argument, arguments_of
 
 P = ParamSpec("P")
@@ -67,8 +67,15 @@ class Job:
         for name in extra:
             if name not in self.arguments and name not in REPORTING:
                 raise UnknownNameError("argument", name, self.arguments, where=f"{self.name}()")
-        with closing_at_end():
-            return self.function(**self.checked(values | extra))
+        checked = self.checked(values | extra)
+        try:
+            with closing_at_end():
+                return self.function(**checked)
+        except Exception as error:
+            expected = expected_error(error)
+            if expected is None or expected is error:
+                raise
+            raise expected from error
 
     @property
     def doc(self) -> str:

@@ -59,7 +59,7 @@ def test_a_value_is_converted(argument: Argument, value: Any, converted: Any) ->
         (SHARE, "nan", "--it: out of range; given: nan; allowed: 0 to 1"),
         (SHARE, 10**400, "--it: not a number; given: 1"),
         (TIES, "maybe", "--it: not a choice; given: maybe; allowed: strict, half"),
-        (TEXT, 3, "--it: not a text; given: 3"),
+        (TEXT, 3, "--it: wrong type; given: int; allowed: a text"),
         (SWITCH, "yes", "--it: neither True nor False; given: yes"),
     ],
 )
