@@ -4,7 +4,6 @@ from .api.building import pool as pool
 from .api.building import publish as publish
 from .api.building import train_model as train_model
 from .api.captioning import compare_systems as compare_systems
-from .api.captioning import preferences as preferences
 from .api.captioning import score_captions as score_captions
 from .api.people import annotate_agreement as annotate_agreement
 from .api.people import annotate_export as annotate_export
@@ -48,6 +47,7 @@ from .jobs.loading import load_benchmark as load_benchmark
 from .jobs.loading import load_scorer as load_scorer
 from .jobs.pool import CandidatePool as CandidatePool
 from .jobs.preferences import VoteStrengths as VoteStrengths
+from .jobs.preferences import preferences as preferences
 from .jobs.publish import Published as Published
 from .jobs.reproduce import Ledger as Ledger
 from .jobs.results import EvaluationRun as EvaluationRun

@@ -1,4 +1,4 @@
-"""Caption metrics, comparisons of captioning systems and preferences, from Python."""
+"""Caption metrics and comparisons of captioning systems, from Python."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,15 +6,12 @@ from typing import Literal
 
 from counterfoil.api.arguments import Cache, cache_of, feedback_of, path_of
 from counterfoil.benchmarks.decoding import Sampling
-from counterfoil.benchmarks.judgements import Votes
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.jobs.caption_inputs import MediaFolder, Policy
 from counterfoil.jobs.caption_systems import SystemComparison
 from counterfoil.jobs.caption_systems import compare_systems as systems_task
 from counterfoil.jobs.captions import CaptionScores, MetricRequest
 from counterfoil.jobs.captions import score_captions as captions_task
-from counterfoil.jobs.preferences import VoteStrengths
-from counterfoil.jobs.preferences import preferences as preferences_task
 
 
 def score_captions(
@@ -123,30 +120,6 @@ def compare_systems(
         policy=references_contain,
         feedback=feedback_of(quiet=quiet, progress=progress, note=note),
     )
-
-
-def preferences(
-    votes: str | Path | Votes,
-    *,
-    self_votes: Literal["leave-out", "error"] = "leave-out",
-    draws: int = 10_000,
-    seed: int = 0,
-) -> VoteStrengths:
-    """Bradley-Terry strengths from votes between two at a time, as `counterfoil preferences` has them.
-
-    `votes` are a table with a row per vote (columns `winner`, `loser`; optionally `count`, `judge`), a square
-    table of counts, or `Votes`. Intervals resample whole judges where a column says who voted, else the votes
-    of each pair. Votes for something over itself are left out, or an error (`self_votes`).
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     votes = Path(folder, "votes.csv")
-    ...     _ = votes.write_text("winner,loser,count\\nred,blue,3\\nblue,red,1\\n")
-    ...     found = preferences(votes, draws=100)
-    >>> found
-    <VoteStrengths: red ≈ blue>
-    """
-    return preferences_task(votes, self_votes=self_votes, draws=draws, seed=seed)
 
 
 def _metrics(

@@ -32,7 +32,7 @@ COMMANDS = {
     "compare": "jobs.compare:compare runs:show_comparison",
     "pool": "annotation:pool",
     "bias": "annotation:bias",
-    "preferences": "annotation:preferences",
+    "preferences": "jobs.preferences:preferences",
     "rankings": "jobs.compare:rank runs:show_rankings",
     "lengths": "runs:lengths",
     "reproduce": "reproduce:command",

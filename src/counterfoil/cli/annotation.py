@@ -10,7 +10,6 @@ from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
     from counterfoil.evaluation.pooling import Summary
-    from counterfoil.evaluation.preferences import Preferences
 
 POOL_EPILOG = """Examples:
   counterfoil pool runs/*/eccv --k 5 --out pool.csv
@@ -223,93 +222,3 @@ def bias(
     if html is not None:
         study.to_html(html)
         terminal.note(f"page written to {html}")
-
-
-PREFERENCES_EPILOG = """Examples:
-  counterfoil preferences votes.csv
-  counterfoil preferences votes.csv --plot strengths.svg --json strengths.json
-
-votes.csv has a row per vote (columns winner, loser; optionally count, judge), or is a square table: the names
-in its first column and in its header, each cell the votes for its row against its column."""
-
-
-def preferences(
-    votes: Annotated[Path, typer.Argument(help="Votes: CSV, TSV, JSON, JSON Lines or Parquet.")],
-    plot: Annotated[Path | None, typer.Option(help="Draw the strengths here (svg, pdf, png).")] = None,
-    json: Json = None,
-    own: Annotated[
-        Literal["leave-out", "error"],
-        typer.Option("--self-votes", help="What becomes of votes for something over itself."),
-    ] = "leave-out",
-    draws: Draws = 10_000,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-) -> None:
-    """Bradley-Terry strengths from votes between two at a time.
-
-    Intervals resample whole judges where a column says who voted (judge, worker, annotator or cluster), else
-    the votes of each pair. The same seed gives the same numbers.
-    """
-    from counterfoil import terminal
-    from counterfoil.cli import paths
-    from counterfoil.jobs.preferences import preferences
-    from counterfoil.report.labels import amount
-
-    paths.check(json=json, plot=plot)
-    result = preferences(votes, self_votes=own, draws=draws, seed=seed)
-    strengths = result.strengths
-    console = terminal.beside(json)
-    for part in _strengths(strengths, result.heading, console.width):
-        console.print(part)
-    if strengths.own:
-        terminal.warn(f"left out, since they prefer something to itself: {amount(strengths.own, 'vote')}")
-    if strengths.separated:
-        # Where it is rare it does not reach the ends of a 95 % interval.
-        say = terminal.warn if strengths.separated > 0.02 * draws else terminal.note
-        say(result.separation)
-    if json is not None:
-        terminal.write_result(json, result.to_json())
-    if plot is not None:
-        from counterfoil.report.drawing import save
-
-        save(result.plot(), plot, title="Bradley-Terry strengths")
-        terminal.note(f"strengths drawn in {plot}")
-
-
-def _strengths(strengths: "Preferences", title: str, width: int) -> list[Any]:
-    """The table of strengths, with chances against each other where there is room, and the order."""
-    from rich.text import Text
-
-    from counterfoil.cli.tables import printed
-    from counterfoil.report.tables import Cell, Column, text_table
-
-    # Each chance is about as wide as its name or "100 %".
-    against = [i for i in strengths.order if max(len(strengths.names[j]) for j in strengths.order) <= 16]
-    room = sum(max(len(strengths.names[i]) + 5, 7) + 1 for i in against)
-    if room + max(len(n) for n in strengths.names) + 38 > width:
-        against = []
-    columns = [
-        Column("strength", look="bold"),
-        Column("95 % interval", align="center"),
-        Column("rank", align="center"),
-        *(Column(f"over {strengths.names[i]}") for i in against),
-    ]
-    rows: list[tuple[str | Cell, ...]] = []
-    for i in strengths.order:
-        low, high = strengths.ranks[i]
-        chances = (
-            Cell(
-                "" if i == j else f"{100 * strengths.chance[i, j]:.1f} %",
-                rank=int(bool(strengths.apart[i, j] and strengths.chance[i, j] > 0.5)),
-            )
-            for j in against
-        )
-        ends = f"[{strengths.low[i]:.2f}, {strengths.high[i]:.2f}]"
-        place = str(low) if low == high else f"{low} to {high}"
-        rows.append((strengths.names[i], f"{strengths.strength[i]:.2f}", ends, place, *chances))
-    table = text_table(title, "name", columns, rows)
-    parts = printed(table, width, label=lambda column: column.label, names=max(12, width - 38))
-    parts.append(Text("order: ", style="dim").append(Text(strengths.written_order, style="not dim")))
-    if " ≈ " in strengths.written_order:
-        parts.append(Text("≈: neighbours that these votes do not tell apart", style="dim"))
-    return parts
