@@ -1,6 +1,5 @@
 from .api.building import apply_step as apply_step
 from .api.building import build_benchmark as build_benchmark
-from .api.building import pool as pool
 from .api.building import publish as publish
 from .api.building import train_model as train_model
 from .api.captioning import compare_systems as compare_systems
@@ -15,7 +14,6 @@ from .api.studies import study as study
 from .benchmarks.benchmark import Benchmark as Benchmark
 from .benchmarks.judgements import Votes as Votes
 from .errors import CounterfoilError as CounterfoilError
-from .evaluation.pooling import Tasks as Tasks
 from .jobs.annotate_agreement import PeopleAgreements as PeopleAgreements
 from .jobs.annotate_create import CreatedCampaign as CreatedCampaign
 from .jobs.annotate_create import CreateOptions as CreateOptions
@@ -46,6 +44,7 @@ from .jobs.loading import list_benchmarks as list_benchmarks
 from .jobs.loading import load_benchmark as load_benchmark
 from .jobs.loading import load_scorer as load_scorer
 from .jobs.pool import CandidatePool as CandidatePool
+from .jobs.pool import pool as pool
 from .jobs.preferences import VoteStrengths as VoteStrengths
 from .jobs.preferences import preferences as preferences
 from .jobs.publish import Published as Published

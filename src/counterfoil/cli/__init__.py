@@ -30,7 +30,7 @@ COMMANDS = {
     "audit": "jobs.audit:audit",
     "fetch": "benchmark_files:fetch",
     "compare": "jobs.compare:compare runs:show_comparison",
-    "pool": "annotation:pool",
+    "pool": "jobs.pool:pool",
     "bias": "annotation:bias",
     "preferences": "jobs.preferences:preferences",
     "rankings": "jobs.compare:rank runs:show_rankings",
