@@ -8,7 +8,6 @@ from .api.people import annotate_agreement as annotate_agreement
 from .api.people import annotate_export as annotate_export
 from .api.people import annotate_simulate as annotate_simulate
 from .api.people import create_campaign as create_campaign
-from .api.studies import bias as bias
 from .api.studies import reproduce as reproduce
 from .api.studies import study as study
 from .benchmarks.benchmark import Benchmark as Benchmark
@@ -25,6 +24,7 @@ from .jobs.arguments import AnyScorer as AnyScorer
 from .jobs.audit import Audit as Audit
 from .jobs.audit import audit as audit
 from .jobs.bias import AnnotatorStudy as AnnotatorStudy
+from .jobs.bias import bias as bias
 from .jobs.build import BuildResult as BuildResult
 from .jobs.build import StepResult as StepResult
 from .jobs.caption_systems import SystemComparison as SystemComparison

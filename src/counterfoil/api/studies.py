@@ -1,79 +1,17 @@
-"""Audits, annotator bias, the ledger of papers and studies in the world, from Python."""
+"""Audits, the ledger of papers and studies in the world, from Python."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 from counterfoil.api.arguments import (
     feedback_of,
     path_of,
 )
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress
-from counterfoil.evaluation.result import Run
-from counterfoil.jobs.bias import AnnotatorStudy, gallery
-from counterfoil.jobs.bias import bias as bias_task
 from counterfoil.jobs.reproduce import Ledger
 from counterfoil.jobs.reproduce import reproduce as reproduce_task
 from counterfoil.jobs.study import StudyReport
 from counterfoil.jobs.study import study as study_task
-
-
-def bias(
-    scores: Sequence[Run | str | Path],
-    judgements: str | Path,
-    *,
-    k: int | None = None,
-    measures: str | Sequence[str] = ("graded_recall_at_1", "graded_r_precision"),
-    direction: Literal["i2t", "t2i"] | None = None,
-    aggregate: Literal["majority", "mean"] = "majority",
-    undefined: Literal["out", "zero"] = "out",
-    positives: Sequence[str | Path | Benchmark] = (),
-    data: str | Path | None = None,
-    ids: str | Path | None = None,
-    draws: int = 2000,
-    seed: int = 0,
-    quiet: bool = False,
-    progress: Progress | None = None,
-) -> AnnotatorStudy:
-    """What the choice of machine annotators does to a benchmark, as `counterfoil bias` has it.
-
-    `scores` are those of `pool`, `judgements` is its table with a column `answer` or `gain` filled in. Each
-    model is measured on the benchmarks that each set of models would have made; bias is how far that is off
-    the benchmark that all made together. The models propose their first `k` items, by default what the table
-    says they proposed, else 5. `aggregate` says how several answers to one pair are made one, `undefined`
-    whether queries for which a set found nothing are left out or count 0. Right answers of the galleries
-    `positives` (read from `data`) are held against the judgements. Raises `DataError` for judged items and
-    queries that a model does not rank.
-
-    >>> from counterfoil import evaluate, pool
-    >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
-    ...         for name in ("length", "random")]
-    >>> pairs = pool(runs, k=2, direction="t2i", quiet=True).to_arrow().to_pylist()
-    >>> rows = [f"t2i,{pair['image']},{pair['caption']},{pair['pair'] % 2}" for pair in pairs]
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     judged = Path(folder, "judged.csv")
-    ...     _ = judged.write_text("\\n".join(["direction,image,caption,gain", *rows]))
-    ...     print(bias(runs, judged, draws=100, quiet=True).models)
-    ('blind:length', 'blind:random')
-    """
-    return bias_task(
-        scores,
-        judgements,
-        k=k,
-        measures=(measures,) if isinstance(measures, str) else measures,
-        direction=direction,
-        aggregate=aggregate,
-        undefined=undefined,
-        positives=[
-            positive if isinstance(positive, Benchmark) else gallery(positive, data) for positive in positives
-        ],
-        ids=ids,
-        draws=draws,
-        seed=seed,
-        feedback=feedback_of(quiet=quiet, progress=progress),
-    )
 
 
 def reproduce(

@@ -31,7 +31,7 @@ COMMANDS = {
     "fetch": "benchmark_files:fetch",
     "compare": "jobs.compare:compare runs:show_comparison",
     "pool": "jobs.pool:pool",
-    "bias": "annotation:bias",
+    "bias": "jobs.bias:bias",
     "preferences": "jobs.preferences:preferences",
     "rankings": "jobs.compare:rank runs:show_rankings",
     "lengths": "runs:lengths",

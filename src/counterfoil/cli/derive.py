@@ -234,7 +234,10 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
         given["metavar"] = option.metavar or _metavar(argument)
     several = (argument.several and not option.commas) or argument.mapping
     kind: Any = list[str] if several else str
-    default: Any = None if required or option.default in (None, ()) or option.shown else str(option.default)
+    default: Any = option.default
+    if option.commas and isinstance(default, tuple):
+        default = ",".join(default)
+    default = None if required or default in (None, ()) or option.shown else str(default)
     if argument.positional and not option.flag:
         return [_parameter(name, kind | None, typer.Argument(**given), None)]
     if option.shown:
