@@ -2,8 +2,6 @@ from .api.building import apply_step as apply_step
 from .api.building import build_benchmark as build_benchmark
 from .api.building import publish as publish
 from .api.building import train_model as train_model
-from .api.captioning import compare_systems as compare_systems
-from .api.captioning import score_captions as score_captions
 from .api.people import annotate_agreement as annotate_agreement
 from .api.people import annotate_export as annotate_export
 from .api.people import annotate_simulate as annotate_simulate
@@ -28,7 +26,9 @@ from .jobs.bias import bias as bias
 from .jobs.build import BuildResult as BuildResult
 from .jobs.build import StepResult as StepResult
 from .jobs.caption_systems import SystemComparison as SystemComparison
+from .jobs.caption_systems import compare_systems as compare_systems
 from .jobs.captions import CaptionScores as CaptionScores
+from .jobs.captions import score_captions as score_captions
 from .jobs.compare import ModelRankings as ModelRankings
 from .jobs.compare import RunComparison as RunComparison
 from .jobs.compare import compare as compare

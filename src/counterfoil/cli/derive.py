@@ -159,6 +159,8 @@ def _typed(argument: Argument, typed: Mapping[str, Any]) -> Any:
     value = typed.get(argument.name)
     if typed.get(f"no_{argument.name}"):
         return False if bool in argument.members else _OFF
+    if value and typed.get(f"more_{argument.name}"):
+        value = [*value, *typed[f"more_{argument.name}"]]
     return None if value in (None, [], False) else value
 
 
@@ -245,6 +247,10 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     if option.variable:
         given["envvar"] = option.variable
     parameters = [_parameter(name, kind | None, typer.Option(argument.flag, **given), default)]
+    if several and argument.positional:
+        # A shell makes words of a pattern: those after the first are arguments of the command.
+        more = typer.Argument(hidden=True, metavar="[FILE]...")
+        parameters.append(_parameter(f"more_{name}", list[str] | None, more, None))
     if argument.optional and option.default not in (None, REQUIRED):
         off = typer.Option(f"--no-{argument.flag[2:]}", rich_help_panel=option.panel or None)
         parameters.append(_parameter(f"no_{name}", bool, off, False))
