@@ -1,6 +1,5 @@
 from .api.building import apply_step as apply_step
 from .api.building import build_benchmark as build_benchmark
-from .api.building import publish as publish
 from .api.building import train_model as train_model
 from .api.people import annotate_agreement as annotate_agreement
 from .api.people import annotate_export as annotate_export
@@ -48,6 +47,7 @@ from .jobs.pool import pool as pool
 from .jobs.preferences import VoteStrengths as VoteStrengths
 from .jobs.preferences import preferences as preferences
 from .jobs.publish import Published as Published
+from .jobs.publish import publish as publish
 from .jobs.reproduce import Ledger as Ledger
 from .jobs.results import EvaluationRun as EvaluationRun
 from .jobs.study import StudyReport as StudyReport

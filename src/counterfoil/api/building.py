@@ -1,19 +1,14 @@
-"""Benchmarks, single steps, published folders and trainings, from Python."""
+"""Benchmarks, single steps and trainings, from Python."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from counterfoil.api.arguments import Cache, cache_of, feedback_of, path_of, typed
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress
-from counterfoil.errors import UnknownNameError
 from counterfoil.jobs.build import BuildOptions, BuildResult, StepResult
 from counterfoil.jobs.build import apply_step as step_task
 from counterfoil.jobs.build import build as build_task
-from counterfoil.jobs.publish import Published, PublishOptions
-from counterfoil.jobs.publish import publish as publish_task
 from counterfoil.jobs.training import TrainedModel
 from counterfoil.jobs.training import train as train_task
 from counterfoil.train.recipes.base import Recipe
@@ -111,55 +106,6 @@ def apply_step(
     )
     feedback = feedback_of(quiet=quiet, progress=progress, note=note)
     return step_task(step, rows, options, feedback=feedback, folder=path_of(folder))
-
-
-def publish(
-    benchmark: str | Path | Benchmark,
-    to: str,
-    *,
-    data: str | Path | None = None,
-    images: str | Path | None = None,
-    licence: str = "",
-    anyway: bool = False,
-    split: float | None = None,
-    seed: int = 0,
-    execute: bool = False,
-    provenance: Mapping[str, Any] | str | Path | None = None,
-    quiet: bool = False,
-    **facts: Any,
-) -> Published:
-    """Publish a benchmark to "folder:OUT" or "hub:OWNER/NAME", as `counterfoil publish` has it.
-
-    The folder holds Parquet that `datasets.load_dataset` reads with its images, a dataset card, a Croissant
-    file, checksums, and counterfoil's own format; `evaluate` measures it like the benchmark. The hub gets it
-    only with `execute`. `licence` is an SPDX identifier, by default what the card states. `provenance` says
-    how the questions came to be (`counterfoil.benchmarks.publishing.facts.Provenance.of`), or is a JSON file
-    that does. `facts` are further fields of `counterfoil.jobs.publish.PublishOptions`: creators, date,
-    release, language, url, private, available, counts, overwrite. Raises `InputError` where a licence forbids
-    it, unless `anyway`.
-
-    >>> found = publish("world-choices", "hub:ann/shapes", quiet=True)
-    >>> found.licence.spdx, found.executed, "data/test-00000-of-00001.parquet" in found.folder.sizes
-    ('Apache-2.0', False, True)
-    """
-    known = {field.name for field in fields(PublishOptions)}
-    for name in facts:
-        if name not in known:
-            raise UnknownNameError("fact of a publication", name, known)
-    origin = provenance if provenance is None or isinstance(provenance, Mapping) else Path(provenance)
-    options = PublishOptions(
-        data=path_of(data),
-        images=path_of(images),
-        licence=licence,
-        anyway=anyway,
-        split=split,
-        seed=seed,
-        execute=execute,
-        provenance=origin,
-        **facts,
-    )
-    named = benchmark if isinstance(benchmark, Benchmark) else str(benchmark)
-    return publish_task(named, to, options, feedback=feedback_of(quiet=quiet))
 
 
 def train_model(

@@ -37,7 +37,7 @@ COMMANDS = {
     "lengths": "runs:lengths",
     "reproduce": "reproduce:command",
     "save": "benchmark_files:save",
-    "publish": "benchmark_files:publish",
+    "publish": "jobs.publish:publish",
     "train": "train:command",
     "mix": "mix:command",
     "demo": "demo:command",
