@@ -5,7 +5,6 @@ from .api.people import annotate_agreement as annotate_agreement
 from .api.people import annotate_export as annotate_export
 from .api.people import annotate_simulate as annotate_simulate
 from .api.people import create_campaign as create_campaign
-from .api.studies import reproduce as reproduce
 from .api.studies import study as study
 from .benchmarks.benchmark import Benchmark as Benchmark
 from .benchmarks.judgements import Votes as Votes
@@ -49,6 +48,7 @@ from .jobs.preferences import preferences as preferences
 from .jobs.publish import Published as Published
 from .jobs.publish import publish as publish
 from .jobs.reproduce import Ledger as Ledger
+from .jobs.reproduce import reproduce as reproduce
 from .jobs.results import EvaluationRun as EvaluationRun
 from .jobs.study import StudyReport as StudyReport
 from .jobs.training import TrainedModel as TrainedModel

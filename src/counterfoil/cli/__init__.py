@@ -35,7 +35,7 @@ COMMANDS = {
     "preferences": "jobs.preferences:preferences",
     "rankings": "jobs.compare:rank runs:show_rankings",
     "lengths": "runs:lengths",
-    "reproduce": "reproduce:command",
+    "reproduce": "jobs.reproduce:reproduce reproduce:show_ledger",
     "save": "benchmark_files:save",
     "publish": "jobs.publish:publish",
     "train": "train:command",

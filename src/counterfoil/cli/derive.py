@@ -247,7 +247,7 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     if option.variable:
         given["envvar"] = option.variable
     parameters = [_parameter(name, kind | None, typer.Option(argument.flag, **given), default)]
-    if several and argument.positional:
+    if several and required and argument.positional:
         # A shell makes words of a pattern: those after the first are arguments of the command.
         more = typer.Argument(hidden=True, metavar="[FILE]...")
         parameters.append(_parameter(f"more_{name}", list[str] | None, more, None))
