@@ -5,7 +5,6 @@ from .api.people import annotate_agreement as annotate_agreement
 from .api.people import annotate_export as annotate_export
 from .api.people import annotate_simulate as annotate_simulate
 from .api.people import create_campaign as create_campaign
-from .api.studies import study as study
 from .benchmarks.benchmark import Benchmark as Benchmark
 from .benchmarks.judgements import Votes as Votes
 from .errors import CounterfoilError as CounterfoilError
@@ -51,6 +50,8 @@ from .jobs.reproduce import Ledger as Ledger
 from .jobs.reproduce import reproduce as reproduce
 from .jobs.results import EvaluationRun as EvaluationRun
 from .jobs.study import StudyReport as StudyReport
+from .jobs.study import study as study
+from .jobs.tour import demo as demo
 from .jobs.training import TrainedModel as TrainedModel
 from .models.callables import scorer as scorer
 from .train.recipes.base import Recipe as Recipe

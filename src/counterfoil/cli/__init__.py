@@ -40,7 +40,7 @@ COMMANDS = {
     "publish": "jobs.publish:publish",
     "train": "train:command",
     "mix": "mix:command",
-    "demo": "demo:command",
+    "demo": "jobs.tour:demo demo:show_demo",
     "build": "build:app",
     "annotate": "annotate:app",
     "captions": "captions:app",
