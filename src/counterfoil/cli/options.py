@@ -86,30 +86,6 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-Benchmarks = Annotated[
-    list[str],
-    typer.Argument(
-        help="Names (see 'counterfoil list benchmarks') or folders of benchmarks.",
-        autocompletion=complete_benchmarks,
-    ),
-]
-#: What names, or folders, of several benchmarks are read from.
-BenchmarkData = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[NAME=]PATH",
-        help="File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is "
-        "that of one; may be repeated. Without it: what 'counterfoil fetch' brought, or the hub.",
-    ),
-]
-BenchmarkImages = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[NAME=]FOLDER",
-        help="Folder of the images, where the data name files; NAME=FOLDER for one benchmark.",
-    ),
-]
-
 Overwrite = Annotated[
     bool,
     typer.Option("--overwrite", help="Replace files that exist; never one that the command reads."),
@@ -117,21 +93,6 @@ Overwrite = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
 Json = Annotated[str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")]
 Html = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")]
-Title = Annotated[str, typer.Option(help="Title of the HTML page.")]
-#: Pages are made to be shared.
-Private = Annotated[
-    bool,
-    typer.Option(
-        "--private", help="Keep paths and users of this machine in the page, which leaves them out."
-    ),
-]
-Signatures = Annotated[
-    bool,
-    typer.Option(
-        "--signatures",
-        help="Also a line per measure of all that its numbers depend on, to be cited with them.",
-    ),
-]
 
 Draws = Annotated[int, typer.Option(min=100, max=most("draws"), help="Draws of a bootstrap.")]
 Seed = Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of everything random.")]
