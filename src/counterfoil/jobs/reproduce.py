@@ -15,7 +15,7 @@ from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
 from counterfoil.report import reproduction
 from counterfoil.report.reproduction import Basis, Entry, by_basis
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Column, Table, text_table
 
 #: What is said of each released file.
 _FILE = ("paper", "file", "found")
@@ -47,22 +47,18 @@ class Ledger(Tabular):
     @property
     def tables(self) -> tuple[Table]:
         """How many numbers are the same and how many differ, by what they were recomputed from."""
-        heads = ("same", "differs", "unexplained")
-        counts = by_basis(self.entries)
-        rows = tuple(
-            Row(words, tuple(Cell(f"{counts[basis][head]:,}") for head in heads))
-            for basis, words in BASES.items()
-        )
-        return (
-            Table(
-                "Printed and recomputed numbers", tuple(Column(head, style="text") for head in heads), rows
-            ),
-        )
+        if self.files:
+            rows = [(paper, name, place or "not there") for paper, name, place in self.files]
+            columns = [Column(head, align="left") for head in _FILE[1:]]
+            return (text_table("Released files", _FILE[0], columns, rows),)
+        heads, counts = ("same", "differs", "unexplained"), by_basis(self.entries)
+        numbers = [(words, *(f"{counts[basis][head]:,}" for head in heads)) for basis, words in BASES.items()]
+        return (text_table("Printed and recomputed numbers", "Model", [*map(Column, heads)], numbers),)
 
     @property
     def notes(self) -> list[str]:
         """How many numbers there are no data for."""
-        return [f"no data: {by_basis(self.entries)[Basis.NONE]['no data']:,}"]
+        return [] if self.files else [f"no data: {by_basis(self.entries)[Basis.NONE]['no data']:,}"]
 
     def __repr__(self) -> str:
         papers = dict.fromkeys(entry.name for entry in self.entries)
