@@ -19,6 +19,7 @@ from counterfoil import terminal
 from counterfoil.cli import paths
 from counterfoil.errors import CounterfoilError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
+from counterfoil.jobs.arguments import OVERWRITE
 from counterfoil.jobs.feedback import terminal_feedback
 from counterfoil.jobs.job import Job
 
@@ -32,7 +33,6 @@ _OUTPUTS = {
     "plot": ("figure", Option("Draw the figure here (svg, pdf, png).", None)),
     "save": ("table", Option("Write the table here (.csv, .json, .parquet).", None, flag="--out")),
 }
-_OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
 
 
 def command(job: Job, show: str = "") -> Callable[..., None]:
@@ -53,9 +53,14 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
     outputs = {
         name: Argument(name, Path | None, replace(_OUTPUTS[name][1], panel="Results")) for name in job.outputs
     }
+    if "save" in outputs and hasattr(kind, "save_help"):
+        outputs["save"] = replace(
+            outputs["save"], option=replace(outputs["save"].option, help=kind.save_help)
+        )
     arguments = {**of_show, **of_page, **job.arguments}
     options = {**job.arguments, **outputs, **of_page, **of_show}
-    options.setdefault("overwrite", Argument("overwrite", bool, _OVERWRITE))
+    if outputs:
+        options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
 
     @wraps(job.function)
     def run(**typed: Any) -> None:
@@ -116,7 +121,7 @@ def _typed(argument: Argument, typed: Mapping[str, Any]) -> Any:
     value = typed.get(argument.name)
     if typed.get(f"no_{argument.name}"):
         return False if bool in argument.members else _OFF
-    return None if value in (None, [], False) else value
+    return None if value in (None, []) or (value is False and argument.default is not None) else value
 
 
 #: Typed for an argument that is None by its `--no-` option.

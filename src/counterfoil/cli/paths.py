@@ -13,7 +13,7 @@ from counterfoil.store import check_writable
 
 #: Options that name what is written; all other arguments that name a file or a folder are read.
 _WRITTEN = frozenset(
-    {"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "cache", "dropped", "keep"}
+    {"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "save", "cache", "dropped", "keep"}
 )
 
 
