@@ -15,10 +15,6 @@ from .api.measuring import list_benchmarks as list_benchmarks
 from .api.measuring import load_benchmark as load_benchmark
 from .api.measuring import load_run as load_run
 from .api.measuring import load_scorer as load_scorer
-from .api.people import annotate_agreement as annotate_agreement
-from .api.people import annotate_export as annotate_export
-from .api.people import annotate_simulate as annotate_simulate
-from .api.people import create_campaign as create_campaign
 from .api.studies import audit as audit
 from .api.studies import bias as bias
 from .api.studies import reproduce as reproduce
@@ -28,12 +24,15 @@ from .benchmarks.judgements import Votes as Votes
 from .errors import CounterfoilError as CounterfoilError
 from .evaluation.pooling import Tasks as Tasks
 from .jobs.annotate_agreement import PeopleAgreements as PeopleAgreements
+from .jobs.annotate_agreement import annotate_agreement as annotate_agreement
 from .jobs.annotate_create import CreatedCampaign as CreatedCampaign
-from .jobs.annotate_create import CreateOptions as CreateOptions
+from .jobs.annotate_create import create_campaign as create_campaign
 from .jobs.annotate_exchange import CampaignExport as CampaignExport
+from .jobs.annotate_exchange import annotate_export as annotate_export
 from .jobs.annotate_serve import CampaignProgress as CampaignProgress
 from .jobs.annotate_serve import annotate_status as annotate_status
 from .jobs.annotate_simulate import SimulatedCampaign as SimulatedCampaign
+from .jobs.annotate_simulate import annotate_simulate as annotate_simulate
 from .jobs.audit import Audit as Audit
 from .jobs.bias import AnnotatorStudy as AnnotatorStudy
 from .jobs.build import BuildResult as BuildResult
