@@ -71,6 +71,16 @@ class Facts:
         return dict(self.value)
 
 
+def schema_of(columns: str) -> pa.Schema:
+    """A schema of these columns, texts but for those that name another type of `pyarrow`.
+
+    >>> schema_of("person items:int64").types
+    [DataType(string), DataType(int64)]
+    """
+    named = (column.partition(":") for column in columns.split())
+    return pa.schema([(name, getattr(pa, kind or "string")()) for name, _, kind in named])
+
+
 @dataclass(frozen=True, eq=False)
 class JudgementSource:
     """A table of judgements, and the campaign that it belongs to where that is known."""
@@ -116,10 +126,8 @@ def read_judgements(
 
 
 _MEASURES = ("raw", "fleiss", "alpha")
-_PAIRS = pa.schema(
-    [(name, pa.string()) for name in ("question", "reading", "kind", "first", "second")]
-    + [("items", pa.int64())]
-    + [(f"cohen{end}", pa.float64()) for end in ("", "_low", "_high")]
+_PAIRS = schema_of(
+    "question reading kind first second items:int64 cohen:float64 cohen_low:float64 cohen_high:float64"
 )
 
 

@@ -14,7 +14,7 @@ from counterfoil import terminal
 from counterfoil.annotate.campaign import open_campaign
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, Stored, opened
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, Stored, opened, schema_of
 from counterfoil.jobs.annotate_serve import SHORT
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
@@ -70,31 +70,18 @@ class PeopleReview(_Reviewed):
 
     def _rows(self, by: str) -> pa.Table:
         if by == "reason":
-            kinds: list[tuple[str, pa.DataType]] = [
-                (name, pa.string()) for name in ("person", "sign", "sentence")
-            ]
-            kinds += [(name, pa.float64()) for name in ("value", "pool", "p")]
-            rows = [
+            schema = schema_of("person sign sentence value:float64 pool:float64 p:float64")
+            reasons = [
                 {"person": person.person, **vars(reason)}
                 for person in self.quality
                 for reason in person.reasons
             ]
-            return pa.Table.from_pylist(rows, pa.schema(kinds))
-        texts = (
-            "platform",
-            "study",
-            "submission",
-            "decision",
-            "category",
-            "reason",
-            "by",
-            "suggestion",
-            "signs",
+            return pa.Table.from_pylist(reasons, schema)
+        schema = schema_of(
+            "person items:int64 not_visible:int64 platform study submission decision category reason by "
+            "suggestion signs at:float64"
         )
-        counts = [(name, pa.int64()) for name in ("items", "not_visible")]
-        kinds = [("person", pa.string()), *counts, *((name, pa.string()) for name in texts)]
-        kinds.append(("at", pa.float64()))
-        return pa.Table.from_pylist([self._row(person) for person in self.quality], pa.schema(kinds))
+        return pa.Table.from_pylist([self._row(person) for person in self.quality], schema)
 
     def _row(self, quality: "PersonQuality") -> dict[str, Any]:
         platform, parameters = self.entered.get(quality.person, ("", {}))
@@ -106,13 +93,10 @@ class PeopleReview(_Reviewed):
             "platform": platform,
             "study": parameters.get("study", ""),
             "submission": parameters.get("submission", ""),
-            "decision": "" if decided is None else decided.decision,
-            "category": "" if decided is None else decided.category,
-            "reason": "" if decided is None else decided.reason,
-            "by": "" if decided is None else decided.by,
+            **{name: getattr(decided, name, "") for name in ("decision", "category", "reason", "by")},
             "suggestion": quality.suggestion,
             "signs": " ".join(reason.sign for reason in quality.reasons),
-            "at": None if decided is None else decided.at,
+            "at": getattr(decided, "at", None),
         }
 
     @property
@@ -155,13 +139,9 @@ class PeopleReview(_Reviewed):
         """All of it as plain values, as `annotate review --json` writes it."""
         return {
             "people": [
-                {
-                    **quality.to_json(),
-                    "review": self.reviews[quality.person].to_json()
-                    if quality.person in self.reviews
-                    else None,
-                }
+                {**quality.to_json(), "review": decided.to_json() if decided is not None else None}
                 for quality in self.quality
+                for decided in (self.reviews.get(quality.person),)
             ]
         }
 
@@ -181,17 +161,13 @@ class PersonReview(_Reviewed):
     rows_by = ("answer",)
 
     def _rows(self, by: str) -> pa.Table:
-        kinds: list[tuple[str, pa.DataType]] = [
-            (name, pa.string()) for name in ("item", "role", "question", "answer", "known")
-        ]
-        kinds += [("right", pa.bool_()), ("seconds", pa.float64())]
-        kinds += [("comment", pa.string()), ("counted", pa.bool_())]
+        schema = schema_of(
+            "item role question answer known right:bool_ seconds:float64 comment counted:bool_"
+        )
+        copied = ("item", "role", "right", "seconds", "comment", "counted")
         rows = [
             {
-                **{
-                    name: getattr(answer, name)
-                    for name in ("item", "role", "right", "seconds", "comment", "counted")
-                },
+                **{name: getattr(answer, name) for name in copied},
                 "question": question,
                 "answer": text,
                 "known": "|".join(answer.known.get(question, ())),
@@ -199,7 +175,7 @@ class PersonReview(_Reviewed):
             for answer in self.answers
             for question, text in answer.texts().items()
         ]
-        return pa.Table.from_pylist(rows, pa.schema(kinds))
+        return pa.Table.from_pylist(rows, schema)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -464,13 +440,12 @@ class Disputes(Tabular):
                     "label": label,
                     "chance": item.posterior[label],
                     "entropy": item.entropy,
-                    "decision": "" if item.decided is None else item.decided.answer,
-                    "note": "" if item.decided is None else item.decided.note,
+                    "decision": getattr(item.decided, "answer", ""),
+                    "note": getattr(item.decided, "note", ""),
                 }
             )
-        texts = ("item", "kind", "votes", "label", "decision", "note")
-        kinds = {name: pa.string() for name in texts} | {"chance": pa.float64(), "entropy": pa.float64()}
-        return pa.Table.from_pylist(rows, pa.schema(list(kinds.items())))
+        schema = schema_of("item kind votes label decision note chance:float64 entropy:float64")
+        return pa.Table.from_pylist(rows, schema)
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -14,7 +14,7 @@ from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.status import CampaignStatus, facts_of
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, Stored, opened
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, Stored, opened, schema_of
 from counterfoil.jobs.arguments import feedback_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
@@ -168,18 +168,10 @@ class CampaignProgress(Tabular):
     rows_by = ("person",)
 
     def _rows(self, by: str) -> pa.Table:
-        kinds = {
-            "person": pa.string(),
-            "state": pa.string(),
-            "review": pa.string(),
-            "items": pa.int64(),
-            "golden_right": pa.int64(),
-            "golden": pa.int64(),
-            "seconds": pa.float64(),
-            "pay": pa.float64(),
-        }
-        rows = [asdict(person) for person in self.status.persons]
-        return pa.Table.from_pylist(rows, pa.schema(list(kinds.items())))
+        schema = schema_of(
+            "person state review items:int64 golden_right:int64 golden:int64 seconds:float64 pay:float64"
+        )
+        return pa.Table.from_pylist([asdict(person) for person in self.status.persons], schema)
 
     @property
     def facts(self) -> dict[str, str]:
