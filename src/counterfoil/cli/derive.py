@@ -219,7 +219,7 @@ def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:
         off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}"
         return _parameter(f"no_{argument.name}", bool, typer.Option(off, **given), False)
     if argument.default is None:
-        both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)
+        both = typer.Option(f"{flag}/--no-{flag[2:]}", show_default=argument.option.shown or True, **given)
         return _parameter(argument.name, bool | None, both, None)
     return _parameter(argument.name, bool, typer.Option(flag, **given), False)
 

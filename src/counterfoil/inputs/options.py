@@ -206,6 +206,13 @@ def rows_of(rows: type) -> list[Argument]:
     """The declared rows of a `TypedDict`, or the fields of a dataclass that have a help.
 
     A field that is not given is None: what holds then is the dataclass's own default, which help shows.
+
+    >>> from dataclasses import field
+    >>> @dataclass
+    ... class Sampling:
+    ...     k: int = field(default=4, metadata={"help": "How many.", "low": 1})
+    >>> [(row.flag, row.default, row.option.shown, row.allowed) for row in rows_of(Sampling)]
+    [('--k', None, '4', '1 or more')]
     """
     hints = rows.__annotations__
     options = {name: _option(hint) for name, hint in hints.items()}
