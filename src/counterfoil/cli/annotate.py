@@ -1,6 +1,5 @@
 """`counterfoil annotate`: people in the loop, from the question to agreement to a benchmark."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,7 +7,6 @@ import typer
 from counterfoil.cli import usage
 from counterfoil.cli.list import Json as Printed
 from counterfoil.cli.list import print_facts, print_json, print_table
-from counterfoil.cli.options import Overwrite
 from counterfoil.inputs.options import Option
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ COMMANDS = {
     "export": "jobs.annotate_exchange:annotate_export",
     "import": "jobs.annotate_exchange:import_judgements annotate:show_facts",
     "serve": "jobs.annotate_serve:serve_campaign annotate:show_lines",
-    "links": "annotate:links",
+    "links": "jobs.annotate_serve:campaign_links annotate:show_lines",
     "prolific": "annotate:prolific",
 }
 _PROLIFIC = ("create", "publish", "pause", "start", "stop", "places", "status", "approve", "reject", "bonus")
@@ -122,35 +120,3 @@ def forms(
 FORMS_EPILOG = """Examples:
   counterfoil annotate forms
   counterfoil annotate forms best-of-k"""
-
-
-LINKS_EPILOG = """Examples:
-  counterfoil annotate links campaign/ --n 20 --out links.csv --public-url https://study.example
-  counterfoil annotate links campaign/ --n 3
-
-Each link is one person's. The first 20 of 30 links are those of 20, so more can be made later."""
-
-
-def links(
-    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="A campaign's folder.")],
-    n: Annotated[int, typer.Option(help="How many.")] = 20,
-    out: Annotated[Path | None, typer.Option(help="Write a table number, link here (CSV).")] = None,
-    public_url: Annotated[
-        str, typer.Option(metavar="URL", help="The address under which people reach the server.")
-    ] = "http://127.0.0.1:8750",
-    overwrite: Overwrite = False,
-) -> None:
-    """Personal links that cannot be guessed, one for each person."""
-    from counterfoil import terminal
-    from counterfoil.cli import paths
-    from counterfoil.jobs.annotate_serve import campaign_links
-    from counterfoil.store import write_csv
-
-    paths.check(csv=out)
-    table = campaign_links(campaign, n, site=public_url)
-    if out is None:
-        for link in table["link"].to_pylist():
-            print(link)
-        return
-    write_csv(out, table)
-    terminal.note(f"{n:,} links written to {out}")

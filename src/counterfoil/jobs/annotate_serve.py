@@ -14,14 +14,13 @@ from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.status import CampaignStatus, facts_of
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, Stored, opened, schema_of
-from counterfoil.jobs.arguments import feedback_of
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, Stored, opened, schema_of
+from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
 from counterfoil.jobs.job import job
+from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.report.tables import Column, Table, text_table
-
-#: Links that are made at once, at most.
-MOST_LINKS = 1_000_000
+from counterfoil.store import write_csv
 
 
 @dataclass(frozen=True)
@@ -134,21 +133,41 @@ def addresses(campaign: Campaign, site: str) -> Addresses:
     return Addresses(site, people, f"{site}/research", campaign.secrets["token"])
 
 
-def campaign_links(folder: str | Path, n: int = 20, *, site: str = "http://127.0.0.1:8750") -> pa.Table:
-    """The first n personal links of a campaign as a table `number`, `link`; the same ones each time.
+@job(
+    examples="""Examples:
+  counterfoil annotate links campaign/ --n 20 --out links.csv --public-url https://study.example
+  counterfoil annotate links campaign/ --n 3
 
-    Each is for one person: who opens it takes part as that person. Raises `DataError` for a folder
-    without a campaign and `InputError` for an address that is none.
+Each link is one person's. The first 20 of 30 links are those of 20, so more can be made later."""
+)
+def campaign_links(
+    campaign: Annotated[str | Path, CAMPAIGN],
+    n: Annotated[int, Option("How many.", low=1, high=1_000_000, flag="--n")] = 20,
+    *,
+    out: Annotated[str | Path | None, Option("Write a table number, link here (CSV).")] = None,
+    public_url: Annotated[
+        str, Option("The address under which people reach the server.", metavar="URL")
+    ] = "http://127.0.0.1:8750",
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    **reporting: Unpack[Reporting],
+) -> Change:
+    """Personal links that cannot be guessed, one for each person.
+
+    They are the `value`. Who opens one takes part as that person. Raises `DataError` for a folder without a
+    campaign and `InputError` for an address that is none.
     """
     from counterfoil.annotate.participants import make_links
     from counterfoil.annotate.server.security import check_public_url
 
-    if not 1 <= n <= MOST_LINKS:
-        raise InputError("no number of links", given=n, allowed=f"1 to {MOST_LINKS:,}")
-    root = check_public_url(site)
-    campaign = open_campaign(Path(folder))
-    links = [f"{root}/enter/{link}" for link in make_links(campaign, n)]
-    return pa.table({"number": list(range(1, n + 1)), "link": links})
+    root = check_public_url(public_url)
+    links = [f"{root}/enter/{link}" for link in make_links(open_campaign(Path(campaign)), n)]
+    if out is None:
+        return Change(tuple(links), links)
+    with guarded("annotate links", overwrite=overwrite, reads=[campaign]) as outputs:
+        outputs.file(Path(out))
+        write_csv(out, pa.table({"number": range(1, n + 1), "link": links}))
+    feedback_of(reporting).note(f"{n:,} links written to {out}")
+    return Change((), links)
 
 
 #: Characters of a person's id that are printed.
