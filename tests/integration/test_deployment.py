@@ -110,7 +110,7 @@ def test_the_campaign_is_served_as_the_others_reach_it(compose: dict[str, Any], 
     services = compose["services"]
     options = parsed(services["campaign"]["command"])
     assert check_public_url(options["public_url"]) == f"https://{HOST}"
-    (proxy,) = map(check_proxy, options["proxy"])
+    (proxy,) = map(check_proxy, options["proxies"])
     (subnet,) = (each["subnet"] for each in compose["networks"]["inside"]["ipam"]["config"])
     assert ipaddress.ip_network(proxy) == ipaddress.ip_network(subnet)
     pytest.importorskip("psycopg")
@@ -123,7 +123,7 @@ def test_the_campaign_is_served_as_the_others_reach_it(compose: dict[str, Any], 
     assert password == PASSWORD not in " ".join(services["campaign"]["command"])
     assert services["caddy"]["command"][-1] == f"campaign:{options['port']}"
     folder = services["campaign"]["volumes"][0].partition(":")[2]
-    assert folder == f"/home/counterfoil/{options['campaign']}"
+    assert Path(folder) == Path("/home/counterfoil", options["campaign"])
 
 
 def test_the_docs_say_what_has_to_be_set() -> None:

@@ -141,19 +141,24 @@ def read_judgement_table(path: str | Path) -> pa.Table:
     return check_judgement_table(pa.table(columns), where=path)
 
 
-def write_judgement_table(path: str | Path, table: pa.Table) -> None:
-    """Write the table in one piece, as CSV or Parquet by the suffix; raises `InputError` for another one."""
-    path = Path(path)
-    table = check_judgement_table(table, where=path)
-    if path.suffix.lower() == ".parquet":
-        write_parquet(path, table)
-    elif path.suffix.lower() == ".csv":
-        golden = pc.if_else(table.column("golden"), "right", "wrong")
-        write_csv(path, table.set_column(table.column_names.index("golden"), "golden", golden))
-    else:
+def check_table_kind(path: Path) -> None:
+    """Raise `InputError` where a table of judgements cannot be written under this name."""
+    if path.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(
             "unknown kind of table", where=path, given=path.suffix or "(no suffix)", allowed=".csv, .parquet"
         )
+
+
+def write_judgement_table(path: str | Path, table: pa.Table) -> None:
+    """Write the table in one piece, as CSV or Parquet by the suffix; raises `InputError` for another one."""
+    path = Path(path)
+    check_table_kind(path)
+    table = check_judgement_table(table, where=path)
+    if path.suffix.lower() == ".parquet":
+        write_parquet(path, table)
+    else:
+        golden = pc.if_else(table.column("golden"), "right", "wrong")
+        write_csv(path, table.set_column(table.column_names.index("golden"), "golden", golden))
 
 
 def answer_cell(value: Any) -> str:

@@ -7,7 +7,11 @@ from datetime import date
 from typing import Any, Literal
 
 from counterfoil.errors import InputError
+from counterfoil.inputs.fields import setting
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import rows_of
 
+_PEOPLE, _ITEMS, _PAY, _MINUTES = most("people"), most("items"), most("price"), 525_600
 Design = Literal["blocks", "queue", "adaptive"]
 
 
@@ -23,74 +27,67 @@ class CampaignRecipe:
 
     form: str
     title: str = field(metadata={"help": "What the campaign is called; people see it."})
-    seed: int = field(default=0, metadata={"help": "Seed of assignment, sides and order."})
-    design: Design = field(default="queue", metadata={"help": "blocks, queue or adaptive."})
-    overlap: int = field(default=3, metadata={"help": "Answers per item, each of another person."})
-    per_person: int = field(
-        default=0,
-        metadata={"help": "Items of a block, or the most that one person does in a queue; 0 is all."},
+    seed: int = setting(0, "Seed of assignment, sides and order.", low=0, high=most("seed"))
+    design: Design = setting("queue", "blocks, queue or adaptive.")
+    overlap: int = setting(3, "Answers per item, each of another person.", low=1, high=_PEOPLE)
+    per_person: int = setting(
+        0, "Items of a block, or the most that one person does in a queue; 0 is all.", low=0, high=_ITEMS
     )
-    people_per_block: int = field(
-        default=1,
-        metadata={"help": "How many people do each block, so that those agree or not; part of the overlap."},
+    people_per_block: int = setting(
+        1,
+        "How many people do each block, so that those agree or not; part of the overlap.",
+        low=1,
+        high=_PEOPLE,
     )
-    by_direction: bool = field(
-        default=False,
-        metadata={"help": "In a block, one direction of questions first, then the other, not mixed."},
+    by_direction: bool = setting(
+        False, "In a block, one direction of questions first, then the other, not mixed."
     )
-    golden_per_block: int = field(default=0, metadata={"help": "Of a block, how many items are golden."})
-    golden_share: float = field(default=0.0, metadata={"help": "In a queue, the share of golden items."})
-    golden_misses: int = field(
-        default=0, metadata={"help": "So many wrong golden answers end a person's work; 0 is never."}
+    golden_per_block: int = setting(0, "Of a block, how many items are golden.", low=0, high=_ITEMS)
+    golden_share: float = setting(0.0, "In a queue, the share of golden items.", low=0, high=1)
+    golden_misses: int = setting(
+        0, "So many wrong golden answers end a person's work; 0 is never.", low=0, high=_ITEMS
     )
-    onboarding: int = field(default=0, metadata={"help": "Items of the test before the work."})
-    onboarding_warnings: int = field(
-        default=1, metadata={"help": "Errors of the test that are pointed out; the next one disqualifies."}
+    #: The command's option of this name is the table of these items.
+    onboarding: int = setting(0, "Items of the test before the work.", low=0, high=_ITEMS, hidden=True)
+    onboarding_warnings: int = setting(
+        1, "Errors of the test that are pointed out; the next one disqualifies.", low=0, high=_ITEMS
     )
-    certainty: float = field(default=0.95, metadata={"help": "Adaptive: ask until a label is this likely."})
-    first_to: int = field(
-        default=0, metadata={"help": "Adaptive: ask until one answer has so many; 0 goes by certainty."}
+    certainty: float = setting(0.95, "Adaptive: ask until a label is this likely.", low=0, high=1)
+    first_to: int = setting(
+        0, "Adaptive: ask until one answer has so many; 0 goes by certainty.", low=0, high=_PEOPLE
     )
-    most: int = field(default=9, metadata={"help": "Adaptive: the most answers of an item."})
-    lease_minutes: float = field(
-        default=10.0, metadata={"help": "An item not answered so long goes to others."}
+    most: int = setting(9, "Adaptive: the most answers of an item.", low=1, high=_PEOPLE)
+    lease_minutes: float = setting(
+        10.0, "An item not answered so long goes to others.", low=0.01, high=_MINUTES
     )
-    block_minutes: float = field(
-        default=120.0, metadata={"help": "A block not finished so long goes to others."}
+    block_minutes: float = setting(
+        120.0, "A block not finished so long goes to others.", low=0.01, high=_MINUTES
     )
-    pay_per_hour: float = field(
-        default=0.0,
-        metadata={"help": "Pay that is aimed at; 0 is none, for people of a paying platform 12."},
+    pay_per_hour: float = setting(
+        0.0, "Pay that is aimed at; 0 is none, for people of a paying platform 12.", low=0, high=_PAY
     )
-    pay_per_item: float = field(
-        default=0.0, metadata={"help": "Pay of an item; 0: what its usual time is worth at the pay per hour."}
+    pay_per_item: float = setting(
+        0.0, "Pay of an item; 0: what its usual time is worth at the pay per hour.", low=0, high=_PAY
     )
-    currency: str = field(default="USD", metadata={"help": "Currency of the pay."})
-    least_pay: float = field(
-        default=0.0, metadata={"help": "Pay per hour below which is warned; 0: the platform's least."}
+    currency: str = setting("USD", "Currency of the pay.")
+    least_pay: float = setting(
+        0.0, "Pay per hour below which is warned; 0: the platform's least.", low=0, high=_PAY
     )
-    least_seconds: float = field(default=0.0, metadata={"help": "Answers faster than this are marked."})
-    languages: tuple[str, ...] = field(default=("en",), metadata={"help": "Languages of the captions."})
-    entry: str = field(
-        default="link", metadata={"help": "How people come: link, open, or a platform's name."}
-    )
-    code: str = field(default="", metadata={"help": "The code of an open link; empty asks for none."})
-    completion: str = field(
-        default="", metadata={"help": "Code or address that a platform expects at the end."}
-    )
-    keep_until: str = field(default="", metadata={"help": "Date after which answers are to be deleted."})
-    keep_labels: bool = field(
-        default=False, metadata={"help": "When answers are deleted, keep labels of two answers or more."}
-    )
+    least_seconds: float = setting(0.0, "Answers faster than this are marked.", low=0, high=_MINUTES)
+    languages: tuple[str, ...] = setting(("en",), "Languages of the captions.")
+    entry: str = setting("link", "How people come: link, open, or a platform's name.")
+    code: str = setting("", "The code of an open link; empty asks for none.")
+    completion: str = setting("", "Code or address that a platform expects at the end.")
+    keep_until: str = setting("", "Date after which answers are to be deleted.")
+    keep_labels: bool = setting(False, "When answers are deleted, keep labels of two answers or more.")
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        positive = ("overlap", "people_per_block", "most", "lease_minutes", "block_minutes")
-        for setting in fields(self):
-            name, value = setting.name, getattr(self, setting.name)
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if number and (value < 0 or (name in positive and value == 0)):
-                _refuse(name, value, "above 0" if name in positive else "0 or above")
+        for row in rows_of(CampaignRecipe):
+            value = getattr(self, row.name)
+            row.converted(value, f"key '{row.name}'")
+            if value == "" and row.option.shown:
+                _refuse(row.name, value, "a word")
         if self.design == "blocks" and not self.per_person > self.golden_per_block:
             _refuse("per_person", self.per_person, "blocks of one item or more beside the golden ones")
         if self.overlap % self.people_per_block:
@@ -116,12 +113,12 @@ class CampaignRecipe:
     def to_toml(self) -> str:
         """The recipe as TOML, every field with what it means."""
         lines = []
-        for setting in fields(self):
-            if setting.name != "settings":
-                value = getattr(self, setting.name)
+        for own in fields(self):
+            if own.name != "settings":
+                value = getattr(self, own.name)
                 text = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
-                note = setting.metadata.get("help", "")
-                lines.append(f"{setting.name} = {text}" + (f"  # {note}" if note else ""))
+                note = own.metadata.get("help", "")
+                lines.append(f"{own.name} = {text}" + (f"  # {note}" if note else ""))
         lines += ["", "[settings]", *(f"{k} = {json.dumps(v)}" for k, v in self.settings.items())]
         return "\n".join(lines) + "\n"
 

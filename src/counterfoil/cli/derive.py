@@ -56,10 +56,15 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
     outputs = {
         name: Argument(name, Path | None, replace(_OUTPUTS[name][1], panel="Results")) for name in job.outputs
     }
+    if "save" in outputs and hasattr(kind, "save_help"):
+        outputs["save"] = replace(
+            outputs["save"], option=replace(outputs["save"].option, help=kind.save_help)
+        )
     arguments = {**of_show, **of_page, **job.arguments}
     options = {**job.arguments, **outputs, **of_page, **of_show}
-    options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
-    options["config"] = Argument("config", Path | None, _CONFIG)
+    if outputs:
+        options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
+    options.setdefault("config", Argument("config", Path | None, _CONFIG))
 
     @wraps(job.function)
     def run(ctx: Any, **typed: Any) -> None:
@@ -116,7 +121,8 @@ def _configured(ctx: Any, typed: dict[str, Any], options: Mapping[str, Argument]
     """
     command = ctx.command_path.partition(" ")[2].replace(" ", ".")
     places: dict[str, str] = {}
-    if (file := typed.pop("config", None)) is not None:
+    of_file = options["config"].option is _CONFIG
+    if of_file and (file := typed.pop("config", None)) is not None:
         from counterfoil.inputs.files import read_toml
 
         table: Any = read_toml(file)
@@ -161,7 +167,7 @@ def _typed(argument: Argument, typed: Mapping[str, Any]) -> Any:
         return False if bool in argument.members else _OFF
     if value and typed.get(f"more_{argument.name}"):
         value = [*value, *typed[f"more_{argument.name}"]]
-    return None if value in (None, [], False) else value
+    return None if value in (None, []) or (value is False and argument.default is not None) else value
 
 
 #: Typed for an argument that is None by its `--no-` option.
@@ -264,7 +270,7 @@ def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:
         off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}"
         return _parameter(f"no_{argument.name}", bool, typer.Option(off, **given), False)
     if argument.default is None:
-        both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)
+        both = typer.Option(f"{flag}/--no-{flag[2:]}", show_default=argument.option.shown or True, **given)
         return _parameter(argument.name, bool | None, both, None)
     return _parameter(argument.name, bool, typer.Option(flag, **given), False)
 

@@ -202,18 +202,6 @@ def kept_interrupts() -> Iterator[None]:
         sys.unraisablehook = hook
 
 
-@contextmanager
-def left_to_server() -> Iterator[None]:
-    """A block that Ctrl-C ends as Python has it, once: a server stops by it, and the command is done."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _leaving() -> bool:
     """Whether the main thread runs an `except` or a `finally` because of Ctrl-C."""
     current: Any = sys._current_exceptions().get(threading.main_thread().ident or 0)

@@ -1,10 +1,13 @@
 """`counterfoil list benchmarks | scorers | metrics | measures | recipes`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from counterfoil.cli import options
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = typer.Typer(
     help="What there is: benchmarks, kinds of scorer, caption metrics, measures, recipes of training.",
@@ -186,7 +189,7 @@ def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
         console.print(part)
 
 
-def print_facts(facts: dict[str, object]) -> None:
+def print_facts(facts: dict[str, object], console: "Console | None" = None) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -208,4 +211,4 @@ def print_facts(facts: dict[str, object]) -> None:
         else:
             text = str(value)
         table.add_row(key, Text(text))
-    out().print(table)
+    (console or out()).print(table)

@@ -25,6 +25,7 @@ UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 #: What people type for an option, and for its values, as other tools call them.
 _OPTION_SYNONYMS = {
     "-o": "--out",
+    "-y": "--yes",
     "--output": "--out",
     "--dtype": "--precision",
     "--num-workers": "--workers",

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import field, fields
 from difflib import get_close_matches
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -13,6 +13,11 @@ Made = TypeVar("Made")
 
 #: A comma between two pairs KEY=VALUE.
 _NEXT_PAIR = r",(?=[\w.-]+=)"
+
+
+def setting(default: Any, help: str, **declared: Any) -> Any:
+    """A field of a dataclass with its help and what else an `Option` declares, such as `low` and `high`."""
+    return field(default=default, metadata={"help": help, **declared})
 
 
 def field_types(kind: type) -> dict[str, Any]:

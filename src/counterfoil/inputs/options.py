@@ -7,7 +7,7 @@ makes options of the same rows, so that a value from a shell and one from Python
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from inspect import Parameter, signature
 from operator import index
@@ -188,13 +188,15 @@ class Argument:
 def arguments_of(function: Callable[..., Any]) -> list[Argument]:
     """The declared arguments of a function, rows of its `**options` one by one.
 
-    Arguments without an `Option` are not declared, and passed as they are.
+    `**options: Annotated[Any, Rows, Model]` are the rows of several classes. Arguments without an `Option`
+    are not declared, and passed as they are.
     """
     arguments = []
     for parameter in signature(function).parameters.values():
         hint = parameter.annotation
-        if parameter.kind is Parameter.VAR_KEYWORD and get_origin(hint) is Unpack:
-            arguments += rows_of(get_args(hint)[0])
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            tables = get_args(hint)[:1] if get_origin(hint) is Unpack else getattr(hint, "__metadata__", ())
+            arguments += [argument for rows in tables for argument in rows_of(rows)]
         elif (option := _option(hint)) is not None:
             if parameter.default is not Parameter.empty:
                 option = replace(option, default=parameter.default)
@@ -204,10 +206,31 @@ def arguments_of(function: Callable[..., Any]) -> list[Argument]:
 
 
 def rows_of(rows: type) -> list[Argument]:
-    """The declared rows of a `TypedDict`."""
+    """The declared rows of a `TypedDict`, or the fields of a dataclass that have a help.
+
+    A field that is not given is None: what holds then is the dataclass's own default, which help shows.
+
+    >>> from dataclasses import field
+    >>> @dataclass
+    ... class Sampling:
+    ...     k: int = field(default=4, metadata={"help": "How many.", "low": 1})
+    >>> [(row.flag, row.default, row.option.shown, row.allowed) for row in rows_of(Sampling)]
+    [('--k', None, '4', '1 or more')]
+    """
     hints = rows.__annotations__
     options = {name: _option(hint) for name, hint in hints.items()}
+    for own in fields(rows) if is_dataclass(rows) else ():
+        if "help" in own.metadata:
+            default = "" if own.default in (MISSING, None) else own.default
+            shown = ",".join(default) if isinstance(default, tuple) else str(default)
+            options[own.name] = Option(**{"default": None, "shown": shown, **own.metadata})
     return [Argument(name, hints[name], option) for name, option in options.items() if option is not None]
+
+
+def given_of(rows: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Of `values` those of these rows that were given."""
+    names = [argument.name for argument in rows_of(rows)]
+    return {name: values[name] for name in names if values.get(name) is not None}
 
 
 def key_values(pairs: Sequence[str], where: str, example: str = "references=paper") -> dict[str, str]:

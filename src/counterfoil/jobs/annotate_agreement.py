@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 import pyarrow as pa
 
 from counterfoil.annotate.agreement import (
-    DRAWS,
     MOST_LISTED,
     CampaignAgreement,
     QuestionAgreement,
@@ -21,7 +20,9 @@ from counterfoil.annotate.judgement_table import read_judgement_table
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import FEWEST_PEOPLE
 from counterfoil.evaluation.result import Estimate
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import DRAWS, SEED, Reporting, feedback_of
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import Tabular
 from counterfoil.metrics.agreement import Scale
@@ -30,6 +31,54 @@ from counterfoil.report.tables import Cell, Column, Row, Table
 
 if TYPE_CHECKING:
     from counterfoil.annotate.database import Database
+
+CAMPAIGN = Option("A campaign's folder.", metavar="CAMPAIGN")
+
+
+class Stored(Reporting, total=False):
+    """Where the answers of a campaign are."""
+
+    database: Annotated[
+        str | None,
+        Option(
+            "The campaign's database where it is not in its folder: postgresql://...", None, metavar="URL"
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a command changed, in words that are printed, and as plain values."""
+
+    notes: tuple[str, ...]
+    value: Any
+    tables = ()
+
+    def to_json(self) -> Any:
+        """The plain values."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts by name as they are printed, and the same as plain values."""
+
+    facts: Mapping[str, object]
+    value: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """The plain values."""
+        return dict(self.value)
+
+
+def schema_of(columns: str) -> pa.Schema:
+    """A schema of these columns, texts but for those that name another type of `pyarrow`.
+
+    >>> schema_of("person items:int64").types
+    [DataType(string), DataType(int64)]
+    """
+    named = (column.partition(":") for column in columns.split())
+    return pa.schema([(name, getattr(pa, kind or "string")()) for name, _, kind in named])
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +126,8 @@ def read_judgements(
 
 
 _MEASURES = ("raw", "fleiss", "alpha")
-_PAIRS = pa.schema(
-    [(name, pa.string()) for name in ("question", "reading", "kind", "first", "second")]
-    + [("items", pa.int64())]
-    + [(f"cohen{end}", pa.float64()) for end in ("", "_low", "_high")]
+_PAIRS = schema_of(
+    "question reading kind first second items:int64 cohen:float64 cohen_low:float64 cohen_high:float64"
 )
 
 
@@ -101,6 +148,7 @@ class PeopleAgreements(Tabular):
     agreement: CampaignAgreement
 
     rows_by = ("question", "pair")
+    page_has_figures = False
 
     def _rows(self, by: str) -> pa.Table:
         if by == "question":
@@ -207,24 +255,45 @@ class PeopleAgreements(Tabular):
         return {"source": self.source, **self.agreement.to_json()}
 
 
-def annotate_agreement(
-    source: str | Path,
-    *,
-    campaign: str | Path | None = None,
-    database: str | None = None,
-    scale: str | None = None,
-    by_kind: bool = True,
-    draws: int = DRAWS,
-    seed: int = 0,
-    feedback: Feedback = SILENT,
-) -> PeopleAgreements:
-    """Agreement of the people of a campaign's folder, or of a table of judgements.
+@job(
+    outputs="json html",
+    examples="""Examples:
+  counterfoil annotate agreement campaign/
+  counterfoil annotate agreement campaign/ --html agreement.html --json agreement.json
+  counterfoil annotate agreement ratings.csv --scale ordinal
 
-    `campaign`, of a table, is the one whose questions it answers: it gives scales and coarser readings.
-    Raises `InputError` and `DataError` as `read_judgements` and `campaign_agreement`.
+A table has the columns item, person, question, answer; optionally seconds, golden (right or wrong) and kind.
+'counterfoil annotate import' makes it from a platform's results.""",
+)
+def annotate_agreement(
+    source: Annotated[
+        str | Path, Option("A campaign's folder, or a table of judgements.", metavar="CAMPAIGN|TABLE")
+    ],
+    *,
+    campaign: Annotated[
+        str | Path | None,
+        Option("Of a table: the campaign whose questions it answers, for scales and readings."),
+    ] = None,
+    scale: Annotated[
+        Literal["nominal", "ordinal", "interval"] | None,
+        Option("How near answers are for Krippendorff's alpha. Default: the question's own."),
+    ] = None,
+    by_kind: Annotated[bool, Option("Only over all items, not by kind of item.", flag="--no-kinds")] = True,
+    draws: Annotated[int, DRAWS] = 400,
+    seed: Annotated[int, SEED] = 0,
+    **options: Unpack[Stored],
+) -> PeopleAgreements:
+    """How far people agree: raw, Cohen's and Fleiss' kappa, Krippendorff's alpha, with intervals.
+
+    Per question and kind of item. Golden items and the test before the work do not count. Intervals (95 %)
+    are over items and people.
+
+    Raises `DataError` for what is neither a campaign nor a table, and as `read_judgements` and
+    `campaign_agreement`.
     """
+    feedback = feedback_of(options)
     with feedback.busy(f"reading the answers of {source}"):
-        judged = read_judgements(source, campaign=campaign, database=database)
+        judged = read_judgements(source, campaign=campaign, database=options["database"])
         fields = None if judged.campaign is None else fields_of(judged.campaign)
     if judged.campaign is not None and not len(judged.table):
         raise unanswered(source)

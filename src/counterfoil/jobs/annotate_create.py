@@ -1,11 +1,11 @@
 """Campaigns made from tables, pools, benchmarks, builds and other campaigns."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -33,10 +33,13 @@ from counterfoil.benchmarks.folder import is_benchmark_folder
 from counterfoil.benchmarks.readers.own import kind_of
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, read_table
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.fields import from_text, values_of
+from counterfoil.inputs.fields import from_text
 from counterfoil.inputs.files import read_text
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option, given_of, key_values
 from counterfoil.jobs.annotate_agreement import read_judgements
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.outputs import Folder
@@ -60,24 +63,42 @@ _GOLDEN_SHARE = 0.1
 
 #: Platforms whose people are paid, and what they get per hour where nothing is said.
 PAYING, USUAL_PAY = ("prolific", "connect", "mturk"), 12.0
+_TEXT = Option("Markdown in place of the usual text.", None, metavar="FILE")
 
 
-@dataclass(frozen=True, kw_only=True)
-class CreateOptions:
-    """What a campaign is made from beside its source, as `counterfoil.create_campaign` describes it."""
+class CampaignSources(Reporting, total=False):
+    """What a campaign is made from beside its source."""
 
-    #: Fields of the recipe and settings of the form, as texts or as values.
-    recipe: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    golden: str | Path | None = None
-    onboarding: str | Path | None = None
-    images: str | Path | None = None
-    #: The benchmark whose images and captions a table names by their ids, and where its data is.
-    benchmark: str | None = None
-    data: str | Path | None = None
-    sample: int | None = None
-    instructions: str | Path | None = None
-    consent: str | Path | None = None
+    golden: Annotated[
+        str | Path | None,
+        Option(
+            "Items whose answer is known, in column 'golden'; of a pool, auto draws true and random pairs.",
+            None,
+            metavar="TABLE|auto",
+        ),
+    ]
+    onboarding_items: Annotated[
+        str | Path | None,
+        Option(
+            "Items of the test before the work, as golden ones.", None, flag="--onboarding", metavar="TABLE"
+        ),
+    ]
+    images: Annotated[str | Path | None, Option("Folder of the images.", None, metavar="FOLDER")]
+    benchmark: Annotated[
+        str | None,
+        Option("The benchmark whose images and captions a table names by ids.", None, metavar="NAME"),
+    ]
+    data: Annotated[str | Path | None, Option("Where the benchmark's data is.", None, metavar="PATH")]
+    sample: Annotated[
+        int | None,
+        Option("Of a benchmark: so many of its questions, drawn at random.", None, low=1, high=most("items")),
+    ]
+    settings: Annotated[
+        Settings,
+        Option("A setting of the form; may be repeated.", None, flag="--set", metavar="KEY=VALUE"),
+    ]
+    instructions: Annotated[str | Path | None, _TEXT]
+    consent: Annotated[str | Path | None, _TEXT]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,64 +202,81 @@ class CreatedCampaign(Tabular):
         }
 
 
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate create match --from pool.csv --benchmark coco-5k --images val2014/ --golden auto
+  --design blocks --per-person 20 --out campaign/
+  counterfoil annotate create choose --from bivlc --sample 500 --design blocks --per-person 100 --overlap 1
+  --out human-baseline/
+  counterfoil annotate create best-of-k --from build/bivlc/steps/2-imagine/rows.parquet
+  --images build/bivlc/images --out campaign/
+  counterfoil annotate create yes-no --from winoground --onboarding test.csv --overlap 10 --out campaign/
+  counterfoil annotate create rating --from captions.csv --set levels=5 --out campaign/""",
+)
 def create_campaign(
-    form: str,
-    source: str | Path,
-    out: str | Path,
-    options: CreateOptions = CreateOptions(),
+    form: Annotated[str, Option("The form of work (counterfoil annotate forms).", metavar="FORM")],
+    source: Annotated[
+        str | Path,
+        Option(
+            "A table of items or a pool of pairs, a benchmark's name or folder, or another campaign.",
+            flag="--from",
+            metavar="SOURCE",
+        ),
+    ],
+    out: Annotated[str | Path, Option("The folder of the campaign.", flag="--out")],
     *,
-    overwrite: bool = False,
-    feedback: Feedback = SILENT,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    **options: Annotated[Any, CampaignSources, CampaignRecipe],
 ) -> CreatedCampaign:
-    """Make a campaign's folder at `out` from `source`: a table, a benchmark's name or folder, or a campaign.
+    """Make a campaign: a folder with items, their images, a recipe and instructions, ready to be served.
 
-    Nothing is written before all items are read and checked; what a stopped call left is finished by the same
-    call again. Raises `InputError` for settings and designs
-    that cannot be, `DataError` naming row and column for items that the form cannot show, and for images
-    that are not there.
+    The recipe is written to campaign.toml in that folder, where it can still be changed before people come.
+
+    Fields of `counterfoil.annotate.recipe.CampaignRecipe` are arguments. Nothing is written before all items
+    are read and checked; what a stopped call left is finished by the same call again. Raises `InputError` for
+    settings and designs that cannot be, `DataError` naming row and column for items that the form cannot
+    show, and for images that are not there.
+
+    >>> import tempfile
+    >>> from counterfoil import annotate_simulate
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     place = Path(folder) / "pairs"
+    ...     created = create_campaign("yes-no", "world-quads", place, overlap=2, sample=3, quiet=True)
+    ...     simulated = annotate_simulate(place, people=8, accuracy=1.0, quiet=True)
+    ...     created.to_arrow()["items"].to_pylist(), simulated.simulation.counts.answers
+    ([12], 24)
     """
-    out = Path(out)
-    recipe = _recipe(form, source, options)
-    with guarded(
-        "annotate create",
-        overwrite=overwrite,
-        reads=[
-            source,
-            *[options.golden, options.onboarding, options.images, options.instructions, options.consent],
-        ],
-    ) as outputs:
-        outputs.folder(Folder(out, FILES))
+    given = cast(CampaignSources, options)
+    feedback, texts = feedback_of(given), [path_of(given[name]) for name in ("instructions", "consent")]
+    recipe = _recipe(form, given["settings"], given_of(CampaignRecipe, options))
+    reads = [source, given["golden"], given["onboarding_items"], given["images"], *texts]
+    with guarded("annotate create", overwrite=overwrite, reads=reads) as outputs:
+        outputs.folder(Folder(Path(out), FILES))
         pictures = Pictures()
         rng = np.random.default_rng([recipe.seed, 0])
         with feedback.busy("reading items"):
-            work, known, salt = _items(recipe, str(source), options, pictures, rng)
+            work, known, salt = _items(recipe, str(source), given, pictures, rng)
             items = [*work.items]
-            for role, path in (("golden", options.golden), ("onboarding", options.onboarding)):
+            for role, path in (("golden", given["golden"]), ("onboarding", given["onboarding_items"])):
                 if path is None:
                     continue
                 if str(path) == AUTO and role == "golden":
-                    items += _drawn(recipe, work, known, options, pictures, rng)
+                    items += _drawn(recipe, work, known, pictures, rng)
                 else:
-                    its = items_of_table(
-                        read_table(Path(path)),
-                        form_of(recipe, where="the campaign"),
-                        pictures,
-                        folder=_folder(options),
-                        known=None if known is None else known_items(known),
-                        role=cast(Any, role),
-                    )
-                    items += its.items
-        figures = _figures(options)
+                    items += _of_table(read_table(Path(path)), recipe, given, pictures, known, role).items
+        figures = _figures(texts)
         recipe = _with_roles(recipe, items)
         check_items(items, recipe)
         with feedback.busy("copying images"):
+            instructions, consent = ("" if path is None else read_text(path) for path in texts)
             campaign = create_folder(
-                out,
+                Path(out),
                 recipe,
                 items,
                 pictures,
-                instructions="" if options.instructions is None else read_text(Path(options.instructions)),
-                consent="" if options.consent is None else read_text(Path(options.consent)),
+                instructions=instructions,
+                consent=consent,
                 figures=figures,
                 source=work.rows,
                 salt=salt,
@@ -246,44 +284,37 @@ def create_campaign(
     return CreatedCampaign(campaign)
 
 
-def _figures(options: CreateOptions) -> dict[str, bytes]:
+def _figures(texts: Iterable[Path | None]) -> dict[str, bytes]:
     """The images that the texts show, which lie beside them, by the names that they have there."""
     figures = {}
-    for path in (Path(text) for text in (options.instructions, options.consent) if text is not None):
+    for path in (text for text in texts if text is not None):
         for name in figures_in(read_text(path)):
             figures[name] = read_figure(path.parent, name, where=f"{path}, image")
     return figures
 
 
-def _folder(options: CreateOptions) -> Path | None:
-    return None if options.images is None else Path(options.images)
-
-
-def _recipe(form: str, source: str | Path, options: CreateOptions) -> CampaignRecipe:
-    """The recipe, its fields and the form's settings read as texts of a command line or as values."""
+def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> CampaignRecipe:
+    """The recipe, settings of the form read as texts of a command line or as values."""
     entry = WORK_FORMS.find(form)
-    values = {
-        key: from_text(CampaignRecipe, key, value) if isinstance(value, str) else value
-        for key, value in options.recipe.items()
-    }
+    if isinstance(settings, list | tuple):
+        settings = key_values(settings, "--set")
     own = {
         key: from_text(entry.kind, key, value) if isinstance(value, str) else value
-        for key, value in options.settings.items()
+        for key, value in cast(Mapping[str, Any], settings or {}).items()
     }
     if values.get("entry") in PAYING and not values.keys() & {"pay_per_hour", "pay_per_item"}:
         values["pay_per_hour"] = USUAL_PAY
+    if "languages" in values:
+        values["languages"] = tuple(",".join(values["languages"]).split(","))
     entry.form(own, where=f"settings of '{form}'")
-    title = values.pop("title", None) or f"{entry.summary[:1].upper()}{entry.summary[1:]}"
-    may_be_empty = {column.name for column in fields(CampaignRecipe) if column.default == ""}
-    empty = {key: value for key, value in values.items() if value == "" and key in may_be_empty}
-    typed = values_of(CampaignRecipe, {k: v for k, v in values.items() if k not in empty}, where="the recipe")
-    return CampaignRecipe(form=form, title=title, **typed, **empty, settings=own)
+    values["title"] = values.get("title") or f"{entry.summary[:1].upper()}{entry.summary[1:]}"
+    return CampaignRecipe(form=form, **values, settings=own)
 
 
 def _items(
     recipe: CampaignRecipe,
     source: str,
-    options: CreateOptions,
+    given: CampaignSources,
     pictures: Pictures,
     rng: np.random.Generator,
 ) -> tuple[CampaignItems, Benchmark | None, str]:
@@ -296,39 +327,49 @@ def _items(
         table = read_table(path)
         kind = kind_of(table.columns)
         whole = None if kind is None else f"as a benchmark's questions: --from {kind} --data {source}"
-        if options.sample is not None:
+        if given["sample"] is not None:
             raise InputError("--sample is of a benchmark's questions", given=source, hint=whole)
         if kind == "pairs" and form.name == "choose" and "captions" not in table:
             raise DataError("pairs of captions, and no items of the form 'choose'", where=source, hint=whole)
-        known = None
-        if options.benchmark is not None:
-            known = _benchmark(options.benchmark, options)
-        items = items_of_table(
-            table,
-            form,
-            pictures,
-            folder=_folder(options),
-            known=None if known is None else known_items(known),
-        )
-        return items, known, ""
+        known = None if given["benchmark"] is None else _benchmark(given["benchmark"], given)
+        return _of_table(table, recipe, given, pictures, known), known, ""
     if source not in catalog.benchmarks() and not is_benchmark_folder(path):
         raise DataError(
             "no table, benchmark or campaign of this name",
             where=source,
             allowed=f"a file that ends in {', '.join(EXTENSIONS)}, a benchmark's name or folder, a campaign",
         )
-    benchmark = _benchmark(source, options)
+    benchmark = _benchmark(source, given)
     try:
-        items = items_of_benchmark(benchmark, form, pictures, sample=options.sample, rng=rng)
+        items = items_of_benchmark(benchmark, form, pictures, sample=given["sample"], rng=rng)
     except DataError as error:
         raise DataError(str(error), where=source) from None
     return items, benchmark, ""
 
 
-def _benchmark(name: str, options: CreateOptions) -> Benchmark:
+def _of_table(
+    table: DataTable,
+    recipe: CampaignRecipe,
+    given: CampaignSources,
+    pictures: Pictures,
+    known: Benchmark | None,
+    role: str = "work",
+) -> CampaignItems:
+    """Items of a table, which may name images and captions of the `known` benchmark by their ids."""
+    return items_of_table(
+        table,
+        form_of(recipe, where="the campaign"),
+        pictures,
+        folder=path_of(given["images"]),
+        known=None if known is None else known_items(known),
+        role=cast(Any, role),
+    )
+
+
+def _benchmark(name: str, given: CampaignSources) -> Benchmark:
     """The benchmark; data that is named may hold another number of questions than the release."""
-    counts = options.data is None
-    return catalog.benchmark(name, data=options.data, images=options.images, counts=counts)
+    counts = given["data"] is None
+    return catalog.benchmark(name, data=given["data"], images=given["images"], counts=counts)
 
 
 def _of_campaign(
@@ -357,7 +398,6 @@ def _drawn(
     recipe: CampaignRecipe,
     items: CampaignItems,
     known: Benchmark | None,
-    options: CreateOptions,
     pictures: Pictures,
     rng: np.random.Generator,
 ) -> Sequence[WorkItem]:

@@ -1,10 +1,10 @@
 """Judgements of other tools (Mechanical Turk, Label Studio, tables), and a campaign's own as tables."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Unpack, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,13 +12,21 @@ import pyarrow.compute as pc
 from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
 from counterfoil.annotate.forms.base import is_right
-from counterfoil.annotate.judgement_table import answer_value, read_judgement_table
+from counterfoil.annotate.judgement_table import (
+    answer_value,
+    check_table_kind,
+    read_judgement_table,
+    write_judgement_table,
+)
 from counterfoil.annotate.labels import Partly
 from counterfoil.annotate.platforms.label_studio import read_controls, read_export
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_text
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.inputs.options import Option, key_values
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, Stored
+from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.outputs import Folder
@@ -33,6 +41,9 @@ class ImportedJudgements:
     table: pa.Table
     left_out: Mapping[str, int] = field(default_factory=dict)
 
+    save_help = "Write the judgements here (.csv or .parquet)."
+    check_kind = staticmethod(check_table_kind)
+
     @property
     def facts(self) -> dict[str, int]:
         """Rows, items and people of the table, and what was left out."""
@@ -40,23 +51,66 @@ class ImportedJudgements:
         counted = {"judgements": len(self.table), "items": counts["item"], "people": counts["person"]}
         return {**counted, **{name: count for name, count in self.left_out.items() if count}}
 
+    def save(self, path: str | Path) -> None:
+        """Write the table as CSV or Parquet, by the suffix."""
+        write_judgement_table(path, self.table)
 
+    def to_json(self) -> dict[str, int]:
+        """The facts, as `annotate import --json` writes them."""
+        return self.facts
+
+
+@job(
+    outputs="save json",
+    examples="""Examples:
+  counterfoil annotate import results.csv --from mturk --item "Input.image{n}" --item "Input.caption{n}"
+  --question "match=Answer.match{n}" --out judgements.parquet
+  counterfoil annotate import export.json --from label-studio --config labelling.xml --out judgements.csv
+  counterfoil annotate import answers.csv --from table --campaign campaign/ --out judgements.parquet
+
+The table that comes out has a row per item, person and question (columns item, person, question, answer,
+seconds, golden); all that analyses judgements reads it. {n} stands for the number of an item in its HIT.""",
+)
 def import_judgements(
-    path: Path,
-    source: str,
+    path: Annotated[Path, Option("Results, an export, or a table.", metavar="FILE")],
+    source: Annotated[
+        Literal["mturk", "label-studio", "table"], Option("The tool that it came from.", flag="--from")
+    ],
     *,
-    layout: HitLayout | None = None,
-    config: Path | None = None,
-    campaign: Path | None = None,
-    keep_ids: bool = False,
+    item: Annotated[
+        Sequence[str], Option("Mechanical Turk: input columns that together name an item.", metavar="COLUMN")
+    ] = (),
+    question: Annotated[
+        Settings, Option("Mechanical Turk: a question and its answer column.", metavar="NAME=COLUMN")
+    ] = None,
+    many: Annotated[
+        Sequence[str],
+        Option("Mechanical Turk: a question with several options as an answer.", metavar="NAME"),
+    ] = (),
+    golden: Annotated[
+        str | None, Option("Mechanical Turk: the right answer of the first question.", metavar="COLUMN")
+    ] = None,
+    config: Annotated[
+        Path | None, Option("Label Studio: the labelling configuration.", metavar="XML")
+    ] = None,
+    campaign: Annotated[
+        Path | None, Option("Hash ids as this campaign does, and judge its golden items.")
+    ] = None,
+    keep_ids: Annotated[bool, Option("Leave ids of people as they are; else they are numbered.")] = False,
+    **reporting: Unpack[Reporting],
 ) -> ImportedJudgements:
-    """The judgements in a batch of Mechanical Turk, an export of Label Studio, or a table.
+    """Read judgements of Mechanical Turk, Label Studio or a table into the one table of judgements.
 
-    People are numbered (p1, p2, ...) in the order in which they come; with `campaign` their ids are hashed as
-    those of the campaign's own people are, and golden items of the campaign are held to their answers; with
-    `keep_ids` they stay as they are. Raises `InputError` for what cannot be read, and for items and questions
-    that the campaign does not have.
+    Ids of people are not kept unless asked for: those of Mechanical Turk lead to profiles.
+
+    People are numbered (`p1`, `p2`, ...) in the order in which they come. Raises `InputError` for what cannot
+    be read, and for items and questions that the campaign does not have.
     """
+    if isinstance(question, list | tuple):
+        question = key_values(question, "--question", "match=Answer.match{n}")
+    questions = {name.strip(): column.strip() for name, column in cast(Any, question or {}).items()}
+    usual = HitLayout()
+    layout = HitLayout(tuple(item) or usual.item, questions or usual.questions, frozenset(many), golden)
     opened = None if campaign is None else open_campaign(campaign)
     if source == "table":
         imported = ImportedJudgements(read_judgement_table(path))
@@ -190,20 +244,32 @@ class CampaignExport(Tabular):
         }
 
 
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate export campaign/
+  counterfoil annotate export campaign/ --out labels/ --model dawid-skene --no-people --kind parquet""",
+)
 @owner_only()
 def annotate_export(
-    campaign: str | Path,
-    out: str | Path | None = None,
+    campaign: Annotated[str | Path, CAMPAIGN],
+    out: Annotated[
+        str | Path | None, Option("The folder to write.", flag="--out", shown="CAMPAIGN/export")
+    ] = None,
     *,
-    kind: Literal["csv", "parquet"] = "csv",
-    model: str = "one-coin",
-    partly: Partly = "half",
-    people: bool = True,
-    database: str | None = None,
-    overwrite: bool = False,
-    feedback: Feedback = SILENT,
+    kind: Annotated[Literal["csv", "parquet"], Option("The kind of table.")] = "csv",
+    model: Annotated[str, Option("What makes labels: one-coin, majority or dawid-skene.")] = "one-coin",
+    partly: Annotated[Partly, Option("Of 'match': what partly yes counts for.")] = "half",
+    people: Annotated[
+        bool | None, Option("Whether tables say who answered, by a hash; by default they do.")
+    ] = None,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    **options: Unpack[Stored],
 ) -> CampaignExport:
-    """Write the tables of a campaign (`annotate.export`) to a folder, by default `export` in its own.
+    """Write a campaign's answers as tables: judgements, labels with their posterior, and what other commands
+    of counterfoil read.
+
+    Which tables there are depends on the form of work. People are hashes that only this campaign has.
 
     Beside them lies the campaign's data sheet (`annotate.data_sheet`), which says nothing of any one person.
     Raises `InputError` for a campaign without answers that count and for another model of labels.
@@ -213,20 +279,19 @@ def annotate_export(
     from counterfoil.annotate.data_sheet import data_sheet
     from counterfoil.annotate.database import existing_database
 
-    if kind not in ("csv", "parquet"):
-        raise InputError("unknown kind of table", given=kind, allowed="csv, parquet")
+    feedback = feedback_of(options)
     source = open_campaign(Path(campaign))
-    folder = source.folder / "export" if out is None else Path(out)
+    folder = path_of(out) or source.folder / "export"
     with guarded("annotate export", overwrite=overwrite) as outputs:
         outputs.folder(Folder(folder, (ABOUT, DATA_SHEET, "*.csv", "*.parquet")))
-        with feedback.busy("reading answers"), existing_database(source, database) as db:
+        with feedback.busy("reading answers"), existing_database(source, options["database"]) as db:
             table = judgement_table(db, source)
             decided = {key: decision.answer for key, decision in adjudicated(db, source).items()}
         if not len(table):
             raise unanswered(campaign)
         with feedback.busy("making labels"):
             judged = JudgedCampaign.of(source, table, model=model, decided=decided)
-            tables = exported(judged, partly=partly, people=people)
+            tables = exported(judged, partly=partly, people=people is not False)
         written = {}
         for name, rows in tables.items():
             path = folder / f"{name}.{kind}"

@@ -1,17 +1,23 @@
 """A plan of labelling: how right labels will be, how wide intervals, how many hours and what cost."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Literal, Unpack
 
 import pyarrow as pa
 
 from counterfoil.annotate.forms.base import FormField, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS, WorkFormEntry
 from counterfoil.errors import InputError
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import SEED, Reporting
+from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.stats.label_planning import (
+    MOST_LABELS,
     LabelDesign,
     LabelPlan,
     PlannedEstimate,
@@ -148,60 +154,91 @@ class AnnotationPlan(Tabular):
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanOptions:
-    """What is planned and what it costs; None and 0 stand for the form's own and for what is worked out.
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate plan best-of-k --items 3000 --labels 3 --accuracy 0.85
+  counterfoil annotate plan match --items 2000 --half-width 0.02 --of agreement --pay 15 --fee 0.333
+  counterfoil annotate plan yes-no --items 800 --label-accuracy 0.97 --accuracy 0.9,0.85 --share 0.25""",
+)
+def annotate_plan(
+    form: Annotated[str, Option("A form of work, see 'counterfoil annotate forms'.", metavar="FORM")],
+    *,
+    items: Annotated[int, Option("Items to label.", low=2, high=most("items"))],
+    labels: Annotated[
+        int | None, Option("Labels per item. Default: 3, or what the aim needs.", low=1, high=MOST_LABELS)
+    ] = None,
+    accuracy: Annotated[
+        float | Sequence[float],
+        Option(
+            "How often an answer is right; of two classes also two rates, of no and of yes.",
+            low=0,
+            high=1,
+            commas=True,
+        ),
+    ] = 0.85,
+    half_width: Annotated[
+        float | None, Option("Aim: half of the width of the 95 % interval of --of.", low=0, high=1)
+    ] = None,
+    of: Annotated[
+        Literal["score", "positive", "answers", "agreement", "alpha"], Option("What --half-width is of.")
+    ] = "score",
+    label_accuracy: Annotated[
+        float | None, Option("Aim: how often an item's label is right.", low=0, high=1)
+    ] = None,
+    classes: Annotated[
+        int | None, Option("Answers to choose from. Default: the form's.", low=2, high=1000)
+    ] = None,
+    share: Annotated[
+        float | None, Option("Of two classes: the share of yes. Default: one half.", low=0, high=1)
+    ] = None,
+    people: Annotated[
+        int | None, Option("People in all, who may differ by --spread.", low=1, high=most("people"))
+    ] = None,
+    spread: Annotated[
+        float,
+        Option("Standard deviation of accuracy from person to person; needs --people.", low=0, high=1),
+    ] = 0.0,
+    seconds: Annotated[
+        float | None,
+        Option("Seconds per answer. Default: what the form usually takes.", low=0, high=86_400),
+    ] = None,
+    pay: Annotated[float, Option("Pay per hour.", low=0, high=most("price"))] = 12.0,
+    pay_per_item: Annotated[
+        float | None, Option("Pay of an item, in place of --pay.", low=0, high=most("price"))
+    ] = None,
+    currency: Annotated[str, Option("Currency of the pay.")] = "USD",
+    fee: Annotated[float, Option("Share that a platform takes on top, such as 0.333.", low=0, high=10)] = 0.0,
+    seed: Annotated[int, SEED] = 0,
+    **reporting: Unpack[Reporting],
+) -> AnnotationPlan:
+    """Plan a campaign: from labels per item to intervals, hours and cost, or from an aim to labels per item.
 
-    `accuracy` is one rate, or two of two classes (no where no is right, yes where yes is). Labels per item
-    are given, or worked out for the `half_width` of an estimate `of`, or for a `label_accuracy`. With
-    `pay_per_item` the `pay` per hour follows from it.
-    """
-
-    items: int
-    labels: int = 0
-    accuracy: tuple[float, ...] = (0.85,)
-    classes: int = 0
-    share: float | None = None
-    people: int | None = None
-    spread: float = 0.0
-    seconds: float | None = None
-    pay: float = 12.0
-    pay_per_item: float | None = None
-    currency: str = "USD"
-    fee: float = 0.0
-    half_width: float | None = None
-    of: str = "score"
-    label_accuracy: float | None = None
-    seed: int = 0
-
-
-def annotate_plan(form: str, options: PlanOptions) -> AnnotationPlan:
-    """The plan of a campaign of a form of work.
+    Labels are those of most people, ties decided by a coin; people err independently of each other.
 
     Raises `InputError` for an unknown form, numbers outside their range, and an aim that no number of labels
     reaches.
 
-    >>> found = annotate_plan("best-of-k", PlanOptions(items=3000, labels=3, accuracy=(0.85,)))
-    >>> found.plan.design.n_classes, found.hours
+    >>> planned = annotate_plan("best-of-k", items=3000, labels=3, accuracy=0.85)
+    >>> planned.plan.design.n_classes, planned.hours
     (5, 20.0)
     """
     entry = WORK_FORMS.find(form)
-    aims = [options.half_width is not None, options.label_accuracy is not None, bool(options.labels)]
-    if sum(aims) > 1:
+    if sum(aim is not None for aim in (half_width, label_accuracy, labels)) > 1:
         raise InputError(
             "labels per item are given or worked out",
             allowed="one of --labels, --half-width, --label-accuracy",
         )
-    rates, main = options.accuracy, usual_question(entry)
+    rates, main = (accuracy,) if isinstance(accuracy, float) else tuple(accuracy), usual_question(entry)
     if not 1 <= len(rates) <= 2:
         raise InputError("accuracy", given=rates, allowed="one rate, or two of two classes")
     exchangeable = () if main is None else main.exchangeable_values
     every = main is not None and len(exchangeable) == len(main.options)
     if exchangeable:
         for name, given in (
-            ("--share", options.share),
+            ("--share", share),
             ("--accuracy of two classes", rates if len(rates) > 1 else None),
-            ("--of", "positive" if options.of == "positive" and every else None),
+            ("--of", "positive" if of == "positive" and every else None),
         ):
             if given is not None:
                 raise InputError(
@@ -211,36 +248,36 @@ def annotate_plan(form: str, options: PlanOptions) -> AnnotationPlan:
                     given=given,
                 )
     design = LabelDesign(
-        items=options.items,
-        labels=options.labels or 3,
+        items=items,
+        labels=labels or 3,
         accuracy=rates[0] if len(rates) == 1 else (rates[0], rates[1]),
-        n_classes=options.classes or usual_classes(entry),
-        share=options.share,
-        people=options.people,
-        spread=options.spread,
+        n_classes=classes or usual_classes(entry),
+        share=share,
+        people=people,
+        spread=spread,
     )
-    if options.half_width is not None:
-        plan = labels_needed(replace(design, labels=1), options.half_width, of=options.of, seed=options.seed)
-    elif options.label_accuracy is not None:
-        plan = accuracy_needed(replace(design, labels=1), options.label_accuracy, seed=options.seed)
+    if half_width is not None:
+        plan = labels_needed(replace(design, labels=1), half_width, of=of, seed=seed)
+    elif label_accuracy is not None:
+        plan = accuracy_needed(replace(design, labels=1), label_accuracy, seed=seed)
     else:
-        plan = plan_labels(design, seed=options.seed)
+        plan = plan_labels(design, seed=seed)
     planned = plan.design
     tellable = planned.n_classes == 2 and planned.labels in _NOISE and not exchangeable
-    seconds = entry.kind.seconds if options.seconds is None else options.seconds
+    seconds = entry.kind.seconds if seconds is None else seconds
     hours = labelling_hours(planned.items, planned.labels, seconds)
-    pay = 3600 * options.pay_per_item / seconds if options.pay_per_item is not None else options.pay
+    pay = pay if pay_per_item is None else 3600 * pay_per_item / seconds
     return AnnotationPlan(
         form,
         plan,
-        noise_half_width(planned, seed=options.seed) if tellable else None,
+        noise_half_width(planned, seed=seed) if tellable else None,
         seconds,
         hours,
-        labelling_cost(hours, pay, fee=options.fee),
+        labelling_cost(hours, pay, fee=fee),
         pay,
-        options.pay_per_item,
-        options.fee,
-        options.currency,
+        pay_per_item,
+        fee,
+        currency,
         exchangeable=every,
     )
 

@@ -1,121 +1,304 @@
-"""Jobs on Prolific for a campaign: its study, its submissions, and what its people are paid."""
+"""Jobs on Prolific for a campaign: its study, its submissions, and what its people are paid.
 
+Each is a command of `counterfoil annotate prolific`, and gives `Facts`.
+"""
+
+import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
-from counterfoil.annotate.campaign import open_campaign
+from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.platforms import prolific_bonuses
-from counterfoil.annotate.platforms.prolific_submissions import (
-    ProlificSubmission,
-    Reconciled,
-    Rejection,
-)
+from counterfoil.annotate.platforms.prolific_study import StudyChoices
+from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, Rejection
 from counterfoil.benchmarks.tables import labels, read_table
 from counterfoil.errors import DataError, InputError, MissingExtraError
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option, given_of
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, Facts, Stored
+from counterfoil.jobs.arguments import Reporting, feedback_of
+from counterfoil.jobs.job import job
 from counterfoil.store import csv_text
 
 if TYPE_CHECKING:
-    from counterfoil.annotate.platforms.prolific_api import BonusBatch, ProlificClient
-    from counterfoil.annotate.platforms.prolific_campaign import StudyChoices
-    from counterfoil.annotate.platforms.prolific_study import ProlificStudy, StudyPlan
-
-    Client = ProlificClient
+    from counterfoil.annotate.database import Database
+    from counterfoil.annotate.platforms.prolific_api import ProlificClient
+    from counterfoil.annotate.platforms.prolific_study import ProlificStudy
 
 
-@dataclass(frozen=True)
-class StudyState:
-    """A study with its submissions by state, and what they mean for the campaign."""
+class Access(Reporting, total=False):
+    """How Prolific is reached."""
 
-    study: "ProlificStudy"
-    submissions: tuple[ProlificSubmission, ...]
-    reconciled: Reconciled
-    #: Answers that no longer count, since their people gave the place back.
-    set_aside: int = 0
-
-    @property
-    def by_status(self) -> dict[str, int]:
-        """How many submissions there are in each state."""
-        return dict(sorted(Counter(submission.status for submission in self.submissions).items()))
+    token_env: Annotated[
+        str,
+        Option(
+            "Environment variable with the token of Prolific's API.", "PROLIFIC_TOKEN", metavar="VARIABLE"
+        ),
+    ]
+    api: Annotated[str | None, Option("Another address of the API.", None, metavar="URL")]
 
 
-@contextmanager
-def prolific(token: str, address: str | None = None) -> "Iterator[Client]":
-    """Prolific with a token; raises `MissingExtraError` where the library for requests is not installed."""
-    try:
-        from counterfoil.annotate.platforms.prolific_api import ADDRESS, ProlificClient, ProlificSettings
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(str(error.name), "annotate") from None
-    with ProlificClient(token, ProlificSettings(address or ADDRESS)) as client:
-        yield client
+class StoredAccess(Stored, Access, total=False):
+    """How Prolific is reached, and where the answers of the campaign are."""
 
 
-def plan_study(
-    folder: Path, choices: "StudyChoices", *, write: bool = True, feedback: Feedback = SILENT
-) -> "StudyPlan":
-    """The study for a campaign, with new completion codes where it has none; `write` keeps them in it."""
-    from counterfoil.annotate.platforms.prolific_campaign import codes_of, new_codes, plan_of, write_codes
+YES = Option("Do it. Without this it is only shown what would be done.")
 
-    campaign = open_campaign(folder)
-    known = codes_of(campaign)
+
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate prolific create campaign/ --url https://study.example.org --dry-run
+  counterfoil annotate prolific create campaign/ --url https://study.example.org --places 40 --minutes 12
+
+The address is that at which 'counterfoil annotate serve' is reached from outside. Nothing is published, and
+nothing is paid: the study is a draft until 'counterfoil annotate prolific publish'. The same command finds
+the draft that it made before.""",
+)
+def create(
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    dry_run: Annotated[bool, Option("Only show what would be sent, and what it costs.")] = False,
+    **options: Annotated[Any, StudyChoices, Access],
+) -> Facts:
+    """Make the draft of a study: places, pay and completion codes follow from the campaign.
+
+    Pay per person is the campaign's pay per hour for the minutes that the work takes, rounded up.
+    """
+    from counterfoil.annotate.platforms.prolific_campaign import (
+        codes_of,
+        new_codes,
+        plan_of,
+        write_codes,
+        write_study,
+    )
+
+    access, source = cast(Access, options), open_campaign(campaign)
+    known = codes_of(source)
     codes = known or new_codes()
-    plan = plan_of(campaign, choices, codes)
-    if write and not known:
-        write_codes(campaign, codes)
-        feedback.note(f"completion codes are in {folder}/campaign.toml; start a running server again")
-    return plan
+    plan = plan_of(source, StudyChoices(**given_of(StudyChoices, options)), codes)
+    facts: dict[str, object] = {
+        "name": plan.name,
+        "description": plan.description,
+        "address": plan.address,
+        "places": plan.places,
+        "minutes": plan.minutes,
+        "pay": f"{plan.reward / 100:,.2f} per person, {plan.pay_per_hour:,.2f} per hour",
+        "pay in all": f"{plan.reward * plan.places / 100:,.2f} without fees",
+        "approved by": "Prolific itself" if plan.approve else "you",
+    }
+    if dry_run:
+        return Facts(facts, {"plan": plan.payload()})
+    if not known:
+        write_codes(source, codes)
+        feedback_of(access).note(
+            f"completion codes are in {campaign}/campaign.toml; start a running server again"
+        )
+    with _prolific(access) as client:
+        study = client.create(plan)
+    write_study(open_campaign(campaign), study.id)
+    return Facts({**facts, "study": study.id, "state": study.status}, _facts(study).value)
 
 
-def create_study(folder: Path, plan: "StudyPlan", client: "Client") -> "ProlificStudy":
-    """The draft of a study for a campaign, which notes it; the one made before where there is one."""
-    from counterfoil.annotate.platforms.prolific_campaign import write_study
+@job(
+    outputs="json",
+    examples="""Example:
+  counterfoil annotate prolific publish campaign/
 
-    study = client.create(plan)
-    write_study(open_campaign(folder), study.id)
-    return study
-
-
-def move_study(folder: Path, action: str, client: "Client") -> "ProlificStudy":
-    """The campaign's study after PUBLISH, PAUSE, START or STOP."""
-    return client.move(_study(folder), action)
-
-
-def add_places(folder: Path, total: int, client: "Client") -> "ProlificStudy":
-    """The campaign's study with so many places in all."""
-    return client.add_places(_study(folder), total)
+People can take part from now on, and Prolific sets the money aside. 'counterfoil annotate serve' must be
+reached at the study's address.""",
+)
+def publish(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Facts:
+    """Publish the campaign's study; one that is published already stays so."""
+    return _moved(campaign, "PUBLISH", access)
 
 
-def study_state(
-    folder: Path, client: "Client", *, database: str | None = None, release: bool = False
-) -> StudyState:
-    """The campaign's study and submissions now; with `release` places that were given back go to others."""
-    from counterfoil.annotate.database import open_database
-    from counterfoil.annotate.platforms.prolific_campaign import give_back, reconciled
-
-    campaign = open_campaign(folder)
-    study = client.study(_study(folder))
-    submissions = client.submissions(study.id)
-    db = open_database(campaign, database)
-    try:
-        reconciliation = reconciled(db, campaign, submissions)
-        aside = give_back(db, campaign, reconciliation.free, time.time()) if release else 0
-    finally:
-        db.close()
-    return StudyState(study, submissions, reconciliation, aside)
+@job(outputs="json", examples="Example: counterfoil annotate prolific pause campaign/")
+def pause(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Facts:
+    """Pause the campaign's study: no new people come, those at work go on."""
+    return _moved(campaign, "PAUSE", access)
 
 
-def approve(folder: Path, client: "Client", *, database: str | None = None, pay: bool) -> tuple[str, ...]:
-    """The submissions that wait for review and whose people are done; approved, and so paid, with `pay`."""
-    state = study_state(folder, client, database=database)
-    waiting = tuple(submission.id for submission in state.reconciled.payable)
-    if pay:
-        client.approve(waiting)
-    return waiting
+@job(outputs="json", examples="Example: counterfoil annotate prolific start campaign/")
+def start(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Facts:
+    """Start a paused study again."""
+    return _moved(campaign, "START", access)
+
+
+@job(outputs="json", examples="Example: counterfoil annotate prolific stop campaign/")
+def stop(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Facts:
+    """Stop the campaign's study for good; submissions can still be reviewed."""
+    return _moved(campaign, "STOP", access)
+
+
+@job(outputs="json", examples="Example: counterfoil annotate prolific places campaign/ 60")
+def places(
+    campaign: Annotated[Path, CAMPAIGN],
+    total: Annotated[int, Option("Places in all.", low=1, high=most("people"))],
+    **access: Unpack[Access],
+) -> Facts:
+    """Add places to the campaign's study: their number can only grow."""
+    with _prolific(access) as client:
+        return _facts(client.add_places(_study(campaign), total))
+
+
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate prolific status campaign/
+  counterfoil annotate prolific status campaign/ --release
+
+With --release the open items of people who gave their place back go to others, and their answers no longer
+count, since they are not paid for. Run it now and then: a laptop has no address for Prolific to report
+to.""",
+)
+def status(
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    release: Annotated[bool, Option("Give the work of people who left to others.")] = False,
+    **options: Unpack[StoredAccess],
+) -> Facts:
+    """The study and its submissions beside the people of the campaign."""
+    from counterfoil.annotate.platforms.prolific_campaign import give_back
+
+    with (
+        _prolific(options) as client,
+        _submitted(campaign, client, options) as (source, db, submissions, known),
+    ):
+        study = client.study(_study(campaign))
+        aside = give_back(db, source, known.free, time.time()) if release else 0
+    by_state = dict(sorted(Counter(submission.status for submission in submissions).items()))
+    shown = _facts(study)
+    facts = {
+        **shown.facts,
+        "submissions": by_state,
+        "to approve": len(known.payable),
+        "not done in the campaign": len(known.unfinished),
+        "never entered the campaign": len(known.unseen),
+        "people whose place is free again": len(known.free),
+        "people without a submission": len(known.strangers),
+        **({"answers set aside": aside} if release else {}),
+    }
+    value = {
+        **shown.value,
+        "submissions": by_state,
+        **{
+            name: [submission.id for submission in getattr(known, name)]
+            for name in ("payable", "unfinished", "unseen")
+        },
+        "free": len(known.free),
+        "strangers": len(known.strangers),
+        "set_aside": aside,
+    }
+    return Facts(facts, value)
+
+
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate prolific approve campaign/
+  counterfoil annotate prolific approve campaign/ --yes
+
+Without --yes it is only shown how many would be approved. Approved submissions are paid at once.""",
+)
+def approve(
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    yes: Annotated[bool, YES] = False,
+    **options: Unpack[StoredAccess],
+) -> Facts:
+    """Approve all submissions that wait for review and whose people have done their work here."""
+    with _prolific(options) as client, _submitted(campaign, client, options) as (*_, known):
+        waiting = [submission.id for submission in known.payable]
+        if yes:
+            client.approve(tuple(waiting))
+    name = "approved" if yes else "would be approved (--yes does it)"
+    return Facts({name: len(waiting)}, {"approved": yes, "submissions": waiting})
+
+
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate prolific reject campaign/ --from rejections.csv
+  counterfoil annotate prolific reject campaign/ --from rejections.csv --yes
+
+rejections.csv has columns submission, message and category. A message has 100 characters or more and tells
+the person what was wrong; all of them are checked before the first is sent. A rejected person is not paid,
+and too many rejections end an account: keep them to work that was plainly not done.""",
+)
+def reject(
+    campaign: Annotated[Path, CAMPAIGN],
+    source: Annotated[Path, Option("The rejections.", flag="--from", metavar="TABLE")],
+    *,
+    yes: Annotated[bool, YES] = False,
+    **access: Unpack[Access],
+) -> Facts:
+    """Reject submissions, each with a message and a category.
+
+    Raises `InputError` for one that is of another study, or that does not wait for review.
+    """
+    rejections = read_rejections(source)
+    with _prolific(access) as client:
+        study = _study(campaign)
+        known = {submission.id: submission for submission in client.submissions(study)}
+        for rejection in rejections:
+            if rejection.submission not in known:
+                raise InputError(
+                    "no submission of this study", where=f"study {study}", given=rejection.submission
+                )
+            state = known[rejection.submission].status
+            if state not in ("AWAITING REVIEW", "REJECTED"):
+                raise InputError(
+                    "cannot be rejected now",
+                    where=f"submission {rejection.submission}",
+                    given=state,
+                    allowed="AWAITING REVIEW",
+                )
+        if yes:
+            client.reject(
+                [rejection for rejection in rejections if known[rejection.submission].status != "REJECTED"]
+            )
+    name = "rejected" if yes else "would be rejected (--yes does it)"
+    value = {"rejected": yes, "submissions": [rejection.submission for rejection in rejections]}
+    return Facts({name: len(rejections)}, value)
+
+
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate prolific bonus campaign/ --from bonuses.csv
+  counterfoil annotate prolific bonus campaign/ --from bonuses.csv --yes
+  counterfoil annotate prolific bonus campaign/ --from bonuses.csv --round "second week" --yes
+
+bonuses.csv has columns person (Prolific's id) and amount (1.50). The same bonuses are paid once, whatever
+happens in between: to pay the same people the same amounts again, name another round.""",
+)
+def bonus(
+    campaign: Annotated[Path, CAMPAIGN],
+    source: Annotated[Path, Option("The bonuses.", flag="--from", metavar="TABLE")],
+    *,
+    round_name: Annotated[str, Option("Tells rounds apart.", flag="--round", metavar="NAME")] = "",
+    yes: Annotated[bool, YES] = False,
+    **access: Unpack[Access],
+) -> Facts:
+    """Pay bonuses to people of the campaign's study, after showing what they cost."""
+    bonuses = prolific_bonuses.read_bonuses(source)
+    with _prolific(access) as client:
+        notes = prolific_bonuses.BonusNotes(campaign, _study(campaign))
+        batch = prolific_bonuses.set_up(client, notes, bonuses, round_name)
+        if batch is not None and yes:
+            prolific_bonuses.pay(client, notes, bonuses, batch, round_name)
+    if batch is None:
+        feedback_of(access).note("these bonuses were paid before; nothing was done")
+        return Facts({}, {"paid": False, "before": True})
+    amounts = {"amount": batch.amount, "fees": batch.fees, "tax": batch.tax, "total": batch.total}
+    names = ("bonuses", "fees", "tax", "paid" if yes else "would be paid (--yes does it)")
+    facts = {name: f"{amount / 100:,.2f}" for name, amount in zip(names, amounts.values(), strict=True)}
+    return Facts(facts, {"paid": yes, "before": False, **amounts})
 
 
 def read_rejections(path: Path) -> tuple[Rejection, ...]:
@@ -133,44 +316,58 @@ def read_rejections(path: Path) -> tuple[Rejection, ...]:
     return tuple(rejections)
 
 
-def reject(folder: Path, rejections: tuple[Rejection, ...], client: "Client", *, send: bool) -> None:
-    """Reject submissions of the campaign's study with `send`; without it they are only looked up.
-
-    Raises `InputError` for one that is of another study, or that does not wait for review.
-    """
-    study = _study(folder)
-    known = {submission.id: submission for submission in client.submissions(study)}
-    for rejection in rejections:
-        if rejection.submission not in known:
-            raise InputError(
-                "no submission of this study", where=f"study {study}", given=rejection.submission
-            )
-        status = known[rejection.submission].status
-        if status not in ("AWAITING REVIEW", "REJECTED"):
-            raise InputError(
-                "cannot be rejected now",
-                where=f"submission {rejection.submission}",
-                given=status,
-                allowed="AWAITING REVIEW",
-            )
-    if send:
-        client.reject(
-            [rejection for rejection in rejections if known[rejection.submission].status != "REJECTED"]
-        )
+@contextmanager
+def _prolific(access: Access) -> "Iterator[ProlificClient]":
+    """Prolific with a token; raises `MissingExtraError` where the library for requests is not installed."""
+    try:
+        from counterfoil.annotate.platforms.prolific_api import ADDRESS, ProlificClient, ProlificSettings
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(str(error.name), "annotate") from None
+    token, settings = os.environ.get(access["token_env"], ""), ProlificSettings(access["api"] or ADDRESS)
+    with ProlificClient(token, settings) as client, feedback_of(access).busy("asking Prolific"):
+        yield client
 
 
-def pay_bonuses(
-    folder: Path, bonuses: Mapping[str, int], client: "Client", *, round_name: str = "", pay: bool
-) -> "BonusBatch | None":
-    """Bonuses in hundredths by person, set up and paid with `pay`; None where they were paid before."""
-    notes = prolific_bonuses.BonusNotes(folder, _study(folder))
-    batch = prolific_bonuses.set_up(client, notes, bonuses, round_name)
-    if batch is not None and pay:
-        prolific_bonuses.pay(client, notes, bonuses, batch, round_name)
-    return batch
+@contextmanager
+def _submitted(
+    folder: Path, client: "ProlificClient", options: StoredAccess
+) -> "Iterator[tuple[Campaign, Database, tuple[ProlificSubmission, ...], Reconciled]]":
+    """A campaign with its database, submissions of its study, and what they mean for the campaign."""
+    from counterfoil.annotate.database import open_database
+    from counterfoil.annotate.platforms.prolific_campaign import reconciled
+
+    campaign = open_campaign(folder)
+    submissions = tuple(client.submissions(_study(folder)))
+    with closing(open_database(campaign, options["database"])) as db:
+        yield campaign, db, submissions, reconciled(db, campaign, submissions)
+
+
+def _moved(folder: Path, action: str, access: Access) -> Facts:
+    """The campaign's study after PUBLISH, PAUSE, START or STOP."""
+    with _prolific(access) as client:
+        return _facts(client.move(_study(folder), action))
 
 
 def _study(folder: Path) -> str:
     from counterfoil.annotate.platforms.prolific_campaign import read_study
 
     return read_study(open_campaign(folder))
+
+
+def _facts(study: "ProlificStudy") -> Facts:
+    return Facts(
+        {
+            "study": study.id,
+            "name": study.name,
+            "state": study.status,
+            "places": f"{study.taken:,} of {study.places:,} taken",
+            "pay": f"{study.reward / 100:,.2f} per person",
+        },
+        {
+            "study": study.id,
+            "state": study.status,
+            "places": study.places,
+            "taken": study.taken,
+            "reward": study.reward,
+        },
+    )

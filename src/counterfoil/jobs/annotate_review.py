@@ -6,30 +6,52 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import pyarrow as pa
 
+from counterfoil import terminal
 from counterfoil.annotate.campaign import open_campaign
-from counterfoil.jobs.annotate_agreement import opened
+from counterfoil.errors import InputError
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, Stored, opened, schema_of
 from counterfoil.jobs.annotate_serve import SHORT
+from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.store import write_csv
 
 if TYPE_CHECKING:
-    from counterfoil.annotate.adjudication import AdjudicatedAnswer, DisputedItem
+    from counterfoil.annotate.adjudication import DisputedItem
     from counterfoil.annotate.answers import PersonAnswer
     from counterfoil.annotate.campaign import Campaign
     from counterfoil.annotate.database import Database
-    from counterfoil.annotate.privacy import Deletion
     from counterfoil.annotate.quality import PersonQuality
     from counterfoil.annotate.review import Review
 
+BY = Option("Who decides, kept with the decision.")
+PERSON = Option("The id of the person here, or how it begins.")
+
+
+class _Reviewed(Tabular):
+    """Rows that are saved as CSV, for those who pay the people."""
+
+    save_help = "Write people, signs and decisions here (.csv), for who pays them."
+
+    @staticmethod
+    def check_kind(path: Path) -> None:
+        """Raise `InputError` for another suffix."""
+        if path.suffix.lower() != ".csv":
+            raise InputError("unknown kind of table", where="--out", given=path, allowed=".csv")
+
+    def save(self, path: str | Path) -> None:
+        """Write the first kind of rows as CSV."""
+        write_csv(path, self.to_arrow())
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PeopleReview(Tabular):
+class PeopleReview(_Reviewed):
     """Everyone who answered, the signs of careless work, and what was decided.
 
     Rows by "person": `person` (a hash), `items`, `not_visible` (items that they could not see),
@@ -48,31 +70,18 @@ class PeopleReview(Tabular):
 
     def _rows(self, by: str) -> pa.Table:
         if by == "reason":
-            kinds: list[tuple[str, pa.DataType]] = [
-                (name, pa.string()) for name in ("person", "sign", "sentence")
-            ]
-            kinds += [(name, pa.float64()) for name in ("value", "pool", "p")]
-            rows = [
+            schema = schema_of("person sign sentence value:float64 pool:float64 p:float64")
+            reasons = [
                 {"person": person.person, **vars(reason)}
                 for person in self.quality
                 for reason in person.reasons
             ]
-            return pa.Table.from_pylist(rows, pa.schema(kinds))
-        texts = (
-            "platform",
-            "study",
-            "submission",
-            "decision",
-            "category",
-            "reason",
-            "by",
-            "suggestion",
-            "signs",
+            return pa.Table.from_pylist(reasons, schema)
+        schema = schema_of(
+            "person items:int64 not_visible:int64 platform study submission decision category reason by "
+            "suggestion signs at:float64"
         )
-        counts = [(name, pa.int64()) for name in ("items", "not_visible")]
-        kinds = [("person", pa.string()), *counts, *((name, pa.string()) for name in texts)]
-        kinds.append(("at", pa.float64()))
-        return pa.Table.from_pylist([self._row(person) for person in self.quality], pa.schema(kinds))
+        return pa.Table.from_pylist([self._row(person) for person in self.quality], schema)
 
     def _row(self, quality: "PersonQuality") -> dict[str, Any]:
         platform, parameters = self.entered.get(quality.person, ("", {}))
@@ -84,13 +93,10 @@ class PeopleReview(Tabular):
             "platform": platform,
             "study": parameters.get("study", ""),
             "submission": parameters.get("submission", ""),
-            "decision": "" if decided is None else decided.decision,
-            "category": "" if decided is None else decided.category,
-            "reason": "" if decided is None else decided.reason,
-            "by": "" if decided is None else decided.by,
+            **{name: getattr(decided, name, "") for name in ("decision", "category", "reason", "by")},
             "suggestion": quality.suggestion,
             "signs": " ".join(reason.sign for reason in quality.reasons),
-            "at": None if decided is None else decided.at,
+            "at": getattr(decided, "at", None),
         }
 
     @property
@@ -129,42 +135,19 @@ class PeopleReview(Tabular):
         flagged = sum(bool(quality.reasons) for quality in self.quality)
         return f"<PeopleReview: {flagged} of {amount(len(self.quality), 'person')} with signs>"
 
-    def save(self, path: str | Path) -> None:
-        """Write the rows by person as CSV, for those who pay the people."""
-        write_csv(path, self.to_arrow())
-
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `annotate review --json` writes it."""
         return {
             "people": [
-                {
-                    **quality.to_json(),
-                    "review": self.reviews[quality.person].to_json()
-                    if quality.person in self.reviews
-                    else None,
-                }
+                {**quality.to_json(), "review": decided.to_json() if decided is not None else None}
                 for quality in self.quality
+                for decided in (self.reviews.get(quality.person),)
             ]
         }
 
 
-def annotate_review(campaign: str | Path, *, database: str | None = None) -> PeopleReview:
-    """Everyone who answered in a campaign, with signs of careless work and decisions."""
-    with opened(campaign, database) as (source, connected):
-        from counterfoil.annotate.answers import judgement_table
-        from counterfoil.annotate.quality import people_quality
-        from counterfoil.annotate.review import reviews
-        from counterfoil.annotate.tables import people, sa
-
-        with connected.reading() as connection:
-            rows = connection.execute(sa.select(people.c.id, people.c.platform, people.c.parameters)).all()
-        entered = {row.id: (row.platform, json.loads(row.parameters)) for row in rows}
-        table = judgement_table(connected, source, everything=True)
-        return PeopleReview(people_quality(table, source), reviews(connected), entered)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class PersonReview(Tabular):
+class PersonReview(_Reviewed):
     """What one person answered.
 
     Rows by "answer" are one per question of an item, in order: `item`, `role`, `question`, `answer`, `known`
@@ -178,17 +161,13 @@ class PersonReview(Tabular):
     rows_by = ("answer",)
 
     def _rows(self, by: str) -> pa.Table:
-        kinds: list[tuple[str, pa.DataType]] = [
-            (name, pa.string()) for name in ("item", "role", "question", "answer", "known")
-        ]
-        kinds += [("right", pa.bool_()), ("seconds", pa.float64())]
-        kinds += [("comment", pa.string()), ("counted", pa.bool_())]
+        schema = schema_of(
+            "item role question answer known right:bool_ seconds:float64 comment counted:bool_"
+        )
+        copied = ("item", "role", "right", "seconds", "comment", "counted")
         rows = [
             {
-                **{
-                    name: getattr(answer, name)
-                    for name in ("item", "role", "right", "seconds", "comment", "counted")
-                },
+                **{name: getattr(answer, name) for name in copied},
                 "question": question,
                 "answer": text,
                 "known": "|".join(answer.known.get(question, ())),
@@ -196,7 +175,7 @@ class PersonReview(Tabular):
             for answer in self.answers
             for question, text in answer.texts().items()
         ]
-        return pa.Table.from_pylist(rows, pa.schema(kinds))
+        return pa.Table.from_pylist(rows, schema)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -224,43 +203,73 @@ class PersonReview(Tabular):
     def __repr__(self) -> str:
         return f"<PersonReview: {amount(len(self.answers), 'answer')} of {self.person[:SHORT]}>"
 
-    def save(self, path: str | Path) -> None:
-        """Write the rows by answer as CSV."""
-        write_csv(path, self.to_arrow())
-
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `annotate review --person --json` writes it."""
         return {"person": self.person, "answers": self.to_arrow().to_pylist()}
 
 
-def annotate_person(campaign: str | Path, person: str, *, database: str | None = None) -> PersonReview:
-    """What one person answered, named by their id here or how it begins, to be read before a rejection.
+@job(
+    outputs="save json",
+    examples="""Examples:
+  counterfoil annotate review campaign/
+  counterfoil annotate review campaign/ --out reviews.csv
+  counterfoil annotate review campaign/ --person 3fa9c1
+
+Signs: fast, straight (the same answer again and again), golden (wrong where the answer is known), disagree
+(with what others answer). The chance that any careful person shows one is 5 %.""",
+)
+def annotate_review(
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    person: Annotated[
+        str, Option("All answers of this one (an id, or how it begins), before a rejection.")
+    ] = "",
+    **options: Unpack[Stored],
+) -> PeopleReview | PersonReview:
+    """People whose answers look careless, each with the reasons and what they suggest.
+
+    Nothing is approved or rejected by this: 'counterfoil annotate approve' and 'reject' do it. With --person
+    it lists what one person answered; the researcher's page shows it with the images.
 
     Raises `InputError` for an id that no person or several have.
     """
-    with opened(campaign, database) as (source, connected):
-        from counterfoil.annotate.answers import answers_of
-        from counterfoil.annotate.review import person_like
+    with opened(campaign, options["database"]) as (source, connected):
+        from counterfoil.annotate.answers import answers_of, judgement_table
+        from counterfoil.annotate.quality import people_quality
+        from counterfoil.annotate.review import person_like, reviews
+        from counterfoil.annotate.tables import people, sa
 
-        known = person_like(connected, person)
-        return PersonReview(known, answers_of(connected, source, known))
+        if person:
+            known = person_like(connected, person)
+            return PersonReview(known, answers_of(connected, source, known))
+        with connected.reading() as connection:
+            rows = connection.execute(sa.select(people.c.id, people.c.platform, people.c.parameters)).all()
+        entered = {row.id: (row.platform, json.loads(row.parameters)) for row in rows}
+        table = judgement_table(connected, source, everything=True)
+        return PeopleReview(people_quality(table, source), reviews(connected), entered)
 
 
+@job(
+    examples="""Examples:
+  counterfoil annotate approve campaign/ 3fa9c1 b81c77
+  counterfoil annotate approve campaign/ --suggested"""
+)
 def annotate_approve(
-    campaign: str | Path,
-    people: Sequence[str] = (),
+    campaign: Annotated[Path, CAMPAIGN],
+    people: Annotated[Sequence[str], Option("Ids of people, or how they begin; see 'annotate review'.")] = (),
     *,
-    suggested: bool = False,
-    reason: str = "",
-    by: str = "",
-    database: str | None = None,
-) -> int:
-    """Approve these people (ids or how they begin), or with `suggested` all done ones without a sign.
+    suggested: Annotated[bool, Option("All who are done, without a sign and not decided yet.")] = False,
+    reason: Annotated[str, Option("A note, kept with the decision.")] = "",
+    by: Annotated[str, BY] = "",
+    **options: Unpack[Stored],
+) -> Change:
+    """Approve people's work, so that they are paid.
 
-    Returns how many were not approved before. Raises `InputError` for an id that no person or several have,
-    and for a person who is at work.
+    Raises `InputError` for an id that no person or several have, and for a person who is at work.
     """
-    with opened(campaign, database) as (source, connected):
+    if not people and not suggested:
+        raise InputError("no one to approve", hint="name people, or use --suggested")
+    with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.overview import workers
         from counterfoil.annotate.review import approve, person_like, reviews
 
@@ -277,60 +286,88 @@ def annotate_approve(
                 for person in quality
                 if person.suggestion == "approve" and person.person in done and person.person not in decided
             ]
-        return approve(connected, chosen, by=by, now=time.time(), reason=reason)
+        approved = approve(connected, chosen, by=by, now=time.time(), reason=reason)
+    return Change((f"{approved:,} approved",), approved)
 
 
+@job(
+    examples="""Examples:
+  counterfoil annotate reject campaign/ 3fa9c1 --reason "Nine of ten items of known answer were wrong."
+
+On Prolific a reason has 100 characters or more and a category, such as --category LOW_EFFORT."""
+)
 def annotate_reject(
-    campaign: str | Path,
-    person: str,
+    campaign: Annotated[Path, CAMPAIGN],
+    person: Annotated[str, Option("The id of a person, or how it begins.")],
     *,
-    reason: str,
-    category: str = "",
-    by: str = "",
-    database: str | None = None,
-) -> int:
-    """Reject a person's work; returns how many answers were set aside. Raises as `review.reject`."""
-    with opened(campaign, database) as (source, connected):
+    reason: Annotated[str, Option("What was wrong, with examples: the person reads it.")],
+    category: Annotated[str, Option("The platform's category of the reason.")] = "",
+    by: Annotated[str, BY] = "",
+    **options: Unpack[Stored],
+) -> Change:
+    """Reject a person's work: their answers leave the labels, and their items are open to others again.
+
+    Raises as `annotate.review.reject`.
+    """
+    with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.review import person_like, reject
 
         known = person_like(connected, person)
-        return reject(connected, source, known, reason=reason, category=category, by=by, now=time.time())
+        aside = reject(connected, source, known, reason=reason, category=category, by=by, now=time.time())
+    return Change((f"rejected; {aside:,} answers set aside, their items are open again",), aside)
 
 
+@job(
+    examples="""Examples:
+  counterfoil annotate withdraw campaign/ --worker 5f8a60b1c2
+  counterfoil annotate withdraw campaign/ --person 3fa9c1"""
+)
 def annotate_withdraw(
-    campaign: str | Path,
+    campaign: Annotated[Path, CAMPAIGN],
     *,
-    worker: str = "",
-    platform: str = "",
-    person: str = "",
-    database: str | None = None,
-) -> int:
-    """Delete the answers of one person, named by the platform's id of them or by their id here.
-
-    Returns how many answers that were. `platform` is the campaign's own way in by default. Raises
-    `InputError` for a person who is not there.
-    """
-    with opened(campaign, database) as (source, connected):
-        from counterfoil.annotate.privacy import withdraw_person
-
-        known = _who(source, connected, worker, person, platform)
-        return withdraw_person(connected, source, known, time.time(), named=worker)
-
-
-def annotate_readmit(
-    campaign: str | Path, *, worker: str = "", person: str = "", database: str | None = None
-) -> str:
-    """Let a person, named as in `annotate_withdraw`, come with another browser; their id here.
+    worker: Annotated[str, Option("The platform's id of the person, or their personal link.")] = "",
+    platform: Annotated[str, Option("Of --worker: how they came in. Default: the campaign's own way.")] = "",
+    person: Annotated[str, PERSON] = "",
+    **options: Unpack[Stored],
+) -> Change:
+    """Delete all answers of a person who asks for it; others get the items. It cannot be undone.
 
     Raises `InputError` for a person who is not there.
     """
-    with opened(campaign, database) as (source, connected):
+    with opened(campaign, options["database"]) as (source, connected):
+        from counterfoil.annotate.privacy import withdraw_person
+
+        known = _who(source, connected, worker, person, platform)
+        count = withdraw_person(connected, source, known, time.time(), named=worker)
+    return Change((f"withdrawn; {count:,} answers deleted",), count)
+
+
+@job(
+    examples="""Examples:
+  counterfoil annotate readmit campaign/ --worker 5f8a60b1c2
+  counterfoil annotate readmit campaign/ --person 3fa9c1"""
+)
+def annotate_readmit(
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    worker: Annotated[str, Option("The platform's id of the person.")] = "",
+    person: Annotated[str, PERSON] = "",
+    **options: Unpack[Stored],
+) -> Change:
+    """Let a person in from another browser or device; pages of theirs that are open elsewhere end.
+
+    Anybody can type an id, so a person whom a platform sent goes on in the browser that came first. The next
+    browser that comes with the id is taken for it: see first that it is the person who asks.
+
+    Raises `InputError` for a person who is not there.
+    """
+    with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.participants import readmit
 
         known = _who(source, connected, worker, person)
         with connected.writing() as connection:
             readmit(connection, known, time.time(), named=worker)
-        return known
+    return Change((f"person {known[:SHORT]} may come with another browser, by the platform's link",), known)
 
 
 def _who(campaign: "Campaign", db: "Database", worker: str, person: str, platform: str = "") -> str:
@@ -338,17 +375,45 @@ def _who(campaign: "Campaign", db: "Database", worker: str, person: str, platfor
     from counterfoil.annotate.participants import person_id
     from counterfoil.annotate.review import person_like
 
+    if bool(worker) == bool(person):
+        given = "both" if worker else "no one"
+        raise InputError("who it is", given=given, allowed="--worker or --person")
     return (
         person_id(campaign, platform or campaign.recipe.entry, worker) if worker else person_like(db, person)
     )
 
 
-def annotate_delete(campaign: str | Path, *, early: bool = False, database: str | None = None) -> "Deletion":
-    """Delete all people and answers of a campaign whose date has passed, or any with `early`."""
-    with opened(campaign, database) as (source, connected):
+@job(
+    examples="""Examples:
+  counterfoil annotate export campaign/ --no-people --out labels/
+  counterfoil annotate delete-after campaign/ --yes
+
+The date is 'keep_until' in campaign.toml. An export in the campaign's folder goes, too; files that were
+exported elsewhere are not touched: delete those with answers."""
+)
+def annotate_delete(
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    now: Annotated[bool, Option("Also before the date, and of a campaign without one.")] = False,
+    yes: Annotated[bool, Option("Do not ask.")] = False,
+    **options: Unpack[Stored],
+) -> Change:
+    """Delete all answers and people of a campaign whose date has passed. It cannot be undone.
+
+    Items and decisions about them stay, and with 'keep_labels' in campaign.toml the labels of items that two
+    people or more answered.
+    """
+    if not yes and not terminal.confirmed(f"all answers and people of {campaign}"):
+        return Change((), None)
+    with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.privacy import delete_people
 
-        return delete_people(connected, source, time.time(), early=early)
+        deletion = delete_people(connected, source, time.time(), early=now)
+    lines = [f"{deletion.people:,} people and {deletion.answers:,} answers deleted"]
+    if deletion.labels or deletion.single:
+        alone = f"; {deletion.single:,} left out that one person alone answered" if deletion.single else ""
+        lines.append(f"labels of {deletion.labels:,} items kept in {campaign / 'kept_labels.csv'}{alone}")
+    return Change(tuple(lines), deletion)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -375,13 +440,12 @@ class Disputes(Tabular):
                     "label": label,
                     "chance": item.posterior[label],
                     "entropy": item.entropy,
-                    "decision": "" if item.decided is None else item.decided.answer,
-                    "note": "" if item.decided is None else item.decided.note,
+                    "decision": getattr(item.decided, "answer", ""),
+                    "note": getattr(item.decided, "note", ""),
                 }
             )
-        texts = ("item", "kind", "votes", "label", "decision", "note")
-        kinds = {name: pa.string() for name in texts} | {"chance": pa.float64(), "entropy": pa.float64()}
-        return pa.Table.from_pylist(rows, pa.schema(list(kinds.items())))
+        schema = schema_of("item kind votes label decision note chance:float64 entropy:float64")
+        return pa.Table.from_pylist(rows, schema)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -410,35 +474,49 @@ class Disputes(Tabular):
         return {"items": [item.to_json() for item in self.disputes]}
 
 
-def annotate_disputes(campaign: str | Path, *, database: str | None = None) -> Disputes:
-    """Items of a campaign that got different answers to its main question."""
-    with opened(campaign, database) as (source, connected):
-        from counterfoil.annotate.adjudication import adjudicated, disputed_items
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate adjudicate campaign/
+  counterfoil annotate adjudicate campaign/ 17 yes --note "The dog is behind the tree."
+
+The researcher's page shows the images and takes decisions by keyboard.""",
+)
+def annotate_adjudicate(
+    campaign: Annotated[Path, CAMPAIGN],
+    item: Annotated[str | None, Option("The id of an item to decide.")] = None,
+    answer: Annotated[str | None, Option("The value of an option.")] = None,
+    *,
+    question: Annotated[str, Option("The question. Default: the form's main one.")] = "",
+    why: Annotated[str, Option("Why, kept with the decision.", flag="--note")] = "",
+    by: Annotated[str, BY] = "",
+    **options: Unpack[Stored],
+) -> Disputes | Change:
+    """Items that people disagree on, most undecided first; or decide one of them.
+
+    A decision stands beside the answers, and is the item's label.
+
+    Raises as `annotate.adjudication.adjudicate`.
+    """
+    from counterfoil.annotate.adjudication import adjudicate, adjudicated, disputed_items
+
+    if item is not None:
+        if answer is None:
+            raise InputError("no answer", where=f"item '{item}'", hint="give the value of an option after it")
+        from counterfoil.annotate.database import open_database
+
+        source = open_campaign(campaign)
+        with closing(open_database(source, options["database"])) as database:
+            decided = adjudicate(
+                database, source, item, answer, question=question, note=why, by=by, now=time.time()
+            )
+        line = f"item {decided.item}, {decided.question}: {decided.answer}"
+        return Change((line,), decided.to_json())
+    with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.agreement import fields_of
         from counterfoil.annotate.answers import judgement_table
 
         main = fields_of(source)[source.form.main]
         return Disputes(
             disputed_items(judgement_table(connected, source), main, adjudicated(connected, source))
-        )
-
-
-def annotate_adjudicate(
-    campaign: str | Path,
-    item: str,
-    answer: str,
-    *,
-    question: str = "",
-    note: str = "",
-    by: str = "",
-    database: str | None = None,
-) -> "AdjudicatedAnswer":
-    """Decide an item; raises as `adjudication.adjudicate`."""
-    from counterfoil.annotate.adjudication import adjudicate
-    from counterfoil.annotate.database import open_database
-
-    source = open_campaign(Path(campaign))
-    with closing(open_database(source, database)) as connected:
-        return adjudicate(
-            connected, source, item, answer, question=question, note=note, by=by, now=time.time()
         )

@@ -1,23 +1,26 @@
 """Serving of a campaign, the links by which people come, and where it stands."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Unpack
 
 import pyarrow as pa
 
+from counterfoil import terminal
 from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.status import CampaignStatus, facts_of
 from counterfoil.errors import InputError
-from counterfoil.jobs.annotate_agreement import opened
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, Stored, opened, schema_of
+from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
+from counterfoil.jobs.job import job
+from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.report.tables import Column, Table, text_table
-
-#: Links that are made at once, at most.
-MOST_LINKS = 1_000_000
+from counterfoil.store import write_csv
 
 
 @dataclass(frozen=True)
@@ -32,28 +35,53 @@ class Addresses:
     people: str
     researcher: str
     token: str
+    tables = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """A line each."""
+        return [f"{name:<12}{getattr(self, name)}" for name in ("people", "researcher", "token")]
 
 
+@job(
+    examples="""Examples:
+  counterfoil annotate serve campaign/
+  counterfoil annotate serve campaign/ --public-url https://study.example
+  counterfoil annotate serve campaign/ --host 0.0.0.0 --certificate cert.pem --key key.pem
+
+Ctrl-C stops it; answers that were acknowledged are stored. Behind a server that ends https, name the address
+that people see with --public-url, and its own with --proxy.""",
+)
 def serve_campaign(
-    folder: str | Path,
+    campaign: Annotated[Path, CAMPAIGN],
     *,
-    host: str = "127.0.0.1",
-    port: int = 8750,
-    database: str | None = None,
-    public_url: str | None = None,
-    proxies: Sequence[str] = (),
-    certificate: str | Path | None = None,
-    key: str | Path | None = None,
-    ready: Callable[[Addresses], None] | None = None,
-    log: Callable[[str], None] | None = None,
-    trouble: Callable[[str], None] | None = None,
+    host: Annotated[str, Option("Where to listen; 0.0.0.0 is every network.")] = "127.0.0.1",
+    port: Annotated[int, Option("0 takes any that is free.", low=0, high=65_535)] = 8750,
+    public_url: Annotated[
+        str | None,
+        Option("The address that people see, where it is another than this one's.", metavar="URL"),
+    ] = None,
+    proxies: Annotated[
+        Sequence[str],
+        Option(
+            "A server before this one, or a network: what it says of visitors is believed.",
+            flag="--proxy",
+            metavar="ADDRESS",
+        ),
+    ] = (),
+    certificate: Annotated[Path | None, Option("For https: the certificate, with --key.")] = None,
+    key: Annotated[Path | None, Option("For https: the certificate's private key.")] = None,
+    **options: Unpack[Stored],
 ) -> None:
-    """Serve a campaign until the process is stopped.
+    """Serve a campaign: a page for those who annotate, one for the researcher.
 
-    `ready` is called once the server listens, `log` with a line for each request, in which there is no
-    token, and `trouble` with why a database fails; `proxies` are servers before this one, by address or
-    network. Raises `DataError` for a folder without a campaign, `InputError` for a campaign that is served
-    already, a port that is taken, an address that is none and a certificate that cannot be used.
+    Prints both addresses and the token that the researcher's page asks for. Requests are listed with
+    --verbose, without the tokens in them.
+
+    The `Addresses` go to the feedback's `result` once the server listens, and to its `note` why a database
+    fails. It serves until the process is stopped. Raises `DataError` for a folder without a campaign,
+    `InputError` for a campaign that is served already, a port that is taken, an address that is none and a
+    certificate that cannot be used.
     """
     if (certificate is None) != (key is None):
         raise InputError(
@@ -68,22 +96,23 @@ def serve_campaign(
     if public_url is not None:
         public_url = check_public_url(public_url)
     proxies = [check_proxy(proxy) for proxy in proxies]
-    campaign = open_campaign(Path(folder))
-    with closing(open_database(campaign, database, serve=True)) as opened:
-        app = make_app(campaign, opened, public_url=public_url, proxies=proxies, log=log, trouble=trouble)
+    source, feedback = open_campaign(campaign), feedback_of(options)
+    log = terminal.note if terminal.verbose else None
+    with closing(open_database(source, options["database"], serve=True)) as database:
+        app = make_app(
+            source, database, public_url=public_url, proxies=proxies, log=log, trouble=feedback.note
+        )
 
         def listening(own: str) -> None:
-            if ready is not None:
-                ready(addresses(campaign, public_url or own))
+            served = addresses(source, public_url or own)
+            feedback.result(served)
+            if served.people.endswith("..."):
+                feedback.note(
+                    f"personal links: counterfoil annotate links {campaign} --public-url {served.site}"
+                )
+            feedback.note("Ctrl-C stops the server.")
 
-        run(
-            app,
-            host=host,
-            port=port,
-            certificate=None if certificate is None else Path(certificate),
-            key=None if key is None else Path(key),
-            ready=listening,
-        )
+        run(app, host=host, port=port, certificate=certificate, key=key, ready=listening)
 
 
 def addresses(campaign: Campaign, site: str) -> Addresses:
@@ -104,21 +133,41 @@ def addresses(campaign: Campaign, site: str) -> Addresses:
     return Addresses(site, people, f"{site}/research", campaign.secrets["token"])
 
 
-def campaign_links(folder: str | Path, n: int = 20, *, site: str = "http://127.0.0.1:8750") -> pa.Table:
-    """The first n personal links of a campaign as a table `number`, `link`; the same ones each time.
+@job(
+    examples="""Examples:
+  counterfoil annotate links campaign/ --n 20 --out links.csv --public-url https://study.example
+  counterfoil annotate links campaign/ --n 3
 
-    Each is for one person: who opens it takes part as that person. Raises `DataError` for a folder
-    without a campaign and `InputError` for an address that is none.
+Each link is one person's. The first 20 of 30 links are those of 20, so more can be made later."""
+)
+def campaign_links(
+    campaign: Annotated[str | Path, CAMPAIGN],
+    n: Annotated[int, Option("How many.", low=1, high=1_000_000, flag="--n")] = 20,
+    *,
+    out: Annotated[str | Path | None, Option("Write a table number, link here (CSV).")] = None,
+    public_url: Annotated[
+        str, Option("The address under which people reach the server.", metavar="URL")
+    ] = "http://127.0.0.1:8750",
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    **reporting: Unpack[Reporting],
+) -> Change:
+    """Personal links that cannot be guessed, one for each person.
+
+    They are the `value`. Who opens one takes part as that person. Raises `DataError` for a folder without a
+    campaign and `InputError` for an address that is none.
     """
     from counterfoil.annotate.participants import make_links
     from counterfoil.annotate.server.security import check_public_url
 
-    if not 1 <= n <= MOST_LINKS:
-        raise InputError("no number of links", given=n, allowed=f"1 to {MOST_LINKS:,}")
-    root = check_public_url(site)
-    campaign = open_campaign(Path(folder))
-    links = [f"{root}/enter/{link}" for link in make_links(campaign, n)]
-    return pa.table({"number": list(range(1, n + 1)), "link": links})
+    root = check_public_url(public_url)
+    links = [f"{root}/enter/{link}" for link in make_links(open_campaign(Path(campaign)), n)]
+    if out is None:
+        return Change(tuple(links), links)
+    with guarded("annotate links", overwrite=overwrite, reads=[campaign]) as outputs:
+        outputs.file(Path(out))
+        write_csv(out, pa.table({"number": range(1, n + 1), "link": links}))
+    feedback_of(reporting).note(f"{n:,} links written to {out}")
+    return Change((), links)
 
 
 #: Characters of a person's id that are printed.
@@ -138,18 +187,10 @@ class CampaignProgress(Tabular):
     rows_by = ("person",)
 
     def _rows(self, by: str) -> pa.Table:
-        kinds = {
-            "person": pa.string(),
-            "state": pa.string(),
-            "review": pa.string(),
-            "items": pa.int64(),
-            "golden_right": pa.int64(),
-            "golden": pa.int64(),
-            "seconds": pa.float64(),
-            "pay": pa.float64(),
-        }
-        rows = [asdict(person) for person in self.status.persons]
-        return pa.Table.from_pylist(rows, pa.schema(list(kinds.items())))
+        schema = schema_of(
+            "person state review items:int64 golden_right:int64 golden:int64 seconds:float64 pay:float64"
+        )
+        return pa.Table.from_pylist([asdict(person) for person in self.status.persons], schema)
 
     @property
     def facts(self) -> dict[str, str]:
@@ -191,15 +232,32 @@ class CampaignProgress(Tabular):
         return self.status.to_json()
 
 
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate status campaign/
+  counterfoil annotate status campaign/ --people
+  counterfoil annotate status campaign/ --database postgresql://ann@localhost/study --json -""",
+)
 def annotate_status(
-    campaign: str | Path, *, database: str | None = None, now: float | None = None
+    campaign: Annotated[str | Path, CAMPAIGN], *, now: float | None = None, **options: Unpack[Stored]
 ) -> CampaignProgress:
-    """The status of the campaign in a folder, also while it is served; `now` is the present by default.
+    """Where a campaign stands: people, answers, what is needed, expected end, time, pay, golden items.
 
-    Raises `DataError` for a folder without a campaign, and as `open_database`.
+    It reads the database, also while the campaign is served, and changes nothing.
+
+    `now` is the present by default. Raises `DataError` for a folder without a campaign.
     """
-    with opened(campaign, database) as (source, connected):
+    feedback = feedback_of(options)
+    with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.overview import read_status
 
-        moment = time.time() if now is None else now
-        return CampaignProgress(read_status(connected, source, now=moment))
+        status = read_status(connected, source, now=time.time() if now is None else now)
+    if status.overdue:
+        feedback.warn(
+            f"answers were to be kept until {status.keep_until}: "
+            "delete them with 'counterfoil annotate delete-after'"
+        )
+    if status.pay_warning:
+        feedback.warn(status.pay_warning)
+    return CampaignProgress(status)

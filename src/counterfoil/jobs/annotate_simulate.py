@@ -1,12 +1,12 @@
 """A campaign run by simulated people, and what came of it beside what was promised."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Any
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, fields_of
 from counterfoil.annotate.budget import READING, BudgetPart, budget_of
 from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
+from counterfoil.annotate.judgement_table import check_table_kind, write_judgement_table
 from counterfoil.annotate.quality import people_quality
 from counterfoil.annotate.simulated_labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
@@ -23,7 +24,11 @@ from counterfoil.annotate.simulation_clients import direct_client, http_client
 from counterfoil.annotate.submissions import Submissions
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.inputs.options import Option, key_values
+from counterfoil.jobs.annotate_agreement import CAMPAIGN
+from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of, path_of
+from counterfoil.jobs.feedback import Feedback
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.outputs import Folder
@@ -73,6 +78,8 @@ class SimulatedCampaign(Tabular):
     http: bool
 
     rows_by = ("estimate", "model", "kind")
+    save_help = "Write the simulated judgements, .csv or .parquet."
+    check_kind = staticmethod(check_table_kind)
 
     def _rows(self, by: str) -> pa.Table:
         if by == "model":
@@ -246,57 +253,96 @@ class SimulatedCampaign(Tabular):
         table = table.append_column("truth", pa.array(truth, pa.string()))
         return table.append_column("person_kind", pa.array(kinds, pa.string()))
 
+    def save(self, path: str | Path) -> None:
+        """Write the judgements as CSV or Parquet, by the suffix."""
+        write_judgement_table(path, self.judgements)
 
+
+@job(
+    outputs="save json",
+    examples="""Examples:
+  counterfoil annotate simulate campaign/ --people 50
+  counterfoil annotate simulate campaign/ --mix able=0.8,hasty=0.1,careless=0.1 --accuracy 0.9
+  counterfoil annotate simulate campaign/ --http --keep simulated/ --out simulated.parquet
+
+Kinds of people: able, hasty (fast, right in 80 %), one-sided (half of the answers are what is shown first),
+careless (guesses), adversarial (wrong on purpose), bot (first option, in no time).""",
+)
 def annotate_simulate(
-    folder: str | Path,
+    campaign: Annotated[str | Path, CAMPAIGN],
     *,
-    people: int = 50,
-    mix: Mapping[str, float] | None = None,
-    accuracy: float | None = None,
-    http: bool = False,
-    seed: int = 0,
-    keep: str | Path | None = None,
-    overwrite: bool = False,
-    feedback: Feedback = SILENT,
+    people: Annotated[int, Option("How many people come.", low=1, high=100_000)] = 50,
+    mix: Annotated[
+        Mapping[str, float] | Sequence[str],
+        Option("Kinds of people and their shares.", shown="able=1", metavar="KIND=SHARE,..."),
+    ] = ("able=1",),
+    accuracy: Annotated[
+        float | None, Option("How often able people are right. Default: 0.95.", low=0, high=1)
+    ] = None,
+    http: Annotated[bool, Option("Send every request to the campaign's server, in this process.")] = False,
+    keep: Annotated[
+        str | Path | None,
+        Option("Keep a copy of the campaign with all that was answered here.", metavar="FOLDER"),
+    ] = None,
+    seed: Annotated[int, SEED] = 0,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    **reporting: Unpack[Reporting],
 ) -> SimulatedCampaign:
-    """Run a campaign's folder by simulated people on a database of its own; the campaign is not touched.
+    """Run a campaign by simulated people, from entry to the last answer, and hold it against the plan.
 
-    `keep` is a folder that becomes a copy of the campaign's with all that was answered, for all commands that
-    take one; one with answers is never written over.
-    `mix` are shares of the kinds of people (`annotate.simulated_people.KINDS`), by default all able;
-    `accuracy` that of able people. With `http` people send requests to the campaign's server. Raises
-    `DataError` for a folder without a campaign, `InputError` for unknown kinds and shares that are none.
+    The campaign's own database is not touched. People know the right answers of items and give them as often
+    as their kind does; items whose truth is not known get one at random.
+
+    What is in `keep` is for all commands that take a campaign; a folder with answers is never written over.
+    Kinds of people are `annotate.simulated_people.KINDS`. Raises `DataError` for a folder without a campaign,
+    `InputError` for unknown kinds and shares that are none.
     """
-    if people < 1:
-        raise InputError("simulated people", given=people, allowed="1 or more")
-    came = crowd(mix or {"able": 1.0}, people, accuracy=accuracy)
-    campaign = open_campaign(Path(folder))
-    came = tuple(replace(person, seconds=person.seconds * campaign.form.seconds) for person in came)
-    place = None if keep is None else Path(keep)
-    with guarded("annotate simulate", overwrite=overwrite, reads=[folder]) as outputs:
+    feedback = feedback_of(reporting)
+    came = crowd(_shares(mix), people, accuracy=accuracy)
+    source, place = open_campaign(Path(campaign)), path_of(keep)
+    came = tuple(replace(person, seconds=person.seconds * source.form.seconds) for person in came)
+    with guarded("annotate simulate", overwrite=overwrite, reads=[campaign]) as outputs:
         if place is not None:
             if (place / DATABASE).exists():
                 raise InputError("a campaign with answers is there", where=place, hint="name another folder")
             check_writable(place, folder=True)
             outputs.folder(Folder(place, FILES))
-        simulation = _simulated(campaign, came, http=http, seed=seed, keep=place, feedback=feedback)
+        simulation = _simulated(source, came, http=http, seed=seed, keep=place, feedback=feedback)
+    if keep is not None:
+        feedback.note(f"kept: {keep}; look at it with: counterfoil annotate status {keep}")
     with feedback.busy("comparing with the plan and the truth"):
-        fields = fields_of(campaign)
-        main = fields[campaign.form.main]
+        fields = fields_of(source)
+        main = fields[source.form.main]
         rows = simulation.judgements.filter(simulation.judgements.column("counted"))
         agreement = None
         if pc.any(pc.equal(rows.column("role"), "work")).as_py():
             agreement = campaign_agreement(rows, fields, by_kind=False, draws=_DRAWS, seed=seed)
         one = main.kind == "one"
         return SimulatedCampaign(
-            campaign,
+            source,
             simulation,
-            _plan(campaign, simulation, came, len(main.values), seed) if one else None,
+            _plan(source, simulation, came, len(main.values), seed) if one else None,
             agreement,
             label_outcomes(rows, main, simulation.truth) if one else (),
-            _kinds(campaign, simulation),
+            _kinds(source, simulation),
             http,
         )
+
+
+def _shares(mix: Mapping[str, float] | Sequence[str]) -> Mapping[str, float]:
+    """Shares of kinds of people, from texts KIND=SHARE,... where they are given so."""
+    if isinstance(mix, Mapping):
+        return mix
+    example, shares = "able=0.8,careless=0.2", {}
+    texts = mix if isinstance(mix, str) else ",".join(mix)
+    for kind, share in key_values(texts.split(","), "--mix", example).items():
+        try:
+            shares[kind.strip()] = float(share)
+        except ValueError:
+            raise InputError(
+                "no share", where=f"--mix, {kind}", given=share, allowed=f"such as {example}"
+            ) from None
+    return shares
 
 
 def _simulated(

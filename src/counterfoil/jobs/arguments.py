@@ -83,6 +83,7 @@ PRIVATE = Option(
     "Keep paths and users of this machine in the page, which leaves them out.", False, panel="Results"
 )
 PICTURES = Option("Images on the page: auto asks the benchmark's licence.", "auto", panel="Results")
+OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
 AVAILABLE = Option("Only the questions whose images and captions are at hand.", False, panel="Data")
 COUNTS = Option(
     "Data may hold another number of questions than the release.", True, flag="--no-counts", panel="Data"

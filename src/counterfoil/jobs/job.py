@@ -83,7 +83,7 @@ class Job:
         lines = [cleandoc(self.function.__doc__ or ""), "", "Arguments:"]
         for argument in self.arguments.values():
             facts = [argument.allowed] if argument.allowed else []
-            if argument.default not in (REQUIRED, None, "", ()):
+            if argument.option.shown or argument.default not in (REQUIRED, None, "", ()):
                 facts.append(f"default: {argument.option.shown or argument.default}")
             bounds = f" [{'; '.join(facts)}]" if facts else ""
             lines.append(f"    {argument.name}: {argument.option.help}{bounds}")

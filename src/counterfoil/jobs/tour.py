@@ -272,18 +272,18 @@ class _Making:
 
     def ask(self) -> None:
         """A campaign about every question, answered by simulated people."""
-        from counterfoil.annotate.judgement_table import write_judgement_table
         from counterfoil.jobs.annotate_agreement import annotate_agreement
         from counterfoil.jobs.annotate_create import create_campaign
         from counterfoil.jobs.annotate_simulate import annotate_simulate
 
         people = self.sizes.people
         with self._timed("asking", f"asked {people} simulated people"):
-            create_campaign("choose", _BENCHMARK, _CAMPAIGN, overwrite=True)
+            create_campaign("choose", _BENCHMARK, _CAMPAIGN, overwrite=True, feedback=SILENT)
             simulated = annotate_simulate(_CAMPAIGN, people=people, mix=_MIX, feedback=self.feedback)
             with guarded_file(_ANSWERS, command="annotate simulate", overwrite=True):
-                write_judgement_table(Path(_ANSWERS), simulated.judgements)
-            agreed = annotate_agreement(_ANSWERS, campaign=_CAMPAIGN).to_arrow().to_pylist()[0]
+                simulated.save(_ANSWERS)
+            agreement = annotate_agreement(_ANSWERS, campaign=_CAMPAIGN, feedback=SILENT)
+            agreed = agreement.to_arrow().to_pylist()[0]
         self.shown["people"] = Campaigned(
             people=people,
             answers=simulated.simulation.counts.answers,

@@ -28,7 +28,7 @@ from counterfoil.annotate.simulation import simulate
 from counterfoil.benchmarks.folder import save
 from counterfoil.cli import app
 from counterfoil.errors import DataError, InputError
-from counterfoil.jobs.annotate_create import CreateOptions, create_campaign
+from counterfoil.jobs.annotate_create import create_campaign
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_settings_and_texts_of_ones_own(here: Path) -> None:
         (["--golden", "auto"], "golden items are drawn for a pool"),
         (["--images", "nowhere"], "no such image folder"),
         (["--design", "blocks", "--per-person", "11"], "fewer items than the design needs"),
-        (["--overlap", "two"], "key 'overlap': wrong value"),
+        (["--overlap", "two"], "--overlap: not a whole number"),
         (["--set", "levels=5"], "unknown key; given: levels"),
         (["--sample", "3"], "--sample is of a benchmark's questions"),
         (["--onboarding", "golden.csv", "--set", "x"], "KEY=VALUE"),
@@ -228,7 +228,10 @@ def test_the_human_baseline_of_bivlc_is_its_design(here: Path) -> None:
         "choose",
         "world-quads",
         here / "new",
-        CreateOptions(recipe={"design": "blocks", "per_person": 10, "overlap": 1}, sample=10),
+        design="blocks",
+        per_person=10,
+        overlap=1,
+        sample=10,
     )
     (row,) = made.to_arrow().to_pylist()
     assert (row["items"], row["instances"], row["answers"]) == (40, 10, 40)

@@ -30,7 +30,7 @@ from counterfoil.build.verification import read_answers, read_choices
 from counterfoil.cli import app
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.run import load_run
-from counterfoil.jobs.annotate_create import CreateOptions, create_campaign
+from counterfoil.jobs.annotate_create import create_campaign
 from counterfoil.jobs.annotate_exchange import annotate_export
 from counterfoil.models.base import Options
 
@@ -84,10 +84,8 @@ def made(here: Path, form: str, rows: list[dict[str, Any]] | str, **options: Any
     if not isinstance(rows, str):
         Path(source).write_text(json.dumps(rows))
         options["images"] = here / "photos"
-    recipe = {"overlap": 3, **options.pop("recipe", {})}
-    return create_campaign(
-        form, source, here / "campaign", CreateOptions(recipe=recipe, **options), overwrite=True
-    ).campaign
+    options = {"overlap": 3, **options}
+    return create_campaign(form, source, here / "campaign", **options, overwrite=True).campaign
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -231,16 +229,14 @@ def write_quads(item: WorkItem, n: int) -> Mapping[str, Any]:
 
 def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here: Path) -> None:
     rows = [{"id": "t", "images": ["0.png", "1.png", "2.png"], "topic": "pets"}]
-    campaign = made(here, "quad-authoring", rows, recipe={"overlap": 2})
+    campaign = made(here, "quad-authoring", rows, overlap=2)
     answered(campaign, 2, write_quads)
     made_tables = annotate_export(campaign.folder)
     assert list(made_tables.written) == ["judgements", "rows"]
     data, images = campaign.folder / "export" / "rows.csv", campaign.folder / "images"
     benchmark = catalog.benchmark("pairs", data=data, images=images)
     assert (benchmark.card.form, len(benchmark), benchmark.images_at_hand) == ("quad", 2, True)
-    validation = create_campaign(
-        "quad-validation", campaign.folder, here / "second", CreateOptions(recipe={"overlap": 1})
-    ).campaign
+    validation = create_campaign("quad-validation", campaign.folder, here / "second", overlap=1).campaign
     assert validation.secrets["salt"] == campaign.secrets["salt"]
     assert validation.secrets["token"] != campaign.secrets["token"]
     authors = {row["author"] for row in rows_of(data)}
@@ -376,7 +372,7 @@ def test_gains_are_of_the_four_answers_alone() -> None:
 
 
 def test_decisions_of_a_researcher_are_in_the_export(here: Path) -> None:
-    campaign = made(here, "yes-no", PAIRS, recipe={"overlap": 2})
+    campaign = made(here, "yes-no", PAIRS, overlap=2)
     answered(campaign, 2, lambda item, n: {"match": ("yes", "no")[n]})
     with closing(open_database(campaign)) as db:
         adjudication.adjudicate(db, campaign, "p1", "no", by="me", now=5.0)
@@ -394,7 +390,7 @@ def choose(wrong: set[str]) -> Answers:
 
 def test_people_answer_quads_by_single_directions(here: Path) -> None:
     """BiVLC's human row: group is right where all four queries are, I2T where its two are."""
-    campaign = made(here, "choose", "world-quads", sample=10, recipe={"overlap": 1})
+    campaign = made(here, "choose", "world-quads", sample=10, overlap=1)
     names = sorted({item.instance for item in campaign.items})
     wrong = {f"{names[0]}_i2t-0", f"{names[1]}_t2i-1", f"{names[2]}_t2i-0", f"{names[2]}_t2i-1"}
     answered(campaign, 4, choose(wrong))
@@ -419,7 +415,7 @@ def test_people_answer_quads_by_single_directions(here: Path) -> None:
 def asked_twice(here: Path, **more: str) -> Campaign:
     """Twelve choices with the right caption first; one person is right, another one in half of them."""
     rows = [{"id": f"q{at}", "images": "0.png", "captions": ["a", "b"], **more} for at in range(12)]
-    campaign = made(here, "choose", rows, recipe={"overlap": 2})
+    campaign = made(here, "choose", rows, overlap=2)
     return answered(campaign, 2, lambda item, n: {"best": "1" if n and int(item.id[1:]) % 2 else "0"})
 
 
@@ -442,7 +438,7 @@ def test_several_answers_to_a_query_count_as_their_mean(here: Path) -> None:
 
 
 def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here: Path) -> None:
-    campaign = made(here, "choose", "world-quads", sample=10, recipe={"overlap": 2})
+    campaign = made(here, "choose", "world-quads", sample=10, overlap=2)
     name = min(item.instance for item in campaign.items)
     seen: list[str] = []
 
@@ -472,13 +468,13 @@ def test_judgements_without_a_known_truth_are_exported(here: Path) -> None:
     for name in ("campaign", "campaign/export"):
         with pytest.raises(InputError, match="'truth'"):
             catalog.scorer(f"people:{name}")
-    created = create_campaign("choose", "items.json", here / "again", CreateOptions(images=here / "photos"))
+    created = create_campaign("choose", "items.json", here / "again", images=here / "photos")
     assert any("12 of 12 items have no known right answer" in line for line in created.notes)
 
 
 def test_the_share_of_yes_is_a_score_of_every_pair(here: Path) -> None:
     """Winoground section 4.3: the ratio of people who say that the pair matches."""
-    campaign = made(here, "yes-no", "world-quads", sample=4, recipe={"overlap": 2})
+    campaign = made(here, "yes-no", "world-quads", sample=4, overlap=2)
 
     # Everybody is right, but one of two people says yes to one wrong pair of the first question.
     name = min(item.instance for item in campaign.items)
@@ -513,7 +509,7 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here: Path) -> None:
 def test_people_are_read_from_the_database_that_is_named(
     here: Path, new_database: Callable[[], str | None]
 ) -> None:
-    campaign = made(here, "yes-no", "world-quads", sample=2, recipe={"overlap": 1})
+    campaign = made(here, "yes-no", "world-quads", sample=2, overlap=1)
     url = new_database() or f"sqlite:///{here / 'elsewhere.sqlite'}"
     answered(campaign, 4, lambda item, n: {"match": item.truth}, url)
     with pytest.raises(InputError, match="no answers yet"):
@@ -524,7 +520,7 @@ def test_people_are_read_from_the_database_that_is_named(
 
 
 def test_one_person_completes_no_question_of_several_pairs(here: Path) -> None:
-    campaign = made(here, "yes-no", "world-choices", sample=5, recipe={"overlap": 1})
+    campaign = made(here, "yes-no", "world-choices", sample=5, overlap=1)
     answered(campaign, 1, lambda item, n: {"match": item.truth})
     whole = r"people:campaign: no question is complete yet; .* to 1 of the pairs .*; let more people answer"
     for settings in ("refuse", "leave-out"):
@@ -533,8 +529,7 @@ def test_one_person_completes_no_question_of_several_pairs(here: Path) -> None:
 
 
 def test_create_says_how_much_one_person_can_do(here: Path) -> None:
-    options = CreateOptions(sample=5, recipe={"overlap": 2})
-    found = create_campaign("yes-no", "world-choices", here / "campaign", options)
+    found = create_campaign("yes-no", "world-choices", here / "campaign", sample=5, overlap=2)
     said = (
         "one person does at most 5 of the 10 items, and never two of one question: it takes 4 people or more"
     )
@@ -543,7 +538,7 @@ def test_create_says_how_much_one_person_can_do(here: Path) -> None:
 
 
 def test_ratings_and_matches_score_benchmarks_too(here: Path) -> None:
-    campaign = made(here, "rating", "world-rated", sample=12, recipe={"overlap": 2})
+    campaign = made(here, "rating", "world-rated", sample=12, overlap=2)
     benchmark = catalog.benchmark("world-rated")
     truth = dict(zip(benchmark.questions.ids, np.nanmean(benchmark.rated.ratings, axis=1), strict=True))
     order = sorted(truth.values())

@@ -8,12 +8,12 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import people_agreement
-from counterfoil.jobs.annotate_plan import PlanOptions, annotate_plan
+from counterfoil.jobs.annotate_plan import annotate_plan
 from faults.command import run
 
 
 def test_labels_hours_and_cost() -> None:
-    found = annotate_plan("yes-no", PlanOptions(items=3000, labels=3, accuracy=(0.85,), pay=12, fee=1 / 3))
+    found = annotate_plan("yes-no", items=3000, labels=3, accuracy=0.85, pay=12, fee=1 / 3)
     assert found.plan.label_accuracy == pytest.approx(0.85**3 + 3 * 0.85**2 * 0.15)
     assert found.hours == pytest.approx(3000 * 3 * 4 / 3600)
     assert found.cost == pytest.approx(found.hours * 16)
@@ -25,29 +25,26 @@ def test_labels_hours_and_cost() -> None:
 
 
 def test_an_aim_gives_the_fewest_labels_that_reach_it() -> None:
-    options = PlanOptions(items=400, accuracy=(0.8,), half_width=0.03, of="agreement")
-    found = annotate_plan("yes-no", options)
+    found = annotate_plan("yes-no", items=400, accuracy=0.8, half_width=0.03, of="agreement")
     reached = found.plan.agreement.half_width
-    fewer = annotate_plan(
-        "yes-no", PlanOptions(items=400, labels=found.plan.design.labels - 1, accuracy=(0.8,))
-    )
+    fewer = annotate_plan("yes-no", items=400, labels=found.plan.design.labels - 1, accuracy=0.8)
     assert reached <= 0.03 < fewer.plan.agreement.half_width
-    right = annotate_plan("yes-no", PlanOptions(items=400, accuracy=(0.85,), label_accuracy=0.95))
+    right = annotate_plan("yes-no", items=400, accuracy=0.85, label_accuracy=0.95)
     assert right.plan.design.labels == 5
 
 
 def test_one_label_has_no_agreement() -> None:
-    found = annotate_plan("yes-no", PlanOptions(items=100, labels=1))
+    found = annotate_plan("yes-no", items=100, labels=1)
     assert set(found.estimates) == {"score", "positive", "answers"}
 
 
 def test_labels_are_given_or_worked_out() -> None:
     with pytest.raises(InputError, match="labels per item are given or worked out"):
-        annotate_plan("yes-no", PlanOptions(items=100, labels=3, half_width=0.1))
+        annotate_plan("yes-no", items=100, labels=3, half_width=0.1)
     with pytest.raises(InputError, match="accuracy; given: "):
-        annotate_plan("yes-no", PlanOptions(items=100, accuracy=(0.9, 0.8, 0.7)))
+        annotate_plan("yes-no", items=100, accuracy=(0.9, 0.8, 0.7))
     with pytest.raises(InputError, match="unknown form of work"):
-        annotate_plan("nothing", PlanOptions(items=100))
+        annotate_plan("nothing", items=100)
 
 
 def test_the_command_prints_time_and_cost(tmp_path: Path) -> None:
@@ -59,14 +56,14 @@ def test_the_command_prints_time_and_cost(tmp_path: Path) -> None:
     assert "of 5 classes" in ended.out
     odd = run([*line.split()[:5], "--accuracy", "high"], tmp_path)
     assert odd.code == 2
-    assert "--accuracy: no rates; given: high" in odd.err
+    assert "--accuracy: not a number; given: high" in odd.err
 
 
 def test_of_exchangeable_options_none_is_more_frequent(tmp_path: Path) -> None:
-    found = annotate_plan("choose", PlanOptions(items=40, labels=3, accuracy=(0.9,)))
+    found = annotate_plan("choose", items=40, labels=3, accuracy=0.9)
     # Neither a share of one class, nor wrong labels as two classes of their own frequency tell them.
     assert set(found.estimates) == {"score", "answers", "agreement", "alpha"}
-    assert "positive" in annotate_plan("best-of-k", PlanOptions(items=40, labels=3)).estimates
+    assert "positive" in annotate_plan("best-of-k", items=40, labels=3).estimates
     for words in (
         "choose --share 0.2",
         "preference --accuracy 0.9,0.8",
@@ -78,7 +75,7 @@ def test_of_exchangeable_options_none_is_more_frequent(tmp_path: Path) -> None:
 
 
 def test_what_the_plan_promises_for_a_choice_comes_out_though_the_right_one_stands_first() -> None:
-    plan = annotate_plan("choose", PlanOptions(items=400, labels=2, accuracy=(0.9,))).plan
+    plan = annotate_plan("choose", items=400, labels=2, accuracy=0.9).plan
     rng = np.random.default_rng(0)
     item = np.repeat(np.arange(400), 2)
     who = np.argsort(rng.random((400, 20)), axis=1)[:, :2].ravel()

@@ -32,13 +32,7 @@ for line in sys.stdin.read().splitlines():
     os._exit(0)
 """
 #: The names that need a database.
-CAMPAIGNS = {
-    "SimulatedCampaign",
-    "annotate_agreement",
-    "annotate_export",
-    "annotate_simulate",
-    "create_campaign",
-}
+CAMPAIGNS = {"SimulatedCampaign", "annotate_simulate"}
 PROJECT = tomllib.loads((Path(__file__).resolve().parents[3] / "pyproject.toml").read_text())["project"]
 EXTRAS = sorted({*PROJECT["optional-dependencies"]} - {"docs", "dev"})
 

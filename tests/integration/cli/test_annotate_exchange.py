@@ -88,7 +88,7 @@ def test_a_question_has_a_name_and_a_column(counterfoil, tmp_path: Path) -> None
     said = counterfoil(
         f"annotate import {batch(tmp_path / 'r.csv')} --from mturk --question match --out {tmp_path}/out.csv"
     )
-    assert "--question: no question; given: match; allowed: NAME=COLUMN" in said.err
+    assert "--question needs KEY=VALUE; given: match" in said.err
 
 
 def test_commands_that_were_removed_name_what_to_use_instead(counterfoil) -> None:

@@ -52,7 +52,7 @@ def best_field() -> FormField:
 
 
 def test_the_coarser_reading_is_cohens_kappa_of_any_image_or_none(best: pa.Table) -> None:
-    found = campaign_agreement(best, {"best": best_field()}, by_kind=False, draws=50)
+    found = campaign_agreement(best, {"best": best_field()}, by_kind=False, draws=100)
     as_answered, coarser = found.questions
     assert (as_answered.reading, coarser.reading) == ("", "any or none")
     rows = best.to_pylist()
@@ -103,7 +103,7 @@ def test_each_pair_of_people_has_a_kappa_in_each_direction() -> None:
 def test_pairs_of_people_are_in_text_page_and_json(tmp_path: Path) -> None:
     table = pairs_on_blocks(np.random.default_rng(5))
     write_csv(tmp_path / "judged.csv", table)
-    found = annotate_agreement(tmp_path / "judged.csv", draws=50)
+    found = annotate_agreement(tmp_path / "judged.csv", draws=100)
     assert "c and d" in str(found)
     row = found.to_arrow(by="pair").to_pylist()[1]
     assert (row["kind"], row["first"], row["second"], row["items"]) == ("", "c", "d", 40)
@@ -125,32 +125,32 @@ def test_pairs_of_people_are_in_text_page_and_json(tmp_path: Path) -> None:
 
 def test_a_pair_of_one_answer_has_no_kappa_and_many_pairs_are_not_listed() -> None:
     answers = {(f"{at}", who): "yes" if who in "ab" or at % 2 else "no" for at in range(12) for who in "abc"}
-    (found,) = campaign_agreement(judged(answers), draws=50).questions
+    (found,) = campaign_agreement(judged(answers), draws=100).questions
     assert found.cohen is not None
     assert np.isnan(found.cohen.each[0][2].value)
     assert found.cohen.to_json()["each"][0]["value"] is None
     assert found.cohen.pairs == 2
     crowd = {(f"{at}", f"p{who}"): str((at + who) % 3) for at in range(10) for who in range(12)}
-    (found,) = campaign_agreement(judged(crowd), draws=50).questions
+    (found,) = campaign_agreement(judged(crowd), draws=100).questions
     assert found.cohen is not None
     assert (found.cohen.pairs, found.cohen.each) == (66, ())
 
 
 def test_different_answers_never_count_as_agreement() -> None:
     answers = {(f"{at}", person): person for at in range(20) for person in ("left", "right")}
-    (found,) = campaign_agreement(judged(answers), draws=50).questions
+    (found,) = campaign_agreement(judged(answers), draws=100).questions
     assert found.people.raw.value == 0
 
 
 def test_kinds_have_rows_of_their_own_where_there_are_several(best: pa.Table) -> None:
-    found = campaign_agreement(best, draws=50)
+    found = campaign_agreement(best, draws=100)
     assert [(each.kind, each.people.items) for each in found.questions] == [
         ("", 60),
         ("add", 20),
         ("swap", 40),
     ]
     one_kind = best.filter(pa.array([row["kind"] == "add" for row in best.to_pylist()]))
-    assert [each.kind for each in campaign_agreement(one_kind, draws=50).questions] == [""]
+    assert [each.kind for each in campaign_agreement(one_kind, draws=100).questions] == [""]
 
 
 def test_golden_items_and_the_test_before_the_work_do_not_count() -> None:
@@ -172,15 +172,15 @@ def test_scales_come_from_the_form_and_can_be_named() -> None:
             answers[f"{at}", person] = levels[int(np.clip(place + rng.integers(-1, 2), 0, 3))]
     table = judged(answers, "match")
     field = FormField("match", "?", options=tuple(map(Option, levels)), level="ordinal")
-    (ordinal,) = campaign_agreement(table, {"match": field}, draws=50).questions
-    (nominal,) = campaign_agreement(table, {"match": field}, scale=Scale.NOMINAL, draws=50).questions
+    (ordinal,) = campaign_agreement(table, {"match": field}, draws=100).questions
+    (nominal,) = campaign_agreement(table, {"match": field}, scale=Scale.NOMINAL, draws=100).questions
     places = np.array([float(levels.index(word)) for word in answers.values()])
     items, people = zip(*answers, strict=True)
     expected = krippendorff_alpha(ReliabilityData.of(items, people, places), Scale.ORDINAL)
     assert ordinal.people.alpha.value == pytest.approx(expected, abs=1e-12)
     assert ordinal.people.alpha.value > nominal.people.alpha.value
     with pytest.raises(InputError, match=r"question 'match': has no place on a scale that is ordinal"):
-        campaign_agreement(table, scale=Scale.ORDINAL, draws=50)
+        campaign_agreement(table, scale=Scale.ORDINAL, draws=100)
 
 
 def test_each_option_of_several_and_each_label_of_spans_is_a_question_of_its_own() -> None:
@@ -188,7 +188,7 @@ def test_each_option_of_several_and_each_label_of_spans_is_a_question_of_its_own
         (f"{at}", person): json.dumps(["colour"] if at % 2 else []) for at in range(10) for person in "ab"
     }
     field = FormField("why", "?", "many", options=(Option("colour"), Option("count")))
-    found = campaign_agreement(judged(answers, "why"), {"why": field}, draws=50)
+    found = campaign_agreement(judged(answers, "why"), {"why": field}, draws=100)
     assert [(each.reading, each.people.raw.value) for each in found.questions] == [
         ("colour", 1),
         ("count", 1),
@@ -199,14 +199,14 @@ def test_each_option_of_several_and_each_label_of_spans_is_a_question_of_its_own
         for person in "ab"
     }
     field = FormField("errors", "?", "spans", options=(Option("wrong"),))
-    (found_spans,) = campaign_agreement(judged(spans, "errors"), {"errors": field}, draws=50).questions
+    (found_spans,) = campaign_agreement(judged(spans, "errors"), {"errors": field}, draws=100).questions
     assert (found_spans.reading, found_spans.people.raw.value) == ("wrong", 0)
 
 
 def test_texts_are_not_compared_and_it_says_so() -> None:
     answers = {("1", "a"): "yes", ("1", "b"): "yes"}
     table = pa.concat_tables([judged(answers, "match"), judged(answers, "note")])
-    found = campaign_agreement(table, {"note": FormField("note", "?", "text")}, draws=50)
+    found = campaign_agreement(table, {"note": FormField("note", "?", "text")}, draws=100)
     assert [each.question for each in found.questions] == ["match"]
     assert found.left_out == {"note": "texts are not compared"}
 
@@ -228,7 +228,7 @@ def test_a_table_of_a_file_has_rows_text_and_json(tmp_path: Path) -> None:
     path = tmp_path / "judged.csv"
     lines = [f"{at},{person},match,{'yes' if at % 2 else 'no'}" for at in range(20) for person in "abcdefg"]
     path.write_text("\n".join(["item,person,question,answer", *lines]), "utf-8")
-    found = annotate_agreement(path, draws=50)
+    found = annotate_agreement(path, draws=100)
     (row,) = found.to_arrow().to_pylist()
     assert (row["items"], row["people"], row["answers"], row["raw"], row["alpha"]) == (20, 7, 140, 1, 1)
     assert row["cohen"] == 1
@@ -247,5 +247,5 @@ def test_a_database_is_of_a_campaign(tmp_path: Path) -> None:
 
 def test_an_undecided_reading_keeps_values_that_it_does_not_name(best: pa.Table) -> None:
     field = replace(best_field(), coarser={"first or not": {"0": "first"}})
-    found = campaign_agreement(best, {"best": field}, by_kind=False, draws=50).questions
+    found = campaign_agreement(best, {"best": field}, by_kind=False, draws=100).questions
     assert found[1].people.raw.value == found[0].people.raw.value

@@ -105,7 +105,7 @@ def test_items_that_make_no_campaign_are_refused(tmp_path: Path, of: list[WorkIt
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("overlap = 0", "key 'overlap': campaign cannot be run so; given: 0; allowed: above 0"),
+        ("overlap = 0", "key 'overlap': out of range; given: 0; allowed: 1 to 10,000"),
         ("overlaps = 2", "unknown key; given: overlaps; .*did you mean 'overlap'"),
         ('overlap = "two"', "key 'overlap': wrong value; given: 'two'; allowed: a whole number"),
         ('design = "blocks"', "key 'per_person'"),

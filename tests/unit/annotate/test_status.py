@@ -9,7 +9,8 @@ import pytest
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.forms.base import WorkItem
-from counterfoil.annotate.platforms.prolific_campaign import StudyChoices, plan_of
+from counterfoil.annotate.platforms.prolific_campaign import plan_of
+from counterfoil.annotate.platforms.prolific_study import StudyChoices
 from counterfoil.annotate.status import (
     TIME_BINS,
     CampaignStatus,
@@ -19,7 +20,7 @@ from counterfoil.annotate.status import (
     facts_of,
 )
 from counterfoil.annotate.submissions import Submissions
-from counterfoil.jobs.annotate_plan import PlanOptions, annotate_plan
+from counterfoil.jobs.annotate_plan import annotate_plan
 
 HOUR = 3600.0
 NOW = 1_000 * HOUR
@@ -171,7 +172,7 @@ def test_a_price_per_item_is_the_same_everywhere(tmp_path: Path) -> None:
     assert found.pay == pytest.approx(float(np.median([*paid.values()])))
     assert (found.pay_item, found.pay_aim) == (0.015, 13.5)
     assert facts_of(found)["Pay per item"] == "USD 0.015"
-    plan = annotate_plan("yes-no", PlanOptions(items=4, labels=2, pay_per_item=0.015, fee=0.5))
+    plan = annotate_plan("yes-no", items=4, labels=2, pay_per_item=0.015, fee=0.5)
     assert (plan.pay, plan.cost) == (13.5, pytest.approx(4 * 2 * 0.015 * 1.5))
     assert any("at 0.015 per item, which is 13.50 per hour" in note for note in plan.notes)
     study = plan_of(campaign, StudyChoices(address="https://study.example"), {"completed": "C"})

@@ -4,8 +4,6 @@ import math
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from counterfoil.annotate.campaign import RECIPE, Campaign
 from counterfoil.annotate.database import Database
@@ -13,7 +11,7 @@ from counterfoil.annotate.leases import invalidate
 from counterfoil.annotate.participants import person_id
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
 from counterfoil.annotate.platforms.prolific import ProlificPlatform
-from counterfoil.annotate.platforms.prolific_study import DEVICES, StudyPlan
+from counterfoil.annotate.platforms.prolific_study import StudyChoices, StudyPlan
 from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, reconcile
 from counterfoil.annotate.platforms.registry import campaign_platform
 from counterfoil.annotate.platforms.signatures import read_keys
@@ -30,21 +28,6 @@ NAME = "prolific"
 class _StudyOf(Stored):
     study: str
     campaign: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class StudyChoices:
-    """What a researcher decides of a study; None where it follows from the campaign."""
-
-    address: str
-    places: int | None = None
-    minutes: int | None = None
-    description: str | None = None
-    approve: bool = False
-    project: str = ""
-    devices: tuple[str, ...] = DEVICES
-    filters: tuple[Mapping[str, Any], ...] = ()
-    filter_set: str = ""
 
 
 def plan_of(campaign: Campaign, choices: StudyChoices, codes: Mapping[Outcome, str]) -> StudyPlan:

@@ -7,12 +7,15 @@ Fields that it has retired (`completion_code`, `failed_attention_code`, `complet
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
 from counterfoil.annotate.platforms.prolific import ProlificPlatform
 from counterfoil.errors import InputError
+from counterfoil.inputs.fields import setting
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import REQUIRED
 from counterfoil.store import digest_value
 
 #: What Prolific calls the codes of outcomes.
@@ -23,6 +26,32 @@ _CODE_TYPES: Mapping[Outcome, str] = {
     "no_consent": "NO_CONSENT",
 }
 DEVICES = ("desktop", "tablet", "mobile")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyChoices:
+    """What a researcher decides of a study; None where it follows from the campaign."""
+
+    address: str = field(
+        metadata={
+            "help": "Public address of the server, over https.",
+            "default": REQUIRED,
+            "flag": "--url",
+            "metavar": "URL",
+        }
+    )
+    places: int | None = setting(
+        None, "People to recruit. Default: as the campaign needs.", low=1, high=most("people")
+    )
+    minutes: int | None = setting(None, "Usual time per person. Default: from the form.", low=1, high=1440)
+    description: str | None = setting(None, "What people read of the study.")
+    approve: bool = setting(False, "Let Prolific approve completed work by itself.")
+    project: str = setting("", "Project of Prolific that it is put into.", metavar="ID")
+    devices: tuple[str, ...] = setting(
+        DEVICES, "desktop, tablet or mobile; all by default. May be given several times.", flag="--device"
+    )
+    filters: tuple[Mapping[str, Any], ...] = ()
+    filter_set: str = setting("", "A filter set of Prolific.", metavar="ID")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ def test_a_process_serves_says_where_and_stops(tmp_path: Path) -> None:
         printed = dict(served.stdout.readline().split() for _ in range(3))
         assert printed["token"] == campaign.secrets["token"]
         site = printed["researcher"].removesuffix("/research")
-        (link,) = campaign_links(campaign.folder, 1, site=site)["link"].to_pylist()
+        (link,) = campaign_links(campaign.folder, 1, public_url=site).value
         with urllib.request.urlopen(link) as page:
             assert page.status == 200
             token = page.url.rpartition("/")[2]
@@ -70,7 +70,7 @@ def test_people_get_the_address_of_their_platform(tmp_path: Path) -> None:
 
 def test_links_are_the_same_each_time_and_more_can_be_made(tmp_path: Path) -> None:
     folder = campaign_of(tmp_path / "campaign", "yes-no").folder
-    few, more = (campaign_links(folder, n)["link"].to_pylist() for n in (3, 5))
+    few, more = (campaign_links(folder, n).value for n in (3, 5))
     assert more[:3] == few
     assert len(set(more)) == 5
     with pytest.raises(InputError, match="1 to 1,000,000"):
