@@ -3,7 +3,6 @@ from .api.building import apply_step as apply_step
 from .api.building import build_benchmark as build_benchmark
 from .api.building import pool as pool
 from .api.building import publish as publish
-from .api.building import train_model as train_model
 from .api.captioning import compare_systems as compare_systems
 from .api.captioning import preferences as preferences
 from .api.captioning import score_captions as score_captions
@@ -55,6 +54,7 @@ from .jobs.reproduce import Ledger as Ledger
 from .jobs.results import EvaluationRun as EvaluationRun
 from .jobs.study import StudyReport as StudyReport
 from .jobs.training import TrainedModel as TrainedModel
+from .jobs.training import train_model as train_model
 from .models.callables import scorer as scorer
 from .train.recipes.base import Recipe as Recipe
 

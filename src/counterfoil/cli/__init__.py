@@ -37,7 +37,7 @@ COMMANDS = {
     "reproduce": "reproduce:command",
     "save": "benchmark_files:save",
     "publish": "benchmark_files:publish",
-    "train": "train:command",
+    "train": "jobs.training:train_model",
     "mix": "mix:command",
     "demo": "demo:command",
     "build": "build:app",

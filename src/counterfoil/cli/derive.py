@@ -17,9 +17,10 @@ from rich.markup import escape
 
 from counterfoil import terminal
 from counterfoil.cli import paths
+from counterfoil.cli.faults import main_process
 from counterfoil.errors import CounterfoilError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
-from counterfoil.jobs.feedback import terminal_feedback
+from counterfoil.jobs.feedback import ignore, terminal_feedback
 from counterfoil.jobs.job import Job
 
 #: The options of outputs, and what notes call them.
@@ -77,7 +78,9 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
             if not (terminal.quiet and json == "-"):
                 printing(result, terminal.beside(json), **_converted(of_show, values))
 
-        feedback = replace(terminal_feedback(), result=print_result)
+        # Of several processes that work together one prints and writes.
+        first = main_process()
+        feedback = replace(terminal_feedback(quiet=not first), result=print_result if first else ignore)
         given = {
             name: None if value is _OFF else value for name, value in values.items() if name in job.arguments
         }
@@ -87,6 +90,8 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
             # What was measured before one of several could not be is written all the same.
             _write(shown, targets, _converted(of_page, values))
             raise
+        if not first:
+            return
         if not shown:
             print_result(result)
         _write(shown, targets, _converted(of_page, values))
@@ -183,6 +188,8 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     if option.complete:
         module, _, function = option.complete.partition(":")
         given["autocompletion"] = getattr(import_module(module), function)
+    if option.shown:
+        given["show_default"] = option.shown
     if bool in argument.members:
         return [_switch(argument, given)]
     if option.metavar or option.flag or not argument.positional:
@@ -194,8 +201,6 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     if argument.positional and not option.flag:
         default = inspect.Parameter.empty if required else None
         return [_parameter(name, kind if required else kind | None, typer.Argument(**given), default)]
-    if option.shown:
-        given["show_default"] = option.shown
     if option.variable:
         given["envvar"] = option.variable
     default = inspect.Parameter.empty if required else default
@@ -211,7 +216,7 @@ def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:
     """A flag: of what is on by default its `--no-`, of what has no default both."""
     flag = argument.flag
     if argument.default is True:
-        off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}"
+        off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}/{flag}"
         return _parameter(f"no_{argument.name}", bool, typer.Option(off, **given), False)
     if argument.default is None:
         both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_o
 import typer
 
 from counterfoil.errors import InputError
-from counterfoil.inputs.fields import field_types
+from counterfoil.inputs.fields import fields_of
 from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
@@ -348,7 +348,7 @@ def field_options(kind: type, *, leave: Collection[str] = ()) -> dict[str, tuple
     into the field's values; yes and no are flags. Fields in `leave` get no option.
     """
     options: dict[str, tuple[Any, Any]] = {}
-    types = field_types(kind)
+    types = {name: argument.hint for name, argument in fields_of(kind).items()}
     for column in fields(kind):
         if column.name in leave:
             continue

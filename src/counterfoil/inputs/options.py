@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import Parameter, signature
+from math import isfinite
 from operator import index
 from pathlib import Path
 from types import NoneType, UnionType
@@ -37,6 +38,13 @@ class Option:
     default: Any = REQUIRED
     low: float | None = None
     high: float | None = None
+    #: Bounds that a number does not reach itself.
+    above: float | None = None
+    below: float | None = None
+    #: How many values a sequence has at least.
+    least: int = 0
+    #: Names that texts are taken from, where its type does not list them.
+    among: Sequence[str] = ()
     #: The option of the command line, where it is not the name with hyphens.
     flag: str = ""
     metavar: str = ""
@@ -100,6 +108,12 @@ class Argument:
         """Whether a single value and a sequence of values are told apart."""
         return self.several and not all(_is_sequence(kind) or kind is NoneType for kind in _parts(self.hint))
 
+    @cached_property
+    def length(self) -> int | None:
+        """How many values it has, where its type says so."""
+        of_tuples = (get_args(kind) for kind in _parts(self.hint) if _origin(kind) is tuple)
+        return next((len(kinds) for kinds in of_tuples if kinds[-1] is not Ellipsis), None)
+
     @property
     def optional(self) -> bool:
         """Whether it may be None."""
@@ -113,18 +127,32 @@ class Argument:
     @property
     def allowed(self) -> str:
         """The values that it may have, in words; empty where any will do."""
-        if self.choices:
-            return ", ".join(map(str, self.choices))
-        low, high = self.option.low, self.option.high
-        if low is None and high is None:
-            return ""
-        return (
-            f"{low:,} to {high:,}"
-            if None not in (low, high)
-            else f"at most {high:,}"
-            if low is None
-            else f"{low:,} or more"
-        )
+        option = self.option
+        if names := self.choices or option.among:
+            return ", ".join(map(str, names))
+        if None not in (option.low, option.high):
+            return f"{option.low:,} to {option.high:,}"
+        if None not in (option.above, option.below):
+            return f"between {option.above:,} and {option.below:,}"
+        bounds = {
+            "above {:,}": option.above,
+            "{:,} or more": option.low,
+            "below {:,}": option.below,
+            "at most {:,}": option.high,
+        }
+        return ", ".join(words.format(bound) for words, bound in bounds.items() if bound is not None)
+
+    @property
+    def left_open(self) -> "Argument":
+        """The same argument, None where it is not given; help shows its default all the same."""
+        default = self.default
+        if isinstance(default, bool):
+            shown = "yes" if default else "no"
+        elif isinstance(default, tuple):
+            shown = ",".join(map(str, default))
+        else:
+            shown = "" if default in (None, REQUIRED) else str(default)
+        return replace(self, option=with_default(self.option, None, shown=shown), positional=False)
 
     def converted(self, value: Any, where: str) -> Any:
         """The value as the function takes it; raises `InputError`, which names `where`, for one it does not.
@@ -143,6 +171,9 @@ class Argument:
         if self.option.commas and isinstance(value, str):
             value = [text.strip() for text in value.split(",")]
         if self.several and isinstance(value, list | tuple):
+            if len(value) < self.option.least or self.length not in (None, len(value)):
+                wanted = "one or more" if self.length is None else f"{self.length} of them"
+                raise InputError("number of values", where=where, given=len(value), allowed=wanted)
             return tuple(self._one(single, where) for single in value)
         one = self._one(value, where)
         return (one,) if self.several and not self.one_or_several else one
@@ -161,15 +192,24 @@ class Argument:
             if not isinstance(value, os.PathLike):
                 raise InputError("not a text", where=where, given=value)
             value = os.fspath(value)
+        if self.option.among and value not in self.option.among:
+            raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
         return value
 
     def _number(self, value: Any, where: str) -> Any:
         whole = float not in self.members
         try:
+            if isinstance(value, bool):
+                raise TypeError(value)
             number = _whole(value) if whole else float(value)
-            # Written so that NaN is outside.
-            low, high = self.option.low, self.option.high
-            inside = number == number and (low is None or low <= number) and (high is None or number <= high)
+            option = self.option
+            inside = (
+                isfinite(number)
+                and (option.low is None or option.low <= number)
+                and (option.high is None or number <= option.high)
+                and (option.above is None or option.above < number)
+                and (option.below is None or number < option.below)
+            )
         except (TypeError, ValueError, OverflowError):
             if any(kind not in (int, float) for kind in self.members):
                 return value
@@ -178,7 +218,9 @@ class Argument:
                 f"not {wanted}", where=where, given=value, allowed=self.allowed or None
             ) from None
         if not inside:
-            raise InputError("out of range", where=where, given=value, allowed=self.allowed)
+            raise InputError(
+                "out of range", where=where, given=value, allowed=self.allowed or "a finite number"
+            )
         return number
 
 
@@ -262,12 +304,13 @@ def _boolean(value: Any, where: str) -> bool:
     # NumPy's truth values are numbers of their own kind.
     if type(value).__name__ in ("bool_", "bool"):
         return bool(value)
-    raise InputError("neither True nor False", where=where, given=value)
+    words = {"yes": True, "true": True, "no": False, "false": False}
+    if (known := words.get(str(value).lower())) is not None:
+        return known
+    raise InputError("neither True nor False", where=where, given=value, allowed="yes or no")
 
 
 def _whole(value: Any) -> int:
-    if isinstance(value, bool):
-        raise TypeError(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return int(value) if isinstance(value, str) else index(value)

@@ -65,6 +65,20 @@ SETTINGS = Option(
     metavar="KEY=VALUE",
     panel="Model",
 )
+WORKERS = Option(
+    "Processes that decode images; default: one per core, at most 8.",
+    None,
+    low=0,
+    high=most("workers"),
+    panel="Work",
+)
+CACHE = Option(
+    "Folder of finished work; --no-cache neither reads nor keeps any.",
+    "default",
+    shown="the user's own",
+    variable="COUNTERFOIL_CACHE",
+    panel="Work",
+)
 #: Options of pages.
 PRIVATE = Option(
     "Keep paths and users of this machine in the page, which leaves them out.", False, panel="Results"
@@ -98,26 +112,8 @@ class Work(Reporting, total=False):
             "Items per batch; does not change decisions.", 32, low=1, high=most("batch_size"), panel="Work"
         ),
     ]
-    workers: Annotated[
-        int | None,
-        Option(
-            "Processes that decode images; default: one per core, at most 8.",
-            None,
-            low=0,
-            high=most("workers"),
-            panel="Work",
-        ),
-    ]
-    cache: Annotated[
-        Cache,
-        Option(
-            "Folder of finished work; --no-cache neither reads nor keeps any.",
-            "default",
-            shown="the user's own",
-            variable="COUNTERFOIL_CACHE",
-            panel="Work",
-        ),
-    ]
+    workers: Annotated[int | None, WORKERS]
+    cache: Annotated[Cache, CACHE]
     executor: Annotated[
         str | Executor,
         Option(

@@ -26,7 +26,7 @@ from counterfoil.jobs.evaluate import EvaluateOptions, prepare
 from counterfoil.jobs.explain import ExplainOptions, explain
 from counterfoil.jobs.feedback import SILENT, Feedback, ignore
 from counterfoil.jobs.outputs import guarded_file
-from counterfoil.jobs.training import train
+from counterfoil.jobs.training import train_model
 from counterfoil.models.base import Options
 from counterfoil.outputs import each_guarded
 from counterfoil.report import tour_page
@@ -243,11 +243,18 @@ class _Making:
         """Two networks."""
         for name, (recipe, batch) in _NETWORKS.items():
             with self._timed("training", f"trained the network '{name}'"):
-                train(
+                train_model(
                     recipe,
-                    {"model": "small", "data": Path(_TRAINING), "out": Path("models", name), "workers": 0},
-                    changed={"steps": self.sizes.steps, "batch_size": batch, "lr": _LR, "seed": self.seed},
-                    feedback=self.feedback,
+                    "small",
+                    Path(_TRAINING),
+                    out=Path("models", name),
+                    workers=0,
+                    steps=self.sizes.steps,
+                    batch_size=batch,
+                    lr=_LR,
+                    seed=self.seed,
+                    cache=None,
+                    feedback=self._quiet,
                 )
 
     def measure(self) -> None:
