@@ -38,7 +38,7 @@ COMMANDS = {
     "save": "benchmark_files:save",
     "publish": "benchmark_files:publish",
     "train": "jobs.training:train_model",
-    "mix": "mix:command",
+    "mix": "jobs.mix:mix",
     "demo": "demo:command",
     "build": "build:app",
     "annotate": "annotate:app",
