@@ -1,6 +1,4 @@
 from .api.arguments import AnyScorer as AnyScorer
-from .api.building import apply_step as apply_step
-from .api.building import build_benchmark as build_benchmark
 from .api.building import pool as pool
 from .api.building import publish as publish
 from .api.captioning import compare_systems as compare_systems
@@ -37,6 +35,8 @@ from .jobs.audit import Audit as Audit
 from .jobs.bias import AnnotatorStudy as AnnotatorStudy
 from .jobs.build import BuildResult as BuildResult
 from .jobs.build import StepResult as StepResult
+from .jobs.build import apply_step as apply_step
+from .jobs.build import build_benchmark as build_benchmark
 from .jobs.caption_systems import SystemComparison as SystemComparison
 from .jobs.captions import CaptionScores as CaptionScores
 from .jobs.compare import ModelRankings as ModelRankings

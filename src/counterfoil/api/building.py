@@ -5,15 +5,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
-from counterfoil.api.arguments import Cache, cache_of, feedback_of, path_of, typed
+from counterfoil.api.arguments import feedback_of, path_of
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.deduplicate import Note, Progress
+from counterfoil.engine.deduplicate import Progress
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.pooling import Tasks
 from counterfoil.evaluation.result import Run
-from counterfoil.jobs.build import BuildOptions, BuildResult, StepResult
-from counterfoil.jobs.build import apply_step as step_task
-from counterfoil.jobs.build import build as build_task
 from counterfoil.jobs.pool import CandidatePool
 from counterfoil.jobs.pool import pool as pool_task
 from counterfoil.jobs.publish import Published, PublishOptions
@@ -57,100 +54,6 @@ def pool(
         tasks=tasks,
         feedback=feedback_of(quiet=quiet, progress=progress),
     )
-
-
-def build_benchmark(
-    recipe: str | Path,
-    out: str | Path,
-    *,
-    settings: Mapping[str, Any] | None = None,
-    seed: int | None = None,
-    report: bool = True,
-    device: str = "auto",
-    precision: str = "fp32",
-    api_key: str = "",
-    cache: Cache = "default",
-    batch_size: int = 32,
-    workers: int | None = None,
-    overwrite: bool = False,
-    quiet: bool = False,
-    progress: Progress | None = None,
-    note: Note | None = None,
-) -> BuildResult:
-    """Build a benchmark or a training set by a recipe, as `counterfoil build` does it.
-
-    `recipe` is the name of a shipped one or a .toml file; `settings` are values by "STEP.KEY", such as
-    `{"read.source": "captions.json", "imagine.k": 2}`. Every step's rows are kept in the folder `out`, and a
-    build that was stopped goes on where it was; `evaluate`, `audit` and `publish` take that folder as a
-    benchmark. `api_key` is sent to the endpoints that steps ask and nowhere written. Raises `InputError` or
-    `DataError` for a recipe, settings or rows that cannot be used. (`counterfoil.build` is the package of
-    steps.)
-
-    >>> import tempfile
-    >>> settings = {"read.n": 7, "read.size": 32, "imagine.size": 32}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     built = build_benchmark("trohn-img", folder, settings=settings, report=False, quiet=True)
-    ...     built.to_arrow()["rows_out"].to_pylist(), built.benchmark.name
-    ([7, 7, 7], 'benchmark')
-    """
-    options = BuildOptions(
-        settings=typed(settings),
-        seed=seed,
-        report=report,
-        device=device,
-        precision=precision,
-        api_key=api_key,
-        cache=cache_of(cache),
-        batch_size=batch_size,
-        workers=workers,
-    )
-    feedback = feedback_of(quiet=quiet, progress=progress, note=note)
-    return build_task(recipe, out, options, overwrite=overwrite, feedback=feedback)
-
-
-def apply_step(
-    step: str,
-    rows: str | Path | Any,
-    *,
-    settings: Mapping[str, Any] | None = None,
-    folder: str | Path | None = None,
-    images: str | Path | None = None,
-    seed: int = 0,
-    device: str = "auto",
-    precision: str = "fp32",
-    api_key: str = "",
-    cache: Cache = "default",
-    batch_size: int = 32,
-    workers: int | None = None,
-    quiet: bool = False,
-    progress: Progress | None = None,
-    note: Note | None = None,
-) -> StepResult:
-    """One step of a build on rows of one's own, as `counterfoil build STEP` applies it.
-
-    `rows` are a table in a file or a `pyarrow.Table` with `id` and what the step reads; `settings` are the
-    step's, `api_key` is sent to the endpoint that the step asks and nowhere written. The images that a step
-    makes go to `images` in `folder`. Raises `UnknownNameError` for an unknown step, `DataError` for rows
-    without the columns that it reads, and what the step raises.
-
-    >>> import pyarrow as pa
-    >>> rows = pa.table({"id": ["a", "b"], "caption": ["a  cat", "A cat."]})
-    >>> apply_step("dedup", rows, settings={"fields": ["caption"]}, quiet=True).output.reasons
-    {'exact duplicate': 1}
-    """
-    options = BuildOptions(
-        settings=typed(settings),
-        seed=seed,
-        images=path_of(images),
-        device=device,
-        precision=precision,
-        api_key=api_key,
-        cache=cache_of(cache),
-        batch_size=batch_size,
-        workers=workers,
-    )
-    feedback = feedback_of(quiet=quiet, progress=progress, note=note)
-    return step_task(step, rows, options, feedback=feedback, folder=path_of(folder))
 
 
 def publish(

@@ -36,9 +36,16 @@ _OUTPUTS = {
 _OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
 
 
-def command(job: Job, show: str = "") -> Callable[..., None]:
+def command(
+    job: Job,
+    show: str = "",
+    *,
+    arguments: Mapping[str, Argument] | None = None,
+    call: Callable[..., Any] | None = None,
+) -> Callable[..., None]:
     """The function that Typer makes a command of.
 
+    `arguments` are those of a command that has others than the job, and `call` runs it with their values.
     `show` is the "module:function" of `counterfoil.cli` that prints a result on a console; its further
     arguments are options of the command. Without it the tables and notes of the result are printed.
     """
@@ -54,14 +61,15 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
     outputs = {
         name: Argument(name, Path | None, replace(_OUTPUTS[name][1], panel="Results")) for name in job.outputs
     }
-    arguments = {**of_show, **of_page, **job.arguments}
-    options = {**job.arguments, **outputs, **of_page, **of_show}
+    of_job = job.arguments if arguments is None else arguments
+    typed_for = {**of_show, **of_page, **of_job}
+    options = {**of_job, **outputs, **of_page, **of_show}
     options.setdefault("overwrite", Argument("overwrite", bool, _OVERWRITE))
 
     @wraps(job.function)
     def run(**typed: Any) -> None:
         values = {
-            name: value for name, option in arguments.items() if (value := _typed(option, typed)) is not None
+            name: value for name, option in typed_for.items() if (value := _typed(option, typed)) is not None
         }
         targets = {
             name: Path(typed[name]) if name != "json" else typed[name]
@@ -69,7 +77,7 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
             if typed.get(name) is not None
         }
         _check(kind, targets)
-        _forget_names(arguments, values)
+        _forget_names(typed_for, values)
         json: Any = targets.get("json")
         shown: list[Any] = []
 
@@ -81,11 +89,9 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
         # Of several processes that work together one prints and writes.
         first = main_process()
         feedback = replace(terminal_feedback(quiet=not first), result=print_result if first else ignore)
-        given = {
-            name: None if value is _OFF else value for name, value in values.items() if name in job.arguments
-        }
+        given = {name: None if value is _OFF else value for name, value in values.items() if name in of_job}
         try:
-            result = job.run(given | {"feedback": feedback}, lambda argument: argument.flag)
+            result = (call or job.run)(given | {"feedback": feedback}, lambda argument: argument.flag)
         except CounterfoilError:
             # What was measured before one of several could not be is written all the same.
             _write(shown, targets, _converted(of_page, values))
@@ -121,7 +127,9 @@ def _typed(argument: Argument, typed: Mapping[str, Any]) -> Any:
     value = typed.get(argument.name)
     if typed.get(f"no_{argument.name}"):
         return False if bool in argument.members else _OFF
-    return None if value in (None, [], False) else value
+    # What has no default is switched off by an option of its own.
+    open_switch = bool in argument.members and argument.default is None
+    return None if value in (None, []) or (value is False and not open_switch) else value
 
 
 #: Typed for an argument that is None by its `--no-` option.

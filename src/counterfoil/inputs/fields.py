@@ -21,8 +21,7 @@ def setting(default: Any, help: str, **declared: Any) -> Any:
     return field(default=default, metadata={"help": help, **declared})
 
 
-@cache
-def fields_of(kind: Any) -> Mapping[str, Argument]:
+def fields_of(kind: type) -> Mapping[str, Argument]:
     """The fields of a dataclass as arguments, in order; what a class declares holds in its subclasses.
 
     >>> from dataclasses import dataclass
@@ -32,6 +31,12 @@ def fields_of(kind: Any) -> Mapping[str, Argument]:
     >>> fields_of(Sampling)["k"].allowed
     '1 or more'
     """
+    known: Mapping[str, Argument] = _fields_of(cast(Any, kind))
+    return known
+
+
+@cache
+def _fields_of(kind: Any) -> Mapping[str, Argument]:
     types = get_type_hints(kind)
     return {one.name: Argument(one.name, types[one.name], _option(kind, one)) for one in fields(kind)}
 
@@ -47,7 +52,7 @@ def _option(kind: type, own: Field[Any]) -> Option:
 
 def check_fields(instance: Any, *, where: str = "") -> None:
     """Raise `InputError` for a field of a dataclass whose value is of another type or out of its range."""
-    for name, argument in fields_of(cast(Any, type(instance))).items():
+    for name, argument in fields_of(type(instance)).items():
         argument.converted(getattr(instance, name), f"{where}, {name}" if where else name)
 
 

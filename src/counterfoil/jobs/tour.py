@@ -20,7 +20,7 @@ from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.inputs.files import read_json
-from counterfoil.jobs.build import BuildOptions, build
+from counterfoil.jobs.build import build_benchmark
 from counterfoil.jobs.compare import RunComparison, compare
 from counterfoil.jobs.evaluate import EvaluateOptions, prepare
 from counterfoil.jobs.explain import ExplainOptions, explain
@@ -271,8 +271,8 @@ class _Making:
         """Negatives for the captions of a table."""
         settings = {"read.source": _CAPTIONS, "read.images": f"{_BENCHMARK}/images"}
         with self._timed("building", "built negatives for captions"):
-            built = build(
-                "sugarcrepe", "built", BuildOptions(settings=settings, workers=0), feedback=self._quiet
+            built = build_benchmark(
+                "sugarcrepe", Path("built"), settings=settings, workers=0, cache=None, feedback=self._quiet
             )
         folders = built.build.folders
         steps = [
