@@ -106,11 +106,6 @@ def api_key(scorer: str, variable: str | None) -> str:
     return key
 
 
-def endpoint_key() -> str:
-    """The key of endpoints that a build asks, from COUNTERFOIL_API_KEY; none where it is not set."""
-    return secret(os.environ.get("COUNTERFOIL_API_KEY", ""), where="COUNTERFOIL_API_KEY")
-
-
 def data_folder(named: Path | None) -> Path | None:
     """The folder of real benchmark files: the one named, else COUNTERFOIL_DATA, else none."""
     if named is not None:
