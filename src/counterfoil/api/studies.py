@@ -5,85 +5,18 @@ from pathlib import Path
 from typing import Literal
 
 from counterfoil.api.arguments import (
-    AnyScorer,
-    Cache,
-    Data,
-    TableData,
-    cache_of,
     feedback_of,
-    in_memory,
     path_of,
-    places_of,
-    with_table,
 )
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.evaluation.result import Run
-from counterfoil.jobs.audit import Audit, AuditOptions
-from counterfoil.jobs.audit import audit as audit_task
 from counterfoil.jobs.bias import AnnotatorStudy, gallery
 from counterfoil.jobs.bias import bias as bias_task
 from counterfoil.jobs.reproduce import Ledger
 from counterfoil.jobs.reproduce import reproduce as reproduce_task
 from counterfoil.jobs.study import StudyReport
 from counterfoil.jobs.study import study as study_task
-from counterfoil.models.base import Options
-
-
-def audit(
-    benchmarks: str | Path | Benchmark | Sequence[str | Path | Benchmark],
-    *,
-    data: Data | TableData = None,
-    images: Data = None,
-    scorers: str | AnyScorer | Sequence[str | AnyScorer] = (),
-    against: str | Path | Sequence[str | Path] = (),
-    limit: int | None = None,
-    counts: bool = True,
-    level: float = 0.05,
-    pictures: bool = True,
-    draws: int = 2000,
-    seed: int = 0,
-    cache: Cache = "default",
-    batch_size: int = 32,
-    quiet: bool = False,
-    progress: Progress | None = None,
-    note: Note | None = None,
-) -> Audit:
-    """Whether questions can be answered without their images, as `counterfoil audit` has it.
-
-    `benchmarks` are read from `data` and `images` as `evaluate` does. Scorers that see no image are measured
-    on each, `scorers` beside them (`lm:gpt2`, or answers of people); a tie counts its chance. What is learned
-    about a question comes from questions that share no image or caption with it. Words that right captions
-    have and wrong ones lack are tested together, so that the chance of naming any where there is no artefact
-    is at most `level`. Captions, and images at hand (unless `pictures` is False), are searched for
-    duplicates; of several benchmarks, and of those and tables of captions in `against`, what they share is
-    counted. Raises `DataError` where captions are not at hand.
-
-    >>> found = audit("world-quads", limit=60, draws=100, pictures=False, cache=None, quiet=True)
-    >>> [result.scorer for result in found["world-quads"].blind][-1], found["world-quads"].named
-    ('blind:learned', ())
-    """
-    several = [benchmarks] if isinstance(benchmarks, str | Path | Benchmark) else benchmarks
-    if in_memory(data):
-        several, data, images = [with_table(benchmark, data, images) for benchmark in several], None, None
-    named = [benchmark if isinstance(benchmark, Benchmark) else str(benchmark) for benchmark in several]
-    extra = scorers if isinstance(scorers, list | tuple) else [scorers]
-    options = AuditOptions(
-        data=places_of(data, "--data"),
-        images=places_of(images, "--images"),
-        scorers=tuple(extra),
-        options=Options(seed=seed),
-        against=[against] if isinstance(against, str | Path) else against,
-        limit=limit,
-        counts=counts,
-        level=level,
-        pictures=pictures,
-        draws=draws,
-        seed=seed,
-        cache=cache_of(cache),
-        batch_size=batch_size,
-    )
-    return audit_task(named, options, feedback=feedback_of(quiet=quiet, progress=progress, note=note))
 
 
 def bias(

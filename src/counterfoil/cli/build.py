@@ -1,7 +1,6 @@
 """`counterfoil build`: a benchmark or a training set by a recipe, or one step on a table of one's own."""
 
 import inspect
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -89,7 +88,7 @@ def _command(name: str, function: Any, epilog: str, panel: str, summary: str | N
         short_help=summary,
         epilog=epilog,
         rich_help_panel=panel,
-    )(usage.with_levels(function))
+    )(function)
     return typer.main.get_command(own)
 
 
@@ -111,9 +110,7 @@ def _recipe(name: str) -> Any:
 
     job = job_of(build_benchmark)
     arguments = {key: argument for key, argument in job.arguments.items() if key != "recipe"}
-    run = command(
-        job, arguments=arguments, call=lambda values, where: job.run({"recipe": name, **values}, where)
-    )
+    run = command(job, arguments=arguments, filled=lambda values: {"recipe": name, **values})
     run.__doc__ = read_recipe(name).summary if name in shipped() else f"The recipe of {name}."
     return _command(name, run, f"Example: counterfoil build {name} --out build/{Path(name).stem}", "Recipes")
 
@@ -136,14 +133,13 @@ def _step(name: str) -> Any:
         given["rows"] = nothing()
         del of_job["rows"]
 
-    def call(values: Mapping[str, Any], where: Any) -> Any:
-        settings = {key: value for key, value in values.items() if key in own}
-        others = {key: value for key, value in values.items() if key not in own}
-        return job.run({**given, **others, "settings": settings}, where)
+    def filled(values: dict[str, Any]) -> dict[str, Any]:
+        settings = {key: values.pop(key) for key in own if key in values}
+        return {**given, **values, "settings": settings}
 
     first = ("rows", "out")
     order = sorted(of_job, key=lambda key: key not in first)
     arguments = {key: of_job[key] for key in order[: 2 - (name == "read")]} | own | of_job
-    run = command(job, arguments=arguments, call=call)
+    run = command(job, arguments=arguments, filled=filled)
     run.__doc__ = entry.kind.__doc__
     return _command(name, run, f"Example: {entry.example}", "Steps", entry.summary)

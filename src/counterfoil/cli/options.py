@@ -303,23 +303,6 @@ class Tables:
                 write_text(path, getattr(tables, f"to_{kind}")())
 
 
-def count_or_share(text: str | None, *, option: str = "--limit") -> float | None:
-    """A number of things from 1, or a share of them above 0 and below 1; raises `InputError` for others.
-
-    >>> count_or_share("20"), count_or_share("0.1"), count_or_share(None)
-    (20, 0.1, None)
-    """
-    if text is None:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not (0 < number < 1 or (number.is_integer() and number >= 1)):
-        raise InputError("no number of questions", where=option, given=text, allowed="1, 2, ..., or 0.1")
-    return int(number) if number >= 1 else number
-
-
 def key_values(
     pairs: Sequence[str], *, option: str = "--set", example: str = "references=paper"
 ) -> dict[str, str]:

@@ -94,6 +94,9 @@ def from_text(kind: type, key: str, typed: Any) -> Any:
     (['vera', 'cola'], ['prompt=Yes, or no?', 'end=in'])
     """
     argument = fields_of(kind).get(key)
+    if argument is not None and bool in argument.members:
+        words = {"yes": True, "true": True, "no": False, "false": False}
+        return words.get(str(typed).lower(), typed)
     if argument is None or not argument.several or not isinstance(typed, str | list):
         return typed
     text = typed if isinstance(typed, str) else ",".join(typed)

@@ -1,6 +1,5 @@
 """Building of a benchmark or a training set: a recipe run to its end, or one step on a table of one's own."""
 
-import os
 import shlex
 import shutil
 import tempfile
@@ -514,7 +513,7 @@ def _work(
     scorer = partial(
         _scorer,
         options=Options(device=options["device"], precision=options["precision"], seed=seed),
-        api_key=api_key(None, os.environ) if given is None else given,
+        api_key=api_key() if given is None else given,
         memory=work.cache,
     )
     session = work.session(feedback, progress)

@@ -22,12 +22,11 @@ from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.inputs.files import read_json
 from counterfoil.jobs.build import build_benchmark
 from counterfoil.jobs.compare import RunComparison, compare
-from counterfoil.jobs.evaluate import EvaluateOptions, prepare
-from counterfoil.jobs.explain import ExplainOptions, explain
+from counterfoil.jobs.evaluate import evaluate
+from counterfoil.jobs.explain import explain
 from counterfoil.jobs.feedback import SILENT, Feedback, ignore
 from counterfoil.jobs.outputs import guarded_file
 from counterfoil.jobs.training import train_model
-from counterfoil.models.base import Options
 from counterfoil.outputs import each_guarded
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
@@ -261,11 +260,16 @@ class _Making:
         """A run of every scorer, and all of them compared."""
         with self._timed("measuring", f"measured {len(SCORERS)} scorers"):
             for name, (scorer, settings) in _asked().items():
-                options = EvaluateOptions(
-                    out=Path("runs", name), workers=0, scorer=Options(settings=settings)
+                out = Path("runs", name)
+                evaluate(
+                    scorer,
+                    _BENCHMARK,
+                    out=out,
+                    settings=settings,
+                    cache=None,
+                    workers=0,
+                    feedback=self._quiet,
                 )
-                for _ in prepare(scorer, [_BENCHMARK], options, feedback=self._quiet).runs():
-                    pass
 
     def build(self) -> None:
         """Negatives for the captions of a table."""
@@ -309,8 +313,14 @@ class _Making:
         differ = np.array([one != other for one, other in zip(words[::2], words[1::2], strict=True)])
         self.question = self.benchmark.questions.ids[int(np.lexsort((lead, differ, wanted))[-1])]
         with self._timed("explaining", "explained one wrong answer"):
-            options = ExplainOptions(questions=[self.question], workers=0)
-            explanation = explain("models/pairs", _BENCHMARK, options, feedback=self._quiet)
+            explanation = explain(
+                "models/pairs",
+                _BENCHMARK,
+                questions=[self.question],
+                cache=None,
+                workers=0,
+                feedback=self._quiet,
+            )
             explanation.to_html("explain.html", overwrite=True)
         self.shown["explained"] = explanation.questions[0]
 

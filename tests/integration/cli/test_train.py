@@ -256,7 +256,7 @@ def test_what_is_missing_is_said_before_anything_is_loaded(counterfoil, rows: Pa
         ('recipe = "coco"\nepoch = 3\n', "did you mean 'epochs'?"),
         ('recipe = "coco"\n[run]\nmodle = "small"\n', "[run]: unknown key; given: modle"),
         ('recipe = "coco"\n[run]\ndevices = 0\n', "[run], key 'devices': out of range; given: 0"),
-        ('recipe = "coco"\n[run]\nmodel = 3\n', "key 'model': not a text; given: 3"),
+        ('recipe = "coco"\n[run]\nmodel = 3\n', "key 'model': wrong type; given: int; allowed: a text"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_one_line(counterfoil, tmp_path: Path, text: str, said: str) -> None:

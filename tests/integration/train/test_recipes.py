@@ -142,7 +142,7 @@ def test_an_override_holds_in_all_stages_and_stages_of_a_file_replace_all(tmp_pa
         ('recipe = "coco"\nbetas = [0.9]\n', ("key 'betas'", "given: 1; allowed: 2 of them")),
         ('recipe = "coco"\nbetas = [0.9, 1.0]\n', ("key 'betas'", "below 1")),
         ('recipe = "coco"\noptimiser = "sgd"\n', ("key 'optimiser'", "given: sgd", "adamw, adam, adamp")),
-        ('recipe = "coco"\nselect = 3\n', ("key 'select'", "given: 3")),
+        ('recipe = "coco"\nselect = 3\n', ("key 'select'", "given: int; allowed: a text")),
         ('recipe = "coco"\n[[stages]]\nlr = 0\n', ("stage 1, key 'lr'", "above 0")),
         ('recipe = "coco"\n[[stages]]\n[[stages]]\nmargin = 1\n', ("stage 2", "unknown key", "margin")),
         ('recipe = "coco"\n[[stages]]\nname = "x"\n', ("stage 1", "no name of its own")),
