@@ -44,7 +44,7 @@ class SeveralValues(usage.Command):
         return super().parse_args(ctx, words)
 
 
-class Builds(usage.CommandGroup):
+class Builds(usage.lazily({"pool": "jobs.pool_rounds:pool_rounds"})):  # type: ignore[misc]
     """Recipes and steps as commands, each made when it is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -52,20 +52,18 @@ class Builds(usage.CommandGroup):
         from counterfoil.build.run import shipped
         from counterfoil.build.steps.registry import STEPS
 
-        return [*shipped(), *STEPS, "pool"]
+        return [*shipped(), *STEPS, *super().list_commands(ctx)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a recipe, a file with one, or a step; None for an unknown name."""
         from counterfoil.build.run import shipped
         from counterfoil.build.steps.registry import STEPS
 
-        if cmd_name == "pool":
-            return _pool()
         if cmd_name in STEPS:
             return _step(cmd_name)
         if cmd_name in shipped() or cmd_name.endswith(".toml"):
             return _recipe(cmd_name)
-        return None
+        return super().get_command(ctx, cmd_name)
 
 
 app = typer.Typer(
@@ -90,15 +88,6 @@ def _command(name: str, function: Any, epilog: str, panel: str, summary: str | N
         rich_help_panel=panel,
     )(function)
     return typer.main.get_command(own)
-
-
-def _pool() -> Any:
-    from counterfoil.cli.derive import command
-    from counterfoil.jobs.job import job_of
-    from counterfoil.jobs.pool_rounds import pool_rounds
-
-    job = job_of(pool_rounds)
-    return _command("pool", command(job), usage.flowing(job.examples), "Pooling")
 
 
 def _recipe(name: str) -> Any:

@@ -103,7 +103,7 @@ def command(
             given["feedback"] = replace(
                 terminal_feedback(quiet=not first), result=print_result if first else ignore
             )
-            checked = job.checked(given, lambda argument: places.get(argument.name, argument.flag))
+            checked = job.checked(given, lambda argument: places.get(argument.name, _called(argument)))
             page = _converted(of_page, values)
             try:
                 result = job.function(**checked)
@@ -149,10 +149,14 @@ def _configured(ctx: Any, typed: dict[str, Any], options: Mapping[str, Argument]
                 typed[name], places[name] = value, f"{file}, {command}.{key}"
     for name, argument in options.items():
         if argument.default is REQUIRED and typed.get(name) in (None, []):
-            word = "argument" if argument.positional and not argument.option.flag else "option"
-            shown = name if word == "argument" else argument.flag
-            raise InputError(f"missing {word} '{shown}'", hint=f"see '{ctx.command_path} --help'")
+            word = "option" if _called(argument) == argument.flag else "argument"
+            raise InputError(f"missing {word} '{_called(argument)}'", hint=f"see '{ctx.command_path} --help'")
     return places
+
+
+def _called(argument: Argument) -> str:
+    """The option of an argument, or the name of one that has none."""
+    return argument.name if argument.positional and not argument.option.flag else argument.flag
 
 
 def _result_type(job: Job) -> Any:
@@ -200,13 +204,15 @@ def _check(kind: Any, targets: Mapping[str, Any]) -> None:
 
 
 def _forget_names(arguments: Mapping[str, Argument], values: Mapping[str, Any]) -> None:
-    """Have names of benchmarks not taken for the files of the same names, which the command would read."""
+    """Have choices, and names of benchmarks, not taken for files of such names that the command reads."""
     from counterfoil.catalog import benchmark_name, benchmarks
 
     for name, argument in arguments.items():
         if argument.option.complete.endswith(":complete_benchmarks") and name in values:
             names = values[name] if isinstance(values[name], list) else [values[name]]
             paths.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
+        elif argument.choices and isinstance(values.get(name), str):
+            paths.not_read(values[name])
 
 
 def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, Any]) -> None:
