@@ -177,6 +177,8 @@ def _typed(argument: Argument, typed: Mapping[str, Any]) -> Any:
     value = typed.get(argument.name)
     if typed.get(f"no_{argument.name}"):
         return False if bool in argument.members else _OFF
+    if value and typed.get(f"more_{argument.name}"):
+        value = [*value, *typed[f"more_{argument.name}"]]
     # What has no default is switched off by an option of its own.
     open_switch = bool in argument.members and argument.default is None
     return None if value in (None, []) or (value is False and not open_switch) else value
@@ -258,12 +260,19 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
         given["metavar"] = option.metavar or _metavar(argument)
     several = (argument.several and not option.commas) or argument.mapping
     kind: Any = list[str] if several else str
-    default: Any = None if required or option.default in (None, ()) or option.shown else str(option.default)
+    default: Any = option.default
+    if option.commas and isinstance(default, tuple):
+        default = ",".join(default)
+    default = None if required or default in (None, ()) or option.shown else str(default)
     if argument.positional and not option.flag:
         return [_parameter(name, kind | None, typer.Argument(**given), None)]
     if option.variable:
         given["envvar"] = option.variable
     parameters = [_parameter(name, kind | None, typer.Option(argument.flag, **given), default)]
+    if several and required and argument.positional:
+        # A shell makes words of a pattern: those after the first are arguments of the command.
+        more = typer.Argument(hidden=True, metavar="[FILE]...")
+        parameters.append(_parameter(f"more_{name}", list[str] | None, more, None))
     if argument.optional and option.default not in (None, REQUIRED):
         off = typer.Option(f"--no-{argument.flag[2:]}", rich_help_panel=option.panel or None)
         parameters.append(_parameter(f"no_{name}", bool, off, False))

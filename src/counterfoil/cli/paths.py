@@ -13,7 +13,7 @@ from counterfoil.store import check_writable
 
 #: Options that name what is written; all other arguments that name a file or a folder are read.
 _WRITTEN = frozenset(
-    {"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "cache", "dropped", "keep"}
+    {"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "save", "cache", "dropped", "keep"}
 )
 
 
@@ -104,14 +104,6 @@ def api_key(scorer: str, variable: str | None) -> str:
     if variable is not None and not key:
         raise InputError("the environment variable is not set", where="--api-key-env", given=variable)
     return key
-
-
-def data_folder(named: Path | None) -> Path | None:
-    """The folder of real benchmark files: the one named, else COUNTERFOIL_DATA, else none."""
-    if named is not None:
-        return named
-    folder = os.environ.get("COUNTERFOIL_DATA")
-    return Path(folder) if folder else None
 
 
 def check_drawing(page: Path | None) -> None:

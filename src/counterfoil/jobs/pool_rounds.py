@@ -66,6 +66,10 @@ class RoundRows(Device, Work, total=False):
     ]
     images: Annotated[Path | None, Option("Folder of the images, where the data name files.", None)]
     seed: Annotated[int, SEED]
+    tasks: Annotated[Tasks | None, Option("How pairs are handed out and what they cost.", None, hidden=True)]
+    draws: Annotated[
+        int, Option("Behind the intervals of bias, which is not measured at 0.", 500, low=0, hidden=True)
+    ]
 
 
 def judge_of(
@@ -359,12 +363,6 @@ def pool_rounds(
         Option("Captions ask for images (t2i), images for captions (i2t), or both."),
     ] = "both",
     ids: Annotated[Path | None, IDS] = None,
-    tasks: Annotated[
-        Tasks | None, Option("How pairs are handed out and what they cost.", hidden=True)
-    ] = None,
-    draws: Annotated[
-        int, Option("Behind the intervals of bias, which is not measured at 0.", low=0, hidden=True)
-    ] = 500,
     gallery: Benchmark | None = None,
     session: Session | None = None,
     overwrite: bool = False,
@@ -393,7 +391,7 @@ def pool_rounds(
         ways: tuple[Direction, ...] = ("i2t", "t2i") if direction == "both" else (direction,)
         chosen = chosen_queries(models, queries, ways)
         judging, total = judge_of(judge, models, chosen, options, gallery, session)
-        tasks = tasks or Tasks()
+        tasks = options["tasks"] or Tasks()
         state = PoolingState(models, chosen, k, lambda judged: tasks.of(judged) * tasks.price, total)
         names = tuple(lists.name for lists in models)
         done: list[PoolRound] = []
@@ -405,7 +403,7 @@ def pool_rounds(
                 state.remarks.append(f"nothing was left to propose in round {number}")
                 break
             done.append(pooling_round)
-            biases.append(_bias(scores, state.table(), ids, draws, options["seed"]))
+            biases.append(_bias(scores, state.table(), ids, options["draws"], options["seed"]))
         if not done:
             raise InputError("the models propose nothing", given=f"k {k}")
         pooled = PoolRounds(names, k, tuple(done), state.table(), tuple(biases), tuple(state.remarks))
@@ -431,4 +429,5 @@ def _bias(
         ids=ids,
         draws=draws,
         seed=seed,
+        feedback=SILENT,
     )

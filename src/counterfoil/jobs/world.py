@@ -11,7 +11,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Progress
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option, with_default
+from counterfoil.inputs.options import Option, rows_of, with_default
 from counterfoil.jobs.arguments import SEED, Reporting, feedback_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
@@ -46,6 +46,8 @@ _NOUNS = {
     "rated": ("caption", " rated"),
     "clips": ("caption", " rated"),
 }
+#: What images may have several captions in, and benchmarks of captions that were judged.
+_WITH_CAPTIONS_EACH, _JUDGED = {"gallery"}, ("rated", "preferences", "clips")
 #: Kinds of picture a sheet may be, by suffix.
 _PICTURES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 _OF_BENCHMARKS, _OF_TRAINING = "Benchmarks", "Training sets"
@@ -59,6 +61,42 @@ class Drawn:
 
     path: Path
     lines: tuple[str, ...]
+
+
+class TrainingRows(Reporting, total=False):
+    """What rows to learn from hold."""
+
+    kind: Annotated[
+        Literal["loose", "coco", "trohn-text", "trohn-img", "pac"] | None,
+        Option(
+            "What a row holds: an image and something true of it; half a contrast; its negative caption too; "
+            "and its negative image, as is the default. pac: generated positives.",
+            None,
+            panel=_OF_TRAINING,
+        ),
+    ]
+    failure: Annotated[
+        float | None,
+        Option(
+            "How often a negative image does not show its caption (of SDXL's, about 0.61 do not).",
+            None,
+            low=0,
+            high=1,
+            panel=_OF_TRAINING,
+        ),
+    ]
+    precision: Annotated[
+        float | None,
+        Option(
+            "Filter the rows: how much of what is kept is right.", None, above=0, high=1, panel=_OF_TRAINING
+        ),
+    ]
+    recall: Annotated[
+        float | None,
+        Option(
+            "Filter the rows: how much of what is right is kept.", None, above=0, high=1, panel=_OF_TRAINING
+        ),
+    ]
 
 
 @job(
@@ -106,33 +144,8 @@ def build_world(
             panel=_OF_BENCHMARKS,
         ),
     ] = None,
-    kind: Annotated[
-        Literal["loose", "coco", "trohn-text", "trohn-img", "pac"] | None,
-        Option(
-            "What a row holds: an image and something true of it; half a contrast; its negative caption too; "
-            "and its negative image, as is the default. pac: generated positives.",
-            panel=_OF_TRAINING,
-        ),
-    ] = None,
-    failure: Annotated[
-        float | None,
-        Option(
-            "How often a negative image does not show its caption (of SDXL's, about 0.61 do not).",
-            low=0,
-            high=1,
-            panel=_OF_TRAINING,
-        ),
-    ] = None,
-    precision: Annotated[
-        float | None,
-        Option("Filter the rows: how much of what is kept is right.", above=0, high=1, panel=_OF_TRAINING),
-    ] = None,
-    recall: Annotated[
-        float | None,
-        Option("Filter the rows: how much of what is right is kept.", above=0, high=1, panel=_OF_TRAINING),
-    ] = None,
     overwrite: bool = False,
-    **reporting: Unpack[Reporting],
+    **options: Unpack[TrainingRows],
 ) -> Drawn:
     """Draw a benchmark, or a training set, and save it in a folder.
 
@@ -145,13 +158,14 @@ def build_world(
 
     Raises `InputError` for an argument that is of something else to build, and where `out` holds other files.
     """
-    of_training = {"--kind": kind, "--failure": failure, "--precision": precision, "--recall": recall}
+    of_training = {argument.flag: options[argument.name] for argument in rows_of(TrainingRows)}  # type: ignore[literal-required]
     foreign: dict[str, Any] = {"--style": style} if what == "training" else of_training
-    _check_unused(what, foreign if what == "gallery" else foreign | {"--captions-each": captions_each})
+    _check_unused(what, foreign | ({} if what in _WITH_CAPTIONS_EACH else {"--captions-each": captions_each}))
+    kind, precision, recall = options["kind"], options["precision"], options["recall"]
     number = _NUMBERS[what] if n is None else n
     with (
         guarded("world build", overwrite=overwrite) as outputs,
-        feedback_of(reporting).progress() as progress,
+        feedback_of(options).progress() as progress,
     ):
         check_writable(out, folder=True)
         names = (TRAIN, VALIDATION) if what == "training" else benchmark_folders.FILES
@@ -163,7 +177,7 @@ def build_world(
                 kind=kind or "trohn-img",
                 seed=seed,
                 size=size or _TRAINING_SIZE,
-                failure=failure or 0.0,
+                failure=options["failure"] or 0.0,
                 keep=wanted,
                 progress=progress,
             )
@@ -187,7 +201,7 @@ def build_world(
     if benchmark.questions.directed:
         right = f", {amount(int(right_answers(benchmark.gallery.t2i).sum()), 'true pair')}"
     images = amount(len(benchmark.images), "clip" if what == "clips" else "picture")
-    scorer = "metric:cider" if what in ("rated", "preferences", "clips") else "pixels:colours"
+    scorer = "metric:cider" if what in _JUDGED else "pixels:colours"
     counts = f"{amount(len(benchmark), unit)}{more}, {images}, {amount(len(benchmark.captions), 'caption')}"
     return Drawn(
         out,
@@ -209,7 +223,7 @@ def _drawn(
         # Positives natural and negatives synthetic, as in BiVLC.
         both = ("natural", "synthetic") if style == "mixed" else (style, style)
         return sample.quads(n, seed=seed, size=size, styles=both, progress=progress)
-    if what == "gallery":
+    if what in _WITH_CAPTIONS_EACH:
         return benchmarks.gallery(
             n, seed=seed, size=size, captions_each=captions_each, style=style, progress=progress
         )
