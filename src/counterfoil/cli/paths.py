@@ -106,11 +106,6 @@ def api_key(scorer: str, variable: str | None) -> str:
     return key
 
 
-def endpoint_key() -> str:
-    """The key of endpoints that a build asks, from COUNTERFOIL_API_KEY; none where it is not set."""
-    return secret(os.environ.get("COUNTERFOIL_API_KEY", ""), where="COUNTERFOIL_API_KEY")
-
-
 def check_drawing(page: Path | None) -> None:
     """Raise `MissingExtraError` where a page is wanted and its figures cannot be drawn."""
     if page is not None:

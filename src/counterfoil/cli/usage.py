@@ -3,8 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import fields, is_dataclass
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from importlib import import_module
 from importlib.util import find_spec
@@ -15,7 +14,7 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from counterfoil.cli.options import ENDING, Quiet
+from counterfoil.cli.options import Quiet
 from counterfoil.errors import InputError
 
 #: What Typer raises for options that are unknown, missing, out of range or no numbers.
@@ -315,34 +314,16 @@ def level_parameters(declared: Collection[str]) -> dict[str, inspect.Parameter]:
 
 
 def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with `level_parameters`, as `running` has them.
-
-    An argument whose type is a group of options (a dataclass) becomes an option per field.
-    """
-    declared: dict[str, inspect.Parameter] = {}
-    groups: dict[str, Any] = {}
-    for name, parameter in inspect.signature(command).parameters.items():
-        if is_dataclass(parameter.annotation):
-            groups[name] = parameter.annotation
-            declared |= {
-                option.name: _option(option.name, option.type, option.default)
-                for option in fields(groups[name])
-            }
-        else:
-            declared[name] = _option(name, parameter.annotation, parameter.default)
+    """The command with `level_parameters`, as `running` has them."""
+    parameters = inspect.signature(command).parameters.items()
+    declared = {name: _option(name, own.annotation, own.default) for name, own in parameters}
     added = level_parameters(declared)
 
     @wraps(command)
     def levelled(ctx: Any, **arguments: Any) -> Any:
         given = {name: value for name, value in arguments.items() if name not in added}
-        for name, group in groups.items():
-            given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
-        with running(ctx, arguments), ExitStack() as ending:
-            token = ENDING.set(ending)
-            try:
-                return command(**given)
-            finally:
-                ENDING.reset(token)
+        with running(ctx, arguments):
+            return command(**given)
 
     return with_signature(levelled, [*declared.values(), *added.values()])
 
