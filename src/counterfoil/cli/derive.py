@@ -71,7 +71,7 @@ def command(
     of_job = job.arguments if arguments is None else arguments
     typed_for = {**of_show, **of_page, **of_job}
     options = {**of_job, **outputs, **of_page, **of_show}
-    if outputs:
+    if paths.WRITTEN & set(options):
         options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
     options.setdefault("config", Argument("config", Path | None, _CONFIG))
 
@@ -292,7 +292,7 @@ def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:
         off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}/{flag}"
         return _parameter(f"no_{argument.name}", bool, typer.Option(off, **given), False)
     if argument.default is None:
-        both = typer.Option(f"{flag}/--no-{flag[2:]}", show_default=argument.option.shown or True, **given)
+        both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)
         return _parameter(argument.name, bool | None, both, None)
     return _parameter(argument.name, bool, typer.Option(flag, **given), False)
 

@@ -12,7 +12,7 @@ from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths,
 from counterfoil.store import check_writable
 
 #: Options that name what is written; all other arguments that name a file or a folder are read.
-_WRITTEN = frozenset(
+WRITTEN = frozenset(
     {"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "save", "cache", "dropped", "keep"}
 )
 
@@ -23,7 +23,7 @@ def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[
 
     `data` is the folder of benchmark files where no argument names one.
     """
-    read = {name: value for name, value in arguments.items() if name not in _WRITTEN}
+    read = {name: value for name, value in arguments.items() if name not in WRITTEN}
     if "data" in read and not read["data"]:
         read["data"] = data
     inputs = existing_paths(text for value in read.values() for text in _texts(value))
