@@ -57,6 +57,8 @@ def _loaded(name: str, row: str, wrap: Callable[..., Any]) -> Any:
     module = import_module(f"counterfoil.{path}" if path.startswith("jobs.") else f"counterfoil.cli.{path}")
     target = getattr(module, attribute)
     if isinstance(target, typer.Typer):
+        # Completion is installed by the program, not by each of its groups.
+        target._add_completion = False
         for command in target.registered_commands:
             if not (command.cls and issubclass(command.cls, Command)):
                 command.cls = Command
