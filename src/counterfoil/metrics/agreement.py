@@ -294,8 +294,7 @@ def _positions(
         )
     places = places - places[0]
     # Around the middle, so that little cancels.
-    centred: NDArray[np.float64] = places / np.maximum(places[-1], 1e-300) - 0.5
-    return centred
+    return np.asarray(places / np.maximum(places[-1], 1e-300) - 0.5)
 
 
 def _sums_by(group: Int[ndarray, "n"]) -> Any:
@@ -316,10 +315,7 @@ def _sparse(
 def _over(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
     """part / whole, NaN where there is nothing: rounding aside, nothing is left of 1 - 1."""
     whole = np.broadcast_to(whole, part.shape)
-    ratio: NDArray[np.float64] = np.divide(
-        part, whole, out=np.full(part.shape, np.nan), where=np.abs(whole) > 1e-12
-    )
-    return ratio
+    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=np.abs(whole) > 1e-12))
 
 
 def cohen_kappa_draws(

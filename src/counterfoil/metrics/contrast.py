@@ -308,8 +308,7 @@ def together(values: Float[ndarray, "n"], labels: Sequence[str], members: int) -
     products = np.ones(len(names))
     np.multiply.at(products, group, values)
     products[(counts != members) | (names == "")] = 0.0
-    joined: NDArray[np.float64] = products[group]
-    return joined
+    return np.asarray(products[group])
 
 
 def choice_margin(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Float[ndarray, "n"]:
@@ -345,8 +344,7 @@ def preference_accuracy(
     """
     preferred, other = _sides(scores, label)
     draws = [all_above(a[:, None], b[:, None], ties=ties) for a, b in zip(preferred.T, other.T, strict=True)]
-    mean: NDArray[np.float64] = np.mean(draws, axis=0)
-    return mean
+    return np.asarray(np.mean(draws, axis=0))
 
 
 #: The measures of preferences by name.
@@ -371,8 +369,7 @@ def preference_tied(scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "
     array([0., 1.])
     """
     preferred, other = _sides(scores, label)
-    share: NDArray[np.float64] = (preferred == other).mean(axis=1)
-    return share
+    return np.asarray((preferred == other).mean(axis=1))
 
 
 def ties_to_second(scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "n"]) -> Float[ndarray, "n"]:
@@ -383,8 +380,7 @@ def ties_to_second(scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "n
     """
     both = scores.reshape(*scores.shape[:2], -1)
     second = both[:, 1] >= both[:, 0]
-    mean: NDArray[np.float64] = (second == (label == 1)[:, None]).mean(axis=1)
-    return mean
+    return np.asarray((second == (label == 1)[:, None]).mean(axis=1))
 
 
 def _sides(

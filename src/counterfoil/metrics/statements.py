@@ -248,13 +248,11 @@ class WeightedStatements:
         np.cumsum(drawn[:, order] * ~true, axis=1, out=upto[:, 1:])
         low, high = (np.searchsorted(ordered, ordered[true], side=at) for at in ("left", "right"))
         points = (upto[:, low] + upto[:, high]) / 2
-        area: NDArray[np.float64] = (drawn[:, order][:, true] * points).sum(axis=1)
-        return area
+        return np.asarray((drawn[:, order][:, true] * points).sum(axis=1))
 
     def values(self) -> Float[ndarray, "5"]:
         """The measures themselves: every cluster once."""
-        measures: NDArray[np.float64] = self.measures(np.ones((1, self.n_clusters)))[0]
-        return measures
+        return np.asarray(self.measures(np.ones((1, self.n_clusters)))[0])
 
     def influences(self) -> Float[ndarray, "n 5"]:
         """What each statement adds to the error of each measure, to first order.

@@ -245,8 +245,7 @@ class WeightedCorrelation:
         tau_b = _cosine(order, *(n * n - of.squares for of in both))
         table = np.stack([tau_b, tau_c, spearman, pearson], axis=1)
         table[classes < 2] = np.nan
-        clipped: NDArray[np.float64] = np.clip(table, -1.0, 1.0)
-        return clipped
+        return np.asarray(np.clip(table, -1.0, 1.0))
 
 
 def _cluster_sums(
@@ -260,8 +259,7 @@ def _cluster_sums(
     # A sample has as many clusters as there are, and may be the largest one again and again.
     reach = size * float(np.abs(sums).max(initial=1.0))
     unit = 2.0 ** np.ceil(np.log2(reach) - 52)
-    whole: NDArray[np.float64] = np.rint(sums / unit) * unit
-    return whole
+    return np.asarray(np.rint(sums / unit) * unit)
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -284,8 +282,7 @@ def _ties(weights: NDArray[np.int64]) -> _Ties:
 
 
 def _dot(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    products: NDArray[np.int64] = np.einsum("ij,ij->i", first, second)
-    return products
+    return np.asarray(np.einsum("ij,ij->i", first, second))
 
 
 def _cosine(product: ndarray, first: ndarray, second: ndarray) -> NDArray[np.float64]:
@@ -347,11 +344,9 @@ def _spearman(x: ndarray, y: ndarray) -> ndarray:
 
 def upto(ranks: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much weighs up to each of the ranks 0, 1, ..., 2 n."""
-    below: NDArray[np.float64] = np.cumsum(np.bincount(ranks, weights=weights, minlength=2 * len(ranks) + 1))
-    return below
+    return np.asarray(np.cumsum(np.bincount(ranks, weights=weights, minlength=2 * len(ranks) + 1)))
 
 
 def balance(upto: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDArray[np.float64]:
     """How much weighs below each of some ranks, less what weighs above it."""
-    difference: NDArray[np.float64] = upto[ranks - 1] + upto[ranks] - upto[-1]
-    return difference
+    return np.asarray(upto[ranks - 1] + upto[ranks] - upto[-1])
