@@ -40,6 +40,7 @@ from counterfoil.studies.plan import (
 from counterfoil.studies.runs import (
     ALIKE,
     CHOICES,
+    DRAWS,
     QUADS,
     TUNED,
     EvaluationRuns,
@@ -224,8 +225,6 @@ _STANDFIRST = (
 _SHOWN, _SHOWN_SMALL = 192, 96
 #: How many questions of a form can be looked at one by one: a page of all would be too large to open.
 _BROWSED = 1_400
-#: Draws of the bootstrap on that page.
-_DRAWS = 2_000
 #: What those may take in bytes. All of them take about 2.6 million.
 _BUDGET = 4_000_000
 
@@ -306,7 +305,7 @@ def _shortened(run: Run) -> Run:
     else:
         right = {name: values[:_BROWSED] for name, values in answers.outcomes.right.items()}
         answers = replace(answers.outcomes, right=right)
-    result = evaluate(shorter, answers, scorer=run.name, draws=_DRAWS, provenance=dict(run.result.provenance))
+    result = evaluate(shorter, answers, scorer=run.name, draws=DRAWS, provenance=dict(run.result.provenance))
     items = {name: values[:_BROWSED] for name, values in run.items.items()}
     return replace(run, benchmark=shorter, answers=answers, items=items, result=result)
 

@@ -25,6 +25,7 @@ from counterfoil.train.images import (
     UNVARIED,
     BatchImages,
     ImageStore,
+    Mapped,
     Variation,
     say_unreadable,
     without_words,
@@ -206,7 +207,7 @@ class Feed:
         return ahead(prepared, depth=_AHEAD) if self.works_ahead else prepared
 
     def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
-        with closing(self.pictures.batches(_Lookup(self, parts))) as pictures:
+        with closing(self.pictures.batches(Mapped(self.asked, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
                 tensors = self.backbone.pixels(pixels), self._words(part)
                 if self.pin:
@@ -240,19 +241,6 @@ class Feed:
         if not self.variation.of_pictures:
             return BatchImages(positions)
         return BatchImages(positions, tuple(self._keys(self.image_roles, part)), self.variation)
-
-
-class _Lookup(Sequence[BatchImages]):
-    """The pictures of each batch, worked out when they are asked for."""
-
-    def __init__(self, feed: Feed, parts: Sequence[BatchPart]) -> None:
-        self._feed, self._parts = feed, parts
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def __getitem__(self, at):  # type: ignore[no-untyped-def]
-        return self._feed.asked(self._parts[at])
 
 
 _Item = TypeVar("_Item")
