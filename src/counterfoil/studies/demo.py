@@ -32,7 +32,6 @@ from counterfoil.studies.plan import (
     QUESTIONS,
     REPORT,
     RUNS,
-    Pace,
     Plan,
     claim,
     expected,
@@ -99,13 +98,11 @@ def study(
     raise.
     """
     clock = _Clock(note)
-    if begun := claim(out, plan):
+    if claim(out, plan):
         note(f"going on with the study in {out}")
     else:
         note(f"takes about {duration(expected(plan.work))} here")
-    # The time left is unknown for a study that is resumed; for a new one its first steps give it.
-    pace = progress if begun else Pace(plan.work, progress, note)
-    workshop = TrainingRuns(plan, out / NETWORKS, progress=pace)
+    workshop = TrainingRuns(plan, out / NETWORKS, progress=progress)
     with clock("drawing the world"):
         drawn = world(plan)
         bench = EvaluationRuns(tuple(map(painted, drawn)), out / RUNS, facts, progress)

@@ -163,12 +163,10 @@ def imagine_caption(
         right = drawn(None)
     if right is None:
         return None
-    if unlike is None:
-        if rng.random() < failure:
-            right = _wrong(meaning, right, rng)
-        return right, matches(meaning, right)
-    first = original if original is not None else compose(unlike, rng)
-    if first is None:
+    first = original
+    if first is None and unlike is not None:
+        first = compose(unlike, rng)
+    if unlike is None or first is None:
         # Nothing can show the original, so it cannot be drawn by mistake either.
         if rng.random() < failure:
             right = _wrong(meaning, right, rng)
