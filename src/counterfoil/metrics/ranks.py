@@ -212,12 +212,7 @@ def distinct_pairs(
     (array([0, 0, 1]), array([1, 2, 0]), array([0, 1]))
     """
     codes = [p.queries[p.items >= 0] * gallery + p.items[p.items >= 0] for p in sets]
-    together = np.concatenate([*codes, np.empty(0, np.int64)])
-    if (np.diff(together) > 0).all():
-        # One set in order, as those of a thousand positives per query tend to be: nothing to sort.
-        pairs, places = together, np.arange(len(together))
-    else:
-        pairs, places = np.unique(together, return_inverse=True)
+    pairs, places = np.unique(np.concatenate([*codes, np.empty(0, np.int64)]), return_inverse=True)
     query, item = np.divmod(pairs, max(gallery, 1))
     ends = np.cumsum([len(c) for c in codes])
     return query, item, tuple(np.split(places, ends)[:-1])

@@ -395,11 +395,8 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, light: Scene, s
     chance = crc32(",".join(keys).encode())
     size = len(picture)
     picture[:] = sheet(scene.paper, size, style, chance % len(LOOKS[style].lights))
-    things = scene.things
-    if any(thing.shape in HOLES for thing in things):
-        # Containers first: what they hold lies in them.
-        things = tuple(sorted(things, key=lambda thing: thing.shape not in HOLES))
-    for thing in things:
+    # Containers first: what they hold lies in them.
+    for thing in sorted(scene.things, key=lambda thing: thing.shape not in HOLES):
         keep, add = stamp_of(thing, size, style)
         left, top = corner(thing, size, len(add))
         right, foot = left + len(add), top + len(add)
