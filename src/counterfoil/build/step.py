@@ -172,16 +172,13 @@ class Step(Protocol):
     @property
     def requires(self) -> Sequence[str]:
         """The columns that rows must have."""
-        ...
 
     @property
     def produces(self) -> Sequence[str]:
         """The columns that the step adds or replaces."""
-        ...
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """Apply the step; equal rows, settings and seed give equal bytes."""
-        ...
 
 
 class BuiltStep:
