@@ -40,6 +40,11 @@ class Drawing:
         return drawing.width(self.wide) <= _SHRINKS
 
 
+def drawn(title: str, caption: str, name: str, figure: Any, alt: str = "") -> Drawing:
+    """A figure in the page; `alt` is what a screen reader says, by default the title."""
+    return Drawing(title, caption, drawing.svg(figure, name=name, title=alt or title))
+
+
 def wide_and_narrow(
     title: str,
     caption: str,
@@ -49,12 +54,8 @@ def wide_and_narrow(
     narrow: Mapping[str, Any],
 ) -> Drawing:
     """What `draw` draws with the arguments for wide screens, and with those for narrow ones."""
-    return Drawing(
-        title,
-        caption,
-        drawing.svg(draw(**wide), name=name, title=title),
-        drawing.svg(draw(**narrow), name=f"{name}-n", title=title),
-    )
+    small = drawing.svg(draw(**narrow), name=f"{name}-n", title=title)
+    return replace(drawn(title, caption, name, draw(**wide)), narrow=small)
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,11 @@ from counterfoil.report.drawing import (
     INK,
     MUTED,
     RIGHT,
-    RULE,
     WRONG,
-    canvas,
-    check,
+    blank,
     extent,
     name_ends,
+    panels,
     plain,
     short,
     style,
@@ -60,7 +59,7 @@ def finding(finding: Finding, *, width: float = WIDE) -> Any:
     top, bottom = 0.3, 0.34
     height = top + (upper + between if levels else 0.0) + lower + bottom
     with style():
-        figure = _figure(width, height)
+        figure = blank(width, height)
         wide = (width - left - right - gap * (len(levels) - 1)) / max(len(levels), 1)
         for number, (measure, panel) in enumerate(levels.items()):
             axes = _axes(figure, left + number * (wide + gap), height - top - upper, wide, upper)
@@ -72,18 +71,15 @@ def finding(finding: Finding, *, width: float = WIDE) -> Any:
 
 def rows(levels: Sequence[Evidence], *, width: float = WIDE) -> Any:
     """Levels alone, a panel per measure, a row per label."""
-    panels = _by_measure(levels)
+    by_measure = _by_measure(levels)
     names = list(dict.fromkeys(level.label for level in levels))
     left = max(extent(short(name, 24)) for name in names) + 0.12
-    gap, right, top, bottom = 0.3, 0.16, 0.3, 0.3
-    wide = (width - left - right - gap * (len(panels) - 1)) / len(panels)
-    upper = _ROW * len(names) + 0.05
-    with style():
-        figure = _figure(width, top + upper + bottom)
-        for number, (measure, panel) in enumerate(panels.items()):
-            axes = _axes(figure, left + number * (wide + gap), bottom, wide, upper)
-            limits = _limits(_ends(panel), _least(panel), 100.0)
-            _levels(axes, panel, names if number == 0 else [""] * len(names), names, measure, limits)
+    count, right, gap = len(by_measure), 0.16, 0.3
+    panel = (width - left - right - gap * (count - 1)) / count, _ROW * len(names) + 0.05
+    with panels(panel, count, count, left=left, right=right, gap=(gap, gap)) as (figure, grid):
+        for number, (axes, (measure, of)) in enumerate(zip(grid, by_measure.items(), strict=True)):
+            limits = _limits(_ends(of), _least(of), 100.0)
+            _levels(axes, of, names if number == 0 else [""] * len(names), names, measure, limits)
     return figure
 
 
@@ -91,30 +87,17 @@ def differences(evidence: Sequence[Evidence], *, width: float = WIDE) -> Any:
     """Differences alone, a row each; those that decide are filled."""
     beside = width > 5
     left = max(extent(difference.label, 8) for difference in evidence) + 0.12 if beside else 0.14
-    right, top, bottom = 0.16, 0.3, 0.34
-    rows_high = (_ROW if beside else _SAID_ROW) * len(evidence) + 0.05
-    with style():
-        figure = _figure(width, top + rows_high + bottom)
-        axes = _axes(figure, left, bottom, width - left - right, rows_high)
+    panel = width - left - 0.16, (_ROW if beside else _SAID_ROW) * len(evidence) + 0.05
+    with panels(panel, left=left, right=0.16, bottom=0.34) as (figure, (axes,)):
         _differences(axes, evidence, beside=beside)
     return figure
 
 
 def _by_measure(levels: Sequence[Evidence]) -> dict[str, list[Evidence]]:
-    panels: dict[str, list[Evidence]] = {}
+    by_measure: dict[str, list[Evidence]] = {}
     for level in levels:
-        panels.setdefault(level.measure, []).append(level)
-    return panels
-
-
-def _figure(width: float, height: float) -> Any:
-    check()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
-    return figure
+        by_measure.setdefault(level.measure, []).append(level)
+    return by_measure
 
 
 def _axes(figure: Any, left: float, bottom: float, width: float, height: float) -> Any:
@@ -146,41 +129,34 @@ def _levels(
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [short(name, 24) for name in written])
     unit = "%" if style_of(measure) == "percent" else "x 100"
-    plain(axes, f"{measure_label(measure)} ({unit})")
-    axes.spines["left"].set_visible(False)
+    plain(axes, f"{measure_label(measure)} ({unit})", grid="x", left=False, size=8)
     axes.tick_params(axis="y", length=0, labelsize=8.5)
-    axes.grid(True, axis="x", color=RULE, lw=0.5)
     axes.locator_params(axis="x", nbins=5)
 
 
 def _differences(axes: Any, differences: Sequence[Evidence], *, beside: bool) -> None:
     for at, difference in enumerate(differences):
         colour = RIGHT if difference.above else WRONG if difference.below else MUTED
-        axes.hlines(
-            at, 100 * difference.low, 100 * difference.high, color=colour, lw=1.5, alpha=0.6, clip_on=False
-        )
+        ends = 100 * difference.low, 100 * difference.high
+        axes.hlines(at, *ends, color=colour, lw=1.5, alpha=0.6, clip_on=False)
         face = {"mec": "none"} if difference.decides else {"mfc": "none", "mec": colour, "mew": 1.2}
         axes.plot(100 * difference.value, at, "o", ms=5, color=colour, clip_on=False, **face)
         _seeds(axes, difference, at)
         # The lines to be held against, where no label lies over them.
-        reach = 0.5 if beside else 0.26
+        half = 0.5 if beside else 0.26
         lines = {0.0: "-", 100 * difference.threshold: "-" if not difference.threshold else (0, (4, 3))}
         for value, dashes in lines.items():
-            axes.vlines(value, at - reach, at + reach, color=INK, lw=0.8, ls=dashes, zorder=0)
+            axes.vlines(value, at - half, at + half, color=INK, lw=0.8, ls=dashes, zorder=0)
         if not beside:
             place = axes.get_yaxis_transform()
             axes.text(0, at - 0.3, difference.label, transform=place, fontsize=7.8, color=INK, va="bottom")
-    ends = [100 * v for e in differences for v in (e.low, e.high, e.threshold, *e.seeds)]
-    axes.set_xlim(*_limits([*ends, 0.0], -200.0, 200.0))
+    reach = [100 * v for e in differences for v in (e.low, e.high, e.threshold, *e.seeds)]
+    axes.set_xlim(*_limits([*reach, 0.0], -200.0, 200.0))
     axes.set_ylim(len(differences) - 0.5, -0.5 if beside else -0.85)
-    axes.set_yticks(
-        range(len(differences)), [difference.label if beside else "" for difference in differences]
-    )
+    labels = [difference.label if beside else "" for difference in differences]
+    axes.set_yticks(range(len(differences)), labels)
     axes.tick_params(axis="y", length=0)
-    plain(axes, "Differences (points)")
-    axes.spines["left"].set_visible(False)
-    if beside:
-        axes.grid(True, axis="x", color=RULE, lw=0.5)
+    plain(axes, "Differences (points)", grid="x" if beside else "", left=False, size=8)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")
     axes.locator_params(axis="x", nbins=7)
 
@@ -222,83 +198,46 @@ def curves(
     }
     points_by_name = {name: points for name, points in points_by_name.items() if points}
     right = max(extent(short(name, 20), 8) for name in points_by_name) + 0.18
-    with style():
-        figure, (axes,) = canvas(
-            1, 1, (width - 0.5 - right, 1.9), left=0.5, right=right, bottom=0.42, top=0.28
-        )
+    panel = width - 0.5 - right, 1.9
+    with panels(panel, left=0.5, right=right, bottom=0.42, top=0.28) as (figure, (axes,)):
         ends = []
         for (name, points), (colour, dashes) in zip(points_by_name.items(), cycle(_LINES), strict=False):
             x, y = np.array(points).T
             axes.plot(x, y, color=colour, ls=dashes, lw=1.4, marker="o" if len(x) < 8 else None, ms=3)
             ends.append((float(x[-1]), float(y[-1]), short(name, 20), colour))
         name_ends(axes, ends)
-        plain(axes, f"{column(measure)}{'' if scale == 1 else ' (%)'}")
+        plain(axes, f"{column(measure)}{'' if scale == 1 else ' (%)'}", grid="y", size=8)
         axes.set_xlabel("step", fontsize=8, color=MUTED)
-        axes.grid(True, axis="y", color=RULE, lw=0.5)
     return figure
 
 
 def dial(sweep: Sweep, *, width: float = WIDE) -> Any:
     """The measures over the number on the dial, a line per series; chance dashed."""
-    panels = len(sweep.measures)
-    side_by_side = width > 5
-    columns = panels if side_by_side else 1
+    columns = len(sweep.measures) if width > 5 else 1
     series = list(dict.fromkeys(setting.series for setting in sweep.settings))
-    across = (width - 0.5 - 0.15 - 0.5 * (columns - 1)) / columns
-    with style():
-        figure, grid = canvas(
-            -(-panels // columns),
-            columns,
-            (across, 1.9),
-            left=0.5,
-            right=0.15,
-            bottom=0.62,
-            top=0.3,
-            gap=(0.5, 0.95),
-        )
-        for axes, measure in zip(grid, sweep.measures, strict=False):
+    panel = (width - 0.5 - 0.15 - 0.5 * (columns - 1)) / columns, 1.9
+    margin: dict[str, Any] = {"left": 0.5, "right": 0.15, "bottom": 0.62, "top": 0.3}
+    with panels(panel, len(sweep.measures), columns, gap=(0.5, 0.95), **margin) as (figure, grid):
+        for axes, measure in zip(grid, sweep.measures, strict=True):
             for name, (colour, dashes) in zip(series, reversed(_LINES), strict=False):
-                of = sorted(
-                    (s for s in sweep.settings if s.series == name),
-                    key=lambda s: s.x if s.x is not None else 0.0,
-                )
-                x = [100 * (s.x or 0.0) for s in of]
+                of = sorted((s for s in sweep.settings if s.series == name), key=lambda s: s.x or 0.0)
                 levels = [s.levels[measure] for s in of]
-                y = [100 * level.value for level in levels]
+                x, y = [100 * (s.x or 0.0) for s in of], [100 * level.value for level in levels]
                 spans = [
                     [100 * (e.value - e.low) for e in levels],
                     [100 * (e.high - e.value) for e in levels],
                 ]
-                axes.errorbar(
-                    x,
-                    y,
-                    yerr=spans,
-                    color=colour,
-                    ls=dashes,
-                    lw=1.4,
-                    marker="o",
-                    ms=4.5,
-                    elinewidth=1.0,
-                    label=name or None,
-                    clip_on=False,
-                )
+                look = {"color": colour, "ls": dashes, "lw": 1.4, "elinewidth": 1.0, "marker": "o", "ms": 4.5}
+                axes.errorbar(x, y, yerr=spans, label=name or None, clip_on=False, **look)
             for value in {s.levels[measure].chance for s in sweep.settings}:
                 if value is not None:
                     axes.axhline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
-            plain(axes, f"{measure_label(measure)} (%)")
+            plain(axes, f"{measure_label(measure)} (%)", grid="y", size=8)
             axes.set_xlabel(f"{sweep.axis} (%)", fontsize=8, color=MUTED)
-            axes.grid(True, axis="y", color=RULE, lw=0.5)
             axes.margins(x=0.08)
         if len(series) > 1:
-            grid[0].legend(
-                loc="upper left",
-                bbox_to_anchor=(0, -0.24),
-                ncols=len(series),
-                frameon=False,
-                fontsize=8,
-                borderaxespad=0,
-                handlelength=2.4,
-            )
+            place = {"loc": "upper left", "bbox_to_anchor": (0, -0.24), "borderaxespad": 0}
+            grid[0].legend(ncols=len(series), frameon=False, fontsize=8, handlelength=2.4, **place)
     return figure
 
 

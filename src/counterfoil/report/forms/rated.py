@@ -14,7 +14,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report import comparison_tables, drawing
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, canvas, short, style
+from counterfoil.report.drawing import MUTED, RIGHT, panels, plain, short
 from counterfoil.report.forms import contrast
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins
 from counterfoil.report.html import Drawing, Panels
@@ -469,11 +469,9 @@ def score_spread(run: Run, *, given: str = "rating") -> Any:
     """
     ratings, scores = points(run)
     columns = levels(ratings)
-    with style():
-        crowded = max(map(len, columns.labels)) * len(columns.labels) > 36
-        figure, (axes,) = canvas(
-            1, 1, (2.65, 1.3), left=0.5, right=0.1, bottom=0.52 if crowded else 0.4, top=0.26
-        )
+    crowded = max(map(len, columns.labels)) * len(columns.labels) > 36
+    bottom = 0.52 if crowded else 0.4
+    with panels((2.65, 1.3), left=0.5, bottom=bottom, top=0.26) as (figure, (axes,)):
         if len(scores) <= _FEW:
             aside = np.random.default_rng(0).uniform(-0.22, 0.22, len(scores))
             axes.plot(columns.codes + aside, scores, ".", ms=2.4, color=MUTED, alpha=0.55, mec="none")
@@ -489,9 +487,6 @@ def score_spread(run: Run, *, given: str = "rating") -> Any:
         lean = {"rotation": 38, "rotation_mode": "anchor", "ha": "right"} if crowded else {}
         axes.set_xticks(range(len(means)), columns.labels, **lean)
         axes.set_xlabel(given, fontsize=7.5, color=MUTED, labelpad=2)
-        axes.set_title(short(run.name, 30), loc="left", fontsize=9, fontweight="bold", color=INK, pad=4)
-        axes.grid(True, axis="y", color=RULE, lw=0.5)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=7.5)
+        plain(axes, short(run.name, 30), grid="y", size=7.5, pad=4)
         axes.locator_params(axis="y", nbins=4)
     return figure

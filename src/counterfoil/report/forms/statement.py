@@ -14,7 +14,7 @@ from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables, drawing
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, short, style
+from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, panels, plain, short
 from counterfoil.report.forms.base import READING, WORST, Section, dots
 from counterfoil.report.forms.contrast import ContrastReport
 from counterfoil.report.forms.rated import undefined
@@ -161,8 +161,7 @@ def histogram(run: Run) -> Any:
     thresholds = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
     low, high = float(scores[measured].min()), float(scores[measured].max())
     edges = np.linspace(low, high if high > low else low + 1, 25)
-    with style():
-        figure, (axes,) = canvas(1, 1, (2.65, 1.3), left=0.1, right=0.1, bottom=0.3, top=0.26)
+    with panels((2.65, 1.3), left=0.1, top=0.26) as (figure, (axes,)):
         for side, sign, colour in ((questions.truth, 1, RIGHT), (~questions.truth, -1, WRONG)):
             counts, _ = np.histogram(scores[measured & side], bins=edges)
             axes.bar(edges[:-1], sign * counts, width=0.9 * np.diff(edges), align="edge", color=colour, lw=0)
@@ -170,11 +169,8 @@ def histogram(run: Run) -> Any:
         if thresholds is not None:
             axes.axvline(float(thresholds[measured].mean()), color=MUTED, lw=1, ls=(0, (4, 3)))
         axes.set_yticks([])
-        axes.grid(True, axis="x", color=RULE, lw=0.5)
-        axes.spines[["top", "right", "left"]].set_visible(False)
+        plain(axes, short(run.name, 30), grid="x", left=False, size=7.5, pad=4)
         axes.locator_params(axis="x", nbins=5)
-        axes.tick_params(labelsize=7.5)
-        axes.set_title(short(run.name, 30), loc="left", fontsize=9, fontweight="bold", color=INK, pad=4)
     return figure
 
 
