@@ -67,6 +67,33 @@ class Panels:
     drawings: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Grouping:
+    """One way to divide a benchmark's questions, as tables (one per measure where there are many groups)."""
+
+    name: str
+    official: bool
+    drawings: tuple[Drawing, ...]
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page under its own heading; `key` ends its id.
+
+    Its notes are sentences, `Note`s, or names with what is said of them.
+    """
+
+    key: str
+    title: str
+    about: str = ""
+    drawings: tuple[Drawing, ...] = ()
+    panels: tuple[Panels, ...] = ()
+    groupings: tuple[Grouping, ...] = ()
+    tables: tuple[Table, ...] = ()
+    notes: tuple[Any, ...] = ()
+
+
 def render(
     template: str,
     *,

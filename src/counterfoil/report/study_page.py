@@ -14,10 +14,8 @@ from counterfoil.metrics.measures import signed
 from counterfoil.report import comparison_tables, figures, html, study_figures
 from counterfoil.report.forms import rated, report_of
 from counterfoil.report.forms.base import READING
-from counterfoil.report.html import Drawing, Panels, shareable, wide_and_narrow
+from counterfoil.report.html import Drawing, Section, shareable, wide_and_narrow
 from counterfoil.report.labels import listed, measure_label
-from counterfoil.report.notes import Note
-from counterfoil.report.tables import Table
 from counterfoil.report.thumbnails import Thumbnails
 
 #: What is said of a benchmark under its heading.
@@ -29,24 +27,11 @@ _ASKED = {
 
 
 @dataclass(frozen=True)
-class MetricSection:
-    """One benchmark: all metrics in a table, as dots, and the scores at each degree."""
-
-    anchor: str
-    title: str
-    about: str
-    notes: tuple[Note, ...]
-    table: Table
-    dots: Drawing
-    spread: Panels | None
-
-
-@dataclass(frozen=True)
 class CaptionPart:
     """All of the part; `known` says what the oracle got, whatever that is."""
 
     known: str
-    sections: tuple[MetricSection, ...]
+    sections: tuple[Section, ...]
 
 
 def caption_part(comparisons: Sequence[Comparison], *, oracle: str = "oracle") -> CaptionPart | None:
@@ -58,16 +43,14 @@ def caption_part(comparisons: Sequence[Comparison], *, oracle: str = "oracle") -
 
 def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
     """What the oracle got: everything, or where not and how much."""
-    short = []
-    for comparison in comparisons:
-        for run in comparison.runs:
-            if run.name != oracle:
-                continue
-            short += [
-                f"{e.value:.5f} in {measure_label(name)} on {run.benchmark.card.title}"
-                for name, e in run.result.measures.items()
-                if not isclose(e.value, 1.0, abs_tol=1e-9)
-            ]
+    short = [
+        f"{e.value:.5f} in {measure_label(name)} on {run.benchmark.card.title}"
+        for comparison in comparisons
+        for run in comparison.runs
+        if run.name == oracle
+        for name, e in run.result.measures.items()
+        if not isclose(e.value, 1.0, abs_tol=1e-9)
+    ]
     if short:
         return (
             "The oracle, which knows what is shown, should get 1.0 everywhere, and does not: it got "
@@ -79,7 +62,8 @@ def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
     )
 
 
-def _metric_section(comparison: Comparison) -> MetricSection:
+def _metric_section(comparison: Comparison) -> Section:
+    """One benchmark: all metrics in a table, as dots, and the scores at each degree."""
     benchmark = comparison.runs[0].benchmark
     anchor = f"captions-{benchmark.name}"
     measure = comparison_tables.leading(comparison)
@@ -95,19 +79,15 @@ def _metric_section(comparison: Comparison) -> MetricSection:
         {"names": side_by_side, "columns": len(side_by_side)},
         {"names": [measure], "columns": 1},
     )
-    return MetricSection(
+    per_item = of(benchmark).values_per_item
+    return Section(
         anchor,
         benchmark.card.title,
         _ASKED.get((benchmark.questions.form, benchmark.card.shows), ""),
-        (
-            *rated.undefined(comparison),
-            *([] if of(comparison.runs[0].benchmark).values_per_item else rated.level(comparison)),
-        ),
-        comparison_tables.overview(comparison),
-        replace(dots, title=label),
-        rated.spreads(comparison, f"{anchor}-spread", given="degree")
-        if not of(benchmark).values_per_item
-        else None,
+        drawings=(replace(dots, title=label),),
+        panels=() if per_item else (rated.spreads(comparison, f"{anchor}-spread", given="degree"),),
+        tables=(comparison_tables.overview(comparison),),
+        notes=(*rated.undefined(comparison), *([] if per_item else rated.level(comparison))),
     )
 
 
@@ -126,23 +106,6 @@ class TrainingSummary:
     seconds: float
     seeds: int = 1
     history: Sequence[Mapping[str, float]] = field(default_factory=tuple)
-
-
-@dataclass(frozen=True)
-class FindingSection:
-    """A finding with its figure."""
-
-    finding: Finding
-    mark: str
-    drawing: Drawing
-
-
-@dataclass(frozen=True)
-class SweepSection:
-    """A study with a dial, its figure and its differences."""
-
-    sweep: Sweep
-    drawing: Drawing
 
 
 def page(
@@ -174,14 +137,12 @@ def page(
     for comparison in comparisons:
         report = report_of(comparison.runs[0].benchmark)
         examples[report.place] = examples.get(report.place) or report.examples(comparison, thumbnails)
-    curves = _curves(trained)
-    sweep_sections = tuple(_sweep_section(sweep) for sweep in sweeps)
     return html.render(
         "study.html",
         title=title,
         styles=("page.css", "study.css"),
         standfirst=standfirst,
-        findings=tuple(_finding_section(finding) for finding in findings),
+        findings=[(finding, _drawing(finding)) for finding in findings],
         order=order,
         ordered=study_figures.figure(
             "The trainings in order", "", "order", partial(study_figures.rows, order.levels)
@@ -191,18 +152,16 @@ def page(
         several=any(len(evidence.seeds) > 1 for finding in findings for evidence in finding.evidence),
         pairs=examples.get("questions", ()),
         shelves=examples.get("queries", ()),
-        curves=curves,
-        overviews=tuple(
-            report_of(comparison.runs[0].benchmark).overview(comparison) for comparison in comparisons
-        ),
-        groups=tuple(
-            comparison_tables.by_group(comparison)
-            for comparison in comparisons
-            if comparison_tables.groupings(comparison.runs[0].benchmark.questions)
-        ),
-        sweeps=sweep_sections,
+        curves=_curves(trained),
+        overviews=[report_of(one.runs[0].benchmark).overview(one) for one in comparisons],
+        groups=[
+            comparison_tables.by_group(one)
+            for one in comparisons
+            if comparison_tables.groupings(one.runs[0].benchmark.questions)
+        ],
+        sweeps=[(sweep, _sweep_drawing(sweep)) for sweep in sweeps],
         captions=caption_part(captions),
-        claims=tuple(_finding_section(finding) for finding in claims),
+        claims=[(finding, _drawing(finding)) for finding in claims],
         trained=trained,
         facts={name: shareable(text) for name, text in (facts or {}).items()},
         browse=browse,
@@ -220,14 +179,12 @@ def called(measure: str) -> str:
     return " − ".join(measure_label(part) for part in measure.split(" − "))
 
 
-def _finding_section(finding: Finding) -> FindingSection:
-    marks = {"holds": "✓", "does not hold": "✗", "undecided": "?"}
+def _drawing(finding: Finding) -> Drawing:
     draw = partial(study_figures.finding, finding)
-    drawn = study_figures.figure(finding.claim, "", f"finding-{finding.key}", draw)
-    return FindingSection(finding, marks[finding.verdict], drawn)
+    return study_figures.figure(finding.claim, "", f"finding-{finding.key}", draw)
 
 
-def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
+def _curves(trained: Sequence[TrainingSummary]) -> list[Drawing]:
     """The loss, and whatever was validated, as far as a journal has it more than once."""
     histories = {training.name: training.history for training in trained if training.history}
     counts: dict[str, int] = {}
@@ -236,22 +193,17 @@ def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
             counts[name] = max(counts.get(name, 0), sum(study_figures.has(row, name) for row in history))
     validated = sorted(name for name, n in counts.items() if n > 1 and name.startswith("validation"))
     shown = [name for name in ("loss", *validated) if counts.get(name, 0) > 1]
-    return tuple(
-        study_figures.figure(
-            study_figures.column(name),
-            "",
-            f"curve-{number}",
-            partial(study_figures.curves, histories, name),
-            wide=5.4,
-        )
-        for number, name in enumerate(shown[:4])
-    )
+    drawings = []
+    for number, name in enumerate(shown[:4]):
+        title, draw = study_figures.column(name), partial(study_figures.curves, histories, name)
+        drawings.append(study_figures.figure(title, "", f"curve-{number}", draw, wide=5.4))
+    return drawings
 
 
-def _sweep_section(sweep: Sweep) -> SweepSection:
+def _sweep_drawing(sweep: Sweep) -> Drawing:
     if all(setting.x is not None for setting in sweep.settings):
         draw = partial(study_figures.dial, sweep)
     else:
         levels = [setting.levels[measure] for measure in sweep.measures for setting in sweep.settings]
         draw = partial(study_figures.rows, levels)
-    return SweepSection(sweep, study_figures.figure(sweep.question, "", sweep.key, draw, wide=7.6))
+    return study_figures.figure(sweep.question, "", sweep.key, draw, wide=7.6)

@@ -15,7 +15,7 @@ from counterfoil.report import build_page, html, study_figures
 from counterfoil.report.build_page import StepSection
 from counterfoil.report.html import Drawing, wide_and_narrow
 from counterfoil.report.labels import amount, listed
-from counterfoil.report.saliency_page import PairCard, pair_card
+from counterfoil.report.saliency_page import pair_card
 from counterfoil.report.thumbnails import Thumbnails
 
 #: What a tour leaves in its folder, and how to go on with it.
@@ -62,38 +62,8 @@ class Campaigned:
     alpha: tuple[float, float | None, float | None]
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of the page: two sentences, figures, what follows from it, and the commands."""
-
-    key: str
-    title: str
-    lead: str
-    drawings: tuple[Drawing, ...]
-    conclusion: str
-    commands: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class AskedQuestion:
-    """A question of the benchmark, and who chose its right caption and who a wrong one."""
-
-    head: str
-    picture: str
-    right: str
-    wrong: str
-    right_by: str
-    wrong_by: str
-
-
-@dataclass(frozen=True)
-class RowOfBuild:
-    """A caption with its negative, of which category, and why it was dropped ("" where it was kept)."""
-
-    caption: str
-    negative: str
-    category: str
-    reason: str
+#: What a part of the page says: two sentences, figures, and what follows from them.
+Said = tuple[str, list[Drawing], str]
 
 
 def page(
@@ -112,19 +82,19 @@ def page(
     captions whose pictures are at hand; `called` says what each is, `commands` what to run for each part.
     """
     thumbnails = Thumbnails(_BUDGET)
-    parts = (
-        _measure(comparison, commands["measure"]),
-        _build(built, commands["build"]),
-        _ask(people, commands["ask"]),
-        _explain(explained, commands["explain"]),
-        _compare(comparison, commands["compare"]),
-    )
+    parts = {
+        "measure": _measure(comparison),
+        "build": _build(built),
+        "ask": _ask(people),
+        "explain": _explain(explained),
+        "compare": _compare(comparison),
+    }
     cards = _cards(explained, thumbnails, comparison)
     return html.render(
         "tour.html",
         title="What can I do with this?",
         styles=("page.css", "explain.css", "tour.css"),
-        steps=parts,
+        steps=[(key, *said, commands[key]) for key, said in parts.items()],
         files=FILES,
         called=called,
         questions=_questions(comparison, thumbnails),
@@ -140,7 +110,7 @@ def _measure_of(comparison: Comparison) -> str:
     return comparison.runs[0].benchmark.card.measures[0]
 
 
-def _measure(comparison: Comparison, commands: tuple[str, ...]) -> Part:
+def _measure(comparison: Comparison) -> Said:
     measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
     estimates = {run.name: run.result.measures[measure] for run in comparison.runs}
     ranked = sorted(estimates, key=lambda name: -estimates[name].value)
@@ -164,19 +134,16 @@ def _measure(comparison: Comparison, commands: tuple[str, ...]) -> Part:
         "measure",
         partial(study_figures.rows, levels),
     )
-    return Part(
-        "measure",
-        "Measure",
+    return (
         f"Two small networks, a scorer that sees no picture, and simulated people answered the same {n:,} "
         "questions: which of two captions is true of a picture? Every number stands with its interval and "
         "beside what chance gives.",
-        (figure,),
+        [figure],
         conclusion,
-        commands,
     )
 
 
-def _build(built: Built, commands: tuple[str, ...]) -> Part:
+def _build(built: Built) -> Said:
     largest = max(step.rows_out for step in built.steps)
     questions = built.steps[-1].rows_out
     reasons: Counter[str] = Counter()
@@ -203,19 +170,16 @@ def _build(built: Built, commands: tuple[str, ...]) -> Part:
             f"wrong; dropping them took {listed(tested)}, where chance is 50 %. What is left of that can "
             "still be answered without looking."
         )
-    return Part(
-        "build",
-        "Build",
+    return (
         f"{amount(built.captions, 'caption')} became {largest:,} questions by rules, each a caption against "
         f"one in which one thing is changed, and {questions:,} of them stayed. Whatever was dropped is kept "
         f"with the reason, most often {listed(frequent)}.",
-        (figure,),
+        [figure],
         conclusion,
-        commands,
     )
 
 
-def _ask(people: Campaigned, commands: tuple[str, ...]) -> Part:
+def _ask(people: Campaigned) -> Said:
     levels = [
         Evidence(model, "right labels", "level", right, low, high, n)
         for model, right, low, high, n in people.labels
@@ -232,21 +196,18 @@ def _ask(people: Campaigned, commands: tuple[str, ...]) -> Part:
     span = "" if low is None or high is None else f" (95 % interval {low:.2f} to {high:.2f})"
     flagged = sum(count for _, _, _, count in people.kinds)
     majority = people.labels[0]
-    return Part(
-        "ask",
-        "Ask",
+    return (
         f"Before people are paid, {people.people} simulated ones did the work: {listed(kinds)}. They gave "
         f"{people.answers:,} answers, three to each question; two answers to one question agree in "
         f"{_percent(people.raw)}, and Krippendorff's alpha is {alpha:.2f}{span}.".replace("-", "−"),
-        (figure,),
+        [figure],
         f"Three answers by such people give labels of which {_percent(majority[1])} are right by "
         f"{majority[0]}; the signs of careless work flag {flagged:,} of {people.people:,} people. If that "
         "will do, the campaign is ready for real ones: counterfoil annotate serve campaign.",
-        commands,
     )
 
 
-def _explain(explained: ExplainedQuestion, commands: tuple[str, ...]) -> Part:
+def _explain(explained: ExplainedQuestion) -> Said:
     right, wrong = explained.pairs.values()
     only = [_only(one, other) for one, other in ((right, wrong), (wrong, right))]
     conclusion = "The two captions have the same words in another order. "
@@ -254,38 +215,26 @@ def _explain(explained: ExplainedQuestion, commands: tuple[str, ...]) -> Part:
         conclusion = f"The captions differ in {only[0]} and {only[1]}: so much do the scores lose without. "
     elif any(only):
         conclusion = f"The captions differ in {only[0] or only[1]}: so much does the score lose without. "
-    return Part(
-        "explain",
-        "Explain",
+    return (
         f"Asked about this picture, the network “pairs” scored “{wrong.item.caption.text}” "
         f"({wrong.score:.3f}) above the true “{right.item.caption.text}” ({right.score:.3f}). Blue words "
         "speak for a caption, orange ones against it, and the blue places of the picture go with it most.",
-        (),
+        [],
         conclusion
         + "Where that is little, or the same places are blue for both, the network did not look at what "
         "the question is about.",
-        commands,
     )
 
 
-def _compare(comparison: Comparison, commands: tuple[str, ...]) -> Part:
+def _compare(comparison: Comparison) -> Said:
     measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
     differences = [
         _ahead(difference) for difference in comparison.differences if difference.measure == measure
     ]
-    evidence = [
-        Evidence(
-            f"{difference.a} − {difference.b}",
-            measure,
-            "difference",
-            difference.value,
-            difference.low,
-            difference.high,
-            n,
-            decides=is_significant(difference),
-        )
-        for difference in differences
-    ]
+    evidence = []
+    for d in differences:
+        ends, decided = (d.value, d.low, d.high), is_significant(d)
+        evidence.append(Evidence(f"{d.a} − {d.b}", measure, "difference", *ends, n, decides=decided))
     figure = study_figures.figure(
         "Differences",
         "Dot: the difference in points, filled where it is decided, after Holm's correction for "
@@ -301,14 +250,11 @@ def _compare(comparison: Comparison, commands: tuple[str, ...]) -> Part:
     open_ = [_undecided(difference, n) for difference in differences if not is_significant(difference)]
     conclusion = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
     conclusion += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
-    return Part(
-        "compare",
-        "Compare",
+    return (
         "All scorers answered the same questions, so they are compared question by question. A difference "
         "counts as decided where its interval leaves out 0 and the paired test says so too.",
-        (figure,),
+        [figure],
         conclusion,
-        commands,
     )
 
 
@@ -316,14 +262,8 @@ def _ahead(difference: Difference) -> Difference:
     """The difference as that of the better scorer to the worse."""
     if difference.value >= 0:
         return difference
-    return replace(
-        difference,
-        a=difference.b,
-        b=difference.a,
-        value=-difference.value,
-        low=-difference.high,
-        high=-difference.low,
-    )
+    value, low, high = -difference.value, -difference.high, -difference.low
+    return replace(difference, a=difference.b, b=difference.a, value=value, low=low, high=high)
 
 
 def _undecided(difference: Difference, n: int) -> str:
@@ -339,7 +279,7 @@ def _undecided(difference: Difference, n: int) -> str:
     )
 
 
-def _questions(comparison: Comparison, thumbnails: Thumbnails) -> tuple[AskedQuestion, ...]:
+def _questions(comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, str]]:
     """For each of the networks the first question that it alone, of the two, gets right."""
     runs = {run.name: run for run in comparison.runs}
     measure, benchmark = _measure_of(comparison), comparison.runs[0].benchmark
@@ -355,41 +295,37 @@ def _questions(comparison: Comparison, thumbnails: Thumbnails) -> tuple[AskedQue
         numbers = thumbnails.add(benchmark.images, [[position]])
         true, false = (benchmark.captions[int(place)].text or "" for place in captions[at, :2])
         questions.append(
-            AskedQuestion(
-                f"Right for “{name}” and not for “{other}” in {len(only):,} of {len(benchmark):,} questions, "
-                "such as this one",
-                thumbnails.uris[numbers[position]],
-                true,
-                false,
-                listed([scorer for scorer in right if right[scorer][at]]),
-                listed([scorer for scorer in right if not right[scorer][at]]),
-            )
+            {
+                "head": f"Right for “{name}” and not for “{other}” in {len(only):,} of {len(benchmark):,} "
+                "questions, such as this one",
+                "picture": thumbnails.uris[numbers[position]],
+                "right": true,
+                "wrong": false,
+                "right_by": listed([scorer for scorer in right if right[scorer][at]]),
+                "wrong_by": listed([scorer for scorer in right if not right[scorer][at]]),
+            }
         )
-    return tuple(questions)
+    return questions
 
 
-def _rows(built: Built) -> tuple[RowOfBuild, ...]:
+def _rows(built: Built) -> list[dict[str, str]]:
     """Rows that were kept, of different categories, then some that were dropped, for different reasons."""
     kept_rows = {str(row.get("subset")): row for row in reversed(built.kept_rows)}
     dropped = {str(row.get("reason")): row for row in reversed(built.dropped_rows)}
     shown = [*list(kept_rows.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
-    return tuple(
-        RowOfBuild(
-            *(str(row.get(name) or "") for name in ("caption", "negative_caption", "subset", "reason"))
-        )
-        for row in shown
-    )
+    columns = ("caption", "negative_caption", "subset", "reason")
+    return [{name: str(row.get(name) or "") for name in columns} for row in shown]
 
 
 def _cards(
     explained: ExplainedQuestion, thumbnails: Thumbnails, comparison: Comparison
-) -> tuple[PairCard, ...]:
+) -> list[dict[str, Any]]:
     images = comparison.runs[0].benchmark.images
     cards = []
     for pair in explained.pairs.values():
         at = next(i for i, image in enumerate(images) if image.id == pair.item.image.id)
         cards.append(pair_card(pair, thumbnails.add(images, [[at]]).get(at, -1), captioned=True))
-    return tuple(cards)
+    return cards
 
 
 def _only(pair: ExplainedPair, other: ExplainedPair) -> str:

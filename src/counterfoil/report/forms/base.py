@@ -1,8 +1,8 @@
 """The protocol of the report of a form of question, and the chapter of a page that it fills."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report import comparison_tables, drawing
 from counterfoil.report import labels as label_of
-from counterfoil.report.html import Drawing, Panels, wide_and_narrow
+from counterfoil.report.html import Drawing, Grouping, Section, drawn, wide_and_narrow
 from counterfoil.report.labels import amount, measure_label, measure_meaning
 from counterfoil.report.notes import Note, lead
 from counterfoil.report.tables import Column, Table, number, text_table
@@ -31,53 +31,19 @@ WORST = 10
 
 
 @dataclass(frozen=True)
-class Grouping:
-    """One way to divide a benchmark's questions, as tables (one per measure where there are many groups)."""
-
-    name: str
-    official: bool
-    drawings: tuple[Drawing, ...]
-    tables: tuple[Table, ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of a chapter under its own heading; `key` ends its id."""
-
-    key: str
-    title: str
-    about: str = ""
-    drawings: tuple[Drawing, ...] = ()
-    panels: tuple[Panels, ...] = ()
-    groupings: tuple[Grouping, ...] = ()
-    tables: tuple[Table, ...] = ()
-
-
-@dataclass(frozen=True)
 class Chapter:
-    """The chapter of a page on one benchmark, as values for the template."""
+    """The chapter of a page on one benchmark: what the template asks the report for, and what is left.
+
+    `anchor` begins every id in it, `pictures` says which images it has.
+    """
 
     anchor: str
     report: "FormReport"
     comparison: Comparison
     benchmark: Benchmark
-    about: str
     lead: str
-    ties: str
-    notes: tuple[Note, ...]
-    overview: Table
-    #: All measures, where the overview shows some of them.
-    everything: Table | None
-    #: Columns of the overview, and what their measures say.
-    meanings: tuple[tuple[Column, str], ...]
-    measures: tuple[Drawing, ...]
-    #: Further measures, which are folded.
-    finer: tuple[Drawing, ...]
-    sections: tuple[Section, ...]
-    directions: Drawing | None
     significance: tuple[Drawing, ...]
     differences: tuple[Table, ...]
-    margins: Section | None
     pictures: str
 
 
@@ -226,7 +192,7 @@ class FormReport(ABC):
         return None
 
     def chapter(self, comparison: Comparison, anchor: str, pictures: str) -> Chapter:
-        """The chapter on `comparison`; `anchor` begins every id in it, `pictures` which images it has."""
+        """The chapter on `comparison`."""
         main = comparison_tables.main_measures(comparison)
         # The measure that scorers are ordered by comes first.
         first = comparison_tables.leading(comparison)
@@ -237,21 +203,11 @@ class FormReport(ABC):
             for family in (comparison.families() if comparison.differences else ())
         ]
         return Chapter(
-            anchor=anchor,
-            report=self,
-            comparison=comparison,
-            benchmark=richest(comparison),
-            about=self.about(comparison.runs[0].benchmark),
-            lead=lead(comparison),
-            ties=self.ties(comparison),
-            notes=tuple(self.notes(comparison)),
-            overview=self.overview(comparison),
-            everything=self.everything(comparison),
-            meanings=tuple(self.meanings(comparison)),
-            measures=tuple(self.measures(comparison, anchor)),
-            finer=tuple(self.finer(comparison, anchor)),
-            sections=tuple(self.sections(comparison, anchor)),
-            directions=self.directions(comparison, anchor),
+            anchor,
+            self,
+            comparison,
+            richest(comparison),
+            lead(comparison),
             significance=tuple(
                 significance(family, f"{anchor}-p-{name}{f'-{number}' if number else ''}", name, among)
                 for name in order
@@ -262,7 +218,6 @@ class FormReport(ABC):
                 for family, among in families
                 for name in main
             ),
-            margins=self.margins(comparison, anchor),
             pictures=pictures,
         )
 
@@ -308,35 +263,48 @@ def _group_drawings(
     from counterfoil.report import figures
 
     by = label_of.grouping(grouping)
-    heats = [
-        drawing.svg(
-            figures.heat(comparison, grouping, measure),
-            name=f"{name}-{measure}",
-            title=f"{measure_label(measure)} by {by}",
-        )
-        for measure in measures
-    ]
-    if groups <= _DOTS_GROUPS and len(comparison.runs) <= _DOTS_RUNS:
-        dotted = figures.groups(comparison, grouping, measures)
-        wide = drawing.svg(dotted, name=name, title=f"Measures by {by}")
-        return [Drawing(f"By {by}", "", wide, "".join(heats))]
-    return [Drawing(measure_label(measure), "", heat) for measure, heat in zip(measures, heats, strict=True)]
+    heats = []
+    for measure in measures:
+        figure, label = figures.heat(comparison, grouping, measure), measure_label(measure)
+        heats.append(drawn(label, "", f"{name}-{measure}", figure, f"{label} by {by}"))
+    if groups > _DOTS_GROUPS or len(comparison.runs) > _DOTS_RUNS:
+        return heats
+    dotted = drawn(f"By {by}", "", name, figures.groups(comparison, grouping, measures), f"Measures by {by}")
+    return [replace(dotted, narrow="".join(heat.wide for heat in heats))]
+
+
+def has_scores(run: Run) -> bool:
+    """Whether scores were given, not right and wrong alone."""
+    return run.answers.has_scores
+
+
+def small_figures(
+    comparison: Comparison,
+    name: str,
+    draw: Callable[[Run], Any],
+    alt: str,
+    *,
+    shown: Callable[[Run], bool] = has_scores,
+) -> tuple[str, ...]:
+    """A small figure per scorer that is `shown`, best first; `alt` says what of "{}" it shows."""
+    by_name = {run.name: run for run in comparison.runs if shown(run)}
+    order = [scorer for scorer in comparison_tables.ranking(comparison) if scorer in by_name]
+    return tuple(
+        drawing.svg(draw(by_name[scorer]), name=f"{name}-{number}", title=alt.format(scorer))
+        for number, scorer in enumerate(order)
+    )
 
 
 def margins(comparison: Comparison, name: str, measure: str) -> tuple[str, ...]:
-    """One small figure per scorer that has scores, best first."""
+    """One small figure of margins per scorer that has some, best first."""
     from counterfoil.report import figures
 
-    shown = [run.name for run in comparison.runs if figures.margin_values(run, measure) is not None]
-    return tuple(
-        drawing.svg(
-            figures.margins(comparison, measure, names=[scorer]),
-            name=f"{name}-{number}",
-            title=f"Margins of {measure_label(measure)}: {scorer}",
-        )
-        for number, scorer in enumerate(
-            name for name in comparison_tables.ranking(comparison) if name in shown
-        )
+    return small_figures(
+        comparison,
+        name,
+        lambda run: figures.margins(comparison, measure, names=[run.name]),
+        f"Margins of {measure_label(measure)}: {{}}",
+        shown=lambda run: figures.margin_values(run, measure) is not None,
     )
 
 
@@ -352,7 +320,7 @@ def significance(comparison: Comparison, name: str, measure: str, among: str) ->
     from counterfoil.report import figures
 
     title = f"Differences in {measure_label(measure)}{among}"
-    return Drawing(title, "", drawing.svg(figures.significance(comparison, measure), name=name, title=title))
+    return drawn(title, "", name, figures.significance(comparison, measure))
 
 
 def versus(comparison: Comparison, name: str, pair: tuple[str, str], title: str, caption: str) -> Drawing:

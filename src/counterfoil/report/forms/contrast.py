@@ -13,8 +13,8 @@ from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measures import averaged
 from counterfoil.report import comparison_tables
-from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins, versus
-from counterfoil.report.html import Drawing, Panels
+from counterfoil.report.forms.base import READING, WORST, FormReport, dots, margins, versus
+from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import measure_label, measure_meaning
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
 from counterfoil.report.thumbnails import PicturePair, Thumbnails, grouping, pairs, shown_scores, spread

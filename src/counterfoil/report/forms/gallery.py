@@ -16,9 +16,9 @@ from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.report import comparison_tables
 from counterfoil.report.comparison_tables import main_measures
 from counterfoil.report.forms import first_items, recall_curves
-from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, versus
+from counterfoil.report.forms.base import READING, WORST, FormReport, dots, versus
 from counterfoil.report.forms.recall_curves import right_answers
-from counterfoil.report.html import Drawing, wide_and_narrow
+from counterfoil.report.html import Drawing, Section, wide_and_narrow
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
 from counterfoil.report.tables import Column, Table, least_width, text_table

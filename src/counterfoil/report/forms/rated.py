@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,11 +14,11 @@ from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.report import comparison_tables, drawing
+from counterfoil.report import comparison_tables
 from counterfoil.report.drawing import MUTED, RIGHT, panels, plain, short
 from counterfoil.report.forms import contrast
-from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins
-from counterfoil.report.html import Drawing, Panels
+from counterfoil.report.forms.base import READING, WORST, FormReport, dots, margins, small_figures
+from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied
 from counterfoil.report.thumbnails import Thumbnails, grouping, shown_scores, spread
@@ -329,20 +330,9 @@ def spreads(comparison: Comparison, name: str, *, given: str = "rating") -> Pane
 
     They wrap as the screen is wide.
     """
-    by_name = {run.name: run for run in comparison.runs if run.answers.has_scores}
-    order = [scorer for scorer in comparison_tables.ranking(comparison) if scorer in by_name]
-    return Panels(
-        "",
-        "",
-        tuple(
-            drawing.svg(
-                score_spread(by_name[scorer], given=given),
-                name=f"{name}-{number}",
-                title=f"Scores of {scorer} at each {given}",
-            )
-            for number, scorer in enumerate(order)
-        ),
-    )
+
+    alt = f"Scores of {{}} at each {given}"
+    return Panels("", "", small_figures(comparison, name, partial(score_spread, given=given), alt))
 
 
 def references(questions: Rated | Preference) -> str:

@@ -13,12 +13,12 @@ from counterfoil.evaluation.forms.statement import decisions
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import comparison_tables, drawing
+from counterfoil.report import comparison_tables
 from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, panels, plain, short
-from counterfoil.report.forms.base import READING, WORST, Section, dots
+from counterfoil.report.forms.base import READING, WORST, dots, small_figures
 from counterfoil.report.forms.contrast import ContrastReport
 from counterfoil.report.forms.rated import undefined
-from counterfoil.report.html import Drawing, Panels
+from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import amount, listed
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
 from counterfoil.report.thumbnails import Thumbnails
@@ -120,20 +120,14 @@ class StatementReport(ContrastReport):
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
         """Histograms of the scores of true and of false statements."""
-        by_name = {run.name: run for run in comparison.runs if run.answers.has_scores}
-        if not by_name:
+        figures = small_figures(comparison, f"{anchor}-scores", histogram, "Scores of {} by truth")
+        if not figures:
             return None
-        drawn = tuple(
-            drawing.svg(
-                histogram(by_name[name]), name=f"{anchor}-scores-{number}", title=f"Scores of {name} by truth"
-            )
-            for number, name in enumerate(n for n in comparison_tables.ranking(comparison) if n in by_name)
-        )
         about = (
             "The scores of true statements (blue, upwards) and of false ones (orange, downwards), on each "
             "scorer's own scale; dashed: the threshold that other questions chose, or the mean of several."
         )
-        return Section("margins", "Scores of true and false", about, panels=(Panels("", "", drawn),))
+        return Section("margins", "Scores of true and false", about, panels=(Panels("", "", figures),))
 
     def questions_data(
         self,
