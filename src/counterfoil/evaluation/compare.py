@@ -57,6 +57,11 @@ class Comparison:
     baseline: str | None
     differences: tuple[Difference, ...]
 
+    @property
+    def measures(self) -> list[str]:
+        """All measures that a run has a value of."""
+        return list(dict.fromkeys(name for run in self.runs for name in run.result.measures))
+
     def families(self) -> tuple["Comparison", ...]:
         """The comparison cut by what Holm's correction ran over: all pairs, or two families.
 

@@ -54,7 +54,7 @@ def _headed(
     """The measures of an overview, each with the heading over its column and the label on it."""
     benchmark = comparison.runs[0].benchmark
     title = benchmark.card.title
-    names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
+    names = comparison.measures
     main = main_of(benchmark)
     if measures is not None:
         names = [name for name in measures if name in names]
@@ -148,10 +148,9 @@ def by_group(
     elif grouping not in labels:
         raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
     chosen = grouped_measures(comparison) if measures is None else tuple(measures)
-    known = {name for run in comparison.runs for name in run.result.measures}
     for name in chosen:
-        if name not in known:
-            raise UnknownNameError("measure", name, known, where=run.benchmark.name)
+        if name not in comparison.measures:
+            raise UnknownNameError("measure", name, comparison.measures, where=run.benchmark.name)
     columns = [
         _column(comparison, name, label_of.group(group), measure_label(name), group)
         for group in (labels[grouping] if grouping else ())
@@ -166,16 +165,10 @@ def by_group(
 
 
 def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
-    """One row per group, one column per scorer: for groupings too large to stand side by side.
-
-    Raises `UnknownNameError` for a grouping that is not there.
-    """
+    """One row per group, one column per scorer: for groupings too large to stand side by side."""
     run = comparison.runs[0]
-    labels = groupings(run.benchmark.questions)
-    if grouping not in labels:
-        raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
     rows = []
-    for group in labels[grouping]:
+    for group in groupings(run.benchmark.questions)[grouping]:
         estimates = {run.name: run.result.groups.get(group, {}).get(measure) for run in comparison.runs}
         ranks = _ranks({name: e.value for name, e in estimates.items() if e is not None})
         cells = [Cell.of(e, ranks.get(name, 0)) for name, e in estimates.items()]
@@ -213,7 +206,7 @@ def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
 def main_measures(comparison: Comparison) -> tuple[str, ...]:
     """The measures that papers put first, of those that any run has."""
     main = main_of(comparison.runs[0].benchmark)
-    return tuple(name for name in main if any(name in run.result.measures for run in comparison.runs))
+    return tuple(name for name in main if name in comparison.measures)
 
 
 def grouped_measures(comparison: Comparison) -> tuple[str, ...]:
@@ -239,7 +232,7 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
     """The measures of a gallery that its card puts first, in every direction, of those that any run has."""
     main = tuple(measure.name for measure in of_form("gallery") if measure.main)
     bases = comparison.runs[0].benchmark.card.measures or main
-    known = {name for run in comparison.runs for name in run.result.measures}
+    known = comparison.measures
     return tuple(name for side in DIRECTIONS for base in bases if (name := f"{side}_{base}") in known)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate, Run, tenths
@@ -93,7 +92,7 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
 def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *, size: float = 5.4) -> Any:
     """I2T against T2I for all scorers, with the line where both are equal, chance, and intervals.
 
-    `pair` names the measures of the two directions. Raises `InputError` where no run has both.
+    `pair` names the measures of the two directions, which one run at least has.
     """
     across, up = pair
     scorers = [
@@ -101,12 +100,6 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         for run in comparison.runs
         if across in run.result.measures and up in run.result.measures
     ]
-    if not scorers:
-        raise InputError(
-            f"no run has both {measure_label(across)} and {measure_label(up)}",
-            where=comparison.benchmark,
-            hint="choose a benchmark that asks in both directions",
-        )
     points = np.asarray([[100 * x.value, 100 * y.value] for _, x, y in scorers])
     at_chance = (100 * (scorers[0][1].chance or 0), 100 * (scorers[0][2].chance or 0))
     ends = [100 * end for _, x, y in scorers for e in (x, y) for end in (e.low, e.high)]
@@ -138,19 +131,13 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
     return figure
 
 
-def margins(
-    comparison: Comparison, measure: str, *, names: Sequence[str] | None = None, columns: int = 3
-) -> Any:
+def margins(runs: Sequence[Run], measure: str, *, columns: int = 3) -> Any:
     """How far from flipping each question is, per scorer: right side blue, wrong side vermilion, ties grey.
 
     Scores live on a scale of each scorer's own, so each panel has its own. The outermost bars hold what
-    lies beyond them. `names` chooses scorers. Raises `InputError` where none of them kept its scores.
+    lies beyond them. Scorers without scores are passed over.
     """
-    by_name = {run.name: margin_values(run, measure) for run in comparison.runs}
-    wanted = ranking(comparison) if names is None else names
-    shown = [(name, values) for name in wanted if (values := by_name[name]) is not None]
-    if not shown:
-        raise InputError("no run kept its scores", where=comparison.benchmark, hint="margins need scores")
+    shown = [(run.name, values) for run in runs if (values := margin_values(run, measure)) is not None]
     margin: dict[str, Any] = {"left": 0.18, "right": 0.2, "top": 0.24}
     with panels((3.0, 0.95), len(shown), columns, gap=(0.35, 0.6), **margin) as (figure, grid):
         for axes, (name, values) in zip(grid, shown, strict=True):

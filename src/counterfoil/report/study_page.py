@@ -69,8 +69,8 @@ def _metric_section(comparison: Comparison) -> Section:
     measure = comparison_tables.leading(comparison)
     label = measure_label(measure)
     # Of correlations the one after the leading measure too, for screens with room.
-    known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
-    side_by_side = [measure, *[name for name in known if name != measure][: int(signed(measure))]]
+    others = [name for name in comparison.measures if name != measure]
+    side_by_side = [measure, *others[: int(signed(measure))]]
     dots = wide_and_narrow(
         f"{label} on {benchmark.card.title}",
         READING,

@@ -174,6 +174,12 @@ class FormReport(ABC):
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         """Dots of the main measures."""
 
+    def all_measures(self, comparison: Comparison, anchor: str, columns: int = 0) -> list[Drawing]:
+        """Dots of all measures, the main ones first, in so many columns, or side by side."""
+        shown = list(dict.fromkeys([*comparison_tables.main_measures(comparison), *comparison.measures]))
+        name, columns = f"{anchor}-measures", columns or len(shown)
+        return [dots(comparison, name, "Measures", READING, shown, columns=columns)] if shown else []
+
     def finer(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         """Dots of further measures, which are folded."""
         return []
@@ -302,7 +308,7 @@ def margins(comparison: Comparison, name: str, measure: str) -> tuple[str, ...]:
     return small_figures(
         comparison,
         name,
-        lambda run: figures.margins(comparison, measure, names=[run.name]),
+        lambda run: figures.margins([run], measure),
         f"Margins of {measure_label(measure)}: {{}}",
         shown=lambda run: figures.margin_values(run, measure) is not None,
     )
@@ -323,9 +329,13 @@ def significance(comparison: Comparison, name: str, measure: str, among: str) ->
     return drawn(title, "", name, figures.significance(comparison, measure))
 
 
-def versus(comparison: Comparison, name: str, pair: tuple[str, str], title: str, caption: str) -> Drawing:
-    """One direction against the other, by two measures."""
+def versus(
+    comparison: Comparison, name: str, pair: tuple[str, str], title: str, caption: str
+) -> Drawing | None:
+    """One direction against the other, by two measures; None where no run has both."""
     from counterfoil.report import figures
 
+    if not any(set(pair) <= set(run.result.measures) for run in comparison.runs):
+        return None
     draw = partial(figures.directions, comparison, pair)
     return wide_and_narrow(title, caption, name, draw, {}, {"size": 3.9})

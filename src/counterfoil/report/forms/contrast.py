@@ -39,12 +39,8 @@ class ContrastReport(FormReport):
     }
 
     def remarks(self, comparison: Comparison) -> list[Note]:
-        return [
-            *tied(comparison),
-            *below_chance(comparison),
-            *outcomes(comparison),
-            *intervals(comparison),
-        ]
+        parts = (tied, below_chance, outcomes, intervals)
+        return [note for part in parts for note in part(comparison)]
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         return below_one(run)
@@ -61,11 +57,10 @@ class ContrastReport(FormReport):
 
         form = comparison.runs[0].benchmark.questions.form
         # Margins are those of questions, whatever these weigh.
+        of_items = dict.fromkeys(averaged(name, form) for name in comparison_tables.main_measures(comparison))
         main = [
             name
-            for name in dict.fromkeys(
-                averaged(measure, form) for measure in comparison_tables.main_measures(comparison)
-            )
+            for name in of_items
             if any(figures.margin_values(run, name) is not None for run in comparison.runs)
         ]
         if not main:
@@ -119,13 +114,8 @@ class ContrastReport(FormReport):
         }
 
     def _model(self, run: Run) -> dict[str, Any]:
-        answers = run.answers
-        scores = shown_scores(answers.scores) if answers.has_scores else None
-        return {
-            "name": run.name,
-            "kinds": "".join(map(str, self.kinds(run).tolist())),
-            "scores": scores,
-        }
+        scores = shown_scores(run.answers.scores) if run.answers.has_scores else None
+        return {"name": run.name, "kinds": "".join(map(str, self.kinds(run).tolist())), "scores": scores}
 
 
 class QuadReport(ContrastReport):
@@ -150,16 +140,13 @@ class QuadReport(ContrastReport):
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         main = comparison_tables.main_measures(comparison)
-        known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
-        finer = [name for name in known if name not in main]
+        finer = [name for name in comparison.measures if name not in main]
         drawn = super().measures(comparison, anchor)
         if finer:
             drawn.append(dots(comparison, f"{anchor}-finer", "Finer measures", "", finer, columns=len(finer)))
         return drawn
 
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
-        if not any({"i2t", "t2i"} <= set(run.result.measures) for run in comparison.runs):
-            return None
         caption = (
             "Below the dotted line, images find their captions more often than captions find their images."
         )

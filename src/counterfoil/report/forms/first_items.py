@@ -10,10 +10,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.answers import DirectionRanks
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import RetrievalDirection
-from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
@@ -49,15 +48,19 @@ def sample(comparison: Comparison, *, seed: int = 0) -> Int[ndarray, "chosen"]:
     return np.concatenate(chosen).astype(np.int64)
 
 
+def sides_of(run: Run) -> list[tuple[RetrievalDirection, DirectionRanks]]:
+    """Both directions of a gallery, each with where a run's rankings have the right answers."""
+    gallery, rankings = run.benchmark.gallery, run.answers.rankings
+    return [(gallery.i2t, rankings.i2t), (gallery.t2i, rankings.t2i)]
+
+
 def kinds(run: Run) -> Int[ndarray, "queries"]:
     """Positions in `KINDS` for all queries, by the run's tie policy; a value below 1 is a failure.
 
     The same as R@1 and R@5 say where those are known.
     """
-    questions, answers = run.benchmark.gallery, _rankings(run)
     policy = Ties(run.result.ties["policy"])
-    sides = ((questions.i2t, answers.i2t), (questions.t2i, answers.t2i))
-    low, high = np.concatenate([first_right(search, placed) for search, placed in sides]).T
+    low, high = np.concatenate([first_right(search, placed) for search, placed in sides_of(run)]).T
     # Half of a tie is less than a right answer, so there too the last place counts.
     place = np.where(low > 0, low if policy == Ties.OPTIMISTIC else high, -1)
     place = np.where(place > 0, place, np.iinfo(np.int64).max)
@@ -227,8 +230,7 @@ class _Answers:
 
 
 def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> _Answers:
-    questions, answers = run.benchmark.gallery, _rankings(run)
-    sides = [(questions.i2t, answers.i2t), (questions.t2i, answers.t2i)]
+    sides = sides_of(run)
     tops = [_padded(placed.top.astype(np.int64), -1) for _, placed in sides]
     by_rule = any(isinstance(search.positives, Plausible) for search, _ in sides)
     left = [missed(search, placed) for search, placed in sides]
@@ -245,12 +247,6 @@ def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> _Answers:
         missed=np.concatenate([places for places, _ in left])[rows],
         misses=None if by_rule else np.concatenate([there for _, there in left])[rows],
     )
-
-
-def _rankings(run: Run) -> Rankings:
-    if not run.answers.has_rankings:
-        raise InputError("the run holds no rankings", where=run.name, hint="evaluate it on a gallery")
-    return run.answers.rankings
 
 
 def _padded(values: ndarray, empty: float) -> ndarray:

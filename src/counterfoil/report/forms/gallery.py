@@ -53,13 +53,8 @@ class GalleryReport(FormReport):
         return about(benchmark.gallery)
 
     def remarks(self, comparison: Comparison) -> list[Note]:
-        return [
-            *_ties(comparison),
-            *_unfindable(comparison),
-            *_cut(comparison),
-            *below_chance(comparison),
-            *intervals(comparison, _INTERVALS),
-        ]
+        parts = (_ties, _unfindable, _cut, below_chance)
+        return [*(note for part in parts for note in part(comparison)), *intervals(comparison, _INTERVALS)]
 
     def kinds(self, run: Run) -> Int[ndarray, "queries"]:
         return first_items.kinds(run)
@@ -68,15 +63,12 @@ class GalleryReport(FormReport):
         """Queries whose first right answer comes latest; those of unknown rank come first."""
         if not run.answers.has_rankings:
             return [], {}
-        questions, rankings = run.benchmark.gallery, run.answers.rankings
-        sides = ((questions.i2t, rankings.i2t), (questions.t2i, rankings.t2i))
-        place = np.concatenate([first_items.first_right(*side) for side in sides])[:, 0]
-        late = np.where(questions.defined, np.where(place > 0, place, np.iinfo(np.int64).max), 0)
+        place = np.concatenate([first_items.first_right(*side) for side in first_items.sides_of(run)])[:, 0]
+        late = np.where(run.benchmark.gallery.defined, np.where(place > 0, place, np.iinfo(np.int64).max), 0)
         order = [q for q in np.argsort(-late, kind="stable").tolist() if late[q] > 1]
+        nothing = "no right answer in the ranking"
         return order, {
-            q: f"the first right answer is number {place[q]:,}"
-            if place[q]
-            else "no right answer in the ranking"
+            q: f"the first right answer is number {place[q]:,}" if place[q] else nothing
             for q in order[:WORST]
         }
 
@@ -101,11 +93,8 @@ class GalleryReport(FormReport):
         return comparison_tables.overview(comparison, measures=_shown(comparison))
 
     def everything(self, comparison: Comparison) -> Table | None:
-        return (
-            comparison_tables.overview(comparison)
-            if set(_names(comparison)) > set(_shown(comparison))
-            else None
-        )
+        more = set(comparison.measures) > set(_shown(comparison))
+        return comparison_tables.overview(comparison) if more else None
 
     def meanings(self, comparison: Comparison) -> list[tuple[Column, str]]:
         """Without directions."""
@@ -195,8 +184,6 @@ class GalleryReport(FormReport):
         if not {"i2t", "t2i"} <= set(by_side):
             return None
         pair = by_side["i2t"], by_side["t2i"]
-        if not any(set(pair) <= set(run.result.measures) for run in comparison.runs):
-            return None
         title = f"{measure_label(pair[0])} against {measure_label(pair[1])}"
         caption = (
             "Below the dotted line, images do better at finding captions than captions at finding images."
@@ -260,18 +247,13 @@ def _per_cent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.2f}"
 
 
-def _names(comparison: Comparison) -> list[str]:
-    """All measures that a run has."""
-    return list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
-
-
 def _shown(comparison: Comparison) -> Sequence[str]:
     return comparison_tables.headline(comparison) or main_measures(comparison)
 
 
 def _bases(comparison: Comparison) -> list[str]:
     """The measures without their directions, those that are shown first."""
-    names = [*comparison_tables.headline(comparison), *_names(comparison)]
+    names = [*comparison_tables.headline(comparison), *comparison.measures]
     return list(dict.fromkeys(split_direction(name)[1] for name in names))
 
 
@@ -282,8 +264,7 @@ def _main_bases(comparison: Comparison) -> list[str]:
 
 def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawing:
     """One measure in its directions, side by side."""
-    known = _names(comparison)
-    shown = [measure for side in DIRECTIONS if (measure := f"{side}_{base}") in known]
+    shown = [measure for side in DIRECTIONS if (measure := f"{side}_{base}") in comparison.measures]
     return dots(comparison, f"{anchor}-{base}", measure_label(base), caption, shown)
 
 

@@ -11,13 +11,11 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Preference, Rated
-from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.report import comparison_tables
 from counterfoil.report.drawing import MUTED, RIGHT, panels, plain, short
 from counterfoil.report.forms import contrast
-from counterfoil.report.forms.base import READING, WORST, FormReport, dots, margins, small_figures
+from counterfoil.report.forms.base import WORST, FormReport, margins, small_figures
 from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied
@@ -71,12 +69,7 @@ class JudgedReport(FormReport):
         return f"{self.asked(benchmark, shown)}. {references(questions)}".strip()
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        main = comparison_tables.main_measures(comparison)
-        known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
-        shown = list(dict.fromkeys([*main, *known]))
-        if not shown:
-            return []
-        return [dots(comparison, f"{anchor}-measures", "Measures", READING, shown, columns=len(shown))]
+        return self.all_measures(comparison, anchor)
 
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
         measured = any(run.result.measures for run in comparison.runs)
@@ -367,8 +360,8 @@ def distance(run: Run) -> Float[ndarray, "questions"]:
     end, positive where the score puts it higher. Equal scores stand in the middle of their stretch.
     0 for all where the run has no scores.
     """
-    questions = run.benchmark.questions
-    if not isinstance(questions, Rated) or not run.answers.has_scores:
+    questions = run.benchmark.rated
+    if not run.answers.has_scores:
         return np.zeros(len(questions))
     return places(run.answers.scores, np.nanmean(questions.ratings, axis=1))
 
@@ -438,16 +431,10 @@ def levels(ratings: Float[ndarray, "points"]) -> Levels:
 
 
 def points(run: Run) -> tuple[Float[ndarray, "points"], Float[ndarray, "points"]]:
-    """The ratings and the scores of a run on rated captions, a point per question and rater.
-
-    Raises `InputError` for runs that are no such thing.
-    """
-    questions = run.benchmark.questions
-    if not isinstance(questions, Rated) or not run.answers.has_scores:
-        raise InputError("no scores of rated captions", where=run.name, given=f"form '{questions.form}'")
-    given = ~np.isnan(questions.ratings)
-    scores = np.broadcast_to(run.answers.scores[:, None], given.shape)
-    return questions.ratings[given], scores[given]
+    """The ratings and the scores of a run on rated captions, a point per question and rater."""
+    ratings = run.benchmark.rated.ratings
+    given = ~np.isnan(ratings)
+    return ratings[given], np.broadcast_to(run.answers.scores[:, None], given.shape)[given]
 
 
 def score_spread(run: Run, *, given: str = "rating") -> Any:
@@ -455,7 +442,7 @@ def score_spread(run: Run, *, given: str = "rating") -> Any:
 
     A metric that goes with people climbs from left to right with bars that share no height; the scale of the
     scores is the metric's own. The line between dots joins the means. `given` stands below the
-    ratings. Raises what `points` raises.
+    ratings.
     """
     ratings, scores = points(run)
     columns = levels(ratings)

@@ -76,12 +76,7 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
 
 
 def recall_curves(curves: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> Any:
-    """R@K against K, a panel per direction, a line per scorer named at its end: what `curves` found.
-
-    Raises `InputError` where there is no curve to draw.
-    """
-    if not curves:
-        raise InputError("no curve to draw", hint="ranks are known where right answers are listed")
+    """R@K against K, a panel per direction, a line per scorer named at its end: what `curves` found."""
     columns = min(columns, len(curves))
     names = {short(curve.name, 24) for of in curves.values() for curve in [*of[:NAMED], of[-1]]}
     label = max(extent(name, 8) for name in names) + 0.28

@@ -9,13 +9,13 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.statement import decisions
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import comparison_tables
 from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, panels, plain, short
-from counterfoil.report.forms.base import READING, WORST, dots, small_figures
+from counterfoil.report.forms.base import WORST, small_figures
 from counterfoil.report.forms.contrast import ContrastReport
 from counterfoil.report.forms.rated import undefined
 from counterfoil.report.html import Drawing, Panels, Section
@@ -38,11 +38,6 @@ class StatementReport(ContrastReport):
         "half": "A score that equals its threshold, or that of one of the other truth, counts a half.",
         "optimistic": "A score that equals its threshold, or that of one of the other truth, is right.",
     }
-    tested = (
-        "Paired tests over the same questions, p-values after Holm's correction. Each "
-        "cell is the row's scorer less the column's, in points: blue where the row is ahead, orange where it "
-        "is behind, uncoloured where luck would do (p ≥ 0.05)."
-    )
 
     def about(self, benchmark: Benchmark) -> str:
         questions = benchmark.statements
@@ -82,14 +77,8 @@ class StatementReport(ContrastReport):
         return lines
 
     def remarks(self, comparison: Comparison) -> list[Note]:
-        return [
-            *tied(comparison),
-            *undefined(comparison),
-            *below_chance(comparison),
-            *outcomes(comparison),
-            *_thresholds(comparison),
-            *intervals(comparison, _INTERVALS),
-        ]
+        parts = (tied, undefined, below_chance, outcomes, _thresholds)
+        return [*(note for part in parts for note in part(comparison)), *intervals(comparison, _INTERVALS)]
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         """At the fitted threshold; of given outcomes as given."""
@@ -113,10 +102,7 @@ class StatementReport(ContrastReport):
         }
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
-        main = comparison_tables.main_measures(comparison)
-        shown = list(dict.fromkeys([*main, *known]))
-        return [dots(comparison, f"{anchor}-measures", "Measures", READING, shown)] if shown else []
+        return self.all_measures(comparison, anchor, columns=3)
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
         """Histograms of the scores of true and of false statements."""
@@ -172,11 +158,7 @@ def _margins(run: Run) -> ndarray | None:
     """How far each score is on the right side of the fitted threshold; None where there is none."""
     if not run.answers.has_scores:
         return None
-    thresholds = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
-    if thresholds is None:
-        return None
-    side = np.where(run.benchmark.statements.truth, 1.0, -1.0)
-    return np.asarray(side * (run.answers.scores - thresholds))
+    return of(run.benchmark).margins(run.benchmark, run.answers.scores).get("fitted_accuracy")
 
 
 def _between(threshold: Mapping[str, Any]) -> str:
@@ -191,9 +173,8 @@ def _thresholds(comparison: Comparison) -> list[Note]:
     for run in comparison.runs:
         threshold = run.result.provenance.get("threshold")
         if threshold:
-            by_questions.setdefault(str(threshold["chosen_on"]), []).append(
-                f"{run.name} {_between(threshold)}"
-            )
+            of = by_questions.setdefault(str(threshold["chosen_on"]), [])
+            of.append(f"{run.name} {_between(threshold)}")
     return [
         Note(f"Fitted thresholds have the highest balanced accuracy over {on}: {listed(of)}.")
         for on, of in by_questions.items()
