@@ -5,7 +5,7 @@ sums.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -54,6 +54,20 @@ class MeasureDraws(ABC):
     @abstractmethod
     def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         """The measures under the weights alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class JointDraws(MeasureDraws):
+    """Measures of several models, each over all questions together.
+
+    `of_models` give all measures of the form in each draw, of which `where` are positions.
+    """
+
+    of_models: tuple[Callable[[Float[ndarray, "draws all"]], Float[ndarray, "draws every"]], ...]
+    where: tuple[int, ...]
+
+    def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        return np.stack([measures(weights)[:, self.where] for measures in self.of_models], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.errors import ScoreError, UnknownNameError
+from counterfoil.errors import ScoreError
 from counterfoil.evaluation import intervals
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
     PairedRuns,
     Tested,
+    outcome_ties,
     refuse_rankings,
 )
 from counterfoil.evaluation.intervals import IntervalMethod, dependence
@@ -163,12 +164,8 @@ class ContrastEvaluation(FormEvaluation):
 
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         values = self.per_item(benchmark, answers, ties=settings.ties)
-        names = tuple(m.name for m in self.measures(benchmark) if (m.macro_of or m.name) in values)
-        if settings.measures is not None:
-            for name in settings.measures:
-                if name not in names:
-                    raise UnknownNameError("measure", name, names, where=benchmark.name)
-            names = tuple(name for name in names if name in settings.measures)
+        known = tuple(m.name for m in self.measures(benchmark) if (m.macro_of or m.name) in values)
+        names = settings.chosen(known, benchmark)
         by_chance = self._chances(benchmark)
         if not isinstance(answers, Scores):
             by_chance = {**by_chance, **answers.outcomes.chance}
@@ -178,25 +175,15 @@ class ContrastEvaluation(FormEvaluation):
         groups = benchmark.questions.groups(without=joined)
 
         def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
-            return intervals.estimates(
-                benchmark,
-                values,
-                names,
-                mask,
-                by_chance,
-                interval=settings.interval,
-            )
+            interval = settings.interval
+            return intervals.estimates(benchmark, values, names, mask, by_chance, interval=interval)
 
-        return Result(
-            benchmark=benchmark.name,
-            scorer=settings.scorer,
-            measures=estimates(everything),
-            groups={label: estimates(mask) for label, mask in groups.items()},
-            ties=self._ties(benchmark, answers, settings.ties),
-            provenance={
-                **settings.provenance,
-                "interval": intervals.facts(benchmark, settings.interval),
-            },
+        return settings.result(
+            benchmark,
+            estimates(everything),
+            {label: estimates(mask) for label, mask in groups.items()},
+            self._ties(benchmark, answers, settings.ties),
+            interval=intervals.facts(benchmark, settings.interval),
         )
 
     def _ties(self, benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
@@ -206,12 +193,7 @@ class ContrastEvaluation(FormEvaluation):
         all draws.
         """
         if not isinstance(answers, Scores):
-            return {
-                "policy": str(policy),
-                "questions": None,
-                "rate": None,
-                "note": answers.outcomes.ties,
-            }
+            return outcome_ties(answers, policy)
         tied = self.tied(benchmark, answers.values)
         return {
             "policy": str(policy),

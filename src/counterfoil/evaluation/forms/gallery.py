@@ -321,17 +321,13 @@ class GalleryEvaluation(FormEvaluation):
         described = facts(benchmark, interval)
         if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed:
             described["method"] = "clusters"
-        return Result(
-            benchmark=benchmark.name,
-            scorer=settings.scorer,
-            measures=estimates(np.ones(len(benchmark), dtype=bool)),
-            groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
-            ties=_ties(benchmark, rankings, settings.ties, query_values.values),
-            provenance={
-                **settings.provenance,
-                "interval": described,
-                "gallery": _facts(benchmark, rankings, query_values.unsupported),
-            },
+        return settings.result(
+            benchmark,
+            estimates(np.ones(len(benchmark), dtype=bool)),
+            {label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
+            _ties(benchmark, rankings, settings.ties, query_values.values),
+            interval=described,
+            gallery=_facts(benchmark, rankings, query_values.unsupported),
         )
 
     def test(self, paired: PairedRuns) -> Tested:
