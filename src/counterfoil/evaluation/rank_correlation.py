@@ -44,7 +44,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.compare import aligned
+from counterfoil.evaluation.compare import aligned, by_benchmark
 from counterfoil.evaluation.evaluate import leading, main_measures
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.bootstrap import MeasureDraws
@@ -288,10 +288,7 @@ def rank_correlation(
     (['i2t', 't2i', 'group'], 1.0)
     """
     models = tuple(dict.fromkeys(run.name for run in runs))
-    by_benchmark: dict[str, list[Run]] = {}
-    for run in runs:
-        by_benchmark.setdefault(run.benchmark.name, []).append(run)
-    groups = {name: aligned(name, group) for name, group in by_benchmark.items()}
+    groups = {name: aligned(name, group) for name, group in by_benchmark(runs).items()}
     if len(models) < LEAST:
         raise InputError(
             "too few models to correlate their order",
@@ -350,12 +347,10 @@ def _draw(
     values = _assemble(models, sheets, [block for block in blocks if block is not None])
     copies = np.concatenate(list(cluster_draws(len(models), draws, seed=seed))).astype(np.float64)
     at_once = max(1, _AT_ONCE // (len(models) ** 2 * values.shape[2]))
-    taus, rhos = [], []
-    for lo in range(0, draws, at_once):
-        tau, rho = _correlations(values[lo : lo + at_once], copies[lo : lo + at_once])
-        taus.append(tau)
-        rhos.append(rho)
-    return _ends(np.concatenate(taus), level), _ends(np.concatenate(rhos), level)
+    starts = range(0, draws, at_once)
+    both = [_correlations(values[lo : lo + at_once], copies[lo : lo + at_once]) for lo in starts]
+    taus, rhos = (_ends(np.concatenate(part), level) for part in zip(*both, strict=True))
+    return taus, rhos
 
 
 def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
@@ -410,19 +405,10 @@ def _pairs(
             if models < LEAST:
                 continue
             least = perfect(models, level=level)
-            ends = [
-                widened(float(t), *e[:, i, j].tolist(), least=limit)
-                for t, e, limit in (
-                    (tau[0, i, j], taus, least),
-                    (rho[0, i, j], rhos, as_spearman(least)),
-                )
-            ]
-            agreements.append(
-                Agreement(
-                    columns[i].name, columns[j].name, models, float(tau[0, i, j]), *ends[0],
-                    float(rho[0, i, j]), *ends[1],
-                )
-            )  # fmt: skip
+            t, r = float(tau[0, i, j]), float(rho[0, i, j])
+            of_tau = widened(t, *taus[:, i, j].tolist(), least=least)
+            of_rho = widened(r, *rhos[:, i, j].tolist(), least=as_spearman(least))
+            agreements.append(Agreement(columns[i].name, columns[j].name, models, t, *of_tau, r, *of_rho))
     return tuple(agreements)
 
 

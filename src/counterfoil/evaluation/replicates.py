@@ -132,11 +132,6 @@ class Replicates:
         check_same([self])
 
     @property
-    def is_gallery(self) -> bool:
-        """Whether the questions are those of a gallery."""
-        return self.runs[0].benchmark.questions.directed
-
-    @property
     def sharing(self) -> Sharing:
         """What the questions share."""
         return self.runs[0].benchmark.sharing
@@ -164,29 +159,16 @@ class Replicates:
         seeds = tuple(_mean(run, run.items[measure]) for run in self.runs)
         n, by_chance = len(self.sharing), chance(self.runs[0].benchmark).get(measure)
         known = self.runs[0].result.measures.get(measure)
+        value = self.mean(measure)
         if len(self.runs) == 1 and known is not None:
-            return Evidence(
-                self.name, measure, "level", known.value, known.low, known.high, known.n, known.chance, seeds
-            )
-        if self.is_gallery:
-            run = self.runs[0]
-            spread = gallery.spread(run.benchmark, {measure: values}, (measure,), self.sharing)
-            low, high = spread.wilson(0.95)
+            value, low, high, n, by_chance = known.value, known.low, known.high, known.n, known.chance
+        elif self.runs[0].benchmark.questions.directed:
+            spread = gallery.spread(self.runs[0].benchmark, {measure: values}, (measure,), self.sharing)
+            (low,), (high,) = spread.wilson(0.95)
             n = int((~np.isnan(values)).sum())
         else:
-            inside = np.clip(values, 0.0, 1.0)[:, None]
-            low, high = cluster_interval(inside, self.sharing)
-        return Evidence(
-            self.name,
-            measure,
-            "level",
-            self.mean(measure),
-            float(low[0]),
-            float(high[0]),
-            n,
-            chance=by_chance,
-            seeds=seeds,
-        )
+            (low,), (high,) = cluster_interval(np.clip(values, 0.0, 1.0)[:, None], self.sharing)
+        return Evidence(self.name, measure, "level", value, float(low), float(high), n, by_chance, seeds)
 
 
 def check_same(models: Sequence[Replicates]) -> None:
@@ -260,13 +242,8 @@ def gallery_differences(
     check_same(models)
     benchmark = models[0].runs[0].benchmark
     pairs = np.arange(len(models)).reshape(-1, 2)
-    value, low, high, _ = gallery.differences(
-        benchmark,
-        [{measure: model.values(measure)} for model in models],
-        (measure,),
-        benchmark.sharing,
-        pairs,
-    )
+    values = [{measure: model.values(measure)} for model in models]
+    value, low, high, _ = gallery.differences(benchmark, values, (measure,), benchmark.sharing, pairs)
     return [
         Evidence(
             label,

@@ -127,6 +127,14 @@ def or_none(value: object) -> object:
     return float(value) if isfinite(value) else None
 
 
+class Plain:
+    """Dataclasses whose fields are all that JSON says of them."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, None in place of NaN."""
+        return {name: or_none(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """One scorer on one benchmark: questions, answers, per-item values and the result.

@@ -7,9 +7,9 @@ Numbers of which no images are known (a table of people's scores, a corpus metri
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.rank_correlation import as_spearman, perfect, widened
-from counterfoil.evaluation.result import or_none
+from counterfoil.evaluation.result import Plain
 from counterfoil.metrics.correlation import weighted_pearson, weighted_spearman, weighted_tau_b
 from counterfoil.stats.resampling import cluster_draws, sign_draws
 from counterfoil.stats.tests import holm, williams
@@ -212,7 +212,7 @@ def measures(
 
 
 @dataclass(frozen=True)
-class SystemDifference:
+class SystemDifference(Plain):
     """Metric `a`'s correlation with a human score less metric `b`'s.
 
     `low` and `high` are over what was drawn, `p` of swapping it, `p_holm` the same over all pairs of metrics
@@ -229,10 +229,6 @@ class SystemDifference:
     p: float
     p_holm: float
     williams: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, None for NaN."""
-        return {name: or_none(value) for name, value in asdict(self).items()}
 
 
 def differences_of(
