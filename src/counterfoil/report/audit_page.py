@@ -166,16 +166,7 @@ def opinions_table(audit: BenchmarkAudit) -> Table | None:
 
 def tables(audit: BenchmarkAudit) -> list[Table]:
     """All tables of one benchmark, in the order of the page."""
-    all_tables = (
-        blind_table(audit) if audit.blind else None,
-        apart_table(audit),
-        groups_table(audit),
-        words_table(audit),
-        duplicates_table(audit),
-        leakage_table(audit),
-        opinions_table(audit),
-    )
-    return [table for table in all_tables if table is not None]
+    return [table for section in sections(audit) for table in section.tables]
 
 
 def title(audit: BenchmarkAudit) -> str:

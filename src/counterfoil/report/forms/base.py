@@ -1,7 +1,7 @@
 """The protocol of the report of a form of question, and the chapter of a page that it fills."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -10,6 +10,7 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.records import Caption
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report import comparison_tables, drawing
@@ -18,7 +19,7 @@ from counterfoil.report.html import Drawing, Grouping, Section, drawn, wide_and_
 from counterfoil.report.labels import amount, measure_label, measure_meaning
 from counterfoil.report.notes import Note, lead
 from counterfoil.report.tables import Column, Table, number, text_table
-from counterfoil.report.thumbnails import PicturePair, RankedPictures, Thumbnails, richest
+from counterfoil.report.thumbnails import Thumbnails, richest
 
 #: A grouping of more groups than this gets a table of its own kind, a row per group.
 MANY_GROUPS = 8
@@ -45,6 +46,21 @@ class Chapter:
     significance: tuple[Drawing, ...]
     differences: tuple[Table, ...]
     pictures: str
+
+
+@dataclass(frozen=True)
+class BrowserSource:
+    """What a browser of questions is made from, and whether their images and captions may be in the page."""
+
+    comparison: Comparison
+    benchmark: Benchmark
+    thumbnails: Thumbnails
+    pictures: bool
+    captions: bool
+
+    def named_captions(self, captions: Iterable[Caption]) -> list[list[str | None]]:
+        """Captions as scripts read them: their text, where the page may hold it, and their id."""
+        return [[caption.text if self.captions else None, caption.id] for caption in captions]
 
 
 class FormReport(ABC):
@@ -83,15 +99,7 @@ class FormReport(ABC):
         """Positions of the questions that a run fails, worst first, and how badly it fails the first few."""
 
     @abstractmethod
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """What the form's script reads of the questions and of every scorer's answers."""
 
     def data(
@@ -110,7 +118,7 @@ class FormReport(ABC):
             "ties": str(comparison.runs[0].result.ties.get("policy", "")),
             "kinds": list(self.KINDS),
             "best": [run.name for run in comparison.runs].index(comparison_tables.ranking(comparison)[0]),
-            **self.questions_data(comparison, benchmark, thumbnails, pictures=pictures, captions=captions),
+            **self.questions_data(BrowserSource(comparison, benchmark, thumbnails, pictures, captions)),
         }
 
     def amount(self, benchmark: Benchmark) -> str:
@@ -131,9 +139,8 @@ class FormReport(ABC):
         for name, e in result.measures.items():
             style = comparison_tables.style_of(name)
             value, low, high = (number(end, style) for end in (e.value, e.low, e.high))
-            rows.append(
-                (name, value, f"[{low}, {high}]", "" if e.chance is None else number(e.chance, style))
-            )
+            chance = "" if e.chance is None else number(e.chance, style)
+            rows.append((name, value, f"[{low}, {high}]", chance))
         rows += [(name, "–", "", "") for name in result.undefined]
         title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, {self.amount(benchmark)}"
         return text_table(title, "measure", columns, rows)
@@ -164,11 +171,9 @@ class FormReport(ABC):
         columns = self.overview(comparison).columns
         return [(column, meaning) for column in columns if (meaning := measure_meaning(column.measure, form))]
 
-    def examples(
-        self, comparison: Comparison, thumbnails: Thumbnails
-    ) -> tuple[PicturePair, ...] | tuple[RankedPictures, ...]:
+    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
         """A few questions in pictures, where they are at hand; none of most forms."""
-        return ()
+        return []
 
     @abstractmethod
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:

@@ -13,11 +13,11 @@ from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measures import averaged
 from counterfoil.report import comparison_tables
-from counterfoil.report.forms.base import READING, WORST, FormReport, dots, margins, versus
+from counterfoil.report.forms.base import READING, WORST, BrowserSource, FormReport, dots, margins, versus
 from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import measure_label, measure_meaning
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
-from counterfoil.report.thumbnails import PicturePair, Thumbnails, grouping, pairs, shown_scores, spread
+from counterfoil.report.thumbnails import Thumbnails, grouping, pairs, shown_scores, spread
 
 _DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
 
@@ -81,28 +81,20 @@ class ContrastReport(FormReport):
         )
         return Section("margins", "Margins", about, panels=panels)
 
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """All questions, as columns, so that some thousand of them stay within a megabyte or two."""
-        questions = benchmark.listed
+        comparison, benchmark, questions = source.comparison, source.benchmark, source.benchmark.listed
         caption_at, image_at = questions.slots()
         captions_of, images_of = (
             [[at for at in row if at >= 0] for row in slots.tolist()] for slots in (caption_at, image_at)
         )
-        order = spread(comparison, self.kinds) if pictures else []
-        shown = thumbnails.add(benchmark.images, [images_of[i] for i in order]) if pictures else {}
+        order = spread(comparison, self.kinds) if source.pictures else []
+        shown = source.thumbnails.add(benchmark.images, [images_of[i] for i in order])
         return {
             "asks": getattr(questions, "asks", None),
             "correct": getattr(questions, "correct", None),
             "ids": list(questions.ids),
-            "captions": [[c.text if captions else None, c.id] for c in benchmark.captions],
+            "captions": source.named_captions(benchmark.captions),
             "images": [[image.id, shown.get(p, -1)] for p, image in enumerate(benchmark.images)],
             "captionAt": captions_of,
             "imageAt": images_of,
@@ -129,7 +121,7 @@ class QuadReport(ContrastReport):
             "belongs to the first image, the second to the second."
         )
 
-    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> tuple[PicturePair, ...]:
+    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
         return pairs(comparison, thumbnails)
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
@@ -189,25 +181,20 @@ class ParaphraseReport(ContrastReport):
             "which are compared with each other; no image is looked at."
         )
 
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """With pairs of captions in place of captions."""
-        data = super().questions_data(comparison, benchmark, thumbnails, pictures=pictures, captions=captions)
-        first, second = benchmark.questions.text_pairs() or ((), ())
+        data = super().questions_data(source)
+        first, second = source.benchmark.questions.text_pairs() or ((), ())
         sides = list(zip(np.ravel(first).tolist(), np.ravel(second).tolist(), strict=True))
         named = data["captions"]
         return {
             **data,
             "asks": "image",
             "captions": [
-                [f"{named[a][0]} ~ {named[b][0]}" if captions else None, f"{named[a][1]} ~ {named[b][1]}"]
+                [
+                    f"{named[a][0]} ~ {named[b][0]}" if source.captions else None,
+                    f"{named[a][1]} ~ {named[b][1]}",
+                ]
                 for a, b in sides
             ],
             "captionAt": np.arange(len(sides)).reshape(-1, 3).tolist(),

@@ -16,13 +16,13 @@ from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.report import comparison_tables
 from counterfoil.report.comparison_tables import main_measures
 from counterfoil.report.forms import first_items, recall_curves
-from counterfoil.report.forms.base import READING, WORST, FormReport, dots, versus
+from counterfoil.report.forms.base import READING, WORST, BrowserSource, FormReport, dots, versus
 from counterfoil.report.forms.recall_curves import right_answers
 from counterfoil.report.html import Drawing, Section, wide_and_narrow
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
 from counterfoil.report.tables import Column, Table, least_width, text_table
-from counterfoil.report.thumbnails import RankedPictures, Thumbnails, shelves
+from counterfoil.report.thumbnails import Thumbnails, shelves
 
 _INTERVALS = {
     "clusters": "over images, each with the captions written for it",
@@ -72,20 +72,10 @@ class GalleryReport(FormReport):
             for q in order[:WORST]
         }
 
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
-        return first_items.queries_data(
-            comparison, benchmark, thumbnails, pictures=pictures, captions=captions
-        )
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
+        return first_items.queries_data(source)
 
-    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> tuple[RankedPictures, ...]:
+    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
         return shelves(comparison, thumbnails)
 
     def overview(self, comparison: Comparison) -> Table:
@@ -164,11 +154,8 @@ class GalleryReport(FormReport):
                     f"{side['positives']:,} {what}"
                 )
         if facts["cut"]:
-            depths = [
-                f"{DIRECTIONS[side].arrow} {depth:,}"
-                for side, depth in facts["cut"].items()
-                if depth is not None
-            ]
+            cut = ((side, depth) for side, depth in facts["cut"].items() if depth is not None)
+            depths = [f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in cut]
             lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
         unsupported = (facts.get("unsupported") or {}).items()
         reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
@@ -281,12 +268,9 @@ def about(questions: Gallery) -> str:
     """
     parts = 1 if questions.image_parts is None else len(set(questions.image_parts.tolist()))
     sentences = []
-    for name, search, size in (
-        ("i2t", questions.i2t, questions.n_captions),
-        ("t2i", questions.t2i, questions.n_images),
-    ):
+    sides = ((questions.i2t, questions.n_captions), (questions.t2i, questions.n_images))
+    for (query, item), (search, size) in zip(_SIDES.values(), sides, strict=True):
         if len(search):
-            query, item = _SIDES[name]
             verb, whose = ("looks", "its") if len(search) == 1 else ("look", "their")
             r = right_answers(search)
             many = f"{r.min():,} to {r.max():,}" if r.min() < r.max() else f"{r[0]:,}"
@@ -306,28 +290,23 @@ def _ties(comparison: Comparison) -> list[Note]:
     for run in scored:
         count = int(run.result.ties["questions"])
         most = max(most, count)
-        by_policy = run.result.ties.get("measures", {})
-        moved = {
-            name: [by[name] for by in by_policy.values() if name in by] for name in main_measures(comparison)
-        }
+        by_policy = run.result.ties.get("measures", {}).values()
+        moved = {name: [by[name] for by in by_policy if name in by] for name in main_measures(comparison)}
         name = max(moved, key=lambda name: _span(moved[name]))
         if _span(moved[name]) < NOTABLE:
             continue
         low, high = percent(min(moved[name])), percent(max(moved[name]))
-        notes.append(
-            Note(
-                f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
-                f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}.",
-                "warning",
-            )
+        text = (
+            f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
+            f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}."
         )
-    if scored and not notes:
-        if not most:
-            return [Note("No scorer ties a right and a wrong item.")]
-        rest = "the order of the tied moves no main measure by a point"
-        many = f"{most:,} {'query' if most == 1 else 'queries'}"
-        return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
-    return notes
+        notes.append(Note(text, "warning"))
+    if notes or not scored:
+        return notes
+    if not most:
+        return [Note("No scorer ties a right and a wrong item.")]
+    many, rest = amount(most, "query"), "the order of the tied moves no main measure by a point"
+    return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
 
 
 def _unfindable(comparison: Comparison) -> list[Note]:
@@ -355,9 +334,8 @@ def _cut(comparison: Comparison) -> list[Note]:
         cut = _provenance(run).get("cut")
         if not cut:
             continue
-        depths = [
-            f"{int(cut[name]):,} {item}s" for name, (_, item) in _SIDES.items() if cut.get(name) is not None
-        ]
+        sides = ((name, item) for name, (_, item) in _SIDES.items() if cut.get(name) is not None)
+        depths = [f"{int(cut[name]):,} {item}s" for name, item in sides]
         text = f"The rankings of {run.name} end after {listed(depths)} or later"
         missing = _named(_provenance(run).get("unsupported", {}))
         if missing:

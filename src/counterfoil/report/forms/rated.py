@@ -15,11 +15,11 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report.drawing import MUTED, RIGHT, panels, plain, short
 from counterfoil.report.forms import contrast
-from counterfoil.report.forms.base import WORST, FormReport, margins, small_figures
+from counterfoil.report.forms.base import WORST, BrowserSource, FormReport, margins, small_figures
 from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied
-from counterfoil.report.thumbnails import Thumbnails, grouping, shown_scores, spread
+from counterfoil.report.thumbnails import grouping, shown_scores, spread
 
 #: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.
 NEAR = 0.2
@@ -75,19 +75,12 @@ class JudgedReport(FormReport):
         measured = any(run.result.measures for run in comparison.runs)
         return super().sections(comparison, anchor) if measured else []
 
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """Of more than `MOST_QUESTIONS` a part, in which every group and kind of disagreement has its turn.
 
         Places and kinds are those among all.
         """
+        comparison, benchmark = source.comparison, source.benchmark
         room = max(1, min(MOST_QUESTIONS, MOST_ANSWERS // len(comparison.runs)))
         order = spread(comparison, self.kinds)[:room]
         rows = np.sort(np.asarray(order, dtype=np.int64))
@@ -97,12 +90,12 @@ class JudgedReport(FormReport):
         sides = self.candidates(chosen)
         image_at = [list(dict.fromkeys(image for side in of for _, image in side)) for of in sides]
         needed = [image_at[place[row]] for row in order]
-        numbers = thumbnails.add(chosen.images, needed) if pictures else {}
+        numbers = source.thumbnails.add(chosen.images, needed) if source.pictures else {}
         return {
             "shows": benchmark.card.shows,
             "of": len(benchmark),
             "ids": list(shown.ids),
-            "captions": [[c.text if captions else None, c.id] for c in chosen.captions],
+            "captions": source.named_captions(chosen.captions),
             "images": [[image.id, numbers.get(p, -1)] for p, image in enumerate(chosen.images)],
             "candidates": [[[caption for caption, _ in side] for side in of] for of in sides],
             "imageAt": image_at,

@@ -15,13 +15,12 @@ from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, panels, plain, short
-from counterfoil.report.forms.base import WORST, small_figures
+from counterfoil.report.forms.base import WORST, BrowserSource, small_figures
 from counterfoil.report.forms.contrast import ContrastReport
 from counterfoil.report.forms.rated import undefined
 from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import amount, listed
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
-from counterfoil.report.thumbnails import Thumbnails
 
 _INTERVALS = {
     "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
@@ -115,18 +114,9 @@ class StatementReport(ContrastReport):
         )
         return Section("margins", "Scores of true and false", about, panels=(Panels("", "", figures),))
 
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """With the truth of each statement."""
-        data = super().questions_data(comparison, benchmark, thumbnails, pictures=pictures, captions=captions)
-        return {**data, "truth": benchmark.statements.truth.tolist()}
+        return {**super().questions_data(source), "truth": source.benchmark.statements.truth.tolist()}
 
     def _model(self, run: Run) -> dict[str, Any]:
         away = _margins(run)

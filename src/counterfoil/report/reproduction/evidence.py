@@ -37,19 +37,14 @@ class NoDataError(Exception):
 
 
 def _once(method: Callable[..., _T]) -> Callable[..., _T]:
-    """A method of `ReleasedFiles` whose values, and what is missing for them, are kept by its arguments."""
+    """A method of `ReleasedFiles` whose values are kept by its arguments."""
 
     @wraps(method)
     def known_or_made(self: "ReleasedFiles", *names: str) -> _T:
         key = (method.__name__, *names)
         if key not in self._known:
-            try:
-                self._known[key] = method(self, *names)
-            except NoDataError as missing:
-                self._known[key] = missing
-        value = self._known[key]
-        if isinstance(value, NoDataError):
-            raise NoDataError(str(value))
+            self._known[key] = method(self, *names)
+        value: _T = self._known[key]
         return value
 
     return known_or_made
