@@ -95,21 +95,13 @@ def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
             # "recall_at_05" is another way to write "recall_at_5".
             rest = family.at(k).name
         elif rest not in bases:
-            known = (
-                *bases,
-                *(of_any_k.name for of_any_k in at_k("gallery") if of_any_k.general.needs in has),
-            )
-            if side:
-                known = tuple(f"{side}_{base}" for base in known)
+            families = (family.name for family in at_k("gallery") if family.general.needs in has)
+            known = [f"{side}_{base}" if side else base for base in (*bases, *families)]
             raise UnknownNameError("measure", name, known, where=benchmark.name)
         for direction in chosen:
             if direction not in present:
-                raise InputError(
-                    "no query of that direction has a right answer",
-                    where=benchmark.name,
-                    given=name,
-                    allowed=present,
-                )
+                what = "no query of that direction has a right answer"
+                raise InputError(what, where=benchmark.name, given=name, allowed=present)
             full_names.append(f"{direction}_{rest}")
     return tuple(dict.fromkeys(full_names))
 

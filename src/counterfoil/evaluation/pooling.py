@@ -237,18 +237,19 @@ class MissingPairs:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; an end without bound is null, and `graded` has no ends."""
-        bounded = {
-            name: None
-            if (of := getattr(self, name)) is None
-            else {
+
+        def plain(of: Population | None) -> dict[str, Any] | None:
+            if of is None:
+                return None
+            return {
                 "found": of.n_found,
                 "total": _bounded(of.total),
                 "low": of.low,
                 "high": _bounded(of.high),
             }
-            for name in ("independent", "chao")
-        }
-        return {**bounded, "graded": None if self.graded is None else {"total": _bounded(self.graded)}}
+
+        of_grades = None if self.graded is None else {"total": _bounded(self.graded)}
+        return {"independent": plain(self.independent), "chao": plain(self.chao), "graded": of_grades}
 
 
 def _bounded(value: float) -> float | None:

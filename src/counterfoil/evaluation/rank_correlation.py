@@ -47,7 +47,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import aligned, by_benchmark
 from counterfoil.evaluation.evaluate import leading, main_measures
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.forms.bootstrap import MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws
 from counterfoil.evaluation.forms.gallery import overall
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
@@ -136,8 +136,8 @@ def sheets_of(
             else:
                 few.append(f"{name}:{measure}")
         if enough:
-            draws = of(runs[0].benchmark).draws(runs, enough, codes, size, shared[name])
-            sheets.append(Sheet(runs[0].benchmark, draws, family))
+            drawn = DrawnQuestions(runs[0].benchmark, codes, size, shared[name])
+            sheets.append(Sheet(drawn.benchmark, of(drawn.benchmark).draws(runs, enough, drawn), family))
     return tuple(sheets), tuple(few)
 
 

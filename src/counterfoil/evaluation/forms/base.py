@@ -15,7 +15,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.forms.bootstrap import MeanDraws, MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeanDraws, MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
@@ -261,27 +261,19 @@ class FormEvaluation(ABC):
     def test(self, paired: PairedRuns) -> Tested:
         """Differences between scorers, question by question, with intervals and p-values."""
 
-    def draws(
-        self,
-        runs: Sequence[Run],
-        measures: Sequence[str],
-        clusters: NDArray[np.int64],
-        n_clusters: int,
-        sharing: Sharing,
-    ) -> MeasureDraws:
-        """The measures of runs on one benchmark in draws of clusters; `clusters` is that of each question.
+    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> MeasureDraws:
+        """The measures of runs on one benchmark in draws of clusters of its questions.
 
         A run that lacks one of the measures has NaN there. Raises `InputError` where runs have values of
         different questions.
         """
-        form, nothing = runs[0].benchmark.questions.form, np.full(len(clusters), np.nan)
+        form, nothing = drawn.benchmark.questions.form, np.full(len(drawn.clusters), np.nan)
         columns = [
             run.items[averaged(name, form)] if self.has(run, name) else nothing
             for run in runs
             for name in measures
         ]
-        table, names = np.stack(columns, axis=1), [run.name for run in runs]
-        return MeanDraws.of(runs[0].benchmark, names, measures, table, clusters, n_clusters, sharing)
+        return MeanDraws.of([run.name for run in runs], measures, np.stack(columns, axis=1), drawn)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """(n,) margins by measure, in the unit of the scores, positive where right; of contrasts alone."""

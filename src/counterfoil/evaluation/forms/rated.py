@@ -34,7 +34,7 @@ from counterfoil.evaluation.forms.base import (
     Tested,
     refuse_rankings,
 )
-from counterfoil.evaluation.forms.bootstrap import JointDraws
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, JointDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics import correlation
@@ -357,16 +357,10 @@ class RatedEvaluation(JointEvaluation):
         described = paired.facts(sharing, method="crossed" if sharing.crossed else "influence", ends="t")
         return Tested(value, low, high, p, [None] * len(value), described)
 
-    def draws(
-        self,
-        runs: Sequence[Run],
-        measures: Sequence[str],
-        clusters: NDArray[np.int64],
-        n_clusters: int,
-        sharing: Sharing,
-    ) -> JointDraws:
+    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> JointDraws:
         """Those of the runs that have all of the measures."""
         runs = [run for run in runs if all(self.has(run, name) for name in measures)]
+        sharing = drawn.sharing
         where = tuple(MEASURES.index(name) for name in measures)
         of_runs = [points(run.benchmark.rated, run.answers.scores) for run in runs]
         wide = None
@@ -374,8 +368,8 @@ class RatedEvaluation(JointEvaluation):
             moves = (influence(parts, len(sharing))[:, where] for parts in of_runs)
             wide = np.stack([inflation(sharing, moved) for moved in moves])
         names = tuple(run.name for run in runs)
-        drawn = tuple(partial(_in_draws, prepared(parts, clusters)) for parts in of_runs)
-        return JointDraws(names, tuple(measures), n_clusters, wide, drawn, where)
+        in_draws = tuple(partial(_in_draws, prepared(parts, drawn.clusters)) for parts in of_runs)
+        return JointDraws(names, tuple(measures), drawn.n_clusters, wide, in_draws, where)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Whether other ratings were given, or they are measured otherwise."""

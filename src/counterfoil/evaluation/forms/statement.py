@@ -30,7 +30,7 @@ from counterfoil.evaluation.forms.base import (
     outcome_ties,
     refuse_rankings,
 )
-from counterfoil.evaluation.forms.bootstrap import JointDraws
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, JointDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics import statements
@@ -296,27 +296,21 @@ class StatementEvaluation(JointEvaluation):
         made_by = paired.facts(sharing, method=_method(sharing))
         return Tested(value, low, high, p, [None] * len(value), made_by)
 
-    def draws(
-        self,
-        runs: Sequence[Run],
-        measures: Sequence[str],
-        clusters: NDArray[np.int64],
-        n_clusters: int,
-        sharing: Sharing,
-    ) -> JointDraws:
+    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> JointDraws:
         """NaN where a run has no value of a measure."""
         chosen = runs[0].benchmark.statements.measured
         ready = tuple(
-            weighted(run.benchmark, run.answers, _policy(run), chosen, clusters, n_clusters) for run in runs
+            weighted(run.benchmark, run.answers, _policy(run), chosen, drawn.clusters, drawn.n_clusters)
+            for run in runs
         )
         where = tuple(MEASURES.index(name) for name in measures)
         wide = None
-        if sharing.crossed:
-            part = sharing.part(chosen)
+        if drawn.sharing.crossed:
+            part = drawn.sharing.part(chosen)
             moves = (np.nan_to_num(of_run.influences()[:, where]) for of_run in ready)
             wide = np.stack([inflation(part, moved) for moved in moves])
-        names, drawn = tuple(run.name for run in runs), tuple(of_run.measures for of_run in ready)
-        return JointDraws(names, tuple(measures), n_clusters, wide, drawn, where)
+        names, in_draws = tuple(run.name for run in runs), tuple(of_run.measures for of_run in ready)
+        return JointDraws(names, tuple(measures), drawn.n_clusters, wide, in_draws, where)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """How far each score is on the right side of the threshold that other questions chose."""
