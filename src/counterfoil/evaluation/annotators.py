@@ -192,17 +192,15 @@ def study(
     Source: ECCV Caption appendix E, equation E.5.
     """
     if undefined not in UNDEFINED:
-        raise InputError(
-            "unknown treatment of queries without right answers", given=undefined, allowed=UNDEFINED
-        )
+        what = "unknown treatment of queries without right answers"
+        raise InputError(what, given=undefined, allowed=UNDEFINED)
     for measure in measures:
         if measure not in MEASURES:
             raise InputError("not a measure of bias", given=measure or "(empty)", allowed=MEASURES)
     right_counts = verified.found
     if not right_counts.any():
-        raise InputError(
-            "no proposal was accepted", where=verified.direction, hint="do models and judgements go together?"
-        )
+        hint = "do models and judgements go together?"
+        raise InputError("no proposal was accepted", where=verified.direction, hint=hint)
     if any(measure.endswith("r_precision") for measure in measures):
         for model, depth in zip(verified.models, verified.depth, strict=True):
             if depth < right_counts.max():
@@ -217,19 +215,13 @@ def study(
     studies = []
     for measure in measures:
         performance, queries = _means(verified, annotators, measure, undefined)
+        biases = bias(performance, annotators, performance[-1])
+        single = _single(verified, measure, undefined, draws, seed, level)
+        ends = _performance_ends(verified, measure, undefined, level)
+        by_number = _by_number(verified, annotators, biases, measure, undefined, seed, level)
+        named = verified.direction, measure, verified.models
         studies.append(
-            AnnotatorBias(
-                verified.direction,
-                measure,
-                verified.models,
-                annotators,
-                performance,
-                queries,
-                found_bias := bias(performance, annotators, performance[-1]),
-                _single(verified, measure, undefined, draws, seed, level),
-                _performance_ends(verified, measure, undefined, level),
-                _by_number(verified, annotators, found_bias, measure, undefined, seed, level),
-            )
+            AnnotatorBias(*named, annotators, performance, queries, biases, single, ends, by_number)
         )
     return tuple(studies)
 

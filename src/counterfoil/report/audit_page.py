@@ -84,10 +84,8 @@ def words_table(audit: BenchmarkAudit) -> Table | None:
     rows = []
     for word in named:
         p = "<0.0001" if word.p_adjusted < 1e-4 else f"{word.p_adjusted:.4f}"
-        side = "right" if word.right > word.wrong else "wrong"
-        rows.append(
-            [word.word, side, f"{word.right:,}", f"{word.wrong:,}", f"{100 * word.precision:.1f} %", p]
-        )
+        counts = f"{word.right:,}", f"{word.wrong:,}", f"{100 * word.precision:.1f} %"
+        rows.append((word.word, "right" if word.right > word.wrong else "wrong", *counts, p))
     more = len(audit.named) - len(named)
     caption = f"{title(audit)}: words that give answers away" + (f" ({more} more in files)" if more else "")
     return Table.of(caption, "word", heads, rows)
@@ -177,33 +175,27 @@ def title(audit: BenchmarkAudit) -> str:
 def lead(audit: BenchmarkAudit) -> str:
     """What matters most, in a sentence or two."""
     parts = []
-    for best, measure in audit.above_chance[:1]:
+    above = audit.above_chance
+    for best, measure in above[:1]:
         value = next(result[measure] for result in audit.blind if result.scorer == best)
         scale = "" if style_of(measure) == "correlation" else " %"
         parts.append(
             f"Without looking, {best} gets {measure_label(measure)} {100 * value.value:.1f}{scale} "
             f"({100 * value.low:.1f} to {100 * value.high:.1f}; chance {100 * (value.chance or 0):.1f})."
         )
-    if audit.blind and not audit.above_chance:
+    if audit.blind and not above:
         tried = [result.scorer for result in audit.blind]
+        read = any(name.startswith(LANGUAGE) for name in tried)
+        rest = "others that see no image may be." if read else "no language model was among them."
         parts.append(
-            f"Of the scorers tried ({', '.join(tried)}) none is above chance (p ≥ 0.05 after Holm); "
-            + (
-                "others that see no image may be."
-                if any(name.startswith(LANGUAGE) for name in tried)
-                else "no language model was among them."
-            )
+            f"Of the scorers tried ({', '.join(tried)}) none is above chance (p ≥ 0.05 after Holm); {rest}"
         )
     if audit.artefacts:
-        words = [f"“{word.word}”" for word in audit.named[:5]]
+        words = ", ".join(f"“{word.word}”" for word in audit.named[:5])
         tested = f"of {amount(len(audit.artefacts), 'word')} tested"
-        if words:
-            parts.append(
-                f"{len(audit.named):,} {tested} give answers away: {', '.join(words)}"
-                + (", …." if len(audit.named) > 5 else ".")
-            )
-        else:
-            parts.append(f"None {tested} gives answers away.")
+        end = ", …." if len(audit.named) > 5 else "."
+        many = f"{len(audit.named):,} {tested} give answers away: {words}{end}"
+        parts.append(many if words else f"None {tested} gives answers away.")
     if audit.same_words:
         parts.append(f"{amount(audit.same_words, 'question')} of the same words in another order.")
     return " ".join(parts)

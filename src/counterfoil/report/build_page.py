@@ -225,19 +225,10 @@ def _calibrated(points: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None
     """The precision of a filter by the share of rows that it keeps, from the points of its calibration."""
     if not {"kept", "precision"} <= set(points[0]):
         return None
-    known = sorted(
-        (point for point in points if None not in point["precision"]), key=lambda point: point["kept"][0]
-    )
-    value, low, high = zip(*(point["precision"] for point in known), strict=True)
-    return {
-        "x": [point["kept"][0] for point in known],
-        "y": value,
-        "low": low,
-        "high": high,
-        "x_label": "share of rows kept",
-        "y_label": "share of them right",
-        "title": "Calibration",
-    }
+    known = [(point["kept"][0], *point["precision"]) for point in points if None not in point["precision"]]
+    columns = zip(*sorted(known, key=lambda point: point[0]), strict=True)
+    labels = {"x_label": "share of rows kept", "y_label": "share of them right", "title": "Calibration"}
+    return {**dict(zip(("x", "y", "low", "high"), columns, strict=True)), **labels}
 
 
 def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -247,9 +238,8 @@ def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         label = name.replace("_", " ")
         if name == "refusals":
             for reason, refusal in value.items():
-                rows.append(
-                    (f"{reason}: {refusal['rows']:,} answers, such as", " · ".join(refusal["examples"]))
-                )
+                examples = " · ".join(refusal["examples"])
+                rows.append((f"{reason}: {refusal['rows']:,} answers, such as", examples))
         elif isinstance(value, Mapping):
             plain_ = {key: its for key, its in value.items() if isinstance(its, int | float | str)}
             if plain_ and len(plain_) == len(value):

@@ -92,10 +92,8 @@ def compact(comparison: Comparison, *, wide: bool) -> Table:
         # Of runs with chosen measures there may be no main one.
         plain = overview(comparison)
     title = f"{first.card.title}, {len(first):,} {'queries' if first.questions.directed else 'questions'}"
-    rows = (
-        replace(row, name=f"{row.name} (baseline)") if row.name == comparison.baseline else row
-        for row in plain.rows
-    )
+    called = {comparison.baseline: f"{comparison.baseline} (baseline)"}
+    rows = (replace(row, name=called.get(row.name, row.name)) for row in plain.rows)
     # The columns have sizes of their own where benchmarks stand side by side, which they do not here.
     columns = tuple(replace(column, size=None) for column in plain.columns)
     return Table(title, columns, tuple(rows), unit(column.measure for column in columns))
@@ -156,11 +154,8 @@ def by_group(
         for group in (labels[grouping] if grouping else ())
         for name in chosen
     ]
-    caption = (
-        f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
-        if grouping
-        else "No groups."
-    )
+    by = f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping or '')}."
+    caption = by if grouping else "No groups."
     return _table(caption, [run.name for run in comparison.runs], columns)
 
 
@@ -239,12 +234,8 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
 def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
     """The scorers' names, best first on `measure` (default: `leading`); equal ones in the order given."""
     chosen = leading(comparison) if measure is None else measure
-    value = {
-        run.name: run.result.measures[chosen].value
-        for run in comparison.runs
-        if chosen in run.result.measures
-    }
-    return sorted((run.name for run in comparison.runs), key=lambda name: -value.get(name, -2.0))
+    of_runs = {run.name: run.result.measures.get(chosen) for run in comparison.runs}
+    return sorted(of_runs, key=lambda name: -e.value if (e := of_runs[name]) else 2.0)
 
 
 def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
@@ -260,7 +251,7 @@ def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
     keys_by_grouping: dict[str, tuple[str, ...]] = {}
     for name, labels in questions.groupings.items():
         keys = []
-        for label in dict.fromkeys(label for label in labels if label):
+        for label in filter(None, dict.fromkeys(labels)):
             qualified = f"{name}:{label}"
             own = [value == label for value in labels]
             # A label of two groupings is qualified in the later one, unless both mean the same questions.
@@ -306,8 +297,6 @@ def _table(
 
 def _ranks(values: Mapping[str, float]) -> dict[str, int]:
     """1 for the best and 2 for the second best, as printed: what looks the same is marked the same."""
-    if len(values) < 2:
-        return {}
     printed = {name: round(100 * value, 2) for name, value in values.items()}
     order = sorted(set(printed.values()), reverse=True)
     if len(order) < 2:

@@ -156,9 +156,8 @@ def matrix(
         for (i, j), (strength, text, small) in cells.items():
             colour = RIGHT if strength >= 0 else WRONG
             # Never so deep that the text on it, dark or light with the page, loses its contrast.
-            axes.add_patch(
-                Rectangle((j + 0.02, i + 0.03), 0.96, 0.94, fc=colour, ec="none", alpha=0.42 * abs(strength))
-            )
+            deep = 0.42 * abs(strength)
+            axes.add_patch(Rectangle((j + 0.02, i + 0.03), 0.96, 0.94, fc=colour, ec="none", alpha=deep))
             says = {"ha": "center", "va": "center", "color": MUTED if small and not strength else INK}
             axes.text(j + 0.5, i + (0.36 if small else 0.52), text, fontsize=8, **says)
             if small:
@@ -170,16 +169,9 @@ def matrix(
         axes.set_xticks(np.arange(len(heads)) + (0.35 if tilted else 0.5), lines if tilted else heads, **lean)
         axes.tick_params(length=0, colors=INK)
         axes.spines[:].set_visible(False)
-        axes.text(
-            0,
-            1 + above / (height * len(rows)),
-            "\n".join(titles),
-            transform=axes.transAxes,
-            fontsize=8,
-            color=MUTED,
-            va="bottom",
-            linespacing=1.25,
-        )
+        look = {"fontsize": 8, "color": MUTED, "va": "bottom", "linespacing": 1.25}
+        place = 1 + above / (height * len(rows))
+        axes.text(0, place, "\n".join(titles), transform=axes.transAxes, **look)
     return figure
 
 
@@ -415,10 +407,8 @@ def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
     inches = axes.get_position().height * axes.figure.get_figheight()
     gap = 0.16 * (high - low) / inches
     heights = spaced(np.asarray([y for _, y, *_ in ends]), gap, low + gap / 2, high)
-    aside = axes.get_yaxis_transform() + ScaledTranslation(10 / 72, 0, axes.figure.dpi_scale_trans)
+    beside = axes.get_yaxis_transform() + ScaledTranslation(10 / 72, 0, axes.figure.dpi_scale_trans)
     lead = {"arrowstyle": "-", "lw": 0.5, "color": MUTED, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
     for (x, y, name, colour), height in zip(ends, heights.tolist(), strict=True):
-        axes.annotate(
-            name, (x, y), xytext=(1, height), textcoords=aside, annotation_clip=False, va="center",
-            fontsize=8, color=colour, arrowprops=lead,
-        )  # fmt: skip
+        look = {"textcoords": beside, "fontsize": 8, "color": colour, "arrowprops": lead}
+        axes.annotate(name, (x, y), xytext=(1, height), annotation_clip=False, va="center", **look)

@@ -16,7 +16,7 @@ from typing import Any
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import tenths
 from counterfoil.report import drawing
-from counterfoil.report.labels import WORDS, measure_label, measure_meaning
+from counterfoil.report.labels import WORDS, measure_label
 from counterfoil.report.tables import Table, number, plainly, written
 
 #: The script that every page has: its tables can be sorted and saved, its pictures enlarged.
@@ -111,17 +111,8 @@ def render(
     1
     """
     script = "".join(static(name) for name in (_SHARED, *scripts))
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            title=title,
-            style="".join(static(name) for name in styles),
-            script=script,
-            policy=policy(script),
-            **values,
-        )
-    )
+    frame = {"style": "".join(map(static, styles)), "script": script, "policy": policy(script)}
+    return environment().get_template(template).render(title=title, **frame, **values)
 
 
 def fragment(tables: Sequence[Table], lines: Sequence[str] = ()) -> str:
@@ -182,13 +173,8 @@ def environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    jinja.filters["written"] = written
-    jinja.filters["plainly"] = plainly
-    jinja.filters["tenths"] = tenths
-    jinja.filters["number"] = number
-    jinja.globals["WORDS"] = WORDS
-    jinja.globals["measure_label"] = measure_label
-    jinja.globals["measure_meaning"] = measure_meaning
+    jinja.filters |= {"written": written, "plainly": plainly, "tenths": tenths, "number": number}
+    jinja.globals |= {"WORDS": WORDS, "measure_label": measure_label}
     return jinja
 
 
@@ -243,9 +229,8 @@ def shared(comparison: Comparison) -> Comparison:
     names: dict[str, str] = {}
     for run in comparison.runs:
         plain = shareable(run.name, known)
-        taken = list(names.values())
-        number = next(n for n in range(1, len(taken) + 2) if _numbered(plain, n) not in taken)
-        names[run.name] = _numbered(plain, number)
+        numbered = (plain, *(f"{plain} ({number})" for number in range(2, len(names) + 2)))
+        names[run.name] = next(name for name in numbered if name not in names.values())
     runs = []
     for run in comparison.runs:
         name, provenance = names[run.name], _within(run.result.provenance, known)
@@ -257,10 +242,6 @@ def shared(comparison: Comparison) -> Comparison:
         baseline=names.get(comparison.baseline or "", comparison.baseline),
         differences=tuple(replace(d, a=names[d.a], b=names[d.b]) for d in comparison.differences),
     )
-
-
-def _numbered(name: str, number: int) -> str:
-    return name if number == 1 else f"{name} ({number})"
 
 
 def _within(value: Any, known: set[str]) -> Any:

@@ -120,28 +120,15 @@ def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> t
     sections = []
     for number, run in enumerate(comparison.runs):
         order, how = report.failures(run)
-        address = {"b": anchor, "model": run.name}
-        sections.append(
-            ScorerSection(
-                anchor=f"{anchor}-model-{number}",
-                name=run.name,
-                groups=group_table(run),
-                worst=tuple(
-                    Failure(
-                        benchmark.questions.ids[q],
-                        how[q],
-                        tuple(
-                            text
-                            for row in benchmark.questions.captions_of(q)[:4]
-                            if captions and (text := benchmark.captions[row].text)
-                        ),
-                        f"#{report.place}?{urlencode({**address, 'text': benchmark.questions.ids[q]})}",
-                    )
-                    for q in order[:WORST]
-                ),
-                address=f"#{report.place}?{urlencode(address)}",
+        address, worst = {"b": anchor, "model": run.name}, []
+        for q in order[:WORST]:
+            name, rows = benchmark.questions.ids[q], benchmark.questions.captions_of(q)[:4]
+            texts = tuple(text for row in rows if captions and (text := benchmark.captions[row].text))
+            worst.append(
+                Failure(name, how[q], texts, f"#{report.place}?{urlencode({**address, 'text': name})}")
             )
-        )
+        key, all_of_them = f"{anchor}-model-{number}", f"#{report.place}?{urlencode(address)}"
+        sections.append(ScorerSection(key, run.name, group_table(run), tuple(worst), all_of_them))
     return tuple(sections)
 
 
@@ -202,31 +189,19 @@ def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: 
 
 def _provenance(comparisons: Sequence[Comparison]) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Per run its benchmark, its name, and everything known of how it came about, as flat rows."""
-    return [
-        (
-            run.benchmark.card.title,
-            run.name,
-            _flat(
-                {
-                    "signature": run.result.signature(),
-                    **run.result.provenance,
-                    **{k: v for k, v in run.manifest.items() if k != "questions"},
-                }
-            ),
-        )
-        for comparison in comparisons
-        for run in comparison.runs
-    ]
+    rows = []
+    for run in (run for comparison in comparisons for run in comparison.runs):
+        manifest = {key: value for key, value in run.manifest.items() if key != "questions"}
+        known = {"signature": run.result.signature(), **run.result.provenance, **manifest}
+        rows.append((run.benchmark.card.title, run.name, _flat(known)))
+    return rows
 
 
 def _flat(value: object, prefix: str = "") -> list[tuple[str, str]]:
     """Nested values as rows of dotted names: `{"a": {"b": 1}}` is `[("a.b", "1")]`; empty ones go."""
     if isinstance(value, Mapping):
-        return [
-            row
-            for key, inner in value.items()
-            for row in _flat(inner, f"{prefix}.{key}" if prefix else str(key))
-        ]
+        inside = {f"{prefix}.{key}" if prefix else str(key): inner for key, inner in value.items()}
+        return [row for key, inner in inside.items() for row in _flat(inner, key)]
     if isinstance(value, list | tuple):
         text = " ".join(str(part) for part in value)
     else:

@@ -82,14 +82,10 @@ def heatmap(correlation: RankCorrelation) -> Any:
 def _cell(axes: Any, i: int, j: int, pair: Agreement | None, *, roomy: bool) -> None:
     from matplotlib.patches import Rectangle
 
-    below = i > j
-    value, low, high = (
-        (float("nan"),) * 3
-        if pair is None
-        else (pair.tau, pair.tau_low, pair.tau_high)
-        if below
-        else (pair.rho, pair.rho_low, pair.rho_high)
-    )
+    value = low = high = float("nan")
+    if pair is not None:
+        taus, rhos = (pair.tau, pair.tau_low, pair.tau_high), (pair.rho, pair.rho_low, pair.rho_high)
+        value, low, high = taus if i > j else rhos
     says = {"ha": "center", "va": "center"}
     if np.isnan(value):
         axes.text(j + 0.5, i + 0.5, "–", fontsize=8, color=MUTED, **says)
@@ -135,11 +131,8 @@ def bump(correlation: RankCorrelation, *, columns: Sequence[int] | None = None) 
     ends = [_end(correlation.models, ranks, column) for column in (0, -1)]
     moved = _movers(ranks)
     # Bold letters are about an eighth wider.
-    sides = [
-        max((extent(text) * (1.13 if model in moved else 1) for model, text in end.items()), default=0.0)
-        + 0.19
-        for end in ends
-    ]
+    widths = [[extent(text) * (1.13 if m in moved else 1) for m, text in end.items()] for end in ends]
+    sides = [max(of_end, default=0.0) + 0.19 for of_end in widths]
     leaning = np.sin(np.radians(_LEAN)), np.cos(np.radians(_LEAN))
     beyond = [leaning[1] * extent(head) - (wide - 1 - i) * step for i, head in enumerate(heads)]
     top = leaning[0] * max(extent(head) for head in heads) + 0.32
@@ -222,9 +215,8 @@ def _line(axes: Any, places: NDArray[np.float64], sign: int | None) -> None:
         dashes = (0, (1, 2)) if b - a > 1 else (0, (4, 1.5)) if sign == -1 else "-"
         ends = [places[a], places[b]]
         axes.plot([a, b], ends, ls=dashes, color=colour, lw=width, alpha=alpha, zorder=front, clip_on=False)
-    axes.plot(
-        at, places[at], "o", ms=size, mec="none", color=colour, alpha=alpha, zorder=front + 1, clip_on=False
-    )
+    look = {"mec": "none", "color": colour, "alpha": alpha, "zorder": front + 1}
+    axes.plot(at, places[at], "o", ms=size, clip_on=False, **look)
 
 
 def _frames(

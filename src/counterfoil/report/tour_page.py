@@ -146,9 +146,7 @@ def _measure(comparison: Comparison) -> Said:
 def _build(built: Built) -> Said:
     largest = max(step.rows_out for step in built.steps)
     questions = built.steps[-1].rows_out
-    reasons: Counter[str] = Counter()
-    for step in built.steps:
-        reasons.update(step.reasons)
+    reasons = sum((Counter(step.reasons) for step in built.steps), Counter[str]())
     frequent = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
     figure = wide_and_narrow(
         "Rows out of every step",

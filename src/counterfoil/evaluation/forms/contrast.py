@@ -92,12 +92,12 @@ class ContrastEvaluation(FormEvaluation):
         if measure.expected is not None:
             return measure.expected
         questions = benchmark.listed
+        constant = np.zeros((1, *questions.shape[1:]))
         if questions.filled is not None:
             constant = questions.collect(np.zeros(int(questions.filled.sum())))
-            alone = self.values(measure, benchmark, constant, Ties.HALF)
-            return self._joined(measure, benchmark, alone)
-        constant = np.zeros((1, *questions.shape[1:]))
         alone = self.values(measure, benchmark, constant, Ties.HALF)
+        if questions.filled is not None:
+            return self._joined(measure, benchmark, alone)
         # Questions of a group have images of their own, so that random scores decide them one by one.
         return float(self._joined(measure, benchmark, np.repeat(alone, len(benchmark))).mean())
 
@@ -118,16 +118,11 @@ class ContrastEvaluation(FormEvaluation):
         right = answers.outcomes.right
         for name in self.needed(right):
             if name not in right:
-                raise ScoreError(
-                    f"no outcomes for '{name}'", where=where, given=tuple(right), allowed=self.outcomes
-                )
+                known = tuple(right)
+                raise ScoreError(f"no outcomes for '{name}'", where=where, given=known, allowed=self.outcomes)
             if right[name].shape != (len(benchmark),):
-                raise ScoreError(
-                    f"outcomes of '{name}' have the wrong number of rows",
-                    where=where,
-                    given=len(right[name]),
-                    allowed=str(len(benchmark)),
-                )
+                what = f"outcomes of '{name}' have the wrong number of rows"
+                raise ScoreError(what, where=where, given=len(right[name]), allowed=str(len(benchmark)))
 
     def needed(self, right: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
         """The outcomes that must be there, beside those that are."""
@@ -137,13 +132,9 @@ class ContrastEvaluation(FormEvaluation):
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
     ) -> dict[str, NDArray[np.float64]]:
         if isinstance(answers, Scores):
-            values = {
-                measure.name: self._joined(
-                    measure, benchmark, self.values(measure, benchmark, answers.values, ties)
-                )
-                for measure in self.measures(benchmark)
-                if not measure.macro_of
-            }
+            declared = [measure for measure in self.measures(benchmark) if not measure.macro_of]
+            alone = {m.name: self.values(m, benchmark, answers.values, ties) for m in declared}
+            values = {m.name: self._joined(m, benchmark, alone[m.name]) for m in declared}
         else:
             values = self.from_outcomes(answers.outcomes.right)
             if "accuracy" in values:
@@ -236,8 +227,7 @@ class ContrastEvaluation(FormEvaluation):
         # The difference, its ends and its p-value.
         table = np.empty((4, len(pairs)))
         means = values.mean(axis=0)
-        for at, (a, b) in enumerate(pairs):
-            table[0, at] = means[a] - means[b]
+        table[0] = means[pairs[:, 0]] - means[pairs[:, 1]]
         if not macro.all():
             table[1:, ~macro] = difference_interval(values, shared, pairs[~macro])
         if folds:

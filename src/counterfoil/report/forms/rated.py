@@ -145,13 +145,9 @@ class RatedReport(JudgedReport):
         return f"{amount(len(benchmark), 'caption')}, {amount(ratings, 'rating')}"
 
     def remarks(self, comparison: Comparison) -> list[Note]:
-        return [
-            *undefined(comparison),
-            *fitted_ties([run.result for run in comparison.runs]),
-            *below_chance(comparison),
-            *intervals(comparison, _INTERVALS),
-            *level(comparison),
-        ]
+        results = [run.result for run in comparison.runs]
+        first = [*undefined(comparison), *fitted_ties(results), *below_chance(comparison)]
+        return [*first, *intervals(comparison, _INTERVALS), *level(comparison)]
 
     def result_lines(self, result: Result) -> list[str]:
         """With the threshold of ties that was fitted."""
@@ -185,8 +181,7 @@ class RatedReport(JudgedReport):
 
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
         questions = benchmark.judged
-        pairs = zip(questions.captions.tolist(), questions.images.tolist(), strict=True)
-        return [[[pair]] for pair in pairs]
+        return [[[pair]] for pair in zip(questions.captions.tolist(), questions.images.tolist(), strict=True)]
 
     def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
         """Ratings, None where missing."""
@@ -227,12 +222,8 @@ class PreferenceReport(JudgedReport):
         return text
 
     def remarks(self, comparison: Comparison) -> list[Note]:
-        return [
-            *undefined(comparison),
-            *below_chance(comparison),
-            *intervals(comparison, _INTERVALS),
-            *tied(comparison),
-        ]
+        first = [*undefined(comparison), *below_chance(comparison)]
+        return [*first, *intervals(comparison, _INTERVALS), *tied(comparison)]
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         return contrast.below_one(run)
@@ -270,14 +261,11 @@ def level(comparison: Comparison) -> list[Note]:
     """Which scorers of rated captions give many the same score."""
     rates = {run.name: float(run.result.ties.get("rate") or 0.0) for run in comparison.runs}
     many = [f"{name} {percent(rate)}" for name, rate in rates.items() if rate >= NOTABLE]
-    if not many:
-        return []
-    return [
-        Note(
-            f"Pairs of captions with one score: {listed(many)}. τ-b leaves them out of what could agree, τ-c "
-            "does not, and for Spearman they share a rank."
-        )
-    ]
+    text = (
+        f"Pairs of captions with one score: {listed(many)}. τ-b leaves them out of what could agree, τ-c "
+        "does not, and for Spearman they share a rank."
+    )
+    return [Note(text)] if many else []
 
 
 def fitted_ties(results: Sequence[Result]) -> list[Note]:
@@ -287,13 +275,11 @@ def fitted_ties(results: Sequence[Result]) -> list[Note]:
         for result in results
         if "tie_threshold" in result.provenance
     ]
-    if not thresholds:
-        return []
     text = (
         f"Thresholds of ties ({listed(thresholds)}) are fitted on the captions that are measured, and again "
         "on each group: pairwise accuracy with fitted ties flatters."
     )
-    return [Note(text, "warning")]
+    return [Note(text, "warning")] if thresholds else []
 
 
 def undefined(comparison: Comparison) -> list[Note]:
