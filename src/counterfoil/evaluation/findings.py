@@ -374,8 +374,7 @@ def _finding(claim: Claim, comparisons: Sequence[Comparison]) -> Finding | None:
         if not on_videos:
             for name in (ahead, behind):
                 run = next(run for run in comparison.runs if run.name == name)
-                e = run.result.measures[measure]
-                levels.append(Evidence(name, measure, "level", e.value, e.low, e.high, e.n, chance=e.chance))
+                levels.append(Evidence.of(name, measure, run.result.measures[measure]))
     if not still:
         return None
     still = deciding(still)

@@ -18,7 +18,7 @@ from numpy import ndarray
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
 from counterfoil.evaluation.forms import gallery, of
-from counterfoil.evaluation.result import Run, tenths
+from counterfoil.evaluation.result import Estimate, Run, tenths
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import cluster_interval, difference_interval
 from counterfoil.stats.tests import holm
@@ -48,6 +48,12 @@ class Evidence:
     p_holm: float | None = None
     threshold: float = 0.0
     decides: bool = False
+
+    @classmethod
+    def of(cls, label: str, measure: str, estimate: Estimate, seeds: tuple[float, ...] = ()) -> "Evidence":
+        """The level that an estimate is."""
+        e = estimate
+        return cls(label, measure, "level", e.value, e.low, e.high, e.n, e.chance, seeds)
 
     @property
     def above(self) -> bool:
@@ -159,16 +165,16 @@ class Replicates:
         seeds = tuple(_mean(run, run.items[measure]) for run in self.runs)
         n, by_chance = len(self.sharing), chance(self.runs[0].benchmark).get(measure)
         known = self.runs[0].result.measures.get(measure)
-        value = self.mean(measure)
         if len(self.runs) == 1 and known is not None:
-            value, low, high, n, by_chance = known.value, known.low, known.high, known.n, known.chance
-        elif self.runs[0].benchmark.questions.directed:
+            return Evidence.of(self.name, measure, known, seeds)
+        if self.runs[0].benchmark.questions.directed:
             spread = gallery.spread(self.runs[0].benchmark, {measure: values}, (measure,), self.sharing)
             (low,), (high,) = spread.wilson(0.95)
             n = int((~np.isnan(values)).sum())
         else:
             (low,), (high,) = cluster_interval(np.clip(values, 0.0, 1.0)[:, None], self.sharing)
-        return Evidence(self.name, measure, "level", value, float(low), float(high), n, by_chance, seeds)
+        estimate = Estimate(self.mean(measure), float(low), float(high), n, by_chance)
+        return Evidence.of(self.name, measure, estimate, seeds)
 
 
 def check_same(models: Sequence[Replicates]) -> None:

@@ -25,7 +25,7 @@ class Column:
 
     `block` is shared by neighbouring columns of one heading; `size` is how many questions stand behind it.
     `key` is what files call that heading, where print has another name. `signature` is all that the column's
-    numbers depend on, in a line (`evaluation.result.signature`). `align` and `look` (of "first" the value
+    numbers depend on, in a line (`Result.signature`). `align` and `look` (of "first" the value
     before a blank is bold, the rest dim) are for terminals.
     """
 

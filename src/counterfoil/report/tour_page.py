@@ -11,7 +11,7 @@ import numpy as np
 from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion
 from counterfoil.evaluation.compare import Comparison, Difference, is_significant, questions_to_decide
 from counterfoil.evaluation.replicates import Evidence
-from counterfoil.report import build_page, html, study_figures
+from counterfoil.report import build_page, html, study_page
 from counterfoil.report.build_page import StepSection
 from counterfoil.report.html import Drawing, wide_and_narrow
 from counterfoil.report.labels import amount, listed
@@ -124,15 +124,12 @@ def _measure(comparison: Comparison) -> Said:
             f"{_names(others)} {_are(others)} not, so nothing that a blind scorer learned from captions "
             "gives the answers away."
         )
-    levels = [
-        Evidence(name, measure, "level", e.value, e.low, e.high, e.n, e.chance)
-        for name, e in ((name, estimates[name]) for name in ranked)
-    ]
-    figure = study_figures.figure(
+    levels = [Evidence.of(name, measure, estimates[name]) for name in ranked]
+    figure = study_page.figure(
         "Questions answered right",
         "Dot: the share of questions answered right. Bar: its 95 % interval over questions. Dashed: chance.",
         "measure",
-        partial(study_figures.rows, levels),
+        partial(study_page.rows, levels),
     )
     return (
         f"Two small networks, a scorer that sees no picture, and simulated people answered the same {n:,} "
@@ -182,12 +179,12 @@ def _ask(people: Campaigned) -> Said:
         Evidence(model, "right labels", "level", right, low, high, n)
         for model, right, low, high, n in people.labels
     ]
-    figure = study_figures.figure(
+    figure = study_page.figure(
         "Labels that are right",
         "Dot: the share of labels that are right, by the way in which three answers become one label. Bar: "
         "its 95 % interval.",
         "ask",
-        partial(study_figures.rows, levels),
+        partial(study_page.rows, levels),
     )
     kinds = [f"{n} {kind} ({_percent(right)} of their answers right)" for kind, n, right, _ in people.kinds]
     alpha, low, high = people.alpha
@@ -233,12 +230,12 @@ def _compare(comparison: Comparison) -> Said:
     for d in differences:
         ends, decided = (d.value, d.low, d.high), is_significant(d)
         evidence.append(Evidence(f"{d.a} − {d.b}", measure, "difference", *ends, n, decides=decided))
-    figure = study_figures.figure(
+    figure = study_page.figure(
         "Differences",
         "Dot: the difference in points, filled where it is decided, after Holm's correction for "
         f"{amount(len(differences), 'comparison')}. Bar: its 95 % interval.",
         "compare",
-        partial(study_figures.differences, evidence),
+        partial(study_page.differences, evidence),
     )
     behind: dict[str, list[str]] = {}
     for difference in differences:

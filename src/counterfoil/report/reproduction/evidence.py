@@ -168,12 +168,10 @@ class ReleasedFiles:
         row = {name: at for at, name in enumerate(run.benchmark.questions.ids)}
         ids = self.questions(benchmark)[0].questions.ids
         if set(row) != set(ids):
-            raise DataError(
-                "not a run over these questions", where=self.path(folder), given=f"{len(row)} ids"
-            )
+            given = f"{len(row)} ids"
+            raise DataError("not a run over these questions", where=self.path(folder), given=given)
         # A perplexity is a score with a minus before it, and the same with both images.
-        values: ndarray = -run.answers.scores[[row[name] for name in ids], :, 0]
-        return values
+        return np.asarray(-run.answers.scores[[row[name] for name in ids], :, 0])
 
     @_once
     def _columns(self, file: str) -> DataTable:
@@ -208,9 +206,8 @@ class ReleasedFiles:
                     continue
                 correct = answer.get("correct") if isinstance(answer, dict) else answer
                 if not isinstance(correct, bool) and not (isinstance(correct, float) and np.isnan(correct)):
-                    raise DataError(
-                        "no answer", where=f"{file}, '{key}'", allowed="correct: true, false or NaN"
-                    )
+                    where, allowed = f"{file}, '{key}'", "correct: true, false or NaN"
+                    raise DataError("no answer", where=where, allowed=allowed)
                 right += correct is True
                 count += 1
                 unanswered += not isinstance(correct, bool)

@@ -283,9 +283,8 @@ class PaperTable(Spec):
 
     def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell) -> Spec:
         """The spec of one cell; fields set nearer to the cell win."""
-        return Spec(
-            **{**self.given_fields(), **column.given_fields(), **row.given_fields(), **cell.given_fields()}
-        )
+        parts = (self, column, row, cell)
+        return Spec(**{name: value for part in parts for name, value in part.given_fields().items()})
 
 
 class PaperModel(BaseModel):
