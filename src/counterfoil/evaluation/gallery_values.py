@@ -297,7 +297,6 @@ def constant(benchmark: Benchmark) -> Rankings:
         (gallery.i2t, of_image, gallery.image_parts, gallery.caption_parts),
         (gallery.t2i, of_caption, gallery.caption_parts, gallery.image_parts),
     ):
-        none = np.empty((len(search), 0))
         above, level, shares = np.empty(0, np.int64), np.empty(0, np.int64), None
         if isinstance(search.positives, Plausible):
             query_parts = None if parts is None else parts[search.queries]
@@ -307,9 +306,8 @@ def constant(benchmark: Benchmark) -> Rankings:
             present = positives.items >= 0
             above = np.where(present, 0, -1)
             level = np.where(present, sizes[positives.queries], 0)
-        sides.append(
-            DirectionRanks(above, level, sizes, none.astype(np.int32), none.astype(np.float32), shares=shares)
-        )
+        top, scores = np.empty((len(search), 0), np.int32), np.empty((len(search), 0), np.float32)
+        sides.append(DirectionRanks(above, level, sizes, top, scores, shares=shares))
     return Rankings(sides[0], sides[1])
 
 

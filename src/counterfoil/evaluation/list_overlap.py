@@ -243,7 +243,8 @@ def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity
             )
         lists.append(top[:, :k])
     n = len(runs)
-    tau, common, place, beyond = np.ones((n, n)), np.ones((n, n)), np.ones((n, n)), np.zeros((n, n))
+    tau, common, place = np.ones((3, n, n))
+    beyond = np.zeros((n, n))
     for a, b in combinations(range(n), 2):
         tau[a, b] = tau[b, a] = _mean(list_tau(lists[a], lists[b]))
         common[a, b] = common[b, a] = _mean(common_share(lists[a], lists[b]))
@@ -251,10 +252,9 @@ def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity
             places = place_of_first(lists[x], lists[y])
             place[x, y] = _mean(places)
             beyond[x, y] = _mean(np.where(np.isnan(places), np.nan, places > lists[y].shape[1]))
-    names = tuple(run.name for run in runs)
-    queries = len(lists[0])
-    title = benchmark.card.title or benchmark.name
-    return Diversity(benchmark.name, title, direction, k, queries, names, tau, common, place, beyond)
+    names, title = tuple(run.name for run in runs), benchmark.card.title or benchmark.name
+    matrices = tau, common, place, beyond
+    return Diversity(benchmark.name, title, direction, k, len(lists[0]), names, *matrices)
 
 
 def _mean(values: ndarray) -> float:

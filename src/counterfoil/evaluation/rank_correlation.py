@@ -128,13 +128,9 @@ def sheets_of(
     sheets = []
     shared = {name: Sharing.joined([run.benchmark.sharing for run in runs]) for name, runs in groups.items()}
     for (name, runs), (family, codes, size) in zip(groups.items(), _families(groups, shared), strict=True):
-        enough = []
-        for measure in chosen[name]:
-            having = sum(of(run.benchmark).has(run, measure) for run in runs)
-            if having >= LEAST:
-                enough.append(measure)
-            else:
-                few.append(f"{name}:{measure}")
+        having = {m: sum(of(run.benchmark).has(run, m) for run in runs) for m in chosen[name]}
+        enough = [measure for measure, many in having.items() if many >= LEAST]
+        few += [f"{name}:{measure}" for measure in having if measure not in enough]
         if enough:
             drawn = DrawnQuestions(runs[0].benchmark, codes, size, shared[name])
             sheets.append(Sheet(drawn.benchmark, of(drawn.benchmark).draws(runs, enough, drawn), family))
@@ -166,9 +162,8 @@ def _families(
             continue
         together = sorted({key for o in keys if family[o] == family[name] for key in keys[o]})
         place = {key: i for i, key in enumerate(together)}
-        families.append(
-            (family[name], np.asarray([place[key] for key in keys[name]], np.int64), len(together))
-        )
+        codes = np.asarray([place[key] for key in keys[name]], np.int64)
+        families.append((family[name], codes, len(together)))
     return families
 
 
@@ -371,12 +366,9 @@ def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
             # Of two kinds only what lies between them; what lies within has more models in its own turn.
             cross = (of_column[chosen] == a)[:, None] & (of_column[chosen] == b)[None]
             cross |= cross.T
-            for target, correlation in (
-                (taus, weighted_tau_b(part, weights)),
-                (rhos, weighted_spearman(part, weights)),
-            ):
-                rows, columns = np.nonzero(cross)
-                target[:, chosen[rows], chosen[columns]] = correlation[:, rows, columns]
+            rows, columns = np.nonzero(cross)
+            for target, correlation in ((taus, weighted_tau_b), (rhos, weighted_spearman)):
+                target[:, chosen[rows], chosen[columns]] = correlation(part, weights)[:, rows, columns]
     return taus, rhos
 
 

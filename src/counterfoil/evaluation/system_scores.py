@@ -166,10 +166,8 @@ class SystemDraws:
             for lo in range(0, len(weights), step):
                 part = weights[lo : lo + step].astype(np.float64)
                 if self.over == "systems":
-                    values = np.broadcast_to(
-                        np.stack([o.fixed for o in of], axis=1), (len(part), systems, len(of))
-                    )
-                    blocks.append(measures(values, part))
+                    fixed = np.stack([scores.fixed for scores in of], axis=1)
+                    blocks.append(measures(np.broadcast_to(fixed, (len(part), *fixed.shape)), part))
                 else:
                     blocks.append(measures(np.stack([scores.drawn(part) for scores in of], axis=2)))
         return np.concatenate(blocks)
@@ -253,14 +251,9 @@ def differences_of(
             ends = drawing.ends(samples[:, :, 0, 2] - samples[:, :, 1, 2])
             ends = np.stack([np.fmin(ends[0], values), np.fmax(ends[1], values)])
         p = _swapped(first, second, theirs, values, drawing)
-        of_pearson = between[-1]
-        both = (
-            float("nan")
-            if len(systems) < LEAST + 1
-            else williams(
-                float(of_pearson[0, 2]), float(of_pearson[1, 2]), float(of_pearson[0, 1]), len(systems)
-            )
-        )
+        r = between[-1]
+        three = float(r[0, 2]), float(r[1, 2]), float(r[0, 1])
+        both = williams(*three, len(systems)) if len(systems) > LEAST else float("nan")
         rows.append((a, b, values, ends, p, both))
     tested = np.concatenate([row[4] for row in rows]) if rows else np.empty(0)
     adjusted = np.full(len(tested), np.nan)
@@ -276,11 +269,7 @@ def differences_of(
 
 
 def _swapped(
-    first: SystemScores,
-    second: SystemScores,
-    theirs: SystemScores,
-    values: NDArray[np.float64],
-    drawing: SystemDraws,
+    first: SystemScores, second: SystemScores, theirs: SystemScores, values: ndarray, drawing: SystemDraws
 ) -> NDArray[np.float64]:
     """p of "both metrics are exchangeable", image by image or system by system.
 

@@ -158,10 +158,9 @@ def significance(comparison: Comparison, measure: str) -> Any:
         p = "p=1" if d.p_holm >= 0.9995 else f"p={d.p_holm:.3f}".replace("0.", ".")
         p = "p<.001" if d.p_holm < 0.001 else p
         for row, column, value in ((d.a, d.b, d.value), (d.b, d.a, -d.value)):
-            strength = (
-                0.0 if d.p_holm >= 0.05 or not value else np.sign(value) * (0.25 + 0.75 * abs(value) / most)
-            )
-            cells[at[row], at[column]] = (float(strength), tenths(value, signed=True), p)
+            sure = d.p_holm < 0.05 and value
+            strength = float(np.sign(value) * (0.25 + 0.75 * abs(value) / most)) if sure else 0.0
+            cells[at[row], at[column]] = (strength, tenths(value, signed=True), p)
     unit = "in points" if style_of(measure) == "percent" else "times 100"
     title = f"{measure_label(measure)}: row less column, {unit}; p after Holm's correction"
     return matrix(order, [short(name) for name in order], cells, title=title, width=0.62, height=0.42)
@@ -216,11 +215,9 @@ def _dots(
     names = [short(name, 26) for name in order]
     left = max(extent(name) for name in names) + 0.08
     # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
-    across = (
-        max((10.4 - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9)
-        if columns > 1
-        else _NARROW - 0.15 - left
-    )
+    across = _NARROW - 0.15 - left
+    if columns > 1:
+        across = max((10.4 - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9)
     panel = across, _ROW * len(order) + 0.05
     margin: dict[str, Any] = {"left": left, "right": 0.15, "top": 0.26}
     with panels(panel, len(titled), columns, sharey=True, **margin) as (figure, grid):

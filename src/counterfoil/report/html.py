@@ -236,12 +236,9 @@ def shared(comparison: Comparison) -> Comparison:
         name, provenance = names[run.name], _within(run.result.provenance, known)
         result = replace(run.result, scorer=name, provenance=provenance)
         runs.append(replace(run, name=name, result=result, manifest=_within(run.manifest, known)))
-    return replace(
-        comparison,
-        runs=tuple(runs),
-        baseline=names.get(comparison.baseline or "", comparison.baseline),
-        differences=tuple(replace(d, a=names[d.a], b=names[d.b]) for d in comparison.differences),
-    )
+    baseline = names.get(comparison.baseline or "", comparison.baseline)
+    differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in comparison.differences)
+    return replace(comparison, runs=tuple(runs), baseline=baseline, differences=differences)
 
 
 def _within(value: Any, known: set[str]) -> Any:

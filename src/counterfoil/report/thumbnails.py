@@ -238,9 +238,9 @@ def _spread(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[i
     >>> _spread(["a", "a", "b", "a"], [0, 1, 3, 2], 3)
     [0, 1, 2]
     """
-    waiting = {
-        label: [at for at, own in enumerate(labels) if own == label] for label in dict.fromkeys(labels)
-    }
+    waiting: dict[str, list[int]] = {}
+    for at, label in enumerate(labels):
+        waiting.setdefault(label, []).append(at)
     chosen: list[int] = []
     shown: set[int] = set()
     while len(chosen) < most and any(waiting.values()):

@@ -262,9 +262,9 @@ class StatementEvaluation(JointEvaluation):
             "rate": float(tied.mean()),
             "measures": {
                 str(ties): {
-                    name: float(value)
-                    for name, value in zip(MEASURES, of.values(), strict=True)
-                    if not np.isnan(value)
+                    name: value
+                    for name, value in zip(MEASURES, of.values().tolist(), strict=True)
+                    if value == value
                 }
                 for ties, of in ready.items()
             },
@@ -299,10 +299,8 @@ class StatementEvaluation(JointEvaluation):
     def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> JointDraws:
         """NaN where a run has no value of a measure."""
         chosen = runs[0].benchmark.statements.measured
-        ready = tuple(
-            weighted(run.benchmark, run.answers, _policy(run), chosen, drawn.clusters, drawn.n_clusters)
-            for run in runs
-        )
+        clusters = drawn.clusters, drawn.n_clusters
+        ready = tuple(weighted(r.benchmark, r.answers, _policy(r), chosen, *clusters) for r in runs)
         where = tuple(MEASURES.index(name) for name in measures)
         wide = None
         if drawn.sharing.crossed:
