@@ -89,7 +89,12 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
     """
     if k < 2:
         raise InputError("lists are too short to have an order", given=f"k {k}", allowed="2 or more")
-    listing = [run for run in runs if run.answers.has_rankings and _longest(run) > 0]
+    listing = [
+        run
+        for run in runs
+        if run.answers.has_rankings
+        and any(side.top.shape[1] for side in (run.answers.rankings.i2t, run.answers.rankings.t2i))
+    ]
     groups = [aligned(name, group) for name, group in by_benchmark(listing).items() if len(group) > 1]
     distinct = [
         group
@@ -103,10 +108,6 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
         for direction in directions
         if len(getattr(group[0].benchmark.gallery, direction))
     )
-
-
-def _longest(run: Run) -> int:
-    return max(side.top.shape[1] for side in (run.answers.rankings.i2t, run.answers.rankings.t2i))
 
 
 def list_tau(

@@ -62,8 +62,8 @@ class Campaigned:
     alpha: tuple[float, float | None, float | None]
 
 
-#: What a part of the page says: two sentences, figures, and what follows from them.
-Said = tuple[str, list[Drawing], str]
+#: A part of the page: two sentences, figures, and what follows from them.
+Part = tuple[str, list[Drawing], str]
 
 
 def page(
@@ -89,19 +89,23 @@ def page(
         "explain": _explain(explained),
         "compare": _compare(comparison),
     }
-    cards = _cards(explained, thumbnails, comparison)
+    benchmark, cards = comparison.runs[0].benchmark, []
+    for pair in explained.pairs.values():
+        at = next(i for i, image in enumerate(benchmark.images) if image.id == pair.item.image.id)
+        number = thumbnails.add(benchmark.images, [[at]]).get(at, -1)
+        cards.append(pair_card(pair, number, captioned=True))
     return html.render(
         "tour.html",
         title="What can I do with this?",
         styles=("page.css", "explain.css", "tour.css"),
-        steps=[(key, *said, commands[key]) for key, said in parts.items()],
+        steps=[(key, *part, commands[key]) for key, part in parts.items()],
         files=FILES,
         called=called,
         questions=_questions(comparison, thumbnails),
         rows=_rows(built),
         cards=cards,
         uris=thumbnails.uris,
-        benchmark=comparison.runs[0].benchmark,
+        benchmark=benchmark,
         seconds=seconds,
     )
 
@@ -110,7 +114,7 @@ def _measure_of(comparison: Comparison) -> str:
     return comparison.runs[0].benchmark.card.measures[0]
 
 
-def _measure(comparison: Comparison) -> Said:
+def _measure(comparison: Comparison) -> Part:
     measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
     estimates = {run.name: run.result.measures[measure] for run in comparison.runs}
     ranked = sorted(estimates, key=lambda name: -estimates[name].value)
@@ -140,7 +144,7 @@ def _measure(comparison: Comparison) -> Said:
     )
 
 
-def _build(built: Built) -> Said:
+def _build(built: Built) -> Part:
     largest = max(step.rows_out for step in built.steps)
     questions = built.steps[-1].rows_out
     reasons = sum((Counter(step.reasons) for step in built.steps), Counter[str]())
@@ -174,7 +178,7 @@ def _build(built: Built) -> Said:
     )
 
 
-def _ask(people: Campaigned) -> Said:
+def _ask(people: Campaigned) -> Part:
     levels = [
         Evidence(model, "right labels", "level", right, low, high, n)
         for model, right, low, high, n in people.labels
@@ -202,7 +206,7 @@ def _ask(people: Campaigned) -> Said:
     )
 
 
-def _explain(explained: ExplainedQuestion) -> Said:
+def _explain(explained: ExplainedQuestion) -> Part:
     right, wrong = explained.pairs.values()
     only = [_only(one, other) for one, other in ((right, wrong), (wrong, right))]
     conclusion = "The two captions have the same words in another order. "
@@ -221,7 +225,7 @@ def _explain(explained: ExplainedQuestion) -> Said:
     )
 
 
-def _compare(comparison: Comparison) -> Said:
+def _compare(comparison: Comparison) -> Part:
     measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
     differences = [
         _ahead(difference) for difference in comparison.differences if difference.measure == measure
@@ -310,17 +314,6 @@ def _rows(built: Built) -> list[dict[str, str]]:
     shown = [*list(kept_rows.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
     columns = ("caption", "negative_caption", "subset", "reason")
     return [{name: str(row.get(name) or "") for name in columns} for row in shown]
-
-
-def _cards(
-    explained: ExplainedQuestion, thumbnails: Thumbnails, comparison: Comparison
-) -> list[dict[str, Any]]:
-    images = comparison.runs[0].benchmark.images
-    cards = []
-    for pair in explained.pairs.values():
-        at = next(i for i, image in enumerate(images) if image.id == pair.item.image.id)
-        cards.append(pair_card(pair, thumbnails.add(images, [[at]]).get(at, -1), captioned=True))
-    return cards
 
 
 def _only(pair: ExplainedPair, other: ExplainedPair) -> str:

@@ -14,7 +14,6 @@ Student's t intervals from how much every question moves them, and the p-values 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -118,12 +117,6 @@ def correlations(
         for block in weights
     ]
     return np.concatenate(blocks)
-
-
-def _in_draws(
-    parts: Sequence[WeightedCorrelation], weights: Float[ndarray, "draws c"]
-) -> Float[ndarray, "draws 4"]:
-    return correlations(parts, [weights])
 
 
 def influence(parts: Sequence[Points], n: int) -> Float[ndarray, "n 4"]:
@@ -368,7 +361,8 @@ class RatedEvaluation(JointEvaluation):
             moves = (influence(parts, len(sharing))[:, where] for parts in of_runs)
             wide = np.stack([inflation(sharing, moved) for moved in moves])
         names = tuple(run.name for run in runs)
-        in_draws = tuple(partial(_in_draws, prepared(parts, drawn.clusters)) for parts in of_runs)
+        ready = (prepared(parts, drawn.clusters) for parts in of_runs)
+        in_draws = tuple(lambda weights, parts=parts: correlations(parts, [weights]) for parts in ready)
         return JointDraws(names, tuple(measures), drawn.n_clusters, wide, in_draws, where)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
