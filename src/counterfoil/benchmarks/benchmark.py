@@ -332,11 +332,20 @@ def _numbers(values: Sequence[object], positions: NDArray[np.int64]) -> NDArray[
     return np.where(positions < 0, -1, same[positions])
 
 
+#: The reader of benchmarks that `specs.toml` describes.
+SPEC_READER = "counterfoil.benchmarks.readers.specs:read"
+
+
 def cards_of(package: str) -> Iterator[Card]:
-    """The cards in `catalog.toml` of a package of counterfoil, in the order of the file."""
+    """The cards in `catalog.toml` of a package of counterfoil, in the order of the file.
+
+    One that is `like` an earlier one says what differs; where none names a reader, its spec is read.
+    """
     text = files(package).joinpath("catalog.toml").read_text(encoding="utf-8")
+    facts_of: dict[str, dict[str, Any]] = {"": {"reader": SPEC_READER}}
     for name, facts in parse_toml(text, where="catalog.toml").items():
-        yield check_model({"name": name, **facts}, Card, where=f"catalog.toml, [{name}]")
+        facts_of[name] = {**facts_of[facts.pop("like", "")], **facts}
+        yield check_model({"name": name, **facts_of[name]}, Card, where=f"catalog.toml, [{name}]")
 
 
 #: The card of every benchmark by name; `counterfoil.catalog` adds those that are drawn from the world.
