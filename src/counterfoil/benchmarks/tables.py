@@ -71,6 +71,8 @@ class DataTable:
     parts: tuple[TablePart, ...] = ()
     #: Numbers among the objects of keyed files, such as their accuracy: the file and the key of each.
     passed_over: tuple[str, ...] = ()
+    #: What a reader left out or drew, in words, for the source of the benchmark.
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         lengths = {name: len(cells) for name, cells in self.columns.items()}
@@ -381,7 +383,7 @@ def _read_delimited(path: Path) -> DataTable:
 def _read_json(path: Path, summaries: bool = False) -> DataTable:
     value = parse_json(read_text(path), where=path)
     if isinstance(value, list):
-        return _from_objects(value, TablePart(str(path), len(value)), "json")
+        return objects_table(value, TablePart(str(path), len(value)), "json")
     if isinstance(value, dict):
         extra = summary_keys(value) if summaries else []
         value = {key: item for key, item in value.items() if key not in extra}
@@ -396,7 +398,7 @@ def _read_json(path: Path, summaries: bool = False) -> DataTable:
                     raise DataError("id differs from the key", where=part.where(row), given=item["id"])
                 objects.append({"id": key, **item, **({"id": key} if "id" in item else {})})
             passed_over = tuple(f"'{key}' of {path.name}" for key in extra)
-            return replace(_from_objects(objects, part, "keyed"), passed_over=passed_over)
+            return replace(objects_table(objects, part, "keyed"), passed_over=passed_over)
         for row, item in enumerate(value.values()):
             if isinstance(item, dict | list):
                 raise DataError(
@@ -441,7 +443,7 @@ def _read_lines(path: Path) -> DataTable:
                 # Within one line, JSON's own "line 1" would only mislead.
                 raise DataError(str(error).replace(", line 1, column", ", column")) from None
             numbers.append(number)
-    return _from_objects(objects, TablePart(str(path), len(objects), "line", numbers), "jsonl")
+    return objects_table(objects, TablePart(str(path), len(objects), "line", numbers), "jsonl")
 
 
 def _read_parquet(path: Path) -> DataTable:
@@ -527,7 +529,8 @@ def stack(
     return DataTable(columns, source, "folder", parts, passed_over)
 
 
-def _from_objects(objects: Sequence[Any], part: TablePart, kind: str) -> DataTable:
+def objects_table(objects: Sequence[Any], part: TablePart, kind: str) -> DataTable:
+    """A row of each object; raises `DataError` naming what is none."""
     names: dict[str, None] = {}
     for row, item in enumerate(objects):
         if not isinstance(item, dict):

@@ -29,7 +29,7 @@ from counterfoil.benchmarks.readers.coco_files import (
     read_captions,
     said,
 )
-from counterfoil.benchmarks.readers.human_ratings import finished, unique_ids
+from counterfoil.benchmarks.readers.judged import finished, unique_ids
 from counterfoil.benchmarks.readers.questions import IdPositions, gallery, search
 from counterfoil.benchmarks.readers.released_captions import SPLITS, read_split
 from counterfoil.benchmarks.readers.rows import not_on_hub

@@ -17,21 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Ids, Preference
-from counterfoil.benchmarks.readers.human_ratings import (
-    CaptionTable,
-    RatingRows,
-    Skipped,
-    clean_caption,
-    finished,
-    placed,
-    rated,
-    rating,
-)
+from counterfoil.benchmarks.forms import Ids
+from counterfoil.benchmarks.readers.judged import clean_caption, judged, ratings_of
 from counterfoil.benchmarks.readers.questions import choices, gallery, quads, search
 from counterfoil.benchmarks.readers.rows import cell_source, looked_for, not_on_hub, open_rows
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.tables import DataTable, floats, labels, names, shown, texts
 from counterfoil.errors import DataError
 
@@ -232,33 +222,14 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
             allowed="rating, rating_1, ...",
         )
     required(table, "image", "caption")
-    ids, (files, pictures) = _ids(table), _pictures(table, folder)
-    captions = CaptionTable()
-    candidates = np.array(
-        [
-            captions.add(clean_caption(cell, table.where(row, "caption")), f"c{row}")
-            for row, cell in enumerate(table["caption"])
-        ],
-        dtype=np.int64,
-    )
-    given = np.full((len(table), len(raters)), np.nan)
-    for at, name in enumerate(raters):
-        for row, cell in enumerate(table[name]):
-            if cell is not None and not (isinstance(cell, str) and not cell.strip()):
-                given[row, at] = rating(cell, table.where(row, name), missing=True)
-    return rated(
+    return judged(
         card.model_copy(update={"title": title_of(path)}),
-        RatingRows(
-            ids,
-            candidates,
-            pictures,
-            given,
-            references=_references(table, captions),
-            groupings=_groupings(table),
-        ),
-        captions.items,
-        files,
-        left=Skipped(),
+        _ids(table),
+        _candidates(table, {"caption": "c"}),
+        _pictures(table, folder),
+        _groupings(table),
+        ratings=ratings_of(table, raters, missing=True),
+        references=_references(table),
         source=table.source,
         path=path,
     )
@@ -272,29 +243,29 @@ def read_preferences(card: Card, data: Path | DataTable | None, images: Path | N
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     required(table, "image", "caption_a", "caption_b")
-    ids, (files, pictures) = _ids(table), _pictures(table, folder)
-    captions = CaptionTable()
-    sides = [
-        [
-            captions.add(clean_caption(cell, table.where(row, column)), f"{column}{row}")
-            for row, cell in enumerate(table[column])
-        ]
-        for column in ("caption_a", "caption_b")
-    ]
-    votes = _votes(table)
-    ahead = np.sign(votes[:, 1] - votes[:, 0])
-    drawn = np.random.default_rng(0).integers(0, 2, len(votes))
-    questions = Preference.between(
-        ids,
-        np.array(sides, dtype=np.int64).T,
-        pictures,
-        votes,
-        np.where(ahead == 0, drawn, ahead > 0).astype(np.int64),
-        groupings=_groupings(table),
-        references=_references(table, captions),
+    return judged(
+        card.model_copy(update={"title": title_of(path)}),
+        _ids(table),
+        _candidates(table, {"caption_a": "caption_a", "caption_b": "caption_b"}),
+        _pictures(table, folder),
+        _groupings(table),
+        votes=_votes(table),
+        references=_references(table),
+        source=table.source,
+        path=path,
     )
-    card = card.model_copy(update={"title": title_of(path)})
-    return finished(card, captions.items, files, questions, source=table.source, path=path)
+
+
+def _candidates(table: DataTable, names: Mapping[str, str]) -> list[list[Caption]]:
+    """The captions of some columns; equal ones are called by the column and the row of the first."""
+    name_of: dict[str, str] = {}
+    sides = []
+    for column, start in names.items():
+        written = [clean_caption(cell, table.where(row, column)) for row, cell in enumerate(table[column])]
+        sides.append(
+            [Caption(name_of.setdefault(text, f"{start}{row}"), text) for row, text in enumerate(written)]
+        )
+    return sides
 
 
 def title_of(path: Path | None) -> str:
@@ -302,22 +273,20 @@ def title_of(path: Path | None) -> str:
     return "" if path is None else path.stem
 
 
-def _pictures(table: DataTable, folder: Path | None) -> tuple[list[Image], Ids]:
-    """Distinct images, and the position of each row's."""
-    keys = [
-        cell if isinstance(cell, str) else f"image of row {row + 1}"
-        for row, cell in enumerate(table["image"])
+def _pictures(table: DataTable, folder: Path | None) -> list[Image]:
+    """The image of each row; those of one id are that of the first row."""
+    cells = table["image"]
+    keys: Sequence[str] = [
+        cell if isinstance(cell, str) else f"image of row {row + 1}" for row, cell in enumerate(cells)
     ]
     if "image_id" in table:
-        keys = list(texts(table, "image_id"))
-    distinct, positions = placed(keys)
-    first = {key: row for row, key in reversed(list(enumerate(keys)))}
-    cells = {key: table["image"][row] for key, row in first.items()}
-    files = [
-        Image(key, cell_source(table, "image", first[key], folder), sought=looked_for(folder, cells[key]))
-        for key in distinct
-    ]
-    return files, positions
+        keys = texts(table, "image_id")
+    images: dict[str, Image] = {}
+    for row, key in enumerate(keys):
+        if key not in images:
+            source = cell_source(table, "image", row, folder)
+            images[key] = Image(key, source, sought=looked_for(folder, cells[row]))
+    return [images[key] for key in keys]
 
 
 def _votes(table: DataTable) -> np.ndarray:
@@ -348,25 +317,23 @@ def _votes(table: DataTable) -> np.ndarray:
     return np.array([[side == "a", side == "b"] for side in chosen], dtype=np.float64)
 
 
-def _references(table: DataTable, captions: CaptionTable) -> References | None:
+def _references(table: DataTable) -> list[list[Caption]] | None:
     columns = [name for name in table.columns if _REFERENCE.fullmatch(name)]
     if not columns:
         return None
-    rows: list[list[int]] = []
+    rows = []
     for row in range(len(table)):
-        own: list[int] = []
+        written: list[str] = []
         for name in columns:
             cell = table[name][row]
             listed: Sequence[object] = cell if isinstance(cell, list | tuple) else [cell]
-            own += [
-                captions.add(
-                    clean_caption(text, table.where(row, name), "reference"), f"r{row}_{len(own) + at}"
-                )
-                for at, text in enumerate(listed)
+            written += [
+                clean_caption(text, table.where(row, name), "reference")
+                for text in listed
                 if text is not None and str(text).strip()
             ]
-        rows.append(own)
-    return References.of(rows)
+        rows.append([Caption(f"r{row}_{at}", text) for at, text in enumerate(written)])
+    return rows
 
 
 def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:

@@ -21,7 +21,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.readers import table_functions
+from counterfoil.benchmarks.decoding import Sampling
+from counterfoil.benchmarks.readers.coco_files import photographs
+from counterfoil.benchmarks.readers.judged import judged, ratings_of, unique_ids
 from counterfoil.benchmarks.readers.questions import (
     choices,
     gallery_of_own,
@@ -32,7 +34,8 @@ from counterfoil.benchmarks.readers.questions import (
 from counterfoil.benchmarks.readers.released_files import listed_rows, located, released_file, released_set
 from counterfoil.benchmarks.readers.rows import cell_source, hub_rows, not_on_hub, open_rows
 from counterfoil.benchmarks.readers.statements import statements, truths
-from counterfoil.benchmarks.records import BgrFrame, Image
+from counterfoil.benchmarks.records import BgrFrame, Caption, Image
+from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import (
     ROW,
     DataTable,
@@ -45,8 +48,10 @@ from counterfoil.benchmarks.tables import (
     stack,
     texts,
 )
+from counterfoil.benchmarks.videos import Video, find
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import parse_toml, read_json
+from counterfoil.registry import resolve
 
 
 class Label(BaseModel):
@@ -115,9 +120,11 @@ class Layout(BaseModel):
     #: Functions from table to table, {call, options}.
     steps: tuple[dict[str, Any], ...] = ()
     id: str = "{#}"
+    #: Whether ids may come again, the second time as ID/2.
+    repeats: bool = False
     captions: tuple[str | Label, ...]
-    #: What the only caption of a question is called, where not by the question.
-    caption_ids: str = ""
+    #: What captions are called, where not by the question: the only one, or each that people judged.
+    caption_ids: tuple[str, ...] = ()
     images: tuple[str | Label, ...]
     #: The files of images that are called otherwise, and what images in cells are called.
     image_files: tuple[str | Label, ...] = ()
@@ -129,6 +136,8 @@ class Layout(BaseModel):
     #: Other endings that files of images may have, and folders they may be in.
     suffixes: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    #: Folders that photographs are in, here or in the folder "images", which may be left out.
+    photographs: tuple[str, ...] = ()
     #: Whether the release says which photograph each image of a question shows; empty: files do, cells do
     #: not.
     known_photos: tuple[bool, ...] = ()
@@ -143,6 +152,18 @@ class Layout(BaseModel):
     truth: str = ""
     votes: tuple[str, ...] = ()
     calibration: str = ""
+    #: Of judged captions: the columns of ratings, whether some may be missing, the first so many references
+    #: that are used, and other fields of the questions.
+    ratings: tuple[str, ...] = ()
+    missing: bool = False
+    references: int | None = None
+    judged: dict[str, Any] = {}
+    #: Of videos: the folder of features that a model made of their frames, and the number of frames.
+    features: str = ""
+    frames: int | None = None
+    #: The file of captions that the authors' metrics count words in.
+    corpus: str = ""
+    #: A name "*" stands for all columns that begin as it says, each a grouping without what they begin with.
     groups: dict[str, str | Label] = {}
     #: Groupings without the groups that the card's macro average leaves out, and the groupings they are of.
     averaged: dict[str, str] = {}
@@ -210,9 +231,9 @@ def benchmark_of(
         numbers = integers(_with(table, layout.where.column), layout.where.column)
         table = table.take(np.flatnonzero(numbers >= layout.where.least).tolist())
     for step in layout.steps:
-        call = getattr(table_functions, step["call"])
-        table = call(table, card, home, **{name: value for name, value in step.items() if name != "call"})
-    ids = _ids(table, layout.id)
+        function, options = _call(step)
+        table = function(table, card, home, **options)
+    ids = _ids(table, layout)
     captions: Any = _side(table, layout.captions)
     shown_images = _images(layout, table, ids, home, images)
     if layout.right:
@@ -221,8 +242,12 @@ def benchmark_of(
     groupings: dict[str, tuple[str, ...]] = {}
     lacking: set[str] = set()
     for name, text in layout.groups.items():
-        column = _column(table, text)
-        if column is not None:
+        column = _column(table, text) if name != "*" else None
+        if name == "*":
+            start = str(text)
+            names = [column for column in table.columns if column.startswith(start)]
+            groupings |= {name.removeprefix(start): labels(table, name) for name in names}
+        elif column is not None:
             groupings[name] = column
         elif isinstance(text, Label):
             lacking |= {*text.allowed, *text.names}
@@ -236,10 +261,12 @@ def benchmark_of(
         counts = {group: number for group, number in card.counts.items() if group not in lacking}
         card = card.model_copy(update={"counts": counts})
     common: dict[str, Any] = {"source": table.source, "path": path}
-    caption_ids = _column(table, layout.caption_ids) if layout.caption_ids else None
+    names_of_captions = [_column(table, text) for text in layout.caption_ids]
+    caption_ids = names_of_captions[0] if names_of_captions else None
     first: Any = captions[0]
     sides: Any = shown_images
-    votes = [integers(table, name) for name in layout.votes if name in table]
+    columns = [integers(table, name) for name in layout.votes if name in table]
+    votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
     builders: dict[str, Callable[[], Benchmark]] = {
         "quad": lambda: quads(
             card, ids, (first, captions[1]), (sides[0], sides[1]), groupings, part=part, **common
@@ -259,19 +286,45 @@ def benchmark_of(
             groupings,
             truth=truths(table, layout.truth),
             calibration=np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None,
-            votes=np.stack(votes, axis=1).astype(np.float64) if votes else None,
+            votes=votes,
             caption_ids=caption_ids,
             **common,
         ),
+        "rated": lambda: judged(
+            card,
+            ids,
+            [
+                [Caption(name, collapsed(text)) for name, text in zip(names, side, strict=True)]
+                for names, side in zip(names_of_captions, captions, strict=True)
+            ],
+            sides[0],
+            groupings,
+            ratings=ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
+            votes=votes,
+            label=np.asarray(table["label"], dtype=np.int64) if "label" in table else None,
+            references=table.columns.get("references"),
+            most=layout.references,
+            notes=table.notes,
+            corpus=(home or Path()) / layout.corpus if layout.corpus else None,
+            **layout.judged,
+            **common,
+        ),
     }
-    return builders[card.form]()
+    return builders["rated" if card.form == "preference" else card.form]()
+
+
+def _call(step: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The function that a step names, of another module as "module:name", and its options."""
+    module, _, name = step["call"].rpartition(":")
+    function = resolve(f"counterfoil.benchmarks.readers.{module or 'table_functions'}:{name}")
+    return function, {option: value for option, value in step.items() if option != "call"}
 
 
 def _open(layout: Layout, card: Card, data: Path | None) -> tuple[DataTable, Path | None, bool]:
     """The rows in `data`, the place that images are looked for by, and whether subsets are missing."""
     if layout.open is not None:
-        options = {name: value for name, value in layout.open.items() if name != "call"}
-        table, part = getattr(table_functions, layout.open["call"])(card, data, **options)
+        function, options = _call(layout.open)
+        table, part = function(card, data, **options)
         return table, data, part
     if data is None and not layout.hub:
         raise not_on_hub(card)
@@ -463,10 +516,13 @@ def _column(table: DataTable, text: str | Label, *, empty: bool = True) -> tuple
     return values
 
 
-def _ids(table: DataTable, template: str) -> tuple[str, ...]:
+def _ids(table: DataTable, layout: Layout) -> tuple[str, ...]:
     """The ids of the questions; raises `DataError` naming the row whose id is empty, or another's too."""
+    template = layout.id
     ids = _column(table, template)
     assert ids is not None
+    if layout.repeats:
+        return unique_ids(ids)
     names = [name for _, name, _ in _pieces(template) if name] if "{" in template else [template]
     seen: set[str] = set()
     for row, name in enumerate(ids):
@@ -535,6 +591,8 @@ def _images(
     layout: Layout, table: DataTable, ids: Sequence[str], home: Path | None, images: Path | None
 ) -> list[Any]:
     """The images of the questions, a column for each: files by their paths, or bytes in cells."""
+    if layout.frames is not None:
+        return [_videos(layout, table, home, images)]
     boxes = _boxes(table, layout.crop)
     first = layout.images[0] if isinstance(layout.images[0], str) else "{"
     plain = table if {*first} & {*"{*"} else _with(table, first)
@@ -586,12 +644,27 @@ def _images(
     return columns
 
 
+def _videos(layout: Layout, table: DataTable, home: Path | None, images: Path | None) -> list[Video]:
+    """The video of each row, in `images`, else its features in the folder beside the data."""
+    names = texts(table, str(layout.images[0]))
+    beside = (home or Path()) / layout.features
+    folder = images or (beside if beside.is_dir() else None)
+    sources = find(folder, dict.fromkeys(names)) if folder is not None else {}
+    sampling = Sampling(count=layout.frames)
+    videos = {name: Video(name, sources.get(name), sampling=sampling) for name in names}
+    return [videos[name] for name in names]
+
+
 def _sources(
     layout: Layout, names: Sequence[str], home: Path | None, images: Path | None
 ) -> Mapping[str, Any]:
     """The file of each image, None where it is not at hand."""
     if not names:
         return {}
+    if layout.photographs:
+        # Files of COCO have shorter names since 2017.
+        known = [tuple(dict.fromkeys((name, name.removeprefix("COCO_val2014_")))) for name in names]
+        return dict(zip(names, photographs(known, layout.photographs, home, images), strict=True))
     base = images or (home if home is None or home.is_dir() else home.parent)
     folders = [base / name for name in layout.folders if base is not None and (base / name).is_dir()]
     if not folders:

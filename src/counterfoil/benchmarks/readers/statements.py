@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Statement
-from counterfoil.benchmarks.readers.human_ratings import CaptionTable, unique_ids
+from counterfoil.benchmarks.readers.judged import CaptionTable, unique_ids
 from counterfoil.benchmarks.readers.own import own_table, title_of
 from counterfoil.benchmarks.readers.questions import check_counts, listed
 from counterfoil.benchmarks.readers.rows import cell_source, looked_for
