@@ -334,30 +334,22 @@ def gallery(
 
 def gallery_of_own(
     card: Card,
-    captions: Sequence[Sequence[str | None]],
+    captions: Sequence[Sequence[Caption]],
     images: Sequence[Image],
     *,
     source: str,
     path: Path | None,
 ) -> Benchmark:
-    """The gallery of images with the captions written for them, which alone are right.
+    """The gallery of images with the captions written for each, which alone are right.
 
-    `captions` holds a column of texts for each caption of an image, None where one has fewer; caption k of
-    an image is called "IMAGE#k". Raises `DataError` for an image that is described twice.
+    Raises `DataError` for an image that is described twice.
     """
     double = first_double(image.id for image in images)
     if double is not None:
         raise DataError("an image is described twice", where=source, given=double)
-    items = [
-        (owner, Caption(f"{image.id}#{number}", text))
-        for owner, (image, texts) in enumerate(zip(images, zip(*captions, strict=True), strict=True))
-        for number, text in enumerate(texts)
-        if text is not None
-    ]
-    owners = np.array([owner for owner, _ in items], dtype=np.int64)
-    searches = own(owners, len(images))
-    written = [caption for _, caption in items]
-    return gallery(card, images, written, owners, searches, source=source, path=path)
+    owners = np.repeat(np.arange(len(images)), [len(row) for row in captions]).astype(np.int64)
+    written = [caption for row in captions for caption in row]
+    return gallery(card, images, written, owners, own(owners, len(images)), source=source, path=path)
 
 
 def _checked(benchmark: Benchmark) -> Benchmark:

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.readers.coco_files import photographs
-from counterfoil.benchmarks.readers.judged import judged, ratings_of, unique_ids
+from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, unique_ids
 from counterfoil.benchmarks.readers.questions import (
     choices,
     gallery_of_own,
@@ -112,6 +112,8 @@ class Layout(BaseModel):
     columns: tuple[str, ...] = ()
     #: Columns, and how else they may be called.
     aliases: dict[str, tuple[str, ...]] = {}
+    #: The title of what is no part of the release, which the card does not count; {} is the name of the file.
+    title: str = ""
     #: Rows that are read of each file, from the first; 0 are all.
     limit: int = 0
     #: The function that opens the files, in place of what is above.
@@ -122,7 +124,8 @@ class Layout(BaseModel):
     id: str = "{#}"
     #: Whether ids may come again, the second time as ID/2.
     repeats: bool = False
-    captions: tuple[str | Label, ...]
+    #: None are those of a gallery that a column `captions` holds.
+    captions: tuple[str | Label, ...] = ()
     #: What captions are called, where not by the question: the only one, or each that people judged.
     caption_ids: tuple[str, ...] = ()
     images: tuple[str | Label, ...]
@@ -234,6 +237,9 @@ def benchmark_of(
         function, options = _call(step)
         table = function(table, card, home, **options)
     ids = _ids(table, layout)
+    if layout.title:
+        title = layout.title.format(Path(table.source).name)
+        card = card.model_copy(update={"title": title, "size": None, "counts": {}})
     captions: Any = _side(table, layout.captions)
     shown_images = _images(layout, table, ids, home, images)
     if layout.right:
@@ -263,7 +269,7 @@ def benchmark_of(
     common: dict[str, Any] = {"source": table.source, "path": path}
     names_of_captions = [_column(table, text) for text in layout.caption_ids]
     caption_ids = names_of_captions[0] if names_of_captions else None
-    first: Any = captions[0]
+    first: Any = captions[0] if captions else ()
     sides: Any = shown_images
     columns = [integers(table, name) for name in layout.votes if name in table]
     votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
@@ -277,7 +283,9 @@ def benchmark_of(
             if len(sides) == 1
             else image_choices(card, ids, first, sides, groupings, caption_ids=caption_ids, **common)
         ),
-        "gallery": lambda: gallery_of_own(card, captions, sides[0], **common),
+        "gallery": lambda: gallery_of_own(
+            card, _written(captions, sides[0]) if captions else table["captions"], sides[0], **common
+        ),
         "statement": lambda: statements(
             card,
             ids,
@@ -311,6 +319,12 @@ def benchmark_of(
         ),
     }
     return builders["rated" if card.form == "preference" else card.form]()
+
+
+def _written(captions: Sequence[Sequence[str | None]], images: Sequence[Image]) -> list[list[Caption]]:
+    """The captions of each image, called IMAGE#0, IMAGE#1 and so on."""
+    rows = zip(images, zip(*captions, strict=True), strict=True)
+    return [numbered((text for text in texts if text is not None), image.id) for image, texts in rows]
 
 
 def _call(step: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
