@@ -1,6 +1,6 @@
-"""Functions from files to tables of judged captions, for what no spec of a benchmark can say.
+"""Functions from files to tables of judged captions, for what no layout of a benchmark can say.
 
-They are named in `specs.toml`, as those of `table_functions`. A column `references` holds the captions that
+They are named in `catalog.toml`, as those of `table_functions`. A column `references` holds the captions that
 people wrote of the image of a row.
 """
 

@@ -1,7 +1,7 @@
-"""Benchmarks that `specs.toml` describes: one reader makes questions of the rows of their released files.
+"""Benchmarks whose layout `catalog.toml` describes: one reader makes questions of the rows of released files.
 
-A spec says which files hold the rows, which columns hold captions, images and labels, and which candidate is
-right; what no spec can say is a function from table to table (`table_functions`). A benchmark may have
+A layout says which files hold the rows, which columns hold captions, images and labels, and which candidate is
+right; what no layout can say is a function from table to table (`table_functions`). A benchmark may have
 several layouts, of which the first whose files are there is read.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from functools import cache
-from importlib.resources import files
 from itertools import zip_longest
 from pathlib import Path
 from string import Formatter
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.benchmark import Benchmark, Card, catalog
 from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.readers.coco_files import photographs
 from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, unique_ids
@@ -50,7 +49,7 @@ from counterfoil.benchmarks.tables import (
 )
 from counterfoil.benchmarks.videos import Video, find
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import parse_toml, read_json
+from counterfoil.inputs.files import read_json
 from counterfoil.registry import resolve
 
 
@@ -185,22 +184,12 @@ class Layout(BaseModel):
 @cache
 def layouts(name: str) -> tuple[Layout, ...]:
     """The layouts of the benchmark called `name`; one that is `like` another says what differs."""
-    rows = _tables()[name]
-    parsed: list[Layout] = []
-    for row in rows if isinstance(rows, list) else [rows]:
-        changes = {field: value for field, value in row.items() if field != "like"}
-        if "like" in row:
-            others = [other.model_dump(exclude_unset=True) for other in layouts(row["like"])]
-            parsed += [Layout.model_validate(other | changes) for other in others]
-        else:
-            parsed.append(Layout.model_validate(changes))
-    return tuple(parsed)
-
-
-@cache
-def _tables() -> dict[str, Any]:
-    text = files("counterfoil.benchmarks").joinpath("specs.toml").read_text(encoding="utf-8")
-    return parse_toml(text, where="specs.toml")
+    row = catalog("counterfoil.benchmarks")[name]
+    changes = row.get("layout", {})
+    if isinstance(changes, list):
+        return tuple(map(Layout.model_validate, changes))
+    others = layouts(row["like"]) if "like" in row else (Layout(images=()),)
+    return tuple(Layout.model_validate(other.model_dump(exclude_unset=True) | changes) for other in others)
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:

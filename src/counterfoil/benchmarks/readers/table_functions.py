@@ -1,4 +1,4 @@
-"""Functions from table to table for what no spec of a benchmark can say: steps of `specs.toml`.
+"""Functions from table to table for what no layout of a benchmark can say: steps of `catalog.toml`.
 
 Each takes the table, the card and the folder or file of the data, and options; those that open files take the
 card and the data.
