@@ -53,26 +53,23 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
     is_right = right[row, tested[of_class]]
     queries = np.arange(len(tested), dtype=np.int64)
     where = f"{path}, {len(labels) - len(tested):,} of {len(labels):,} classes left out"
-    return Benchmark(
-        card=card if card.size is not None else card.model_copy(update={"size": len(tested)}),
-        images=items,
-        captions=captions,
-        questions=Gallery(
-            tuple(f"t2i/{caption.id}" for caption in captions),
-            i2t=RetrievalDirection(np.empty(0, dtype=np.int64), Qrels.of([])),
-            t2i=search(
-                queries,
-                (of_class[is_right], np.flatnonzero(is_right)),
-                names=[caption.id for caption in captions],
-                where=path,
-            ),
-            owners=np.full(len(captions), -1, dtype=np.int64),
-            n_images=len(items),
-            image_parts=of_class.astype(np.int64),
-            caption_parts=queries,
+    questions = Gallery(
+        tuple(f"t2i/{caption.id}" for caption in captions),
+        i2t=RetrievalDirection(np.empty(0, dtype=np.int64), Qrels.of([])),
+        t2i=search(
+            queries,
+            (of_class[is_right], np.flatnonzero(is_right)),
+            names=[caption.id for caption in captions],
+            where=path,
         ),
-        source=where if len(tested) < len(labels) else str(path),
-        path=data,
+        owners=np.full(len(captions), -1, dtype=np.int64),
+        n_images=len(items),
+        image_parts=of_class.astype(np.int64),
+        caption_parts=queries,
+    )
+    card = card if card.size is not None else card.model_copy(update={"size": len(tested)})
+    return Benchmark(
+        card, items, captions, questions, where if len(tested) < len(labels) else str(path), data
     )
 
 

@@ -321,8 +321,8 @@ def unfolded(table: DataTable, card: Card, home: Path | None, *, column: str, ke
 
 def prompt_tags(table: DataTable, card: Card, home: Path | None, *, file: str) -> DataTable:
     """A column "tag NAME" of each tag in a file {NAME: [numbers]} beside the data, where there is one."""
-    path = (home if home is None or home.is_dir() else home.parent) or Path()
-    path /= file
+    assert home is not None
+    path = (home if home.is_dir() else home.parent) / file
     if not path.is_file():
         return table
     tags = read_json(path)
@@ -359,24 +359,13 @@ def composite(card: Card, data: Path | None, *, scale: str) -> tuple[DataTable, 
     parts, junk = [], 0
     for path, (source, number) in zip(paths, _TEXTS.values(), strict=True):
         cells, unused = _composite_rows(path, source, number)
-        parts.append(
-            TablePart(
-                str(path), 3 * len(cells), "row", [at for at in range(1, len(cells) + 1) for _ in range(3)]
-            )
-        )
+        marks = [at for at in range(1, len(cells) + 1) for _ in range(3)]
+        parts.append(TablePart(str(path), len(marks), "row", marks))
         junk += unused
-        rows += [
-            (
-                source,
-                f"candidate {place + 1}",
-                f"{source}/{at}/{place + 1}",
-                image,
-                row[place],
-                row[number + place],
-            )
-            for at, (image, *row) in enumerate(cells, start=1)
-            for place in range(3)
-        ]
+        for at, (image, *row) in enumerate(cells, start=1):
+            for place in range(3):
+                name = f"{source}/{at}/{place + 1}"
+                rows.append((source, f"candidate {place + 1}", name, image, row[place], row[number + place]))
     columns: dict[str, Sequence[Any]] = dict(
         zip(("source", "candidate", "id", "image", "caption", "rating"), zip(*rows, strict=True), strict=True)
     )
@@ -385,9 +374,7 @@ def composite(card: Card, data: Path | None, *, scale: str) -> tuple[DataTable, 
     notes = [*left_out(junk, "rows at the end of a file, without an image,")]
     if written:
         lists: dict[str, list[Caption]] = {}
-        for source, image, text in zip(
-            *(columns[name] for name in ("source", "image", "caption")), strict=True
-        ):
+        for source, _, _, image, text, _ in rows:
             # The first candidate met is the one that a person wrote.
             if image not in lists:
                 key = str(int(image.rpartition("_")[2].removesuffix(".jpg"))) if source == "coco" else image
@@ -406,9 +393,10 @@ def _composite_rows(path: Path, source: str, number: int) -> tuple[list[list[str
     """The file of the image, the texts and the ratings of each row, and how many rows have no image."""
     try:
         with io.StringIO(decoded(read_bytes(path), where=path), newline="") as file:
-            header, *rows = [[cell.strip() for cell in row] for row in csv.reader(file, delimiter=";") if row]
-    except (csv.Error, ValueError) as error:
+            rows = [[cell.strip() for cell in row] for row in csv.reader(file, delimiter=";") if row]
+    except csv.Error as error:
         raise DataError(f"not valid CSV: {error}", where=path) from None
+    header, rows = (rows or [[]])[0], rows[1:]
     at = header.index(_ADDRESS) if _ADDRESS in header else _PLACE
     files = [row[at].rpartition("/")[2] if len(row) > at else "" for row in rows]
     files = [name if name.lower().endswith((".jpg", ".jpeg", ".png")) else "" for name in files]

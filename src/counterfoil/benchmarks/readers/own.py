@@ -176,16 +176,10 @@ def _ids(table: DataTable) -> tuple[str, ...]:
 
 
 def _pair_groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
-    groupings = {}
-    if "type" in table:
-        groupings["type"] = labels(table, "type")
-        if "subtype" in table:
-            pairs = zip(groupings["type"], labels(table, "subtype"), strict=True)
-            groupings["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
-    if "subset" in table:
-        groupings["subset"] = labels(table, "subset")
-    if "split" in table:
-        groupings["split"] = labels(table, "split")
+    groupings = {name: labels(table, name) for name in ("type", "subset", "split") if name in table}
+    if "subset" not in table and "type" in table and "subtype" in table:
+        pairs = zip(groupings["type"], labels(table, "subtype"), strict=True)
+        groupings["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
     return groupings
 
 

@@ -1,8 +1,8 @@
 """Benchmarks whose layout `catalog.toml` describes: one reader makes questions of the rows of released files.
 
-A layout says which files hold the rows, which columns hold captions, images and labels, and which candidate is
-right; what no layout can say is a function from table to table (`table_functions`). A benchmark may have
-several layouts, of which the first whose files are there is read.
+A layout says which files hold the rows, which columns hold captions, images and labels, and which candidate
+is right; what no layout can say is a function from table to table (`table_functions`, `judged_tables`). Of
+several layouts of a benchmark the first whose files are there is read.
 """
 
 import re

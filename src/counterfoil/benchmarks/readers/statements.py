@@ -92,22 +92,16 @@ def statements(
     names_of_captions = caption_ids or [f"{name}_c" for name in ids]
     positions = [table.add(text, name) for name, text in zip(names_of_captions, captions, strict=True)]
     items, shown_images = listed(images)
-    benchmark = Benchmark(
-        card,
-        items,
-        tuple(table.items),
-        Statement(
-            unique_ids(ids),
-            groupings=groupings,
-            captions=np.asarray(positions, dtype=np.int64),
-            images=shown_images,
-            truth=truth,
-            calibration=calibration if calibration is not None and calibration.any() else None,
-            votes=votes,
-        ),
-        source,
-        path,
+    questions = Statement(
+        unique_ids(ids),
+        groupings=groupings,
+        captions=np.asarray(positions, dtype=np.int64),
+        images=shown_images,
+        truth=truth,
+        calibration=calibration if calibration is not None and calibration.any() else None,
+        votes=votes,
     )
+    benchmark = Benchmark(card, items, tuple(table.items), questions, source, path)
     check_counts(benchmark.select(benchmark.statements.measured))
     return benchmark
 
