@@ -226,8 +226,11 @@ def floats(table: DataTable, column: str) -> NDArray[np.float64]:
 
 def integers(table: DataTable, column: str) -> NDArray[np.int64]:
     """A column of whole numbers, (rows,) int64; raises `DataError` naming the row that is not one."""
+    cells = table[column]
+    if {*map(type, cells)} == {int} and -(1 << 63) <= min(cells) <= max(cells) < 1 << 63:
+        return np.array(cells, dtype=np.int64)
     numbers = np.empty(len(table), dtype=np.int64)
-    for row, cell in enumerate(table[column]):
+    for row, cell in enumerate(cells):
         number = _whole(cell)
         if number is None or not -(1 << 63) <= number < 1 << 63:
             raise DataError(

@@ -164,19 +164,19 @@ def _paragraphs(path: Path) -> dict[str, list[str]]:
     if not isinstance(results, dict) or not results:
         raise DataError("no 'results'", where=path, given=", ".join(value), allowed="{video: sentences}")
     sentences_of = {}
-    for name, sentences in results.items():
-        where = f"{path}, video '{name}'"
-        if not isinstance(sentences, list) or not sentences:
-            raise DataError("no sentences", where=where, given=shown(sentences))
-        sentences_of[name] = [
-            clean_caption(
-                sentence.get("sentence") if isinstance(sentence, dict) else sentence,
-                f"{where}, sentence {at + 1}",
-                "sentence",
-            )
-            for at, sentence in enumerate(sentences)
-        ]
+    for name, value in results.items():
+        cells = value if isinstance(value, list) else []
+        cells = [cell.get("sentence") if isinstance(cell, dict) else cell for cell in cells]
+        sentences_of[name] = _sentences(cells, f"{path}, video '{name}'")
     return sentences_of
+
+
+def _sentences(value: Any, where: str) -> list[str]:
+    if not isinstance(value, list) or not value:
+        raise DataError("no sentences", where=where, given=shown(value))
+    return [
+        clean_caption(cell, f"{where}, sentence {at}", "sentence") for at, cell in enumerate(value, start=1)
+    ]
 
 
 def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
@@ -187,20 +187,16 @@ def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
     try:
         duration = float(entry["duration"])
         times = [(float(start), float(end)) for start, end in entry["timestamps"]]
-        sentences = entry["sentences"]
+        sentences = _sentences(entry["sentences"], where)
     except (KeyError, TypeError, ValueError):
         raise DataError(
             "not as released", where=where, given=shown(entry), allowed="duration, sentences, timestamps"
         ) from None
     if not (np.isfinite(duration) and duration > 0 and np.isfinite(times).all()):
         raise DataError("a duration or a time is no number of seconds", where=where, given=shown(entry))
-    if not isinstance(sentences, list) or len(sentences) != len(times) or not sentences:
+    if len(sentences) != len(times):
         raise DataError("not a time for every sentence", where=where, given=shown(entry))
-    texts = [
-        clean_caption(sentence, f"{where}, sentence {at + 1}", "sentence")
-        for at, sentence in enumerate(sentences)
-    ]
-    return _Entry(duration, texts, times)
+    return _Entry(duration, sentences, times)
 
 
 def _object(path: Path) -> dict[str, Any]:

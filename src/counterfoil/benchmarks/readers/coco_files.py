@@ -21,8 +21,9 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, RetrievalDirection
 from counterfoil.benchmarks.image_files import image_names, image_path
 from counterfoil.benchmarks.readers.questions import IdPositions, gallery
+from counterfoil.benchmarks.readers.released_files import object_tables
 from counterfoil.benchmarks.records import Caption, FileSource, Image
-from counterfoil.benchmarks.tables import shown
+from counterfoil.benchmarks.tables import DataTable, integers, shown
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
 from counterfoil.inputs.files import parse_json, read_text
@@ -201,13 +202,12 @@ def coco_names(ids: Ids) -> tuple[tuple[str, ...], ...]:
 @lru_cache(maxsize=4)
 def _captions(path: Path, size: int, changed: int) -> Captioned:
     """One captions file; several benchmarks of one command read it, so the last ones are kept."""
-    value = _object(path, ("images", "annotations"))
-    images, annotations = value["images"], value["annotations"]
-    ids = _whole(images, "id", f"{path}, images")
-    names = _texts(images, "file_name", f"{path}, images")
-    of_image = _whole(annotations, "image_id", f"{path}, annotations")
-    captions = _whole(annotations, "id", f"{path}, annotations")
-    texts = _texts(annotations, "caption", f"{path}, annotations")
+    images, annotations = object_tables(path, "images", "annotations")
+    ids, of_image, captions = (
+        integers(table, column)
+        for table, column in ((images, "id"), (annotations, "image_id"), (annotations, "id"))
+    )
+    names, texts = _strings(images, "file_name"), _strings(annotations, "caption")
     owners = IdPositions(ids, "image", path).of(of_image)
     IdPositions(captions, "caption", path)
     if not len(captions):
@@ -227,12 +227,12 @@ def _captions(path: Path, size: int, changed: int) -> Captioned:
 def _instances(path: Path, size: int, changed: int) -> tuple[Ids, Ids, Ids]:
     """The images a file is about, and for every object its image and its category."""
     # Outlines are nine tenths of the file.
-    value = _object(path, ("images", "annotations"), without=("segmentation", "bbox"))
-    annotations = f"{path}, annotations"
+    unused = ("segmentation", "bbox", "area", "iscrowd")
+    images, annotations = object_tables(path, "images", "annotations", without=unused)
     return (
-        _whole(value["images"], "id", f"{path}, images"),
-        _whole(value["annotations"], "image_id", annotations),
-        _whole(value["annotations"], "category_id", annotations),
+        integers(images, "id"),
+        integers(annotations, "image_id"),
+        integers(annotations, "category_id"),
     )
 
 
@@ -248,42 +248,12 @@ def json_file(path: Path, without: tuple[str, ...] = ()) -> Any:
     return parse_json(read_text(path), where=path, without=without)
 
 
-def _object(path: Path, keys: tuple[str, ...], without: tuple[str, ...] = ()) -> dict[str, Any]:
-    value = json_file(path, without)
-    if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
-        raise DataError(
-            "not a COCO annotation file",
-            where=path,
-            given=", ".join(value) if isinstance(value, dict) else shown(value),
-            allowed=f"an object with the lists {' and '.join(keys)}",
-        )
-    return value
-
-
-def _column(entries: Sequence[Any], key: str, where: str) -> list[Any]:
-    try:
-        return [entry[key] for entry in entries]
-    except (KeyError, TypeError, IndexError):
-        at = next(i for i, entry in enumerate(entries) if not isinstance(entry, dict) or key not in entry)
-        raise DataError(f"no '{key}'", where=f"{where}, entry {at + 1}", given=shown(entries[at])) from None
-
-
-def _whole(entries: Sequence[Any], key: str, where: str) -> Ids:
-    values = _column(entries, key, where)
-    for at, value in enumerate(values):
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-            raise DataError(
-                f"'{key}' is no whole number", where=f"{where}, entry {at + 1}", given=shown(value)
-            )
-    return np.array(values, dtype=np.int64)
-
-
-def _texts(entries: Sequence[Any], key: str, where: str) -> tuple[str, ...]:
-    values = _column(entries, key, where)
-    for at, value in enumerate(values):
-        if not isinstance(value, str):
-            raise DataError(f"'{key}' is no text", where=f"{where}, entry {at + 1}", given=shown(value))
-    return tuple(values)
+def _strings(table: DataTable, column: str) -> tuple[str, ...]:
+    """A column of texts, which may be empty."""
+    for row, cell in enumerate(table[column]):
+        if not isinstance(cell, str):
+            raise DataError("not a text", where=table.where(row, column), given=shown(cell))
+    return tuple(table[column])
 
 
 def find(data: Path | None, name: str) -> Path:

@@ -4,6 +4,7 @@ Each class is a query of its own gallery, the images marked hard for it; the mea
 precision over classes.
 """
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
-from counterfoil.benchmarks.readers.judged import unique_ids
 from counterfoil.benchmarks.readers.questions import search
 from counterfoil.benchmarks.readers.released_files import list_of, released_file
 from counterfoil.benchmarks.readers.rows import Photos, image_folder
@@ -34,9 +34,8 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
     wherever it comes again. Classes without a hard image that shows them have no average precision, and are
     left out; `source` says how many. Raises `DataError` naming the row that does not fit.
     """
-    path = released_file(
-        card, data, (f"COLA_singleobjects_benchmark_{card.name.rpartition('-')[2].upper()}.json",)
-    )
+    source = card.name.rpartition("-")[2].upper()
+    path = released_file(card, data, (f"COLA_singleobjects_benchmark_{source}.json",))
     labels, files, present, hard = _read(path)
     right = hard & present
     tested = np.flatnonzero(right.any(axis=0))
@@ -44,15 +43,19 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
         raise DataError("no class has a hard image that shows it", where=path)
     of_class, row = np.nonzero(hard[:, tested].T)
     photos = Photos(image_folder(data, images)).sources([files[at] for at in np.unique(row)])
-    names = [f"{labels[tested[c]]}/{files[at]}" for c, at in zip(of_class, row, strict=True)]
-    items = tuple(
-        Image(name, photos[files[at]], photo=files[at])
-        for name, at in zip(_numbered(names), row, strict=True)
-    )
+    times: Counter[str] = Counter()
+    items = []
+    for c, at in zip(of_class, row, strict=True):
+        name = f"{labels[tested[c]]}/{files[at]}"
+        times[name] += 1
+        # One that comes again has a number behind it.
+        unique = name if times[name] == 1 else f"{name} ({times[name]})"
+        items.append(Image(unique, photos[files[at]], photo=files[at]))
     captions = tuple(Caption(labels[at], labels[at]) for at in tested)
     is_right = right[row, tested[of_class]]
     queries = np.arange(len(tested), dtype=np.int64)
-    where = f"{path}, {len(labels) - len(tested):,} of {len(labels):,} classes left out"
+    left_out = len(labels) - len(tested)
+    where = f"{path}, {left_out:,} of {len(labels):,} classes left out" if left_out else str(path)
     questions = Gallery(
         tuple(f"t2i/{caption.id}" for caption in captions),
         i2t=RetrievalDirection(np.empty(0, dtype=np.int64), Qrels.of([])),
@@ -68,17 +71,7 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
         caption_parts=queries,
     )
     card = card if card.size is not None else card.model_copy(update={"size": len(tested)})
-    return Benchmark(
-        card, items, captions, questions, where if len(tested) < len(labels) else str(path), data
-    )
-
-
-def _numbered(names: list[str]) -> list[str]:
-    """Names of which one that comes again has a number behind it."""
-    return [
-        name if name == unique else f"{name} ({unique.rpartition('/')[2]})"
-        for name, unique in zip(names, unique_ids(names), strict=True)
-    ]
+    return Benchmark(card, tuple(items), captions, questions, where, data)
 
 
 def _read(path: Path) -> tuple[list[str], list[str], NDArray[np.bool_], NDArray[np.bool_]]:

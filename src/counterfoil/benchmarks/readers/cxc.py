@@ -87,36 +87,26 @@ def _positives(test: Captioned, data: Path | None) -> tuple[RetrievalDirection, 
         if table is None:
             raise
         files = []
-    results = []
+    searches, sources = [], []
     if files:
         i2t, t2i = searches_of(test, files[0], files[1], every=True)
         if not same_pairs(i2t, t2i):
             raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
-        results.append((i2t, t2i, f"{said(files[0])}, {files[1].name}"))
+        searches.append((i2t, t2i))
+        sources.append(f"{said(files[0])}, {files[1].name}")
     if table is not None:
         captions, images, scores, _ = ratings(read_table(table))
-        right = scores >= RIGHT
-        results.append(
-            (
-                *_searches(
-                    IdPositions(test.captions, "caption", test.source).of(captions),
-                    IdPositions(test.images, "image", test.source).of(images),
-                    right,
-                    test.captions,
-                    test.images,
-                    table,
-                ),
-                str(table),
-            )
-        )
-    if len(results) == 2 and not same_pairs(results[0][0], results[1][1]):
+        at_caption = IdPositions(test.captions, "caption", test.source).of(captions)
+        at_image = IdPositions(test.images, "image", test.source).of(images)
+        searches.append(_searches(at_caption, at_image, scores >= RIGHT, test.captions, test.images, table))
+        sources.append(str(table))
+    if len(searches) == 2 and not same_pairs(searches[0][0], searches[1][1]):
         raise DataError(
             f"the pairs rated {RIGHT:g} or more are not those of {files[0].name}",
             where=table,
             hint="take the one you do not trust out of the folder",
         )
-    i2t, t2i, _ = results[0]
-    return i2t, t2i, ", ".join(source for _, _, source in results)
+    return *searches[0], ", ".join(sources)
 
 
 def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) -> Benchmark:

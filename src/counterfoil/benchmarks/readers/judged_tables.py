@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.readers.judged import clean_caption, left_out, noted, numbered, ratings_of
 from counterfoil.benchmarks.readers.released_captions import (
+    FLICKR8K,
+    FLICKR30K,
     Written,
     coco_captions,
-    flickr8k_captions,
-    flickr30k_captions,
+    flickr_captions,
     karpathy_part,
     of_image,
     read_tokens,
 )
 from counterfoil.benchmarks.readers.released_files import object_tables, released_file, released_set
-from counterfoil.benchmarks.readers.rows import not_on_hub
 from counterfoil.benchmarks.readers.statements import truths
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import collapsed, nearest
@@ -36,12 +36,12 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.files import decoded, read_bytes, read_json, read_text
 from counterfoil.inputs.pickled import plain_pickle
 
-_TOKENS = "Flickr8k.token.txt"
+(_TOKENS,) = FLICKR8K
 #: How far the share of yes may be from the counts, as the released code checks.
 _SHARE = 1e-5
 
 
-def flickr8k(card: Card, data: Path | None, *, files: Sequence[str], raters: int) -> tuple[DataTable, bool]:
+def flickr8k(card: Card, data: Path, *, files: Sequence[str], raters: int) -> tuple[DataTable, bool]:
     """Flickr8k's candidates and their ratings: three of experts, or the share of a crowd's yes.
 
     The text file has an image, the id of a caption and three numbers in each line; the captions are in
@@ -102,9 +102,8 @@ def _flickr8k_lines(path: Path, raters: int) -> tuple[DataTable, Mapping[str, Se
     if raters == 1:
         numbers = ratings_of(table, ("rating_1", "rating_2", "rating_3"), missing=True)
         for row, (share, yes, no) in enumerate(numbers.tolist()):
-            if not math.isnan(share + yes + no) and not (
-                yes + no > 0 and abs(share - yes / (yes + no)) <= _SHARE
-            ):
+            counted = yes + no > 0 and abs(share - yes / (yes + no)) <= _SHARE
+            if not counted and not math.isnan(share + yes + no):
                 raise DataError(
                     "the share of yes is not that of its counts",
                     where=table.where(row),
@@ -173,7 +172,7 @@ _KARPATHY = "dataset_coco.json"
 
 def foil(
     card: Card,
-    data: Path | None,
+    data: Path,
     *,
     files: Sequence[str],
     one_pair: bool = False,
@@ -193,14 +192,13 @@ def foil(
     names = dict(zip(integers(pictures, "id").tolist(), texts(pictures, "file_name"), strict=True))
     images = integers(notes, "image_id").tolist()
     groups: dict[int, tuple[list[int], list[int]]] = {}
-    for row, (group, is_foil) in enumerate(
-        zip(integers(notes, "id").tolist(), truths(notes, "foil"), strict=True)
-    ):
+    group_of = integers(notes, "id").tolist()
+    for row, is_foil in enumerate(truths(notes, "foil").tolist()):
         if images[row] not in names:
             raise DataError(
                 "a candidate without an image", where=notes.where(row), given=f"image_id {images[row]}"
             )
-        groups.setdefault(group, ([], []))[int(is_foil)].append(row)
+        groups.setdefault(group_of[row], ([], []))[is_foil].append(row)
     pairs = []
     for group, (originals, foils) in groups.items():
         if len(originals) != 1 or not foils or len({images[row] for row in (*originals, *foils)}) > 1:
@@ -257,10 +255,9 @@ def foil(
         image: numbered(of_image(written, str(image)), f"coco-{image}")
         for image in dict.fromkeys(images[row] for row in rows)
     }
-    originals = [collapsed(text) for text in columns["original"]]
     columns["references"] = [
         [caption for caption in lists[images[row]] if caption.text != original]
-        for row, original in zip(rows, originals, strict=True)
+        for row, original in zip(rows, map(collapsed, columns["original"]), strict=True)
     ]
     dropped = sum(map(len, (lists[images[row]] for row in rows))) - sum(map(len, columns["references"]))
     remarks.append(f"{dropped:,} references equal to the original taken out")
@@ -309,7 +306,9 @@ def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str
 
 def unfolded(table: DataTable, card: Card, home: Path | None, *, column: str, key: str) -> DataTable:
     """A row of each entry of the objects in a column: its name in the column `key`, its value in `column`."""
-    rows, keys, values = [], [], []
+    rows: list[int] = []
+    keys: list[str] = []
+    values: list[Any] = []
     for row, cell in enumerate(table[column]):
         if not isinstance(cell, Mapping):
             raise DataError("not an object", where=table.where(row, column), given=shown(cell))
@@ -344,7 +343,7 @@ _TEXTS = {"8k": ("flickr8k", 3), "30k": ("flickr30k", 4), "coco": ("coco", 4)}
 _ADDRESS, _PLACE = "Input.image_url", 27
 
 
-def composite(card: Card, data: Path | None, *, scale: str) -> tuple[DataTable, bool]:
+def composite(card: Card, data: Path, *, scale: str) -> tuple[DataTable, bool]:
     """Composite's captions of Flickr8k, Flickr30k and COCO and how people rated them, in NAME_SCALE.csv.
 
     `;` stands between the cells of a row per image. Among them are Input.image_url (the 28th), then the texts
@@ -354,8 +353,7 @@ def composite(card: Card, data: Path | None, *, scale: str) -> tuple[DataTable, 
     """
     hint = "the folder holds the three tables of the release, and the captions of the images"
     paths = released_set(card, data, [f"{name}_{scale}.csv" for name in _TEXTS], hint=hint)
-    assert data is not None
-    rows: list[tuple[str, str, int, str, str, str]] = []
+    rows: list[tuple[str, ...]] = []
     parts, junk = [], 0
     for path, (source, number) in zip(paths, _TEXTS.values(), strict=True):
         cells, unused = _composite_rows(path, source, number)
@@ -426,8 +424,8 @@ def _composite_rows(path: Path, source: str, number: int) -> tuple[list[list[str
 def _composite_captions(data: Path) -> Mapping[str, Written]:
     """The captions of the three sources' images, or of none of them."""
     captions_of = {
-        "flickr8k": flickr8k_captions(data),
-        "flickr30k": flickr30k_captions(data),
+        "flickr8k": flickr_captions(data, FLICKR8K),
+        "flickr30k": flickr_captions(data, FLICKR30K),
         "coco": coco_captions(data),
     }
     there = {name: written for name, written in captions_of.items() if written is not None}
@@ -447,7 +445,7 @@ _JUDGED = 48
 
 
 def fifty_sentences(
-    card: Card, data: Path | None, *, name: str, categories: Sequence[str], alike: int = 0
+    card: Card, data: Path, *, name: str, categories: Sequence[str], alike: int = 0
 ) -> tuple[DataTable, bool]:
     """Pascal-50S and Abstract-50S: which of two captions 48 people found nearer to a reference of theirs.
 
@@ -459,8 +457,6 @@ def fifty_sentences(
     captions come from the triplets, and images are called by the pair's number. Where both captions have as
     many votes, the label is drawn, with a fixed seed.
     """
-    if data is None:
-        raise not_on_hub(card)
     consensus = _matlab_file(data, f"consensus_{name}.mat")
     triplets = _variable(consensus, "triplets").reshape(-1)
     try:
@@ -607,7 +603,7 @@ def _text(value: Any, where: str) -> str:
 _RATERS = 3
 
 
-def vatex(card: Card, data: Path | None, *, references: int) -> tuple[DataTable, bool]:
+def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
     """VATEX-EVAL's captions of videos that three people each rated, with their first references, as pickles.
 
     candidates_list.pkl holds N captions, gts_list.pkl N lists of references, video_ids.pkl N names of videos,

@@ -206,17 +206,8 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
             allowed="rating, rating_1, ...",
         )
     required(table, "image", "caption")
-    return judged(
-        card.model_copy(update={"title": title_of(path)}),
-        _ids(table),
-        _candidates(table, {"caption": "c"}),
-        _pictures(table, folder),
-        _groupings(table),
-        ratings=ratings_of(table, raters, missing=True),
-        references=_references(table),
-        source=table.source,
-        path=path,
-    )
+    ratings = ratings_of(table, raters, missing=True)
+    return _judged(card, table, folder, path, {"caption": "c"}, ratings=ratings)
 
 
 def read_preferences(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
@@ -227,16 +218,29 @@ def read_preferences(card: Card, data: Path | DataTable | None, images: Path | N
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     required(table, "image", "caption_a", "caption_b")
+    names = {"caption_a": "caption_a", "caption_b": "caption_b"}
+    return _judged(card, table, folder, path, names, votes=_votes(table))
+
+
+def _judged(
+    card: Card,
+    table: DataTable,
+    folder: Path | None,
+    path: Path | None,
+    names: Mapping[str, str],
+    **judgements: NDArray[np.float64],
+) -> Benchmark:
+    """What people judged the captions of some columns, which are called by `names` and their rows."""
     return judged(
         card.model_copy(update={"title": title_of(path)}),
         _ids(table),
-        _candidates(table, {"caption_a": "caption_a", "caption_b": "caption_b"}),
+        _candidates(table, names),
         _pictures(table, folder),
-        _groupings(table),
-        votes=_votes(table),
+        {name: labels(table, name) for name in ("type", "source") if name in table},
         references=_references(table),
         source=table.source,
         path=path,
+        **judgements,
     )
 
 
@@ -332,10 +336,6 @@ def _references(table: DataTable) -> list[list[Caption]] | None:
     return rows
 
 
-def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
-    return {name: labels(table, name) for name in ("type", "source") if name in table}
-
-
 def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
     """One row per right pair; the gallery is every image and every caption that a row names.
 
@@ -359,7 +359,7 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
         for at, (key, row) in enumerate(zip(keys, first, strict=True))
     ]
     gains = _gallery_gains(table)
-    _check_pairs_once(table, image, caption, len(captions))
+    _check_pairs_once(table, image, caption)
     right = gains > 0
     if not right.any():
         raise DataError("no row says what is right", where=table.source, given="relevance 0 throughout")
@@ -422,16 +422,13 @@ def _gallery_gains(table: DataTable) -> NDArray[np.float64]:
     return gains
 
 
-def _check_pairs_once(table: DataTable, image: Ids, caption: Ids, n_captions: int) -> None:
-    pair = image * n_captions + caption
-    _, first = np.unique(pair, return_index=True)
-    again = np.setdiff1d(np.arange(len(pair)), first)
-    if len(again):
-        row = int(again[0])
-        before = int(np.argmax(pair == pair[row]))
-        raise DataError(
-            "a pair occurs twice", where=table.where(row), given=f"the pair of {table.where(before)}"
-        )
+def _check_pairs_once(table: DataTable, image: Ids, caption: Ids) -> None:
+    first: dict[tuple[int, int], int] = {}
+    for row, pair in enumerate(zip(image.tolist(), caption.tolist(), strict=True)):
+        before = first.setdefault(pair, row)
+        if before != row:
+            given = f"the pair of {table.where(before)}"
+            raise DataError("a pair occurs twice", where=table.where(row), given=given)
 
 
 def _gallery_owners(

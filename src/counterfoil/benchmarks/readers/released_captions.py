@@ -20,7 +20,6 @@ from counterfoil.benchmarks.readers.coco_files import (
     place,
     read_captions,
 )
-from counterfoil.benchmarks.readers.rows import not_on_hub
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import DataTable, first_double, labels, read_table, shown, texts
@@ -112,7 +111,8 @@ def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[st
 
 #: COCO's captions by image id, in one of these.
 COCO = ("captions_val2014.json", "dataset_coco.json")
-#: Flickr30k's captions by file name, in one of these.
+#: Flickr8k's and Flickr30k's by file name, in one of these.
+FLICKR8K = ("Flickr8k.token.txt",)
 FLICKR30K = ("results_20130124.token", "dataset_flickr30k.json")
 
 #: (texts of each image by id, the file they came from)
@@ -135,22 +135,18 @@ def coco_captions(data: Path) -> Written | None:
     return _collapsed(captions_of), path
 
 
-def flickr30k_captions(data: Path) -> Written | None:
-    """The captions of Flickr30k's images by file name; None where the file is not in the folder."""
-    path = _first(data, FLICKR30K)
+def flickr_captions(data: Path, names: Sequence[str]) -> Written | None:
+    """The captions of Flickr's images by file name, in one of these files; None where there is none."""
+    path = _first(data, names)
     if path is None:
         return None
     if path.suffix == ".json":
-        entries = read_split(path, lambda image: (str(image["filename"]), _raw(image)), splits=SPLITS)
+        entries = read_split(
+            path,
+            lambda image: (str(image["filename"]), [str(own["raw"]) for own in image["sentences"]]),
+            splits=SPLITS,
+        )
         return _collapsed(dict(entries)), path
-    return {image: [text for _, text in own] for image, own in read_tokens(path).items()}, path
-
-
-def flickr8k_captions(data: Path) -> Written | None:
-    """The captions of Flickr8k's images by file name; None where the token file is not in the folder."""
-    path = _first(data, ("Flickr8k.token.txt",))
-    if path is None:
-        return None
     return {image: [text for _, text in own] for image, own in read_tokens(path).items()}, path
 
 
@@ -172,10 +168,6 @@ def _first(data: Path, names: Sequence[str]) -> Path | None:
     return next((path for name in names if (path := place(folder, name)) is not None), None)
 
 
-def _raw(image: Any) -> list[str]:
-    return [str(sentence["raw"]) for sentence in image["sentences"]]
-
-
 def _collapsed(captions: dict[str, list[str]]) -> dict[str, list[str]]:
     return {image: [text for raw in own if (text := collapsed(raw))] for image, own in captions.items()}
 
@@ -184,14 +176,12 @@ def _collapsed(captions: dict[str, list[str]]) -> dict[str, list[str]]:
 _FLICKR30K = (FLICKR30K[1], "flickr_annotations_30k.csv")
 
 
-def flickr30k(card: Card, data: Path | None) -> tuple[DataTable, bool]:
+def flickr30k(card: Card, data: Path) -> tuple[DataTable, bool]:
     """Flickr30k's images, and in the column `captions` those written for them.
 
     Of Karpathy's JSON and of the hub's CSV (columns raw, sentids, split, filename) the test split is read,
     captions called by their sentence ids; of a token file all there is, captions called by their keys.
     """
-    if data is None:
-        raise not_on_hub(card)
     known = [data] if data.is_file() else [data / name for name in _FLICKR30K if (data / name).is_file()]
     files = known or sorted([*data.glob("*.token*"), *data.glob("*token.txt")])
     if not files:
@@ -214,7 +204,7 @@ def flickr30k(card: Card, data: Path | None) -> tuple[DataTable, bool]:
         double = first_double(names)
         if double is not None:
             raise DataError(f"{kind} id occurs twice", where=path, given=double, hint="ids are unique")
-    columns = {
+    columns: dict[str, Sequence[Any]] = {
         "image": [image for image, _ in entries],
         "captions": [[Caption(name, text) for name, text in captions] for _, captions in entries],
     }

@@ -71,12 +71,13 @@ class Label(BaseModel):
 
 
 class Condition(BaseModel):
-    """The rows whose whole number in a column is at least `least`."""
+    """The rows whose whole number in a column is at least `least`, or whose label is `equal`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     column: str
-    least: int
+    least: int | None = None
+    equal: str = ""
 
 
 class Layout(BaseModel):
@@ -124,10 +125,10 @@ class Layout(BaseModel):
     #: Whether ids may come again, the second time as ID/2.
     repeats: bool = False
     #: None are those of a gallery that a column `captions` holds.
-    captions: tuple[str | Label, ...] = ()
+    captions: tuple[str | Label, ...] = ("caption",)
     #: What captions are called, where not by the question: the only one, or each that people judged.
     caption_ids: tuple[str, ...] = ()
-    images: tuple[str | Label, ...]
+    images: tuple[str | Label, ...] = ("image",)
     #: The files of images that are called otherwise, and what images in cells are called.
     image_files: tuple[str | Label, ...] = ()
     image_ids: tuple[str, ...] = ()
@@ -188,7 +189,7 @@ def layouts(name: str) -> tuple[Layout, ...]:
     changes = row.get("layout", {})
     if isinstance(changes, list):
         return tuple(map(Layout.model_validate, changes))
-    others = layouts(row["like"]) if "like" in row else (Layout(images=()),)
+    others = layouts(row["like"]) if "like" in row else (Layout(),)
     return tuple(Layout.model_validate(other.model_dump(exclude_unset=True) | changes) for other in others)
 
 
@@ -220,8 +221,13 @@ def benchmark_of(
         if name not in table and other is not None:
             table = table.with_columns({name: table[other]})
     if layout.where:
-        numbers = integers(_with(table, layout.where.column), layout.where.column)
-        table = table.take(np.flatnonzero(numbers >= layout.where.least).tolist())
+        column, least = layout.where.column, layout.where.least
+        table = _with(table, column)
+        if least is None:
+            chosen = np.array(labels(table, column)) == layout.where.equal
+        else:
+            chosen = integers(table, column) >= least
+        table = table.take(np.flatnonzero(chosen).tolist())
     for step in layout.steps:
         function, options = _call(step)
         table = function(table, card, home, **options)
@@ -291,7 +297,7 @@ def benchmark_of(
             card,
             ids,
             [
-                [Caption(name, collapsed(text)) for name, text in zip(names, side, strict=True)]
+                [Caption(name, collapsed(text)) for name, text in zip(names or (), side, strict=True)]
                 for names, side in zip(names_of_captions, captions, strict=True)
             ],
             sides[0],
@@ -325,12 +331,12 @@ def _call(step: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
 
 def _open(layout: Layout, card: Card, data: Path | None) -> tuple[DataTable, Path | None, bool]:
     """The rows in `data`, the place that images are looked for by, and whether subsets are missing."""
+    if data is None and not layout.hub:
+        raise not_on_hub(card)
     if layout.open is not None:
         function, options = _call(layout.open)
         table, part = function(card, data, **options)
         return table, data, part
-    if data is None and not layout.hub:
-        raise not_on_hub(card)
     if layout.subsets:
         return _open_subsets(layout, card, data)
     if layout.pattern:
