@@ -167,7 +167,6 @@ def _candidates(path: Path, rows: Sequence[Sequence[Any]], raters: int, unit: st
 
 #: Which pair of an image is drawn where each has one; the papers did not release theirs.
 _SEED = 0
-_KARPATHY = "dataset_coco.json"
 
 
 def foil(
@@ -218,14 +217,14 @@ def foil(
         pairs = [own[int(rng.integers(len(own)))] for own in pairs_of.values()]
         remarks.append(f"one pair of each image, drawn with seed {_SEED}")
     if unseen:
-        split = path.parent / _KARPATHY
+        split = path.parent / "dataset_coco.json"
         if not split.is_file():
             raise DataError(
                 "file missing", where=split, hint="PAC-S's pairs are those of its validation and test part"
             )
         part = karpathy_part(split, ("val", "test"))
         pairs = [pair for pair in pairs if str(images[pair[0]]) in part]
-        source += f", {_KARPATHY}"
+        source += f", {split.name}"
         if not pairs:
             raise DataError("no image is in Karpathy's validation or test part", where=source)
     captions = texts(notes, "caption")
@@ -296,7 +295,7 @@ def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str
             votes = (int(winner == "IIW-Human"), int(winner == "IIW-P5B"))
             for name, cell in zip(columns, (metric.removeprefix("metrics/"), degree, *votes), strict=True):
                 columns[name].append(cell)
-    notes = tuple(left_out(neutral, "neutral judgements"))
+    notes = left_out(neutral, "neutral judgements")
     if not rows:
         raise DataError("no judgement is left", where=noted(table.source, notes))
     keys = texts(table, "image/key")
@@ -368,8 +367,7 @@ def composite(card: Card, data: Path, *, scale: str) -> tuple[DataTable, bool]:
         zip(("source", "candidate", "id", "image", "caption", "rating"), zip(*rows, strict=True), strict=True)
     )
     written = _composite_captions(data)
-    names = [*(path.name for path in paths), *(path.name for _, path in written.values())]
-    notes = [*left_out(junk, "rows at the end of a file, without an image,")]
+    notes = list(left_out(junk, "rows at the end of a file, without an image,"))
     if written:
         lists: dict[str, list[Caption]] = {}
         for source, _, _, image, text, _ in rows:
@@ -383,6 +381,7 @@ def composite(card: Card, data: Path, *, scale: str) -> tuple[DataTable, bool]:
         notes.append(f"{len(lists):,} references nearest to the first candidate taken out")
     else:
         notes.append("without references: the captions of the images are not in the folder")
+    names = (path.name for path in (*paths, *(path for _, path in written.values())))
     source = ", ".join([str(data), *names])
     return DataTable(columns, source, "table", tuple(parts), notes=tuple(notes)), False
 
