@@ -133,8 +133,8 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     if card.size is not None:
         # The card counts what was released, not what is left of it.
         card = card.model_copy(update={"size": card.size - (len(right) - len(ids))})
-    source = noted(str(data), notes)
-    return finished(card, captions.items, videos, questions, source=source, path=data, corpus=data / CORPUS)
+    where = noted(str(data), notes)
+    return finished(card, captions.items, videos, questions, source=where, path=data, corpus=data / CORPUS)
 
 
 def overlapping(segment: tuple[float, float], others: list[tuple[float, float]]) -> list[int]:

@@ -599,9 +599,6 @@ def _text(value: Any, where: str) -> str:
     return clean_caption("" if isinstance(inner, np.ndarray) and not inner.size else inner, where)
 
 
-_RATERS = 3
-
-
 def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
     """VATEX-EVAL's captions of videos that three people each rated, with their first references, as pickles.
 
@@ -620,12 +617,12 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
         ratings = np.asarray(given := plain_pickle(files[2]), dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
         raise DataError("a rating is no number", where=files[2], given=shown(given)) from None
-    if len(ratings) != _RATERS * n:
+    if len(ratings) != 3 * n:
         raise DataError(
             "not three ratings of every candidate",
             where=files[2],
             given=len(ratings),
-            allowed=str(_RATERS * n),
+            allowed=str(3 * n),
         )
     lists = []
     for row, cell in enumerate(written):
@@ -640,9 +637,7 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
         )
     # Columns have the names of the files that they come from.
     columns = {"video_ids": videos, "candidates_list": captions, "references": lists}
-    columns |= {
-        f"human_scores_{at + 1}": rows.tolist() for at, rows in enumerate(ratings.reshape(_RATERS, n))
-    }
+    columns |= {f"human_scores_{at + 1}": rows.tolist() for at, rows in enumerate(ratings.reshape(3, n))}
     return DataTable(columns, str(data)), False
 
 

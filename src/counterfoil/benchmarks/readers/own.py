@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -228,7 +229,7 @@ def _judged(
     folder: Path | None,
     path: Path | None,
     names: Mapping[str, str],
-    **judgements: NDArray[np.float64],
+    **judgements: Any,
 ) -> Benchmark:
     """What people judged the captions of some columns, which are called by `names` and their rows."""
     return judged(

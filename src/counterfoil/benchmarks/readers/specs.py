@@ -221,12 +221,12 @@ def benchmark_of(
         if name not in table and other is not None:
             table = table.with_columns({name: table[other]})
     if layout.where:
-        column, least = layout.where.column, layout.where.least
-        table = _with(table, column)
+        of, least = layout.where.column, layout.where.least
+        table = _with(table, of)
         if least is None:
-            chosen = np.array(labels(table, column)) == layout.where.equal
+            chosen = np.array(labels(table, of)) == layout.where.equal
         else:
-            chosen = integers(table, column) >= least
+            chosen = integers(table, of) >= least
         table = table.take(np.flatnonzero(chosen).tolist())
     for step in layout.steps:
         function, options = _call(step)
