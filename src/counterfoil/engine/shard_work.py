@@ -27,9 +27,12 @@ from counterfoil.engine.cache import Cache, Kind, NamedRows, Parts, Vectors, Whe
 from counterfoil.engine.leases import Leases
 from counterfoil.errors import ScoreError
 from counterfoil.models.base import (
+    CaptionBatches,
     Classifier,
     Embedder,
     Identity,
+    ImageBatches,
+    PairBatches,
     PairScorer,
     Scorer,
     TextEmbedder,
@@ -241,52 +244,40 @@ class ShardWork:
         return f"{self.stage}, {in_words(self.items[batch[at]])}"
 
 
-def image_vectors(scorer: Embedder, batches: Sequence[Sequence[Image]], workers: int) -> Iterator[ndarray]:
+def image_vectors(scorer: Embedder, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
     """The embeddings of images."""
     return scorer.embed_images(batches, workers=workers)
 
 
-def caption_vectors(
-    scorer: TextEmbedder, batches: Sequence[Sequence[Caption]], workers: int
-) -> Iterator[ndarray]:
+def caption_vectors(scorer: TextEmbedder, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
     """The embeddings of captions."""
     return scorer.embed_captions(batches)
 
 
-def image_probabilities(
-    scorer: Classifier, batches: Sequence[Sequence[Image]], workers: int
-) -> Iterator[ndarray]:
+def image_probabilities(scorer: Classifier, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
     """The probability of being synthetic of images, as a column."""
     return map(_column, scorer.image_probabilities(batches, workers=workers))
 
 
-def caption_probabilities(
-    scorer: Classifier, batches: Sequence[Sequence[Caption]], workers: int
-) -> Iterator[ndarray]:
+def caption_probabilities(scorer: Classifier, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
     """The probability of being synthetic of captions, as a column."""
     return map(_column, scorer.caption_probabilities(batches))
 
 
-def pair_scores(
-    scorer: PairScorer | Scorer, batches: Sequence[Sequence[tuple[Image, Caption]]], workers: int
-) -> Iterator[ndarray]:
+def pair_scores(scorer: PairScorer | Scorer, batches: PairBatches, workers: int) -> Iterator[ndarray]:
     """The scores of pairs, as a column of float64."""
     for part in stream_pairs(scorer, batches, workers=workers):
         values = np.asarray(part, dtype=np.float64)
         yield _column(values) if values.ndim == 1 else values
 
 
-def frame_parts(
-    scorer: LocalEmbedder, batches: Sequence[Sequence[Image]], workers: int
-) -> Iterator[list[Parts]]:
+def frame_parts(scorer: LocalEmbedder, batches: ImageBatches, workers: int) -> Iterator[list[Parts]]:
     """The vectors of the frames of videos or images."""
     for batch in scorer.embed_frames(batches, workers=workers):
         yield [{"vectors": vectors} for vectors in batch]
 
 
-def token_parts(
-    scorer: LocalEmbedder, batches: Sequence[Sequence[Caption]], workers: int
-) -> Iterator[list[Parts]]:
+def token_parts(scorer: LocalEmbedder, batches: CaptionBatches, workers: int) -> Iterator[list[Parts]]:
     """The tokens of captions."""
     for batch in scorer.embed_tokens(batches):
         yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]

@@ -1,7 +1,7 @@
 """Scorers made of a user's own function of images and captions, or of a torch module with two towers."""
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,15 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.models.base import ADDRESS, Identity, cosines, text_of
+from counterfoil.models.base import (
+    ADDRESS,
+    BatchVectors,
+    CaptionBatches,
+    ComparedByCosine,
+    Identity,
+    ImageBatches,
+    text_of,
+)
 from counterfoil.models.images import prepared
 from counterfoil.models.runtime import import_torch
 
@@ -33,9 +41,7 @@ class FunctionScorer:
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One float64 number per pair; raises `ScoreError` where the function gives another shape."""
-        given = self.function(
-            [image.decode() for image in images], [text_of(caption) for caption in captions]
-        )
+        given = self.function([image.decode() for image in images], [text_of(c) for c in captions])
         values = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
         if values.shape != (len(images),):
             raise ScoreError(
@@ -48,7 +54,7 @@ class FunctionScorer:
 
 
 @dataclass(frozen=True, eq=False)
-class ModuleEncoder:
+class ModuleEncoder(ComparedByCosine):
     """An `Embedder` around a torch module with `encode_image` and `encode_text`, as models of open_clip are.
 
     Embeddings are normalised in float32 and compared by cosine. The module stays on its device and in its
@@ -63,25 +69,20 @@ class ModuleEncoder:
     #: A list of texts to a tensor of tokens.
     tokenizer: Callable[[list[str]], Any]
 
-    def embed_images(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_images(self, batches: ImageBatches, *, workers: int = 0) -> BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
 
         Pictures are prepared in `workers` processes where `preprocess` can be sent to them, else in this one.
         """
         torch = import_torch()
         preparation = _Prepared(self.preprocess)
-        with closing(
-            prepared(batches, preparation, workers=workers if _sendable(preparation) else 0)
-        ) as all_:
-            for arrays in all_:
+        workers = workers if _sendable(preparation) else 0
+        with closing(prepared(batches, preparation, workers=workers)) as stream:
+            for arrays in stream:
                 pixels = torch.stack([torch.from_numpy(array) for array in arrays])
                 yield self._rows(self.model.encode_image, pixels)
 
-    def embed_captions(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
             yield self._rows(self.model.encode_text, self.tokenizer([text_of(caption) for caption in batch]))
@@ -89,12 +90,6 @@ class ModuleEncoder:
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Characters of each caption: captions of like length go through the model together."""
         return [len(text_of(caption)) for caption in captions]
-
-    def compare(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
-        """The cosine of captions[i] with images[i], in [-1, 1] up to rounding."""
-        return cosines(captions, images)
 
     def _rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch width"]:
         torch = import_torch()

@@ -7,7 +7,7 @@ right and masked.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -17,12 +17,14 @@ import torch
 from jaxtyping import Float, Int64
 from numpy import ndarray
 from torch import Tensor
+from torch.nn.functional import pad
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.errors import CounterfoilError, ModelError
-from counterfoil.models.base import Ability, Identity, prompted
+from counterfoil.errors import ModelError
+from counterfoil.models.base import Ability, BatchNumbers, Identity, PairBatches, prompted
 from counterfoil.models.hf_loading import SAMPLE
 from counterfoil.models.hf_text import HfTokens
+from counterfoil.models.runtime import model_errors
 
 #: What a model computes of one image, on its device.
 State = tuple[Tensor, ...]
@@ -43,8 +45,7 @@ class TokenizedPairs:
 
     def bias(self, dtype: torch.dtype, rows: Tensor | None = None) -> Tensor:
         """(captions or pairs, 1, 1, length): 0 for tokens and the lowest number for padding."""
-        mask = self.mask if rows is None else self.mask[rows]
-        return (1 - mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
+        return attention_bias(self.mask if rows is None else self.mask[rows], dtype)
 
 
 class Matcher(ABC):
@@ -66,6 +67,19 @@ def probability(logits: Tensor, match: int = 1) -> Tensor:
     [0.5, 0.9820137619972229]
     """
     return logits.float().softmax(dim=-1)[:, match]
+
+
+def padded(images: Sequence[State], pairs: TokenizedPairs) -> tuple[Tensor, Tensor]:
+    """The states and the mask of each pair's image, padded to the most patches or regions."""
+    most = max(len(mask) for _, mask in images)
+    states = torch.stack([pad(part, (0, 0, 0, most - len(part))) for part, _ in images])
+    masks = torch.stack([pad(part, (0, most - len(part))) for _, part in images])
+    return states[pairs.image_of], masks[pairs.image_of]
+
+
+def attention_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """(rows, 1, 1, length): 0 for what is there and the lowest number for padding."""
+    return (1 - mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
 
 
 #: Batches of images to the inputs of each batch, read ahead in `workers` processes.
@@ -93,9 +107,7 @@ class CrossEncoder:
     #: The heatmaps that the model has in it (`counterfoil.models.saliency`); None where it has none.
     heats: Any = None
 
-    def score_pairs(
-        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One number per pair of each batch; images are decoded in `workers` processes.
 
         Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` naming the
@@ -146,31 +158,19 @@ class CrossEncoder:
         arrays = both[:, 0], both[:, 1], caption_of.reshape(-1), image_of
         return TokenizedPairs(*(torch.from_numpy(array).to(self.device) for array in arrays))
 
-    def try_out(self, inputs: Any, hint: str | None = None) -> None:
+    def try_out(self, inputs: Any) -> None:
         """Score one image, read already, with a sample caption; raises `ModelError` where that fails."""
-        try:
-            with torch.inference_mode():
-                states = self.matcher.images([inputs])
-                rows = self.tokens.ids([SAMPLE])
-                pairs = self._tokenized(rows, np.zeros(1, dtype=np.int64))
-                scores = self.matcher.score(states, pairs)
-        except CounterfoilError:
-            raise
-        except Exception as error:
-            raise ModelError(
-                f"the model cannot score an image and a caption: {' '.join(str(error).split())[:240]}",
-                where=self.identity.name,
-                hint=hint,
-            ) from None
+        what, where = "the model cannot score an image and a caption", self.identity.name
+        with model_errors(what, where=where), torch.inference_mode():
+            states = self.matcher.images([inputs])
+            pairs = self._tokenized(self.tokens.ids([SAMPLE]), np.zeros(1, dtype=np.int64))
+            scores = self.matcher.score(states, pairs)
         if scores.shape != (1,):
-            raise ModelError(
-                "the model gives no single number for a pair",
-                where=self.identity.name,
-                given=tuple(scores.shape),
-            )
+            given = tuple(scores.shape)
+            raise ModelError("the model gives no single number for a pair", where=where, given=given)
 
 
-def new_images(batches: Sequence[Sequence[tuple[Image, Caption]]]) -> list[list[Image]]:
+def new_images(batches: PairBatches) -> list[list[Image]]:
     """For each batch its images that the batch before it does not hold, each once.
 
     >>> one, two, caption = Image("1"), Image("2"), Caption("0", "a cat")

@@ -30,16 +30,16 @@ from counterfoil.models.hf_loading import (
     check_words,
     fetched,
     library_of,
+    processing_of,
     quiet,
     tokenizer_digest,
     weights_of,
 )
 from counterfoil.models.hf_text import ClipTokens, HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
-from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
+from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, one_place, processor_files
 from counterfoil.models.patches import PatchTower, of_transformers
-from counterfoil.models.runtime import LoadContext, to_device
-from counterfoil.store import canonical_json
+from counterfoil.models.runtime import LoadContext, model_errors, to_device
 
 #: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.
 _LEVELS = 1.0
@@ -68,12 +68,9 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     def texts(texts: Sequence[str]) -> Tensor:
         return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
 
-    of_patches = of_transformers(model)
-
-    def patches(pictures: Sequence[ndarray]) -> Tensor:
-        assert of_patches is not None
-        return of_patches(**inputs_of(pictures))
-
+    patches = None
+    if (of_patches := of_transformers(model)) is not None:
+        patches = PatchTower(lambda pictures: of_patches(**inputs_of(pictures)), resized)
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
     _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
     return DualEncoder(
@@ -82,7 +79,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             weights=weights,
             tokenizer=tokenizer_digest(tokenizer),
             length=tokens.length,
-            preprocessing=canonical_json(json.loads(processor.to_json_string())),
+            preprocessing=processing_of(processor),
             **route.facts(),
         ),
         preparation=preparation,
@@ -92,7 +89,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             count=tokens.count,
             left_out=tokens.left_out,
             tokens=ClipTokens(model, tokens, device) if tokens.cut else None,
-            patches=None if of_patches is None else PatchTower(patches, resized),
+            patches=patches,
         ),
         provenance={
             **context.provenance(library),
@@ -127,13 +124,9 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
     where = f"hf:{card['from']}"
     library = library_of()
     with quiet(library):
-        try:
+        with model_errors("transformers cannot build the model of this card", where=where):
             config = library.AutoConfig.for_model(**card["config"])
             model = library.AutoModel.from_config(config)
-        except Exception as error:
-            raise ModelError(
-                f"transformers cannot build the model of this card: {str(error)[:240]}", where=where
-            ) from None
         processing = _processing(library, str(card["from"] if folder is None else folder), where)
     return _around(where, model, *processing, card)
 
@@ -175,8 +168,9 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
         picture = preparation(PIL.Image.new("RGB", (64, 48), (128, 128, 128)))
         return network.encode_images(pixels([picture])).points, network.encode_texts(tokens([SAMPLE])).points
 
-    hint = "images that are more than one tensor of pixels cannot be trained on"
-    _check(where, tokenizer, sample, hint=hint)
+    _check(
+        where, tokenizer, sample, hint="images that are more than one tensor of pixels cannot be trained on"
+    )
     return Backbone(where, network, preparation, pixels, tokens, card, files)
 
 
@@ -188,17 +182,9 @@ def _check(
     Also where the tokenizer knows no words. `advice` goes with the error of a model that cannot embed.
     """
     check_words(tokenizer, where)
-    try:
-        with torch.inference_mode():
-            image, text = sample()
-    except ModelError:
-        raise
-    except Exception as error:
-        raise ModelError(
-            f"the model cannot embed a picture and a caption: {' '.join(str(error).split())[:240]}",
-            where=where,
-            **advice,
-        ) from None
+    what = "the model cannot embed a picture and a caption"
+    with model_errors(what, where=where, **advice), torch.inference_mode():
+        image, text = sample()
     if image.shape != text.shape:
         raise ModelError(
             "image and text features cannot be compared",
@@ -283,18 +269,13 @@ def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
     That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255 (where the
     processor resizes with torchvision). Raises `ModelError` where its card asks for what cannot be.
     """
-    try:
-        return _replacement(processor)
-    except MemoryError:
-        raise
+    what, hint = (
+        "its image processor cannot prepare a picture",
+        "is preprocessor_config.json as it was published?",
+    )
     # Over sizes that are none, transformers raises anything from AttributeError to OverflowError.
-    except Exception as error:
-        words = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ModelError(
-            f"its image processor cannot prepare a picture: {words}",
-            where=where,
-            hint="is preprocessor_config.json as it was published?",
-        ) from None
+    with model_errors(what, where=where, hint=hint):
+        return _replacement(processor)
 
 
 def _replacement(processor: Any) -> Resized | Untouched:
@@ -372,16 +353,14 @@ class HfNetwork(LibraryNetwork):
         output = self.model.get_image_features(pixel_values=pixels)
         states = getattr(output, "last_hidden_state", None)
         if states is None or not can_cut(self.model):
-            whole = features_of(output, self._where)
-            return Local(whole, whole[:, None])
+            return one_place(features_of(output, self._where))
         return Local(output.pooler_output, states[:, 1:])
 
     def local_texts(self, tokens: Tensor) -> Local:
         """The whole and every word up to the end mark, of CLIP's causal tower."""
         output = self._texts(tokens)
         if not can_cut(self.model):
-            whole = features_of(output, self._where)
-            return Local(whole, whole[:, None])
+            return one_place(features_of(output, self._where))
         end = self.model.config.text_config.eos_token_id
         # Before 2023 configurations named 2 as CLIP's end mark, which is the highest id of its vocabulary.
         ends = tokens.argmax(dim=-1) if end == 2 else (tokens == end).int().argmax(dim=-1)
@@ -391,9 +370,8 @@ class HfNetwork(LibraryNetwork):
     def projections(self) -> Sequence[nn.Parameter]:
         """`visual_projection.weight` and `text_projection.weight`, where there are both (CLIP's kind)."""
         layers = [getattr(self.model, f"{side}_projection", None) for side in ("visual", "text")]
-        if not all(isinstance(layer, nn.Linear) for layer in layers):
-            return ()
-        return tuple(layer.weight for layer in layers if isinstance(layer, nn.Linear))
+        weights = [layer.weight for layer in layers if isinstance(layer, nn.Linear)]
+        return tuple(weights) if len(weights) == 2 else ()
 
     def _texts(self, tokens: Tensor) -> Any:
         mask = {} if self.pad is None else {"attention_mask": (tokens != self.pad).long()}
@@ -403,18 +381,19 @@ class HfNetwork(LibraryNetwork):
         """The towers for scoring, with the lengths of captions and, of CLIP, single tokens."""
         tokens = backbone.tokens
         assert isinstance(tokens, HfTokens)
-        of_patches = of_transformers(self.model)
+        patches = None
+        if (of_patches := of_transformers(self.model)) is not None:
 
-        def patches(pictures: Sequence[ndarray]) -> Tensor:
-            assert of_patches is not None
-            return of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
+            def encode(pictures: Sequence[ndarray]) -> Tensor:
+                return of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
 
+            patches = PatchTower(encode, backbone.preparation)
         return replace(
             self.plain_towers(backbone, device, dtype),
             count=tokens.count,
             left_out=tokens.left_out,
             tokens=ClipTokens(self.model, tokens, device) if tokens.cut else None,
-            patches=None if of_patches is None else PatchTower(patches, backbone.preparation),
+            patches=patches,
         )
 
 

@@ -31,7 +31,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import BytesSource, FileSource, Image, TarSource
 from counterfoil.errors import DataError, InputError
-from counterfoil.models.base import IMAGE_ROUTES, ScorerSettings
+from counterfoil.models.base import IMAGE_ROUTES, ImageBatches, ScorerSettings
 from counterfoil.storage.location import is_distant
 
 #: Images at a distance that are read at a time.
@@ -143,7 +143,7 @@ class Resized:
 
 
 def prepared(
-    batches: Sequence[Sequence[Image]], preparation: Preparation, *, workers: int
+    batches: ImageBatches, preparation: Preparation, *, workers: int
 ) -> Generator[list[ndarray], None, None]:
     """Each batch of images as a list of pixel arrays, in order.
 

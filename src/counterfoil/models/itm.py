@@ -8,7 +8,6 @@ passes, and above all the image tower, which runs once for all captions of an im
 library's call for one pair at a time.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,17 +18,16 @@ import PIL.Image
 import torch
 from numpy import ndarray
 from torch import Tensor
-from torch.nn.functional import normalize, pad, scaled_dot_product_attention
+from torch.nn.functional import normalize, scaled_dot_product_attention
 
 from counterfoil.errors import ModelError, UnknownNameError
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import DEFAULT, Options, digest_tensors
-from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, probability
+from counterfoil.models.base import DEFAULT, Options
+from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, padded, probability
 from counterfoil.models.hf_text import HfTokens
 from counterfoil.models.images import Untouched, prepared
 from counterfoil.models.runtime import LoadContext, to_device
 from counterfoil.models.saliency import PairSaliency
-from counterfoil.store import canonical_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,14 +217,12 @@ class Vilt(Family):
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """Logits, of any size."""
-        longest = max(len(patches) for patches, _ in images)
-        patches = torch.stack([pad(states, (0, 0, 0, longest - len(states))) for states, _ in images])
-        mask = torch.stack([pad(mask, (0, longest - len(mask))) for _, mask in images])
+        patches, mask = padded(images, pairs)
         logits: Tensor = self.model(
             input_ids=pairs.ids[pairs.caption_of],
             attention_mask=pairs.mask[pairs.caption_of],
-            image_embeds=patches[pairs.image_of],
-            pixel_mask=mask[pairs.image_of],
+            image_embeds=patches,
+            pixel_mask=mask,
         ).logits
         return logits[:, 0]
 
@@ -364,29 +360,19 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     protocol = context.settings.get("protocol", family.protocols[0])
     if protocol not in family.protocols:
         raise UnknownNameError("protocol", protocol, family.protocols, where=where)
-    with loading.quiet(library):
-        model, revision = loading.weights_of(
-            library, argument, where, kind=getattr(library, family.kind), unused=family.unused
-        )
-        processor = loading.fetched(library.AutoImageProcessor, argument, where, "image processor")
-        tokenizer = loading.fetched(library.AutoTokenizer, argument, where, "tokenizer")
+    kind = getattr(library, family.kind)
+    opened = loading.pretrained(
+        context, library, argument, kind=kind, unused=family.unused, sees=True, place=_placed
+    )
+    model, tokenizer = opened.model, opened.tokenizer
     loading.check_words(tokenizer, where)
-    # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
-    weights = digest_tensors(model.state_dict())
-    model, computed = _placed(model, context.device, context.dtype)
     # The most tokens of a caption: as set, else of the protocol, else as many as the model reads.
     text = model.config if family.text == "text_config" else getattr(model.config, family.text, model.config)
     most = loading.length_of(text, tokenizer)
     length = loading.length_within(context.settings, most, family.lengths.get(protocol, most))
-    matcher = family(model, processor, tokenizer, context.device, computed, protocol, where)
-    identity = context.identity(
-        revision=revision,
-        weights=weights,
-        tokenizer=loading.tokenizer_digest(tokenizer),
-        length=length,
-        preprocessing=canonical_json(json.loads(processor.to_json_string())),
-        protocol=protocol,
-    )
+    matcher = family(model, opened.processor, tokenizer, context.device, opened.dtype, protocol, where)
+    preprocessing = loading.processing_of(opened.processor)
+    identity = context.identity(**opened.facts, preprocessing=preprocessing, length=length, protocol=protocol)
     tokens = HfTokens(tokenizer, length)
     heats = PairSaliency(identity, matcher, tokens)
     scorer = CrossEncoder(

@@ -4,11 +4,17 @@ PRETRAINED is a tag that open_clip knows, or a checkpoint file. Scoring uses the
 `counterfoil.models.clip_fast` in place of the library's where both agree on a sample. Captions are cut to
 the longest of their batch where that is exact: under a causal mask nothing up to the end mark depends on what
 follows.
+
+GELU and QuickGELU have no tensors that tell them apart. OpenAI's weights, and all that was fine-tuned from
+them, were trained with QuickGELU, and open_clip builds GELU for the plain names; under the wrong one every
+score is off and no error is raised. So the activation is decided by evidence: what open_clip knows of a tag,
+what a checkpoint records of itself, the configuration that open_clip saved beside it. Where there is none,
+the name must state it: `ARCH-quickgelu/FILE`, `ARCH-gelu/FILE`.
 """
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -20,27 +26,210 @@ import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
-from counterfoil.errors import ModelError
-from counterfoil.models import clip_fast
+from counterfoil.errors import DataError, ModelError
+from counterfoil.inputs.files import read_json
+from counterfoil.models import clip_fast, runtime
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
+from counterfoil.models.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
 from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels
 from counterfoil.models.dual import DualEncoder, TokenIds, Towers
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
-from counterfoil.models.open_clip_loading import (
-    CONFIG,
-    Activation,
-    built,
-    by_library,
-    library_of,
-    quiet,
-)
 from counterfoil.models.patches import PatchTower, of_open_clip
-from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.models.runtime import LoadContext, loading_errors, model_errors, quiet, to_device
 from counterfoil.store import canonical_json
 
+#: Suffixes that name each activation; open_clip has architectures with the first and none with the second.
+_QUICK, _PLAIN = "-quickgelu", "-gelu"
+#: The configuration that open_clip saves beside its own checkpoint files, and the prefix of their names.
+CONFIG, _SAVED = "open_clip_config.json", "open_clip_"
 #: Texts of different lengths, for comparing the two.
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
+
+
+# -- weights and their activation -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Activation:
+    """The activation that a model is built with, and the evidence for it.
+
+    `trained_with` is the activation of the weights' training where that is another one and the user chose
+    this.
+    """
+
+    name: str
+    evidence: str
+    trained_with: str = ""
+
+    def options(self) -> dict[str, str]:
+        """Its entries in an identity's options."""
+        trained = {"trained_with": self.trained_with} if self.trained_with else {}
+        return {"activation": self.name, **trained}
+
+
+def without_suffix(architecture: str, known: Collection[str]) -> tuple[str, bool]:
+    """The architecture as open_clip calls it, and whether its name asks for GELU.
+
+    >>> without_suffix("ViT-B-32-gelu", ["ViT-B-32", "ViT-B-32-quickgelu"])
+    ('ViT-B-32', True)
+    >>> without_suffix("ViT-B-32-quickgelu", ["ViT-B-32", "ViT-B-32-quickgelu"])
+    ('ViT-B-32-quickgelu', False)
+    """
+    plain = architecture.removesuffix(_PLAIN)
+    asks = plain != architecture and architecture not in known and f"{plain}{_QUICK}" in known
+    return (plain, True) if asks else (architecture, False)
+
+
+def recorded_in(path: Path, notes: Mapping[str, Any]) -> tuple[bool | None, str]:
+    """Whether a checkpoint needs QuickGELU by its own record, and where that stands; None without a record.
+
+    counterfoil's checkpoints have it in their card. open_clip's are `open_clip_model.safetensors` or
+    `open_clip_pytorch_model.bin` beside `open_clip_config.json`, where QuickGELU is `quick_gelu`.
+    """
+    own = metadata_of(notes).get("quick_gelu")
+    if isinstance(own, bool):
+        return own, "the checkpoint says so"
+    beside = path.parent / CONFIG
+    if path.name.startswith(_SAVED) and beside.is_file():
+        try:
+            config = read_json(beside)["model_cfg"]
+            return bool(config.get("quick_gelu", False)), f"{CONFIG} beside it says so"
+        except (DataError, KeyError, TypeError, AttributeError):
+            hint = "mend it, or remove it"
+            raise ModelError("is no configuration of open_clip", where=beside, hint=hint) from None
+    return None, ""
+
+
+def decide_activation(
+    where: str,
+    architecture: str,
+    weights: str,
+    *,
+    quick: bool,
+    asks_gelu: bool,
+    needs_quick: bool | None,
+    evidence: str,
+    known: Collection[str],
+) -> Activation:
+    """The activation that `architecture` is built with; `quick` says that open_clip builds QuickGELU for it.
+
+    Raises `ModelError` where the weights need the other one (`needs_quick`, by `evidence`) and the name does
+    not ask for GELU all the same, and where nothing says which they need and open_clip has both.
+    """
+    name, other = ("quickgelu", "gelu") if quick else ("gelu", "quickgelu")
+    twin = architecture.removesuffix(_QUICK) if quick else architecture + _QUICK
+    if asks_gelu:
+        return Activation(name, "asked for by name", other if needs_quick else "")
+    if needs_quick is None:
+        if quick or twin not in known:
+            return Activation(name, "asked for by name" if quick else "open_clip has no other")
+        raise ModelError(
+            "nothing in this file says whether its weights were trained with QuickGELU or GELU, and with the "
+            "wrong one scores would be off",
+            where=where,
+            hint=f"use open-clip:{twin}/{weights} for OpenAI's weights and what was fine-tuned from them "
+            f"(CLIP_COCO, NegCLIP, PAC-S), open-clip:{architecture}{_PLAIN}/{weights} for LAION's and others",
+        )
+    if needs_quick == quick:
+        return Activation(name, evidence)
+    spelled = {"gelu": "GELU", "quickgelu": "QuickGELU"}
+    usable = f"use open-clip:{twin}/{weights}" if twin in known else ""
+    anyway = f", or open-clip:{architecture}{_PLAIN}/{weights} to score with GELU all the same"
+    raise ModelError(
+        f"these weights were trained with {spelled[other]} ({evidence}), {architecture} builds "
+        f"{spelled[name]}: scores would be off",
+        where=where,
+        hint=(usable + ("" if quick else anyway)) or "name another architecture",
+    )
+
+
+def built(library: Any, argument: str, where: str, *, random: bool = False) -> tuple[Any, str, Activation]:
+    """The model with its weights, the name of its tokenizer, and its activation.
+
+    `argument` is `ARCH/TAG`, `ARCH/path/to/checkpoint` or `local-dir:FOLDER`; with `random` an architecture
+    alone is a model of random weights. Raises `ModelError` for unknown architectures, tags and files, weights
+    of another architecture, files that cannot be restored without running code, weights that cannot be
+    downloaded, and activations that do not fit or are unknown.
+    """
+    if argument.startswith(("local-dir:", "hf-hub:")):
+        model = _created(library, where, argument)
+        return model, argument, Activation(_builds(library, argument), "its configuration says so")
+    named, _, pretrained = argument.partition("/")
+    known = library.list_models()
+    architecture, asks_gelu = without_suffix(named, known)
+    if architecture not in known:
+        raise ModelError(
+            "open_clip knows no such architecture",
+            where=where,
+            given=architecture or "(empty)",
+            allowed="open-clip:ARCH/TAG or open-clip:ARCH/FILE",
+            hint=nearest(architecture, known) or "open_clip.list_models() names all",
+        )
+    if random and not pretrained:
+        model = _empty(library, architecture, where)
+        return model, architecture, Activation(_builds(library, architecture), "asked for by name")
+    tags = library.list_pretrained_tags_by_model(architecture)
+    tag = library.get_pretrained_cfg(architecture, pretrained) if pretrained else {}
+    if not tag and not (pretrained and Path(pretrained).exists()):
+        path_like = "/" in pretrained or "\\" in pretrained or "." in pretrained
+        raise ModelError(
+            "no such checkpoint file" if path_like else "no such weights of this architecture",
+            where=where,
+            given=pretrained or "(nothing after the architecture)",
+            allowed=None if path_like else [*tags, "a checkpoint file"],
+            hint="check the path" if path_like else nearest(pretrained, tags) or None,
+        )
+    path = Path(pretrained)
+    checkpoint = None if tag else read_checkpoint(path)
+    recorded: tuple[bool | None, str] = bool(tag.get("quick_gelu")), "open_clip knows this tag"
+    if checkpoint is not None:
+        recorded = recorded_in(path, checkpoint.notes)
+    activation = decide_activation(
+        where,
+        architecture,
+        pretrained,
+        quick=_builds(library, architecture) == "quickgelu",
+        asks_gelu=asks_gelu,
+        needs_quick=recorded[0],
+        evidence=recorded[1],
+        known=known,
+    )
+    if checkpoint is None:
+        return _created(library, where, architecture, pretrained), architecture, activation
+    model = _empty(library, architecture, where)
+    tensors = checkpoint.tensors
+    if "positional_embedding" in tensors and not hasattr(model, "positional_embedding"):
+        tensors = library.model.convert_to_custom_text_state_dict(tensors)
+    model.load_state_dict(fit(tensors, model.state_dict(), where=path, architecture=architecture))
+    return model, architecture, activation
+
+
+def _empty(library: Any, architecture: str, where: str) -> Any:
+    """A model with random weights; some text towers still need their configuration from the hub."""
+    with loading_errors("architecture", where, kind="checkpoint"):
+        return library.create_model(architecture, pretrained_hf=False, device="cpu")
+
+
+def _created(library: Any, where: str, name: str, pretrained: str | None = None) -> Any:
+    """A model made by open_clip from one of its tags, a hub repository or a local folder."""
+    options = {"pretrained": pretrained, "weights_only": True, "require_pretrained": True}
+    with loading_errors("checkpoint", where, kind="checkpoint"):
+        return library.create_model(name, device="cpu", **options)
+
+
+def _builds(library: Any, architecture: str) -> str:
+    """ "gelu" or "quickgelu", whichever open_clip builds."""
+    config = library.get_model_config(architecture) or {}
+    return "quickgelu" if config.get("quick_gelu") else "gelu"
+
+
+# -- for scoring and for training --------------------------------------------------------------------------
+
+
+def library_of() -> Any:
+    """The package open_clip; raises `MissingExtraError` where it is not installed."""
+    return runtime.library("open_clip", "open_clip_torch")
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
@@ -53,7 +242,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     where = f"open-clip:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
     route, device = ImageRoute.of(context.settings), context.device
-    model, tokenizer, activation, card = _loaded(library, argument, where)
+    model, tokenizer, activation, card = loaded(library, argument, where)
     weights = digest_tensors(model.state_dict())
     backbone = _around(where, model, tokenizer, card)
     backbone = replace(
@@ -83,7 +272,7 @@ def backbone(argument: str) -> Backbone:
     Raises `ModelError` as `load` does.
     """
     where = f"open-clip:{argument}"
-    model, tokenizer, _, card = _loaded(library_of(), argument, where, random=True)
+    model, tokenizer, _, card = loaded(library_of(), argument, where, random=True)
     return _around(where, model, tokenizer, card)
 
 
@@ -98,31 +287,29 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
     config = {"model_cfg": card["model"], "preprocess_cfg": card["preprocess"]}
     with quiet(), tempfile.TemporaryDirectory() as config_folder:
         (Path(config_folder) / CONFIG).write_text(json.dumps(config))
-        try:
+        with model_errors("open_clip cannot build the model of this card", where=where):
             model = library.create_model(
                 f"local-dir:{config_folder}", load_weights=False, pretrained_hf=False, device="cpu"
             )
-        except Exception as error:
-            raise ModelError(
-                f"open_clip cannot build the model of this card: {str(error)[:240]}", where=where
-            ) from None
         if folder is not None and (folder / CONFIG).is_file():
             name = f"local-dir:{folder}"
         elif card["architecture"] in library.list_models():
             name = str(card["architecture"])
         else:
             name = f"local-dir:{config_folder}"
-        tokenizer = by_library(lambda: library.get_tokenizer(name), where, "tokenizer")
+        with loading_errors("tokenizer", where, kind="checkpoint"):
+            tokenizer = library.get_tokenizer(name)
     return _around(where, model, tokenizer, card)
 
 
-def _loaded(
+def loaded(
     library: Any, argument: str, where: str, *, random: bool = False
 ) -> tuple[Any, Any, Activation, dict[str, Any]]:
     """Model, tokenizer, activation and card."""
     with quiet():
         model, architecture, activation = built(library, argument, where, random=random)
-        tokenizer = by_library(lambda: library.get_tokenizer(architecture), where, "tokenizer")
+        with loading_errors("tokenizer", where, kind="checkpoint"):
+            tokenizer = library.get_tokenizer(architecture)
         config = library.get_model_config(architecture)
     settings = dict(library.get_model_preprocess_cfg(model))
     card = {
@@ -175,13 +362,9 @@ class OpenClipPixels:
         """The pixels by a model's preprocessing settings (open_clip's `preprocess_cfg`)."""
         from open_clip.transform import PreprocessCfg, image_transform_v2
 
-        triples = {
-            name: settings[name] if isinstance(settings[name], Sequence) else [settings[name]] * 3
-            for name in ("mean", "std")
-        }
         mean, std = (
-            torch.tensor(list(triple), dtype=torch.float32, device=device).view(3, 1, 1)
-            for triple in triples.values()
+            torch.tensor(levels, dtype=torch.float32, device=device).expand(3).reshape(3, 1, 1)
+            for levels in (settings["mean"], settings["std"])
         )
         size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
         height, width = (size, size) if isinstance(size, int) else size
@@ -326,13 +509,10 @@ class OpenClipNetwork(LibraryNetwork):
             # The library's own tower computes all texts at full length.
             return [len(fast_texts.cut(row) if fast_texts else row) for row in tokens.rows(texts)]
 
-        causal = fast_texts or self.causal
-        of_patches = of_open_clip(self.model)
-
-        def patches(pictures: Sequence[ndarray]) -> Tensor:
-            assert of_patches is not None
-            return of_patches(prepare(pictures))
-
+        causal, patches = fast_texts or self.causal, None
+        if (of_patches := of_open_clip(self.model)) is not None:
+            seen, grid = pixels.preparation, tuple(self.model.visual.grid_size)
+            patches = PatchTower(lambda pictures: of_patches(prepare(pictures)), seen, grid)
         encode_images: Any = fast_images or self.model.encode_image
         if backbone.route.compile != "no":
             encode_images = CompiledTower(encode_images, tolerance=TOLERANCE[precision], where=backbone.name)
@@ -342,9 +522,7 @@ class OpenClipNetwork(LibraryNetwork):
             count=count,
             left_out=tokens.left_out,
             tokens=None if causal is None else CausalTokens(tokens, causal),
-            patches=None
-            if of_patches is None
-            else PatchTower(patches, pixels.preparation, tuple(self.model.visual.grid_size)),
+            patches=patches,
             notes={
                 "image tower": "fast" if fast_images else "library",
                 "text tower": "fast, cut to the longest caption" if fast_texts else "library",

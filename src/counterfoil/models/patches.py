@@ -16,8 +16,8 @@ from typing import Any
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.benchmarks.records import Image
 from counterfoil.metrics.heatmaps import WHOLE, Box
+from counterfoil.models.base import ImageBatches
 from counterfoil.models.images import Preparation, Resized, prepared
 from counterfoil.models.runtime import import_torch
 
@@ -48,9 +48,7 @@ class PatchEncoder:
     preparation: Preparation
     tower: PatchTower
 
-    def embed_patches(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[list[Patches]]:
+    def embed_patches(self, batches: ImageBatches, *, workers: int = 0) -> Iterator[list[Patches]]:
         """For each batch the patches of its pictures, decoded in `workers` processes.
 
         Raises `DataError` naming the file where an image cannot be read.

@@ -29,7 +29,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_room
-from counterfoil.models.base import DEFAULT, Ability, Identity, Options, reject_unused_options
+from counterfoil.models.base import DEFAULT, Ability, Identity, Options, PairVectors, reject_unused_options
 from counterfoil.store import digest_file
 
 #: Names under which files in the wild keep their arrays, ours first.
@@ -59,9 +59,7 @@ class PrecomputedEmbeddings:
     image_ids: tuple[str, ...] | None = None
     caption_ids: tuple[str, ...] | None = None
 
-    def compare(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
+    def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
         """Cosine of captions[i] with images[i] in float64, in [-1, 1]."""
         left, right = captions.astype(np.float64), images.astype(np.float64)
         dot = np.einsum("ij,ij->i", left, right)

@@ -13,7 +13,7 @@ comes.
 import base64
 import binascii
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -29,6 +29,7 @@ from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import regular, unreadable
+from counterfoil.models.base import ImageBatches
 from counterfoil.store import digest_file, digest_value
 
 #: Where the columns that are needed stand, by the number of columns.
@@ -96,9 +97,7 @@ class RegionFile:
         """The regions of the first image, which show whether they fit a model."""
         return next(iter(self.readers.values()))()
 
-    def batches(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Generator[list[Any], None, None]:
+    def batches(self, batches: ImageBatches, *, workers: int = 0) -> Generator[list[Any], None, None]:
         """The regions of each batch of images, in order; `workers` are of no use here.
 
         Raises `DataError` before the first batch where any image has no regions.

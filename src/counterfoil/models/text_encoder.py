@@ -8,13 +8,11 @@ longest text and its lower case; else it is `mean`. Vectors are compared by cosi
 Sources: Reimers and Gurevych, Sentence-BERT, 2019, section 3; the modules of sentence-transformers.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
-from jaxtyping import Float
 from numpy import ndarray
 from torch import Tensor
 
@@ -22,7 +20,17 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError
 from counterfoil.inputs.files import read_json
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import DEFAULT, Ability, Identity, Options, cosines, prompted
+from counterfoil.models.base import (
+    DEFAULT,
+    Ability,
+    BatchVectors,
+    CaptionBatches,
+    ComparedByCosine,
+    Identity,
+    Options,
+    prompted,
+    text_of,
+)
 from counterfoil.models.runtime import LoadContext
 from counterfoil.models.text_models import Ids, TextModel, load_model
 
@@ -36,7 +44,7 @@ _MODULES = ("Transformer", "Pooling", "Normalize")
 
 
 @dataclass(frozen=True, eq=False)
-class SentenceEncoder:
+class SentenceEncoder(ComparedByCosine):
     """A `TextEmbedder`: the pooled states of a text model, as unit vectors."""
 
     does: ClassVar[tuple[Ability, ...]] = ("embeds_texts",)
@@ -50,9 +58,7 @@ class SentenceEncoder:
         """That of the model, with its pooling."""
         return self.model.identity
 
-    def embed_captions(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
 
         Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
@@ -70,22 +76,14 @@ class SentenceEncoder:
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        return self.model.over_limit(
-            [replace(caption, text=self._cased(caption.text)) for caption in captions]
-        )
-
-    def compare(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
-        """The cosine of captions[i] with the captions that stand in the place of images, in [-1, 1]."""
-        return cosines(captions, images)
+        cased = [replace(caption, text=self._cased(text_of(caption))) for caption in captions]
+        return self.model.over_limit(cased)
 
     def _read(self, captions: Sequence[Caption]) -> list[Ids]:
-        texts = prompted(self.identity, captions)
-        return [self.model.read(self._cased(text) or "") for text in texts]
+        return [self.model.read(self._cased(text)) for text in prompted(self.identity, captions)]
 
-    def _cased(self, text: str | None) -> str | None:
-        return text.lower() if self.lower and text is not None else text
+    def _cased(self, text: str) -> str:
+        return text.lower() if self.lower else text
 
 
 def load(argument: str, options: Options = DEFAULT) -> SentenceEncoder:

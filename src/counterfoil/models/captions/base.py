@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int64
 from numpy import ndarray
 
-from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.models.base import Embedder, Identified
+from counterfoil.models.base import CaptionBatches, Embedder, Identified, ImageBatches
 
 
 @runtime_checkable
@@ -77,17 +76,20 @@ class CaptionTokens:
     whole: Float[ndarray, "width"]
 
 
+#: For each batch the tokens of its captions, and the unit vectors of its items' frames.
+BatchTokens = Iterator[list[CaptionTokens]]
+BatchFrames = Iterator[list[Float[np.ndarray, "frames width"]]]
+
+
 @runtime_checkable
 class LocalEmbedder(Identified, Protocol):
     """Once per part: the tokens of captions, the frames of videos (a picture is a video of one frame)."""
 
-    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
+    def embed_tokens(self, batches: CaptionBatches) -> BatchTokens:
         """For each batch of captions their tokens."""
         ...
 
-    def embed_frames(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[list[Float[np.ndarray, "frames width"]]]:
+    def embed_frames(self, batches: ImageBatches, *, workers: int = 0) -> BatchFrames:
         """For each batch of videos (or images) the unit vectors of their frames, decoded as a stream."""
         ...
 

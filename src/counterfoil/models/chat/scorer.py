@@ -10,15 +10,16 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import numpy as np
-from jaxtyping import Float
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models.base import (
     DEFAULT,
     Ability,
+    BatchNumbers,
     Identity,
     Options,
+    PairBatches,
     Picks,
     QuestionItems,
     ScorerSettings,
@@ -231,9 +232,7 @@ class ChatScorer:
         """The same scorer with its answers kept in `folder`."""
         return replace(self, endpoint=self.endpoint.kept_in(folder))
 
-    def score_pairs(
-        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One number per pair of each batch, NaN where there is no answer; images are sent, not decoded."""
         if not batches:
             return

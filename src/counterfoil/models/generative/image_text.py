@@ -2,8 +2,8 @@
 
 import copy
 import inspect
-import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,8 +24,8 @@ from counterfoil.models.generative.prefixes import (
     log_probabilities,
 )
 from counterfoil.models.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
-from counterfoil.models.runtime import LoadContext, to_device
-from counterfoil.store import canonical_json
+from counterfoil.models.hf_text import padded_ids
+from counterfoil.models.runtime import LoadContext, model_errors, to_device
 
 #: Largest difference of log-probabilities between a shared computation and a whole one, relative to 1 and the
 #: value, by precision.
@@ -62,38 +62,20 @@ class ImageTextDecoder:
         pictures = [np.full((side, 64, 3), 128, np.uint8) for side in (48, 96)]
         seen = [plain.see(picture) for picture in pictures for _ in rows]
         all_rows = [*rows, *rows]
-        try:
+        what = "the model cannot read a picture and a text"
+        with model_errors(what, where=where, given=type(self.model).__name__):
             expected = log_probabilities(plain, seen, all_rows, [False] * len(all_rows))
-        except Exception as error:
-            raise ModelError(
-                f"the model cannot read a picture and a text: {' '.join(str(error).split())[:240]}",
-                where=where,
-                given=type(self.model).__name__,
-            ) from None
-        best = plain
-        for together in (True, False):
-            if together and "mm_encoder_outputs" not in inspect.signature(self.model.forward).parameters:
-                continue
+        near, takes = TOLERANCE[self.dtype], inspect.signature(self.model.forward).parameters
+        for together in (True, False) if "mm_encoder_outputs" in takes else (False,):
             for shares in (True, False):
                 tried = replace(plain, together=together, shares=shares)
-                ready = {id(picture): tried.see(picture) for picture in pictures}
-                places = [ready[id(picture)] for picture in pictures for _ in rows]
-                if tried._agrees(expected, places, all_rows):
-                    best = tried
-                    break
-            if best is not plain:
-                break
-        return best
-
-    def _agrees(self, expected: Sequence[ndarray], seen: Sequence[Seen], rows: Sequence[TextRow]) -> bool:
-        try:
-            values = log_probabilities(self, seen, rows, [True] * len(rows))
-        except Exception:
-            return False
-        near = TOLERANCE[self.dtype]
-        return all(
-            np.allclose(one, other, rtol=near, atol=near) for one, other in zip(values, expected, strict=True)
-        )
+                ready = [picture for picture in map(tried.see, pictures) for _ in rows]
+                with suppress(Exception):
+                    values = log_probabilities(tried, ready, all_rows, [True] * len(all_rows))
+                    pairs = zip(values, expected, strict=True)
+                    if all(np.allclose(one, other, rtol=near, atol=near) for one, other in pairs):
+                        return tried
+        return plain
 
     def see(self, picture: ndarray) -> Seen:
         """A picture through the model's processor."""
@@ -134,54 +116,39 @@ class ImageTextDecoder:
         if prefixes[0].more is not None:
             at = (length + places)[None] + torch.cat([prefix.more for prefix in prefixes]).to(self.device)
             positions = {"position_ids": at[None].expand(3, -1, -1)}
-        output = self.model(
+        return self.model(
             input_ids=ids,
             attention_mask=mask,
             use_cache=True,
             logits_to_keep=keep,
             **positions,
             **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
-        )
-        return output.logits
+        ).logits
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """Pictures and texts from the beginning, one text per picture."""
         lines = [(*picture.head, *row.ids) for picture, row in zip(seen, rows, strict=True)]
-        longest = max(map(len, lines))
-
-        def padded(values: Sequence[Sequence[int]]) -> Tensor:
-            return torch.tensor(
-                [[*line, *[0] * (longest - len(line))] for line in values], device=self.device
-            )
-
-        kinds = {
-            name: padded(
-                [
-                    (
-                        *picture.kinds[name],
-                        *[0] * row.prompt,
-                        *[self.template.written] * (len(row.ids) - row.prompt),
-                    )
-                    for picture, row in zip(seen, rows, strict=True)
-                ]
-            )
-            for name in seen[0].kinds
-        }
-        output = self.model(
-            input_ids=padded(lines),
-            attention_mask=padded([[1] * len(line) for line in lines]),
+        ids, mask = padded_ids(lines, 0, self.device)
+        kinds = {}
+        for name in seen[0].kinds:
+            of_rows = [
+                (*picture.kinds[name], *[0] * row.prompt, *[self.template.written] * (len(row.wanted) - 1))
+                for picture, row in zip(seen, rows, strict=True)
+            ]
+            kinds[name], _ = padded_ids(of_rows, 0, self.device)
+        return self.model(
+            input_ids=ids,
+            attention_mask=mask,
             use_cache=False,
             logits_to_keep=keep,
             **kinds,
             **self._pictures(seen),
-        )
-        return output.logits
+        ).logits
 
     def _pictures(self, seen: Sequence[Seen]) -> dict[str, Any]:
         """What the model gets of the pictures: pixels of one, or the vision tower's output of several."""
         if not self.together:
-            (one,) = seen
-            return dict(one.inputs)
+            return dict(seen[0].inputs)
         for picture in seen:
             if picture.features is None:
                 takes = inspect.signature(self.model.get_image_features).parameters
@@ -314,7 +281,7 @@ def opened(argument: str, context: LoadContext) -> Opened:
         identity=context.identity(
             revision=revision,
             weights=weights,
-            preprocessing=canonical_json(json.loads(processor.image_processor.to_json_string())),
+            preprocessing=loading.processing_of(processor.image_processor),
             tokenizer=loading.tokenizer_digest(processor.tokenizer),
         ),
         device=context.device,

@@ -16,6 +16,7 @@ from numpy import ndarray
 from counterfoil.errors import ModelError
 from counterfoil.models.generative.prefixes import Seen
 from counterfoil.models.hf_loading import library_of, quiet
+from counterfoil.models.runtime import model_errors
 from counterfoil.store import digest_value
 
 #: Texts whose first letters differ, so that what is common to their prompts belongs to the template.
@@ -58,17 +59,9 @@ class ChatTemplate:
                 where=where,
                 hint="pip install -U transformers",
             )
-        try:
+        what = "its chat template makes no prompt of a picture and a text"
+        with model_errors(what, where=where, given=type(processor).__name__):
             return cls._followed(processor, image_id, where)
-        except ModelError:
-            raise
-        except Exception as error:
-            raise ModelError(
-                "its chat template makes no prompt of a picture and a text: "
-                + " ".join(str(error).split())[:160],
-                where=where,
-                given=type(processor).__name__,
-            ) from None
 
     @classmethod
     def _followed(cls, processor: Any, image_id: int | None, where: str) -> "ChatTemplate":

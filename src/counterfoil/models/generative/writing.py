@@ -19,7 +19,7 @@ from counterfoil.models.generative.captioners import CAPTIONERS, captioner_of
 from counterfoil.models.generative.image_text import Opened, opened
 from counterfoil.models.generative.likelihood import INSTRUCTION, PALIGEMMA
 from counterfoil.models.generative.templates import ChatTemplate
-from counterfoil.models.runtime import LoadContext
+from counterfoil.models.runtime import LoadContext, drawn_from, one_line
 
 #: What `generate` gets of pictures, and how many of the ids that it returns stand before the caption.
 Inputs = Callable[[Sequence[PIL.Image.Image]], tuple[dict[str, Any], int]]
@@ -57,26 +57,24 @@ class CaptionWriter:
         sampling: dict[str, Any] = {"do_sample": False, "num_beams": beams}
         if temperature > 0:
             sampling = {
-                "do_sample": True, "num_beams": 1, "temperature": temperature, "top_k": 0, "top_p": 1.0
-            }  # fmt: skip
-        devices = [self.opened.device] if self.opened.device.type == "cuda" else []
-        with (
-            loading.quiet(loading.library_of()),
-            torch.inference_mode(),
-            torch.random.fork_rng(devices),
-        ):
-            torch.manual_seed(seed)
+                "do_sample": True,
+                "num_beams": 1,
+                "temperature": temperature,
+                "top_k": 0,
+                "top_p": 1.0,
+            }
+        quiet = loading.quiet(loading.library_of())
+        with quiet, torch.inference_mode(), drawn_from(seed, self.opened.device):
             try:
                 given, start = self.inputs(pictures)
-                ids = self.opened.model.generate(
-                    **given, max_new_tokens=min(most, self.room or most), **sampling
-                )
+                sampling["max_new_tokens"] = min(most, self.room or most)
+                ids = self.opened.model.generate(**given, **sampling)
             except Exception as error:
                 out = "out of memory" in str(error).lower()
                 raise ModelError(
                     "the model failed",
                     where=self.identity.name,
-                    given=f"{type(error).__name__}: {' '.join(str(error).split())[:240]}",
+                    given=f"{type(error).__name__}: {one_line(error)}",
                     hint="let it read fewer images together" if out else None,
                 ) from None
         texts = self.opened.processor.tokenizer.batch_decode(ids[:, start:], skip_special_tokens=True)
@@ -118,8 +116,8 @@ def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int, 
             # Its own `generate` leaves out the last id.
             end = torch.full((len(ids), 1), captioner.end, device=model.device)
             ids = torch.cat([ids, end], dim=1)
-            return {**given, "input_ids": ids, "attention_mask": torch.ones_like(ids)}, 0
-        given |= {"pad_token_id": captioner.end, "eos_token_id": captioner.end}
+        else:
+            given |= {"pad_token_id": captioner.end, "eos_token_id": captioner.end}
         if kind == "vision-encoder-decoder":
             return {**given, "decoder_input_ids": ids}, 0
         return {**given, "input_ids": ids, "attention_mask": torch.ones_like(ids)}, 0
@@ -132,9 +130,8 @@ def _of_paligemma(model: Opened, prompt: str) -> Inputs:
     text = model.processor.image_token + prompt
 
     def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
-        return _placed(
-            model.processor(text=[text] * len(pictures), images=list(pictures), return_tensors="pt"), model
-        )
+        given = model.processor(text=[text] * len(pictures), images=list(pictures), return_tensors="pt")
+        return _placed(given, model)
 
     return inputs
 
