@@ -215,17 +215,15 @@ def texts(inputs: CaptionInputs) -> tuple[list[str], list[list[str]]]:
 def _by_given(
     question_sets: Sequence[CaptionInputs], metric: EmbeddingMetric, given: PrecomputedEmbeddings
 ) -> Answer:
-    first, where = question_sets[0], given.identity.name
-    name = first.name
+    first = question_sets[0]
     mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
     used = np.unique(np.concatenate([first.candidate, *mentioned]))
-    caption_of = used_rows(
-        "caption", first.captions, used, given.caption_ids, len(given.captions), name, where
+    caption_of, image_of = (
+        used_rows("caption", first.captions, used, given, first.name),
+        np.empty(0, np.int64),
     )
-    image_of = np.empty(0, np.int64)
     if first.image is not None:
-        shown = np.unique(first.image)
-        image_of = used_rows("image", first.images, shown, given.image_ids, len(given.images), name, where)
+        image_of = used_rows("image", first.images, np.unique(first.image), given, first.name)
     return _rows_of(metric, _unit(given.captions), caption_of, _unit(given.images), image_of)
 
 
@@ -270,16 +268,13 @@ def _by_parts(question_sets: Sequence[CaptionInputs], metric: LocalMetric, sessi
 
     def answer(inputs: CaptionInputs) -> ndarray:
         references = inputs.references
-        return metric.of_parts(
-            [tokens[i] for i in plan.caption_of[inputs.candidate]],
-            None
-            if inputs.image is None or frames is None
-            else [frames[i] for i in plan.image_of[inputs.image]],
-            None
-            if references is None
-            else [[tokens[i] for i in plan.caption_of[references.row(row)]] for row in range(len(inputs))],
-            **_documents(inputs),
-        )
+        candidates, shown, groups = [tokens[i] for i in plan.caption_of[inputs.candidate]], None, None
+        if inputs.image is not None and frames is not None:
+            shown = [frames[i] for i in plan.image_of[inputs.image]]
+        if references is not None:
+            own = (plan.caption_of[references.row(row)] for row in range(len(inputs)))
+            groups = [[tokens[i] for i in positions] for positions in own]
+        return metric.of_parts(candidates, shown, groups, **_documents(inputs))
 
     return answer
 

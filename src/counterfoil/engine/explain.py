@@ -52,18 +52,40 @@ class HeatMethod:
     unit: str
     #: Whether 0 means nothing and the sign matters.
     signed: bool = False
+    #: What of a model it needs.
+    needs: str = ""
 
 
 OCCLUSION = HeatMethod("occlusion", "Occlusion", "how far the score drops where the cell is covered", True)
-PATCHES = HeatMethod("patches", "Patch similarity", "cosine of the patch with the text")
+PATCHES = HeatMethod(
+    "patches",
+    "Patch similarity",
+    "cosine of the patch with the text",
+    needs="a dual encoder with features of patches in the space of its captions",
+)
 METHODS: Mapping[str, HeatMethod] = {
     method.name: method
     for method in (
         OCCLUSION,
         PATCHES,
-        HeatMethod("rollout", "Attention rollout", "share of the attention that goes back to the patch"),
-        HeatMethod("transport", "Optimal transport", "share of the word that is carried to the patch"),
-        HeatMethod("grad-cam", "Grad-CAM", "cross-attention times the gradient of a match"),
+        HeatMethod(
+            "rollout",
+            "Attention rollout",
+            "share of the attention that goes back to the patch",
+            needs="the attention of ViLT, FLAVA or VisualBERT",
+        ),
+        HeatMethod(
+            "transport",
+            "Optimal transport",
+            "share of the word that is carried to the patch",
+            needs="the states of ViLT, FLAVA or VisualBERT",
+        ),
+        HeatMethod(
+            "grad-cam",
+            "Grad-CAM",
+            "cross-attention times the gradient of a match",
+            needs="the cross-attention of BLIP, BLIP-2, BridgeTower or LXMERT",
+        ),
     )
 }
 
@@ -124,8 +146,7 @@ def methods_of(scorer: Any) -> tuple[str, ...]:
             where=scorer.identity.name,
             allowed="dual encoders and scorers of pairs: models, functions, ...",
         )
-    inside = [name for name, of in _INSIDE.items() if of(scorer) is not None]
-    return (*inside, OCCLUSION.name)
+    return (*(name for name in METHODS if _inside(name, scorer) is not None), OCCLUSION.name)
 
 
 def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
@@ -141,7 +162,7 @@ def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
     for name in wanted:
         if name not in able:
             raise InputError(
-                f"{METHODS[name].title.lower()} needs {_NEEDS[name]}",
+                f"{METHODS[name].title.lower()} needs {METHODS[name].needs}",
                 where=scorer.identity.name,
                 given=f"--method {name}",
                 allowed=able,
@@ -167,7 +188,7 @@ def explain(
     """
     names = check_methods(scorer, methods)
     scored = _by_scores(scorer, pairs, occlusion if "occlusion" in names else None, mask, session)
-    inside = {name: _INSIDE[name](scorer) for name in names if name in _INSIDE}
+    inside = {name: _inside(name, scorer) for name in names}
     heats = {name: of(scorer, pairs, session) for name, of in inside.items() if of is not None}
     return [
         ExplainedPair(
@@ -189,13 +210,9 @@ def _by_scores(
     places = [variants.add(pair, mask) for pair in pairs]
     rows = [np.repeat(texts[:, None], len(pictures), axis=1).ravel() for texts, pictures in places]
     columns = [np.tile(pictures, len(texts)) for texts, pictures in places]
+    asked_pairs = np.concatenate(rows), np.concatenate(columns)
     scores = score_items(
-        scorer,
-        variants.images,
-        variants.keys,
-        variants.captions,
-        (np.concatenate(rows), np.concatenate(columns)),
-        session=session,
+        scorer, variants.images, variants.keys, variants.captions, asked_pairs, session=session
     )
     at = 0
     for texts, pictures in places:
@@ -206,11 +223,8 @@ def _by_scores(
         if occlusion is not None:
             fall = _rounded(part[:, :1] - part[:, 1:], part)
             grid = (-1, occlusion.cells, occlusion.cells)
-            heat = Heat(
-                OCCLUSION.name,
-                fall[0].reshape(grid[1:]),
-                _rounded(fall[0] - fall[1:], part).reshape(grid),
-            )
+            more = _rounded(fall[0] - fall[1:], part)
+            heat = Heat(OCCLUSION.name, fall[0].reshape(grid[1:]), more.reshape(grid))
         yield float(part[0, 0]), drop, heat
 
 
@@ -260,16 +274,14 @@ def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> l
     images = list({pair.image.id: pair.image for pair in pairs}.values())
     batches = _cut(images, session.batch_size)
     patches_of: dict[str, Any] = {}
-    for batch, embedded in zip(
-        batches, scorer.patches.embed_patches(batches, workers=session.workers), strict=True
-    ):
+    stream = scorer.patches.embed_patches(batches, workers=session.workers)
+    for batch, embedded in zip(batches, stream, strict=True):
         patches_of |= {image.id: patches for image, patches in zip(batch, embedded, strict=True)}
         session.progress("embedding patches", len(patches_of), len(images))
     texts = {text: number for number, text in enumerate(dict.fromkeys(t for p in pairs for t in _texts(p)))}
     captions = [Caption(str(number), text) for text, number in texts.items()]
-    vectors = np.concatenate(
-        [rows.astype(np.float64) for rows in scorer.embed_captions(_cut(captions, session.batch_size))]
-    )
+    rows_of_batches = scorer.embed_captions(_cut(captions, session.batch_size))
+    vectors = np.concatenate([rows.astype(np.float64) for rows in rows_of_batches])
     heats = []
     for pair in pairs:
         patches = patches_of[pair.image.id]
@@ -300,24 +312,12 @@ def _cross(name: str, scorer: Any, pairs: Sequence[PairToExplain], session: Sess
     return heats
 
 
-def _crossed(name: str) -> Callable[[Any], Any]:
-    def found(scorer: Any) -> Any:
-        heats = getattr(scorer, "heats", None)
-        return partial(_cross, name) if heats is not None and name in heats.methods else None
-
-    return found
-
-
 _Inside = Callable[[Any, Sequence[PairToExplain], Session], list[Heat]]
 
-#: Methods that look inside of a model: what computes them for a scorer, None where it cannot be asked so.
-_INSIDE: Mapping[str, Callable[[Any], _Inside | None]] = {
-    PATCHES.name: lambda scorer: None if getattr(scorer, "patches", None) is None else _patches,
-    **{name: _crossed(name) for name in ("rollout", "transport", "grad-cam")},
-}
-_NEEDS: Mapping[str, str] = {
-    PATCHES.name: "a dual encoder with features of patches in the space of its captions",
-    "rollout": "the attention of ViLT, FLAVA or VisualBERT",
-    "transport": "the states of ViLT, FLAVA or VisualBERT",
-    "grad-cam": "the cross-attention of BLIP, BLIP-2, BridgeTower or LXMERT",
-}
+
+def _inside(name: str, scorer: Any) -> _Inside | None:
+    """What computes a method that looks inside of a model; None where the scorer cannot be asked so."""
+    if name == PATCHES.name:
+        return None if getattr(scorer, "patches", None) is None else _patches
+    heats = getattr(scorer, "heats", None)
+    return partial(_cross, name) if heats is not None and name in heats.methods else None

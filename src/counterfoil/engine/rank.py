@@ -101,12 +101,10 @@ def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
 
 def _embedded(benchmark: Benchmark, scorer: Embedder, session: Session) -> Blocks:
     work, cache = session.prepare(benchmark, scorer)
-    embeddings = session.embed(scorer, work, cache)
-    images, captions = embeddings[1][work.image_of], embeddings[0][work.caption_of]
+    captions, images = session.embed(scorer, work, cache)
+    sides = images[work.image_of], captions[work.caption_of]
     comparison = getattr(scorer, "comparison", None)
-    return (
-        Products(images, captions) if comparison is None else CustomSimilarity(comparison, images, captions)
-    )
+    return Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
 
 
 def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, session: Session) -> Blocks:
@@ -120,26 +118,12 @@ def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, session: Session)
             hint="let a dual encoder choose: --first-stage SCORER --depth 32",
         )
     images, captions = np.divmod(np.arange(n * m), m)
-    return Matrix(_scores(benchmark, scorer, captions, images, session).reshape(n, m))
+    return Matrix(session.scores(benchmark, scorer, (captions, images)).reshape(n, m))
 
 
 def _given_products(benchmark: Benchmark, given: PrecomputedEmbeddings, session: Session) -> Blocks:
-    images, captions = _rows(benchmark, given, len(given.images), len(given.captions), held="embedding")
+    images, captions = _rows(benchmark, given, len(given.images), len(given.captions), "embedding")
     return Products(unit(given.images)[images], unit(given.captions)[captions])
-
-
-def _scores(
-    benchmark: Benchmark,
-    scorer: PairScorer | Scorer,
-    captions: Int[ndarray, "pairs"],
-    images: Int[ndarray, "pairs"],
-    session: Session,
-) -> Float[ndarray, "pairs"]:
-    """The scores of some pairs, each distinct one computed once."""
-    work, cache = session.prepare(benchmark, scorer, pairs=(captions, images))
-    scores = work.spread(session.score_pairs(scorer, work, cache))
-    session.note_truncated(scorer, work, cache, scorer.identity.name)
-    return scores
 
 
 def _again(
@@ -167,9 +151,8 @@ def _again(
         for side in ("i2t", "t2i")
     ]
     captions, images = (np.concatenate(some) for some in zip(*(c.pairs() for c in chosen), strict=True))
-    scores = _scores(benchmarks[0], scorer, captions, images, session)
-    ends = np.cumsum([len(some.pairs()[0]) for some in chosen])
-    parts = iter(np.split(scores, ends)[:-1])
+    scores = session.scores(benchmarks[0], scorer, (captions, images))
+    parts = iter(np.split(scores, np.cumsum([len(some.pairs()[0]) for some in chosen])))
     again = iter(chosen)
 
     def side(gallery: Gallery, placed: DirectionRanks) -> DirectionRanks:
@@ -187,23 +170,17 @@ def _given_matrix(benchmark: Benchmark, given: PrecomputedSimilarity, session: S
     shape = len(benchmark.images), len(benchmark.captions)
     named = given.image_ids is not None or given.caption_ids is not None
     if not named and (rows, columns) != shape:
-        turned = (columns, rows) == shape
+        hint = "say with --ids which rows and columns are whose"
         raise ScoreError(
             f"the similarity has another shape than {benchmark.name}",
             where=given.identity.name,
             given=f"{rows} x {columns}",
             allowed=f"{shape[0]} images x {shape[1]} captions",
-            hint="rows are images, columns captions: transpose it"
-            if turned
-            else "say with --ids which rows and columns are whose",
+            hint="rows are images, columns captions: transpose it" if shape == (columns, rows) else hint,
         )
     names = [image.id for image in benchmark.images], [caption.id for caption in benchmark.captions]
-    return Matrix(
-        given.values,
-        *_rows(benchmark, given, rows, columns, held="score"),
-        where=given.identity.name,
-        names=names,
-    )
+    sides = _rows(benchmark, given, rows, columns, "score")
+    return Matrix(given.values, *sides, where=given.identity.name, names=names)
 
 
 def _rows(
@@ -211,7 +188,6 @@ def _rows(
     given: PrecomputedEmbeddings | PrecomputedSimilarity,
     images: int,
     captions: int,
-    *,
     held: str,
 ) -> tuple[Int[ndarray, "images"], Int[ndarray, "captions"]]:
     """For every image and caption of the benchmark its row (or column) of what is given."""

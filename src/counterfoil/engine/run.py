@@ -73,7 +73,7 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
 #: answer is one of two matchings.
 _FOUR = {"i2t": 1 / 4, "t2i": 1 / 4, "group": 1 / 16}
 _ONE = {"i2t": 1 / 2, "t2i": 1 / 2, "group": 1 / 2}
-_PICKED = "options were picked, so nothing ties; "
+_PICKED = "options were picked, so nothing ties"
 
 
 def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Session()) -> Outcomes:
@@ -106,32 +106,29 @@ def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Ses
     quads = captions.shape[1] == images.shape[1] == 2
     if not quads:
         right = {"accuracy": (captions if captions.shape[1] else images)[:, 0] == 0}
-        note = "options were picked, so nothing ties"
-        return with_provenance(Outcomes(right, note, unanswered=missing), scorer, session=session)
+        return with_provenance(Outcomes(right, _PICKED, unanswered=missing), scorer, session=session)
     right = {
         **{name: captions[:, place] == place for place, name in enumerate(("ipos2t", "ineg2t"))},
         **{name: images[:, place] == place for place, name in enumerate(("tpos2i", "tneg2i"))},
     }
     # One answer names the whole matching where the scorer says so.
     matched = bool(getattr(scorer, "picks_matchings", False))
-    note = _PICKED + (
-        "one matching answers all directions of a quad"
-        if matched
-        else "each direction of a quad is a question of its own"
-    )
-    chance = _ONE if matched else _FOUR
-    return with_provenance(Outcomes(right, note, unanswered=missing, chance=chance), scorer, session=session)
+    note, chance = "each direction of a quad is a question of its own", _FOUR
+    if matched:
+        note, chance = "one matching answers all directions of a quad", _ONE
+    outcomes = Outcomes(right, f"{_PICKED}; {note}", unanswered=missing, chance=chance)
+    return with_provenance(outcomes, scorer, session=session)
 
 
 def question_items(benchmark: Benchmark) -> list[QuestionItems]:
     """The items of each quad or choice, in the order of the benchmark: the right candidate stands first."""
-    captions, images = benchmark.paired.slots()
+    slots = (side.tolist() for side in benchmark.paired.slots())
     return [
         QuestionItems(
-            tuple(benchmark.images[place] for place in of_images if place >= 0),
-            tuple(benchmark.captions[place] for place in of_captions if place >= 0),
+            tuple(benchmark.images[place] for place in images if place >= 0),
+            tuple(benchmark.captions[place] for place in captions if place >= 0),
         )
-        for of_captions, of_images in zip(captions.tolist(), images.tolist(), strict=True)
+        for captions, images in zip(*slots, strict=True)
     ]
 
 
@@ -245,9 +242,9 @@ def score_items(
             where=scorer.identity.name,
             allowed="dual encoders and scorers of pairs",
         )
-    everything = np.arange(len(images)), np.arange(len(captions))
+    used_images, used_captions = np.arange(len(images)), np.arange(len(captions))
     distinct = items(
-        images, captions, used_images=everything[0], image_keys=image_keys, used_captions=everything[1]
+        images, captions, used_images=used_images, image_keys=image_keys, used_captions=used_captions
     )
     work = with_pairs(distinct, *pairs)
     reads = "images" in getattr(scorer, "needs", ("images", "captions"))
@@ -292,10 +289,7 @@ def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Sessi
     """Every distinct pair scored once."""
     if hasattr(scorer, "unanswered"):
         return score_or_refuse(benchmark, scorer, session=session)
-    work, cache = session.prepare(benchmark, scorer)
-    scores = work.spread(session.score_pairs(scorer, work, cache))
-    session.note_truncated(scorer, work, cache, scorer.identity.name)
-    return _signed(benchmark, scorer, scores, session)
+    return _signed(benchmark, scorer, session.scores(benchmark, scorer), session)
 
 
 def _learned(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:

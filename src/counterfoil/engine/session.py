@@ -132,9 +132,8 @@ class Session:
         images = [benchmark.images[position] for position in used_images(benchmark)]
         if "images" in reads or not images:
             return deduplicate(benchmark, self.keys(images), pairs=pairs), self.cache_for(scorer)
-        return deduplicate(
-            benchmark, [id_key(image) for image in images], pairs=pairs
-        ), self.caption_only_cache(scorer)
+        keys = [id_key(image) for image in images]
+        return deduplicate(benchmark, keys, pairs=pairs), self.caption_only_cache(scorer)
 
     def caption_only_cache(self, scorer: Any) -> Cache:
         """The finished shards of a scorer that opens no images.
@@ -161,16 +160,18 @@ class Session:
         return captions, images
 
     def embed_images(
-        self, embedder: Embedder, work: ScoringPlan, cache: Cache
+        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = image_vectors
     ) -> Float32[ndarray, "images width"]:
-        """The embeddings of the distinct images."""
-        return self._images(embedder, image_vectors, work, cache)
+        """The embeddings of the distinct images, or what else `compute` gets of each."""
+        values = Vectors("images", work.image_keys)
+        return self._finish(embedder, compute, values, work.images, cache=cache).values
 
     def embed_captions(
-        self, embedder: TextEmbedder, work: ScoringPlan, cache: Cache
+        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = caption_vectors
     ) -> Float32[ndarray, "captions width"]:
-        """The embeddings of the distinct captions."""
-        return self._captions(embedder, caption_vectors, work, cache)
+        """The embeddings of the distinct captions, or what else `compute` gets of each."""
+        values, order = Vectors("captions", work.caption_keys), _by_length(embedder.lengths)
+        return self._finish(embedder, compute, values, work.captions, cache=cache, order=order).values
 
     def classify(
         self, classifier: Classifier, work: ScoringPlan, cache: Cache, *, kinds: Collection[str]
@@ -181,9 +182,10 @@ class Session:
         """
         probabilities: dict[str, ndarray] = {}
         if "images" in kinds:
-            probabilities["images"] = self._images(classifier, image_probabilities, work, cache)[:, 0]
+            probabilities["images"] = self.embed_images(classifier, work, cache, image_probabilities)[:, 0]
         if "captions" in kinds:
-            probabilities["captions"] = self._captions(classifier, caption_probabilities, work, cache)[:, 0]
+            rows = self.embed_captions(classifier, work, cache, caption_probabilities)
+            probabilities["captions"] = rows[:, 0]
         for values in probabilities.values():
             if len(values) and not 0 <= values.min() <= values.max() <= 1:
                 raise ScoreError(
@@ -198,27 +200,33 @@ class Session:
         self, scorer: PairScorer | Scorer, work: ScoringPlan, cache: Cache
     ) -> Float64[ndarray, "pairs"]:
         """One score per distinct pair; of a scorer that reads captions alone each is scored once."""
-        rows, alone = np.arange(len(work.pairs)), _of_captions(scorer)
-        if alone:
-            _, rows = np.unique(work.pairs[:, 0], return_index=True)
+        alone = _of_captions(scorer)
+        rows = np.unique(work.pairs[:, 0], return_index=True)[1] if alone else slice(None)
         pairs = work.pairs[rows]
-        keys = [pair_key(work.caption_keys[caption], work.image_keys[image]) for caption, image in pairs]
-        values = self._finish(
-            scorer,
-            pair_scores,
-            Vectors("captions", [work.caption_keys[caption] for caption, _ in pairs])
-            if alone
-            else Vectors("pairs", keys),
-            [(work.images[image], work.captions[caption]) for caption, image in pairs],
-            order=_longest_text_last if alone else None,
-            cache=cache,
-        ).values
-        if values.shape[1] != 1:
-            raise ScoreError(
-                "a scorer of pairs gave more than one number for a pair", where=scorer.identity.name
-            )
-        scores: ndarray = values[:, 0]
+        values = Vectors("captions", [work.caption_keys[caption] for caption, _ in pairs])
+        if not alone:
+            image_keys = [work.image_keys[image] for _, image in pairs]
+            values = Vectors("pairs", list(map(pair_key, values.keys, image_keys)))
+        items = [(work.images[image], work.captions[caption]) for caption, image in pairs]
+        order = _longest_text_last if alone else None
+        numbers = self._finish(scorer, pair_scores, values, items, order=order, cache=cache).values
+        if numbers.shape[1] != 1:
+            problem = "a scorer of pairs gave more than one number for a pair"
+            raise ScoreError(problem, where=scorer.identity.name)
+        scores: ndarray = numbers[:, 0]
         return scores[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if alone else scores
+
+    def scores(
+        self,
+        benchmark: Benchmark,
+        scorer: PairScorer | Scorer,
+        pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]] | None = None,
+    ) -> Float64[ndarray, "*asked"]:
+        """The scores of a benchmark's pairs, or of other `pairs` of its items, each distinct one once."""
+        work, cache = self.prepare(benchmark, scorer, pairs=pairs)
+        scores = work.spread(self.score_pairs(scorer, work, cache))
+        self.note_truncated(scorer, work, cache, scorer.identity.name)
+        return scores
 
     def frames(
         self, local: LocalEmbedder, work: ScoringPlan, cache: Cache
@@ -282,19 +290,10 @@ class Session:
         once; this one alone takes what others left there, and keeps nothing. With `here` workers of
         a cluster are not asked, as for endpoints, whose keys and pace are this process's.
         """
-        keeps = self.executor is not LOCAL
         session = replace(self, executor=LOCAL) if here and self.executor.distant else self
-        values = GeneratedBytes("made", keys, take, keeps=keeps)
-        session._finish(
-            maker,
-            generated_parts,
-            values,
-            items,
-            cache=self.cache_for(maker),
-            batch_size=size,
-            shard_rows=size,
-            stage=stage,
-        )
+        values = GeneratedBytes("made", keys, take, keeps=self.executor is not LOCAL)
+        cache, cut = self.cache_for(maker), {"batch_size": size, "shard_rows": size}
+        session._finish(maker, generated_parts, values, items, cache=cache, stage=stage, **cut)
 
     def note_truncated(self, embedder: object, work: ScoringPlan, cache: Cache, name: str) -> None:
         """Note how many captions are longer than the model reads, where it can tell.
@@ -316,23 +315,8 @@ class Session:
             cache.write("limits", [work.caption_keys[row] for row in rows], longer)
             over += int(longer.sum())
         if over:
-            verb = "is" if over == 1 else "are"
-            self.note(
-                f"{name}: {over:,} of {len(work.captions):,} captions {verb} longer than the model reads and "
-                "cut off by its tokenizer"
-            )
-
-    def _images(
-        self, scorer: Any, compute: Compute, work: ScoringPlan, cache: Cache
-    ) -> Float32[ndarray, "images width"]:
-        values = Vectors("images", work.image_keys)
-        return self._finish(scorer, compute, values, work.images, cache=cache).values
-
-    def _captions(
-        self, scorer: Any, compute: Compute, work: ScoringPlan, cache: Cache
-    ) -> Float32[ndarray, "captions width"]:
-        values, order = Vectors("captions", work.caption_keys), _by_length(scorer.lengths)
-        return self._finish(scorer, compute, values, work.captions, cache=cache, order=order).values
+            counted = f"{over:,} of {len(work.captions):,} captions {'is' if over == 1 else 'are'}"
+            self.note(f"{name}: {counted} longer than the model reads and cut off by its tokenizer")
 
     def _finish(
         self,
