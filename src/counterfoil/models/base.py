@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -225,7 +226,6 @@ class Identified(Protocol):
     @property
     def identity(self) -> Identity:
         """Everything that its answers depend on."""
-        ...
 
 
 @runtime_checkable
@@ -238,7 +238,6 @@ class Scorer(Identified, Protocol):
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One number per (images[i], captions[i]); higher means a better match."""
-        ...
 
 
 @runtime_checkable
@@ -251,7 +250,6 @@ class PairScorer(Identified, Protocol):
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One number per pair of each batch, higher is better; images are decoded in `workers` processes."""
-        ...
 
 
 def stream_pairs(scorer: PairScorer | Scorer, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
@@ -276,15 +274,12 @@ class TextEmbedder(Identified, Protocol):
 
     def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
         """One float32 array per batch of captions."""
-        ...
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """How long the model finds each caption; the engine batches captions of like length."""
-        ...
 
     def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
         """One float64 score per row: captions[i] with images[i], or with other captions in their place."""
-        ...
 
 
 @runtime_checkable
@@ -297,7 +292,6 @@ class Embedder(TextEmbedder, Protocol):
 
     def embed_images(self, batches: ImageBatches, *, workers: int = 0) -> BatchVectors:
         """One float32 array per batch of images, decoded in `workers` processes."""
-        ...
 
 
 @runtime_checkable
@@ -309,15 +303,12 @@ class Classifier(Identified, Protocol):
 
     def image_probabilities(self, batches: ImageBatches, *, workers: int = 0) -> BatchNumbers:
         """For each batch of images, decoded in `workers` processes, the probabilities of being synthetic."""
-        ...
 
     def caption_probabilities(self, batches: CaptionBatches) -> BatchNumbers:
         """For each batch of captions the probabilities of being synthetic."""
-        ...
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """How long the model finds each caption; the engine batches captions of like length."""
-        ...
 
 
 #: What becomes of questions without an answer, as in `Options.unanswered`.
@@ -361,7 +352,6 @@ class QuestionScorer(Identified, Protocol):
 
     def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
         """What is picked in each question, in order; a position says nothing of which option is right."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -524,6 +514,14 @@ def text_of(caption: Caption) -> str:
         hint = "give the captions with --data, or measure from given scores"
         raise DataError(f"caption '{caption.id}' is not at hand", hint=hint)
     return caption.text
+
+
+def version_of(library: str) -> str:
+    """The version of a library as installed; "" where it is not."""
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def filled(template: str, text: str) -> str:

@@ -44,12 +44,9 @@ class FunctionScorer:
         given = self.function([image.decode() for image in images], [text_of(c) for c in captions])
         values = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
         if values.shape != (len(images),):
-            raise ScoreError(
-                "the function gave scores of another shape",
-                where=self.identity.name,
-                given=values.shape,
-                allowed=f"({len(images)},): one score per image and caption",
-            )
+            problem = "the function gave scores of another shape"
+            allowed = f"({len(images)},): one score per image and caption"
+            raise ScoreError(problem, where=self.identity.name, given=values.shape, allowed=allowed)
         return values
 
 
@@ -144,12 +141,10 @@ def scorer(
     if hasattr(model, "encode_image") and hasattr(model, "encode_text"):
         if preprocess is None or tokenizer is None:
             lacking = "preprocess" if preprocess is None else "tokenizer"
-            raise InputError(
-                f"a module with encode_image and encode_text needs its {lacking}",
-                where=called,
-                allowed="scorer(model, preprocess=..., tokenizer=...)",
-                hint="open_clip.create_model_and_transforms and open_clip.get_tokenizer give them",
-            )
+            problem = f"a module with encode_image and encode_text needs its {lacking}"
+            allowed = "scorer(model, preprocess=..., tokenizer=...)"
+            hint = "open_clip.create_model_and_transforms and open_clip.get_tokenizer give them"
+            raise InputError(problem, where=called, allowed=allowed, hint=hint)
         device = next(iter(model.parameters())).device
         described = {"preprocess": _described(preprocess), "tokenizer": _described(tokenizer)}
         identity = Identity(called, version, preprocessing=str(described), options={"device": device.type})

@@ -23,7 +23,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import ModelError
 from counterfoil.models.base import Ability, BatchNumbers, Identity, PairBatches, prompted
 from counterfoil.models.hf_loading import SAMPLE
-from counterfoil.models.hf_text import HfTokens
+from counterfoil.models.hf_text import HfTokens, padded_ids
 from counterfoil.models.runtime import model_errors
 
 #: What a model computes of one image, on its device.
@@ -127,21 +127,18 @@ class CrossEncoder:
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
-        if not len(captions):
-            return 0
-        return sum(left > 0 for left in self.tokens.left_out(prompted(self.identity, captions)))
+        left_out = self.tokens.left_out(prompted(self.identity, captions)) if len(captions) else ()
+        return sum(left > 0 for left in left_out)
 
     def _scores(
         self, batch: Sequence[tuple[Image, Caption]], states: Mapping[int, State]
     ) -> Float[ndarray, "batch"]:
-        slots = {key: slot for slot, key in enumerate(states)}
-        texts = prompted(self.identity, [caption for _, caption in batch])
-        rows = self.tokens.ids(texts)
+        slots, all_states = {key: slot for slot, key in enumerate(states)}, list(states.values())
+        rows = self.tokens.ids(prompted(self.identity, [caption for _, caption in batch]))
         scores = np.empty(len(batch), dtype=np.float32)
         for group in length_groups([len(row) for row in rows]):
             # The images of this group alone, numbered anew.
             used, image_of = np.unique([slots[id(batch[pair][0])] for pair in group], return_inverse=True)
-            all_states = list(states.values())
             pairs = self._tokenized([rows[pair] for pair in group], image_of)
             group_scores = self.matcher.score([all_states[slot] for slot in used], pairs)
             scores[group] = group_scores.float().cpu().numpy()
@@ -149,12 +146,8 @@ class CrossEncoder:
 
     def _tokenized(self, rows: Sequence[Sequence[int]], image_of: Int64[ndarray, "pairs"]) -> TokenizedPairs:
         """Pairs of captions, as ids of tokens, and images; equal captions are one."""
-        longest, filler = max(map(len, rows)), self.tokens.tokenizer.pad_token_id
-        padded = np.full((len(rows), longest), filler, dtype=np.int64)
-        mask = np.zeros((len(rows), longest), dtype=np.int64)
-        for at, row in enumerate(rows):
-            padded[at, : len(row)], mask[at, : len(row)] = row, 1
-        both, caption_of = np.unique(np.stack([padded, mask], axis=1), axis=0, return_inverse=True)
+        sides = padded_ids(rows, self.tokens.tokenizer.pad_token_id, "cpu")
+        both, caption_of = np.unique(torch.stack(sides, dim=1).numpy(), axis=0, return_inverse=True)
         arrays = both[:, 0], both[:, 1], caption_of.reshape(-1), image_of
         return TokenizedPairs(*(torch.from_numpy(array).to(self.device) for array in arrays))
 

@@ -5,11 +5,19 @@ the prompt, normalisation and comparison. Parts are the tokens of captions and t
 are the states of the text tower after its last norm, projected as the whole caption is (EMScore's
 `encode_text(local=True)`); the whole caption is its mark of the end, so that the whole and the parts lie in
 one space. Frames are pictures like any others.
+
+Patches say what each part of a picture says by itself. Vision transformers pool what their patches say by a
+last attention. Its values, taken through its output projection, the last norm and the projection of the
+whole, lie in the joint space patch by patch ("MaskCLIP": Zhou, Loy and Dai, ECCV 2022, section 3.2): what the
+pooling token would be, if it looked at one patch alone, without what it was before. A pooling head (SigLIP)
+is run on each patch alone, which is the same idea to the letter; a small network pools by mean and maximum,
+and is given each cell as if all cells were like it.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from math import isqrt
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,6 +28,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
+from counterfoil.metrics.heatmaps import WHOLE, Box
 from counterfoil.models.base import (
     Ability,
     BatchVectors,
@@ -33,9 +42,8 @@ from counterfoil.models.base import (
 )
 from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.checkpoint_files import read_tensor
-from counterfoil.models.images import Preparation, check_proportions, prepared
+from counterfoil.models.images import Preparation, Resized, check_proportions, prepared
 from counterfoil.models.matching_probability import RowSimilarity
-from counterfoil.models.patches import PatchEncoder, PatchTower
 from counterfoil.models.runtime import import_torch
 
 #: Frames that go through the image tower together; no more of them are decoded at any time.
@@ -70,14 +78,12 @@ class TokenTower(Protocol):
 
     def read(self, texts: Sequence[str]) -> list[TokenIds]:
         """The ids of each text; a text that is too long is cut off as the tokenizer does."""
-        ...
 
     def states(self, texts: Sequence[str]) -> Any:
         """A (texts, longest, width) tensor, projected and not normalised.
 
         What lies behind a caption's last token means nothing.
         """
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +205,80 @@ def _pictures(item: Image) -> Generator[PIL.Image.Image, None, None]:
         yield from item.frames()
     else:
         yield item.decode()
+
+
+# -- features of patches, in the space of captions --------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Patches:
+    """The unit vectors of a picture's patches, and the part of the picture that they cover."""
+
+    vectors: Float[ndarray, "rows columns width"]
+    box: Box = WHOLE
+
+
+@dataclass(frozen=True, eq=False)
+class PatchTower:
+    """What gives features of patches: prepared pictures to a (batch, patches, width) tensor."""
+
+    encode: Callable[[Sequence[ndarray]], Any]
+    #: How the model sees a picture: resized and cropped, or whole.
+    seen: Any = None
+    #: Rows and columns of patches; None for a square.
+    grid: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PatchEncoder:
+    """The patches of pictures as a model sees them."""
+
+    preparation: Preparation
+    tower: PatchTower
+
+    def embed_patches(self, batches: ImageBatches, *, workers: int = 0) -> Iterator[list[Patches]]:
+        """For each batch the patches of its pictures, decoded in `workers` processes.
+
+        Raises `DataError` naming the file where an image cannot be read.
+        """
+        torch = import_torch()
+        with closing(prepared(batches, self.preparation, workers=workers)) as stream:
+            for batch, arrays in zip(batches, stream, strict=True):
+                with torch.inference_mode():
+                    features = torch.nn.functional.normalize(self.tower.encode(arrays).float(), dim=-1)
+                grid = self.tower.grid or (isqrt(features.shape[1]),) * 2
+                vectors: ndarray = features.cpu().numpy().reshape(len(batch), *grid, -1)
+                boxes = [box_of(self.tower.seen, image.decode().size) for image in batch]
+                yield list(map(Patches, vectors, boxes))
+
+
+def box_of(seen: Any, size: tuple[int, int]) -> Box:
+    """The part of a picture of (width, height) that a model sees: the middle, where it crops.
+
+    >>> box_of(Resized(50), (200, 100)), box_of(Resized(50, "squash"), (200, 100))
+    ((0.25, 0.0, 0.75, 1.0), (0.0, 0.0, 1.0, 1.0))
+    """
+    if not isinstance(seen, Resized) or seen.mode == "squash":
+        return WHOLE
+    width, height = (max(1.0, side / min(size)) for side in size)
+    left, top = (1 - 1 / width) / 2, (1 - 1 / height) / 2
+    return left, top, 1 - left, 1 - top
+
+
+def input_of(module: Any, run: Callable[[], Any]) -> Any:
+    """The first argument that a module is called with while `run` runs."""
+    inputs: list[Any] = []
+    handle = module.register_forward_pre_hook(
+        lambda _, args, named: inputs.append(args[0] if args else named["hidden_states"]), with_kwargs=True
+    )
+    try:
+        run()
+    finally:
+        handle.remove()
+    return inputs[0]
+
+
+# -- the whole model --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
-from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels
-from counterfoil.models.dual import DualEncoder, Towers
+from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
+from counterfoil.models.dual import DualEncoder, PatchTower, Towers, input_of
 from counterfoil.models.hf_loading import (
     SAMPLE,
     can_cut,
@@ -38,7 +38,6 @@ from counterfoil.models.hf_loading import (
 from counterfoil.models.hf_text import ClipTokens, HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, one_place, processor_files
-from counterfoil.models.patches import PatchTower, of_transformers
 from counterfoil.models.runtime import LoadContext, model_errors, to_device
 
 #: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.
@@ -69,33 +68,18 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
         return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
 
     patches = None
-    if (of_patches := of_transformers(model)) is not None:
+    if (of_patches := patch_features(model)) is not None:
         patches = PatchTower(lambda pictures: of_patches(**inputs_of(pictures)), resized)
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
     _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
-    return DualEncoder(
-        identity=context.identity(
-            revision=revision,
-            weights=weights,
-            tokenizer=tokenizer_digest(tokenizer),
-            length=tokens.length,
-            preprocessing=processing_of(processor),
-            **route.facts(),
-        ),
-        preparation=preparation,
-        towers=Towers(
-            images=images,
-            texts=texts,
-            count=tokens.count,
-            left_out=tokens.left_out,
-            tokens=ClipTokens(model, tokens, device) if tokens.cut else None,
-            patches=patches,
-        ),
-        provenance={
-            **context.provenance(library),
-            "text tower": "cut to the longest caption" if tokens.cut else f"padded to {tokens.length} tokens",
-        },
-    )
+    facts = {"tokenizer": tokenizer_digest(tokenizer), "length": tokens.length, **route.facts()}
+    preprocessing = processing_of(processor)
+    identity = context.identity(revision=revision, weights=weights, preprocessing=preprocessing, **facts)
+    of_tokens = ClipTokens(model, tokens, device) if tokens.cut else None
+    towers = Towers(images, texts, tokens.count, tokens.left_out, of_tokens, patches)
+    text_tower = "cut to the longest caption" if tokens.cut else f"padded to {tokens.length} tokens"
+    provenance = {**context.provenance(library), "text tower": text_tower}
+    return DualEncoder(identity, preparation, towers, provenance)
 
 
 def backbone(argument: str) -> Backbone:
@@ -186,12 +170,9 @@ def _check(
     with model_errors(what, where=where, **advice), torch.inference_mode():
         image, text = sample()
     if image.shape != text.shape:
-        raise ModelError(
-            "image and text features cannot be compared",
-            where=where,
-            given=f"{tuple(image.shape)} and {tuple(text.shape)}",
-            allowed="one vector each, of one width",
-        )
+        problem = "image and text features cannot be compared"
+        given = f"{tuple(image.shape)} and {tuple(text.shape)}"
+        raise ModelError(problem, where=where, given=given, allowed="one vector each, of one width")
 
 
 # -- inputs -----------------------------------------------------------------------------------------------
@@ -226,12 +207,8 @@ def _image_tower(
 
     if route.compile == "yes":
         if not isinstance(resized, Resized):
-            raise InputError(
-                "the model's pictures are prepared by its library alone, and its tower is not compiled",
-                where=where,
-                given="compile=yes",
-                hint="leave out --set compile",
-            )
+            problem = "the model's pictures are prepared by its library alone, and its tower is not compiled"
+            raise InputError(problem, where=where, given="compile=yes", hint="leave out --set compile")
         tolerance = TOLERANCE[context.options.precision]
         program = CompiledTower(lambda pixels: tower(pixel_values=pixels), tolerance=tolerance, where=where)
 
@@ -254,12 +231,8 @@ class HfPixels:
         if isinstance(self.preparation, Untouched):
             whole = [PIL.Image.fromarray(picture) for picture in pictures]
             return self.processor(images=whole, return_tensors="pt")["pixel_values"]
-        mean, std = (
-            torch.tensor(list(colours), dtype=torch.float32).view(3, 1, 1)
-            for colours in (self.processor.image_mean, self.processor.image_std)
-        )
-        pixels = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous()
-        return pixels.float().div_(255).sub_(mean).div_(std)
+        pixels = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous().float()
+        return normalised(pixels, self.processor.image_mean, self.processor.image_std)
 
 
 def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
@@ -269,37 +242,31 @@ def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
     That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255 (where the
     processor resizes with torchvision). Raises `ModelError` where its card asks for what cannot be.
     """
-    what, hint = (
-        "its image processor cannot prepare a picture",
-        "is preprocessor_config.json as it was published?",
-    )
+    what = "its image processor cannot prepare a picture"
+    hint = "is preprocessor_config.json as it was published?"
     # Over sizes that are none, transformers raises anything from AttributeError to OverflowError.
     with model_errors(what, where=where, hint=hint):
-        return _replacement(processor)
-
-
-def _replacement(processor: Any) -> Resized | Untouched:
-    kind = {2: "bilinear", 3: "bicubic"}.get(int(getattr(processor, "resample", None) or -1))
-    size, crop = (_sides(getattr(processor, name, None)) for name in ("size", "crop_size"))
-    plain = (
-        kind is not None
-        and processor.do_resize
-        and processor.do_rescale
-        and processor.do_normalize
-        and abs(processor.rescale_factor * 255 - 1) < 1e-6
-        and not getattr(processor, "do_pad", False)
-    )
-    if not plain:
-        return Untouched()
-    crops = bool(getattr(processor, "do_center_crop", False))
-    side = size.get("height", 0)
-    if crops and set(size) == {"shortest_edge"} and len({size["shortest_edge"], *crop.values()}) == 1:
-        resized = Resized(size["shortest_edge"], "shortest", kind, corner="floor")  # type: ignore[arg-type]
-    elif not crops and size == {"height": side, "width": side}:
-        resized = Resized(side, "squash", kind)  # type: ignore[arg-type]
-    else:
-        return Untouched()
-    return resized if _agrees(processor, resized) else Untouched()
+        kind = {2: "bilinear", 3: "bicubic"}.get(int(getattr(processor, "resample", None) or -1))
+        size, crop = (_sides(getattr(processor, name, None)) for name in ("size", "crop_size"))
+        plain = (
+            kind is not None
+            and processor.do_resize
+            and processor.do_rescale
+            and processor.do_normalize
+            and abs(processor.rescale_factor * 255 - 1) < 1e-6
+            and not getattr(processor, "do_pad", False)
+        )
+        if not plain:
+            return Untouched()
+        crops = bool(getattr(processor, "do_center_crop", False))
+        side = size.get("height", 0)
+        if crops and set(size) == {"shortest_edge"} and len({size["shortest_edge"], *crop.values()}) == 1:
+            resized = Resized(size["shortest_edge"], "shortest", kind, corner="floor")  # type: ignore[arg-type]
+        elif not crops and size == {"height": side, "width": side}:
+            resized = Resized(side, "squash", kind)  # type: ignore[arg-type]
+        else:
+            return Untouched()
+        return resized if _agrees(processor, resized) else Untouched()
 
 
 def _agrees(processor: Any, resized: Resized) -> bool:
@@ -322,6 +289,31 @@ def _sides(size: Any) -> dict[str, int]:
 
 
 # -- the network ------------------------------------------------------------------------------------------
+
+
+def patch_features(model: Any) -> Callable[..., Any] | None:
+    """Inputs of `get_image_features` to (batch, patches, width), of CLIP and SigLIP; None for others."""
+    kind = model.config.model_type
+    tower: Any = getattr(model, "vision_model", None)
+    if kind == "clip" and hasattr(tower, "post_layernorm"):
+        layer = tower.encoder.layers[-1]
+
+        def values(**inputs: Any) -> Any:
+            states = input_of(layer, lambda: model.get_image_features(**inputs))
+            attention = layer.self_attn
+            states_out = attention.out_proj(attention.v_proj(layer.layer_norm1(states[:, 1:])))
+            return model.visual_projection(tower.post_layernorm(states_out))
+
+        return values
+    if kind == "siglip" and getattr(tower, "use_head", False):
+
+        def alone(**inputs: Any) -> Any:
+            states = input_of(tower.head, lambda: model.get_image_features(**inputs))
+            batch, places, width = states.shape
+            return tower.head(states.reshape(batch * places, 1, width)).reshape(batch, places, -1)
+
+        return alone
+    return None
 
 
 class HfNetwork(LibraryNetwork):
@@ -382,7 +374,7 @@ class HfNetwork(LibraryNetwork):
         tokens = backbone.tokens
         assert isinstance(tokens, HfTokens)
         patches = None
-        if (of_patches := of_transformers(self.model)) is not None:
+        if (of_patches := patch_features(self.model)) is not None:
 
             def encode(pictures: Sequence[ndarray]) -> Tensor:
                 return of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
@@ -401,9 +393,6 @@ def features_of(output: Any, where: str) -> Tensor:
     """The (batch, width) tensor in a model's output: itself, or its `pooler_output`."""
     features = output if isinstance(output, Tensor) else getattr(output, "pooler_output", None)
     if features is None or features.ndim != 2:
-        raise ModelError(
-            "the model gives no single vector per item",
-            where=where,
-            given=type(output).__name__ if features is None else tuple(features.shape),
-        )
+        given = type(output).__name__ if features is None else tuple(features.shape)
+        raise ModelError("the model gives no single vector per item", where=where, given=given)
     return features

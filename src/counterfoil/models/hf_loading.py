@@ -48,12 +48,10 @@ def check_place(argument: str, where: str) -> None:
     path = Path(argument)
     if path.is_dir():
         if not (path / "config.json").is_file():
-            raise ModelError(
-                "the folder holds no model of transformers (no config.json)",
-                where=where,
-                given=", ".join(sorted(file.name for file in path.iterdir())[:8]) or "an empty folder",
-                hint="a checkpoint of open_clip loads as open-clip:ARCH/FILE",
-            )
+            problem = "the folder holds no model of transformers (no config.json)"
+            given = ", ".join(sorted(file.name for file in path.iterdir())[:8]) or "an empty folder"
+            hint = "a checkpoint of open_clip loads as open-clip:ARCH/FILE"
+            raise ModelError(problem, where=where, given=given, hint=hint)
         config = path / "config.json"
         # transformers takes NaN for a setting, and its model gives numbers all the same.
         check_network(parse_json(read_text(config), where=config, finite=True), where=config)
@@ -88,11 +86,9 @@ def weights_of(
     missing = [name for name in sorted(report["missing_keys"]) if not optional.fullmatch(name)]
     wrong = sorted(str(key) for key in report.get("mismatched_keys", ()))
     if missing or wrong:
-        raise ModelError(
-            "the checkpoint does not fill the model, and the rest would be random",
-            where=where,
-            given=f"{len(missing)} missing, {len(wrong)} of another shape; first {(missing + wrong)[0]}",
-        )
+        problem = "the checkpoint does not fill the model, and the rest would be random"
+        given = f"{len(missing)} missing, {len(wrong)} of another shape; first {(missing + wrong)[0]}"
+        raise ModelError(problem, where=where, given=given)
     return model, str(getattr(model.config, "_commit_hash", None) or "")
 
 
@@ -129,12 +125,8 @@ def length_within(settings: ScorerSettings, most: int, usual: int | None = None)
     """
     length = settings.count("length", most if usual is None else min(usual, most))
     if not 2 < length <= most:
-        raise InputError(
-            "the model cannot read captions of this length",
-            where=settings.where,
-            given=length,
-            allowed=f"3 to {most} tokens",
-        )
+        problem = "the model cannot read captions of this length"
+        raise InputError(problem, where=settings.where, given=length, allowed=f"3 to {most} tokens")
     return length
 
 

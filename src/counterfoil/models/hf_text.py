@@ -135,22 +135,14 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
     if layer and not (layer.isdecimal() and len(layer) < 5 and int(layer) <= layers):
         raise InputError("no such layer", where=where, given=layer, allowed=f"0 to {layers}")
     if len(tokenizer("").input_ids) != 2 or tokenizer.pad_token_id is None:
-        raise ModelError(
-            "its tokenizer sets no marks around a text, or has nothing to fill up with",
-            where=where,
-            given=type(tokenizer).__name__,
-            allowed="encoders like BERT and RoBERTa",
-        )
+        problem = "its tokenizer sets no marks around a text, or has nothing to fill up with"
+        given = type(tokenizer).__name__
+        raise ModelError(problem, where=where, given=given, allowed="encoders like BERT and RoBERTa")
     length = loading.length_of(model.config, tokenizer)
     used = int(layer) if layer else layers
-    return TextEncoder(
-        identity=context.identity(**opened.facts, length=length, layer=used, parts="tokens"),
-        model=model,
-        ids=HfTokens(tokenizer, length),
-        filler=int(tokenizer.pad_token_id),
-        layer=used,
-        device=context.device,
-    )
+    identity = context.identity(**opened.facts, length=length, layer=used, parts="tokens")
+    tokens, filler = HfTokens(tokenizer, length), int(tokenizer.pad_token_id)
+    return TextEncoder(identity, model, tokens, filler, used, context.device)
 
 
 @dataclass(frozen=True, eq=False)

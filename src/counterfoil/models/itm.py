@@ -104,12 +104,9 @@ class Blip(Family):
         known = self.tokenizer.get_vocab().get("[ENC]")
         size = int(self.model.config.text_config.vocab_size)
         if known is None and size != len(self.tokenizer) + 2:
-            raise ModelError(
-                "the vocabulary has no encoder token [ENC], which the retrieval protocol needs",
-                where=self.where,
-                given=f"{size} rows for a tokenizer of {len(self.tokenizer)}",
-                hint="use --set protocol=itm",
-            )
+            problem = "the vocabulary has no encoder token [ENC], which the retrieval protocol needs"
+            given = f"{size} rows for a tokenizer of {len(self.tokenizer)}"
+            raise ModelError(problem, where=self.where, given=given, hint="use --set protocol=itm")
         return size - 1 if known is None else int(known)
 
     def _logits(self, images: Sequence[Tensor], pairs: TokenizedPairs, ids: Tensor) -> Tensor:
@@ -124,11 +121,9 @@ class Blip(Family):
         length = hidden.shape[1]
         count = torch.bincount(pairs.image_of, minlength=len(images))
         most = int(count.max())
-        order = pairs.image_of.argsort(stable=True)
+        order, before = pairs.image_of.argsort(stable=True), count.cumsum(0) - count
         nth = torch.empty_like(order)
-        nth[order] = (
-            torch.arange(len(order), device=order.device) - (count.cumsum(0) - count)[pairs.image_of[order]]
-        )
+        nth[order] = torch.arange(len(order), device=order.device) - before[pairs.image_of[order]]
         place = pairs.image_of * most + nth
         for layer in self.model.text_encoder.encoder.layer:
             hidden = layer.attention(hidden, attention_mask=bias)[0]
@@ -181,9 +176,7 @@ class Blip2(Family):
             ).last_hidden_state.to(self.model.itm_head.weight.dtype)
             return probability(self.model.itm_head(text[:, : queries.shape[1]]).mean(dim=1))
         text = self.model.qformer(
-            query_embeds=self.model.embeddings(input_ids=pairs.ids),
-            query_length=0,
-            attention_mask=pairs.mask,
+            query_embeds=self.model.embeddings(input_ids=pairs.ids), query_length=0, attention_mask=pairs.mask
         ).last_hidden_state
         projection = self.model.text_projection
         captions = normalize(projection(text[:, 0].to(projection.weight.dtype)), dim=-1)[pairs.caption_of]
@@ -373,17 +366,11 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     matcher = family(model, opened.processor, tokenizer, context.device, opened.dtype, protocol, where)
     preprocessing = loading.processing_of(opened.processor)
     identity = context.identity(**opened.facts, preprocessing=preprocessing, length=length, protocol=protocol)
-    tokens = HfTokens(tokenizer, length)
-    heats = PairSaliency(identity, matcher, tokens)
-    scorer = CrossEncoder(
-        identity=identity,
-        matcher=matcher,
-        tokens=tokens,
-        read=partial(prepared, preparation=Untouched()),
-        device=context.device,
-        provenance=context.provenance(library, model=family.kind),
-        heats=heats if heats.methods else None,
-    )
+    tokens, read = HfTokens(tokenizer, length), partial(prepared, preparation=Untouched())
+    provenance = context.provenance(library, model=family.kind)
+    saliency = PairSaliency(identity, matcher, tokens)
+    heats = saliency if saliency.methods else None
+    scorer = CrossEncoder(identity, matcher, tokens, read, context.device, provenance=provenance, heats=heats)
     scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))
     return scorer
 

@@ -10,7 +10,6 @@ change behind it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,11 +33,11 @@ from counterfoil.models.base import (
     cosines,
     stream_pairs,
     truncated,
+    version_of,
 )
 from counterfoil.models.captions.base import BatchFrames, BatchTokens
-from counterfoil.models.dual import given_frames, is_given
+from counterfoil.models.dual import PatchEncoder, given_frames, is_given
 from counterfoil.models.matching_probability import RowSimilarity
-from counterfoil.models.patches import PatchEncoder
 from counterfoil.store import digest_value, write_json
 
 #: Libraries whose versions an identity may depend on.
@@ -73,7 +72,7 @@ def lazy(
             "spec": f"{prefix}:{argument}",
             "options": asdict(options),
             "files": [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files],
-            "libraries": {name: _version(name) for name in _LIBRARIES},
+            "libraries": {name: version_of(name) for name in _LIBRARIES},
         }
     )
     memo = folder / "identities" / f"{key}.json"
@@ -130,11 +129,9 @@ class _Lazy:
             loaded = self._load()
             if loaded.identity != self.identity:
                 self._memo.unlink(missing_ok=True)
-                raise ModelError(
-                    "the model is not the one remembered: its files or this machine have changed",
-                    where=self.identity.name,
-                    hint="run again; it will be looked at anew",
-                )
+                problem = "the model is not the one remembered: its files or this machine have changed"
+                hint = "run again; it will be looked at anew"
+                raise ModelError(problem, where=self.identity.name, hint=hint)
             self._loaded = loaded
         return self._loaded
 
@@ -245,10 +242,3 @@ def _files(argument: str) -> list[Path]:
         if text and path.is_dir():
             return sorted(file for file in path.rglob("*") if file.is_file())
     return []
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""

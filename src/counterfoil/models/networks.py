@@ -379,19 +379,12 @@ def network_scorer(
     facts: dict[str, Any] = {"files": digest_value(dict(files))} if files else {}
     facts |= {"seed": options.seed} if hasattr(comparison, "seed") else {}
     facts |= {} if computed is context.dtype else {"activations": "fp32"}
-    shared: dict[str, Any] = {
-        "identity": context.identity(
-            weights=weights,
-            preprocessing=repr(backbone.preparation),
-            card=digest_value(backbone.card),
-            **facts,
-        ),
-        "preparation": backbone.preparation,
-        "towers": network.towers(backbone, context.device, computed, options.precision),
-        "provenance": context.provenance(
-            torch, network=backbone.name, **({"recipe": recipe} if recipe else {})
-        ),
-    }
-    if detects:
-        return Detector(**shared)
-    return DualEncoder(comparison=comparison, needs=backbone.needs, **shared)
+    facts |= {"preprocessing": repr(backbone.preparation), "card": digest_value(backbone.card)}
+    made_with = {"network": backbone.name} | ({"recipe": recipe} if recipe else {})
+    parts = (
+        context.identity(weights=weights, **facts),
+        backbone.preparation,
+        network.towers(backbone, context.device, computed, options.precision),
+        context.provenance(torch, **made_with),
+    )
+    return Detector(*parts) if detects else DualEncoder(*parts, comparison, backbone.needs)

@@ -31,11 +31,10 @@ from counterfoil.inputs.files import read_json
 from counterfoil.models import clip_fast, runtime
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
 from counterfoil.models.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
-from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels
-from counterfoil.models.dual import DualEncoder, TokenIds, Towers
+from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
+from counterfoil.models.dual import DualEncoder, PatchTower, TokenIds, Towers, input_of
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
-from counterfoil.models.patches import PatchTower, of_open_clip
 from counterfoil.models.runtime import LoadContext, loading_errors, model_errors, quiet, to_device
 from counterfoil.store import canonical_json
 
@@ -159,13 +158,10 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
     known = library.list_models()
     architecture, asks_gelu = without_suffix(named, known)
     if architecture not in known:
-        raise ModelError(
-            "open_clip knows no such architecture",
-            where=where,
-            given=architecture or "(empty)",
-            allowed="open-clip:ARCH/TAG or open-clip:ARCH/FILE",
-            hint=nearest(architecture, known) or "open_clip.list_models() names all",
-        )
+        problem = "open_clip knows no such architecture"
+        allowed = "open-clip:ARCH/TAG or open-clip:ARCH/FILE"
+        hint = nearest(architecture, known) or "open_clip.list_models() names all"
+        raise ModelError(problem, where=where, given=architecture or "(empty)", allowed=allowed, hint=hint)
     if random and not pretrained:
         model = _empty(library, architecture, where)
         return model, architecture, Activation(_builds(library, architecture), "asked for by name")
@@ -235,7 +231,7 @@ def library_of() -> Any:
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     """The scorer `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`.
 
-    Raises what `open_clip_loading.built` raises, and `InputError` or `ModelError` for a precision or device
+    Raises what `built` raises, and `InputError` or `ModelError` for a precision or device
     that is not available. `ARCH-gelu/...` loads weights trained with QuickGELU with GELU all the same, and
     the identity records it.
     """
@@ -245,25 +241,17 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     model, tokenizer, activation, card = loaded(library, argument, where)
     weights = digest_tensors(model.state_dict())
     backbone = _around(where, model, tokenizer, card)
-    backbone = replace(
-        backbone, route=route, preparation=route.preparation(backbone.preparation, where=where)
-    )
+    preparation = route.preparation(backbone.preparation, where=where)
+    backbone = replace(backbone, route=route, preparation=preparation)
     network, computed = to_device(backbone.network, device, context.dtype)
     towers = network.towers(backbone, device, computed, options.precision)
-    return DualEncoder(
-        identity=context.identity(
-            weights=weights,
-            preprocessing=canonical_json(card["preprocess"]),
-            **activation.options(),
-            **({} if computed is context.dtype else {"activations": "fp32"}),
-            **route.facts(),
-        ),
-        preparation=backbone.preparation,
-        towers=towers,
-        provenance=context.provenance(
-            library, activation=f"{activation.name}: {activation.evidence}", **towers.notes
-        ),
-    )
+    facts = {**activation.options(), **route.facts()}
+    facts |= {} if computed is context.dtype else {"activations": "fp32"}
+    preprocessing = canonical_json(card["preprocess"])
+    identity = context.identity(weights=weights, preprocessing=preprocessing, **facts)
+    decided = f"{activation.name}: {activation.evidence}"
+    provenance = context.provenance(library, activation=decided, **towers.notes)
+    return DualEncoder(identity, backbone.preparation, towers, provenance)
 
 
 def backbone(argument: str) -> Backbone:
@@ -327,18 +315,12 @@ def loaded(
 def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:
     network = OpenClipNetwork(model.float().requires_grad_(True))
     pixels = OpenClipPixels.of(card["preprocess"], torch.device("cpu"), torch.float32)
-    return Backbone(
-        name=where,
-        network=network,
-        preparation=pixels.preparation,
-        pixels=pixels,
-        tokens=OpenClipTokens(tokenizer, network.causal),
-        card=card,
+    tokens = OpenClipTokens(tokenizer, network.causal)
+    files: Callable[[], Mapping[str, bytes]] = dict
+    if hasattr(tokenizer, "save_pretrained"):
         # Those of a tokenizer made of files, with the configuration that open_clip reads them with.
-        files=partial(processor_files, (tokenizer,), CONFIG, {"model_cfg": card["model"]})
-        if hasattr(tokenizer, "save_pretrained")
-        else dict,
-    )
+        files = partial(processor_files, (tokenizer,), CONFIG, {"model_cfg": card["model"]})
+    return Backbone(where, network, pixels.preparation, pixels, tokens, card, files)
 
 
 # -- inputs -----------------------------------------------------------------------------------------------
@@ -349,9 +331,9 @@ class OpenClipPixels:
     """Prepared pictures to the pixels that a model takes."""
 
     preparation: Resized | Untouched
-    #: Mean and standard deviation of the three colours, (3, 1, 1) each.
-    mean: Any
-    std: Any
+    #: Mean and standard deviation of the three colours.
+    mean: Sequence[float]
+    std: Sequence[float]
     device: Any
     dtype: Any
     #: open_clip's own transform, where workers leave pictures untouched.
@@ -363,7 +345,7 @@ class OpenClipPixels:
         from open_clip.transform import PreprocessCfg, image_transform_v2
 
         mean, std = (
-            torch.tensor(levels, dtype=torch.float32, device=device).expand(3).reshape(3, 1, 1)
+            levels if isinstance(levels, Sequence) else [levels] * 3
             for levels in (settings["mean"], settings["std"])
         )
         size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
@@ -377,8 +359,7 @@ class OpenClipPixels:
         """(batch, 3, height, width) normalised floats, on the device."""
         if self.transform is None:
             pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
-            # The same operations in the same order as torchvision's ToTensor and Normalize.
-            pixels = pixels.float().div_(255).sub_(self.mean).div_(self.std)
+            pixels = normalised(pixels.float(), self.mean, self.std)
         else:
             whole = [self.transform(PIL.Image.fromarray(picture)) for picture in pictures]
             pixels = torch.stack(whole).to(self.device)
@@ -443,6 +424,26 @@ class CausalTokens:
 # -- the network ------------------------------------------------------------------------------------------
 
 
+def patch_features(model: Any) -> Callable[[Any], Any] | None:
+    """Pixels to (batch, patches, width) of open_clip's vision transformer with a class token, else None."""
+    if clip_fast.image_tower(model) is None:
+        return None
+    visual = model.visual
+    block = visual.transformer.resblocks[-1]
+
+    def patches(pixels: Any) -> Any:
+        states = input_of(block, lambda: model.encode_image(pixels))
+        if not visual.transformer.batch_first:
+            states = states.transpose(0, 1)
+        attention, width = block.attn, states.shape[-1]
+        normed = block.ln_1(states[:, 1:])
+        weight, bias = attention.in_proj_weight[2 * width :], attention.in_proj_bias[2 * width :]
+        values = visual.ln_post(attention.out_proj(torch.nn.functional.linear(normed, weight, bias)))
+        return values if visual.proj is None else values @ visual.proj
+
+    return patches
+
+
 class OpenClipNetwork(LibraryNetwork):
     """The two towers of an open_clip model."""
 
@@ -494,8 +495,7 @@ class OpenClipNetwork(LibraryNetwork):
         prepare: Callable[[Sequence[ndarray]], Tensor] = pixels
         if backbone.route.resize == "device":
             assert isinstance(pixels.preparation, Resized)
-            mean, std = (colours.flatten().tolist() for colours in (pixels.mean, pixels.std))
-            prepare = DevicePixels(pixels.preparation, mean, std, device, dtype)
+            prepare = DevicePixels(pixels.preparation, pixels.mean, pixels.std, device, dtype)
         fast_images, fast_texts = clip_fast.agreeing(
             self.model, tokens.rows(SAMPLE), dtype=dtype, tolerance=TOLERANCE[precision]
         )
@@ -510,7 +510,7 @@ class OpenClipNetwork(LibraryNetwork):
             return [len(fast_texts.cut(row) if fast_texts else row) for row in tokens.rows(texts)]
 
         causal, patches = fast_texts or self.causal, None
-        if (of_patches := of_open_clip(self.model)) is not None:
+        if (of_patches := patch_features(self.model)) is not None:
             seen, grid = pixels.preparation, tuple(self.model.visual.grid_size)
             patches = PatchTower(lambda pictures: of_patches(prepare(pictures)), seen, grid)
         encode_images: Any = fast_images or self.model.encode_image

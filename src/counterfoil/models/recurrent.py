@@ -80,7 +80,7 @@ class MeanTower(RegionTower):
         """The whole, and the features of each region."""
         regions, there = self.found(inputs)
         mean = (regions * there).sum(dim=1) / there.sum(dim=1)
-        return Local(self.projection(mean), regions, _nothing(there))
+        return Local(self.projection(mean), regions, there[:, :, 0] == 0)
 
 
 class Relation(nn.Module):
@@ -121,7 +121,7 @@ class ReasoningTower(RegionTower):
         for layer in self.relations:
             regions = layer(regions, there)
         states, _ = self.gru(normalize(regions, dim=-1))
-        return Local(self.norm(_last(states, there[:, :, 0])), regions, _nothing(there))
+        return Local(self.norm(_last(states, there[:, :, 0])), regions, there[:, :, 0] == 0)
 
 
 class RecurrentNetwork(PlacesNetwork):
@@ -142,10 +142,6 @@ def _last(states: Tensor, there: Tensor) -> Tensor:
     """The state at the last place of each row that is no padding."""
     last = (there != 0).sum(dim=1).clamp(min=1) - 1
     return states[torch.arange(len(states), device=states.device), last]
-
-
-def _nothing(there: Tensor) -> Tensor:
-    return there[:, :, 0] == 0
 
 
 def backbone(
@@ -180,22 +176,16 @@ def with_regions(backbone: Backbone, regions: RegionFile) -> Backbone:
     of another width than the network's.
     """
     if not isinstance(backbone.preparation, RegionReader):
-        raise InputError(
-            "the network reads pixels and no regions",
-            where=backbone.name,
-            given=regions.where,
-            allowed=f"{', '.join(KINDS)} trained with --regions",
-        )
+        problem = "the network reads pixels and no regions"
+        allowed = f"{', '.join(KINDS)} trained with --regions"
+        raise InputError(problem, where=backbone.name, given=regions.where, allowed=allowed)
     reader = replace(backbone.preparation, regions=regions)
     reader.check()
     return replace(backbone, preparation=reader)
 
 
 def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
-    """The architecture that `card` describes, with weights of no meaning; it needs no files from `folder`.
-
-    Raises `ModelError` where the card lacks a fact.
-    """
+    """The architecture that `card` describes, with weights of no meaning; it needs no files from `folder`."""
     return _made(card, 0)
 
 

@@ -37,6 +37,8 @@ _COLUMNS = {
     6: {"id": 0, "width": 1, "height": 2, "count": 3, "boxes": 4, "features": 5},
     10: {"id": 0, "height": 1, "width": 2, "count": 7, "boxes": 8, "features": 9},
 }
+#: What to do about regions without boxes.
+BOXES = "give boxes (left, top, right, bottom) beside the features"
 #: COCO's file names, whose numbers are the ids in files of regions.
 _COCO = re.compile(r"COCO_(?:train|val|test)20\d\d_(\d{12})")
 
@@ -55,13 +57,10 @@ class Regions:
     def within(self, width: int, where: object) -> Float32[ndarray, "regions width"]:
         """The features, which must be `width` wide; raises `ModelError` where they are not."""
         if self.features.shape[1] != width:
-            raise ModelError(
-                "the regions do not fit the model",
-                where=where,
-                given=f"features {self.features.shape[1]:,} wide",
-                allowed=f"{width:,} wide",
-                hint="the model needs the regions of the detector that it was trained with",
-            )
+            problem = "the regions do not fit the model"
+            given = f"features {self.features.shape[1]:,} wide"
+            hint = "the model needs the regions of the detector that it was trained with"
+            raise ModelError(problem, where=where, given=given, allowed=f"{width:,} wide", hint=hint)
         return self.features
 
 
@@ -77,9 +76,12 @@ class RegionFile:
 
     def of(self, image: Image) -> Regions:
         """The regions of an image; raises `DataError` where the file has none for it."""
+        return self._reader(image)()
+
+    def _reader(self, image: Image) -> Callable[[], Regions]:
         for name in names_of(image):
             if name in self.readers:
-                return self.readers[name]()
+                return self.readers[name]
         raise DataError(
             f"no regions for image '{image.id}'",
             where=self.where,
@@ -102,11 +104,9 @@ class RegionFile:
 
         Raises `DataError` before the first batch where any image has no regions.
         """
-        for image in (image for batch in batches for image in batch):
-            if not any(name in self.readers for name in names_of(image)):
-                self.of(image)
-        for batch in batches:
-            yield [self.of(image) for image in batch]
+        readers = [[self._reader(image) for image in batch] for batch in batches]
+        for batch_readers in readers:
+            yield [read() for read in batch_readers]
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,11 +127,9 @@ class RegionReader:
         `InputError` where no file was named.
         """
         if self.regions is None:
-            raise InputError(
-                "the network reads regions of images, and no file of them is named",
-                given=f"image '{image.id}'",
-                hint="give them with --set regions=PATH, in training with --regions PATH",
-            )
+            problem = "the network reads regions of images, and no file of them is named"
+            hint = "give them with --set regions=PATH, in training with --regions PATH"
+            raise InputError(problem, given=f"image '{image.id}'", hint=hint)
         return self.regions.of(image).within(self.width, self.regions.where)
 
     def check(self) -> None:
@@ -183,12 +181,8 @@ def read_regions(path: str | Path) -> RegionFile:
         return RegionFile(place, readers, digest)
     regular(place, hint="check the setting features=PATH")
     if place.suffix not in (".npz", ".tsv"):
-        raise DataError(
-            "unsupported file of regions",
-            where=place,
-            given=place.suffix or "no ending",
-            allowed=".npz, .tsv or a folder of npz files",
-        )
+        given, allowed = place.suffix or "no ending", ".npz, .tsv or a folder of npz files"
+        raise DataError("unsupported file of regions", where=place, given=given, allowed=allowed)
     regions = _all(place) if place.suffix == ".npz" else _lines(place)
     if not regions:
         raise DataError("the file holds no regions", where=place)
@@ -211,11 +205,8 @@ def _all(path: Path) -> dict[str, Callable[[], Regions]]:
     }
     for name, array in {"features": features, **per_image}.items():
         if array.ndim == 0 or len(array) != len(names):
-            raise DataError(
-                "arrays of different numbers of images",
-                where=path,
-                given=f"{name} {array.shape} for {len(names)} image_ids",
-            )
+            given = f"{name} {array.shape} for {len(names)} image_ids"
+            raise DataError("arrays of different numbers of images", where=path, given=given)
     regions: dict[str, Callable[[], Regions]] = {}
     for at, name in enumerate(names):
         _new(regions, name, path)
@@ -232,20 +223,16 @@ def _lines(path: Path) -> dict[str, Callable[[], Regions]]:
     regions: dict[str, Callable[[], Regions]] = {}
     try:
         with open(path, "rb") as file:
-            at, number = 0, 0
-            for line in file:
-                number += 1
+            at = 0
+            for number, line in enumerate(file, 1):
                 begin, at = at, at + len(line)
                 if not line.strip():
                     continue
                 cells = line.count(b"\t") + 1
                 if cells not in _COLUMNS:
-                    raise DataError(
-                        "a line of another number of columns",
-                        where=f"{path}, line {number}",
-                        given=cells,
-                        allowed="6 (image_id, image_w, image_h, num_boxes, boxes, features) or LXMERT's 10",
-                    )
+                    problem = "a line of another number of columns"
+                    allowed = "6 (image_id, image_w, image_h, num_boxes, boxes, features) or LXMERT's 10"
+                    raise DataError(problem, where=f"{path}, line {number}", given=cells, allowed=allowed)
                 name = line.split(b"\t", 1)[0].decode("utf-8", "replace").strip()
                 _new(regions, name, path)
                 regions[name] = partial(_line, path, number, begin)
@@ -272,11 +259,8 @@ def _line(path: Path, number: int, begin: int) -> Regions:
     except (ValueError, binascii.Error) as error:
         raise DataError(f"not a line of regions: {error}", where=where) from None
     if count < 1 or len(boxes) != 4 * count or len(features) % count:
-        raise DataError(
-            "boxes and features do not fit their number",
-            where=where,
-            given=f"{count} boxes, {len(boxes)} numbers of boxes, {len(features)} of features",
-        )
+        given = f"{count} boxes, {len(boxes)} numbers of boxes, {len(features)} of features"
+        raise DataError("boxes and features do not fit their number", where=where, given=given)
     return _regions(where, features.reshape(count, -1), boxes.reshape(count, 4), width, height)
 
 
@@ -285,24 +269,16 @@ def _regions(
 ) -> Regions:
     """Regions that are checked, boxes as fractions."""
     if features.ndim != 2 or not features.size or features.dtype.kind not in "fiu":
-        raise DataError(
-            "no table of features",
-            where=where,
-            given=f"{features.shape} {features.dtype}",
-            allowed="(regions, width) numbers",
-        )
+        given, allowed = f"{features.shape} {features.dtype}", "(regions, width) numbers"
+        raise DataError("no table of features", where=where, given=given, allowed=allowed)
     features = features.astype(np.float32)
     if not np.isfinite(features).all():
         raise DataError("features that are not finite", where=where)
     if boxes is None:
         return Regions(features, None)
     if boxes.shape != (len(features), 4) or boxes.dtype.kind not in "fiu":
-        raise DataError(
-            "boxes do not fit the features",
-            where=where,
-            given=f"{boxes.shape} for {len(features)} regions",
-            allowed=f"({len(features)}, 4)",
-        )
+        given, allowed = f"{boxes.shape} for {len(features)} regions", f"({len(features)}, 4)"
+        raise DataError("boxes do not fit the features", where=where, given=given, allowed=allowed)
     boxes = boxes.astype(np.float32)
     if width is not None and height is not None:
         boxes = boxes / np.array([width, height, width, height], dtype=np.float32)

@@ -26,7 +26,7 @@ from counterfoil.models.cross_encoder import (
     probability,
 )
 from counterfoil.models.hf_text import HfTokens
-from counterfoil.models.region_files import Regions, read_regions
+from counterfoil.models.region_files import BOXES, Regions, read_regions
 from counterfoil.models.runtime import LoadContext
 from counterfoil.models.saliency import PairSaliency
 
@@ -60,22 +60,15 @@ class RegionFamily(Matcher):
         for image in regions:
             image.within(int(getattr(self.model.config, self.width)), self.where)
             if self.placed and image.boxes is None:
-                raise DataError(
-                    "the regions have no boxes, which the model reads",
-                    where=self.where,
-                    hint="give boxes (left, top, right, bottom) beside the features",
-                )
-            more = (0, 0, 0, most - len(image.features))
+                problem = "the regions have no boxes, which the model reads"
+                raise DataError(problem, where=self.where, hint=BOXES)
+            more, many = (0, 0, 0, most - len(image.features)), len(image.features)
             features.append(pad(torch.from_numpy(image.features), more))
-            boxes.append(pad(torch.zeros(len(image.features), 4), more))
-            if image.boxes is not None:
-                boxes[-1] = pad(torch.from_numpy(image.boxes), more)
-            masks.append(pad(torch.ones(len(image.features), dtype=torch.long), more[2:]))
-        return (
-            torch.stack(features).to(self.device, self.dtype),
-            torch.stack(boxes).to(self.device, self.dtype),
-            torch.stack(masks).to(self.device),
-        )
+            own = torch.zeros(many, 4) if image.boxes is None else torch.from_numpy(image.boxes)
+            boxes.append(pad(own, more))
+            masks.append(pad(torch.ones(many, dtype=torch.long), more[2:]))
+        placed = (torch.stack(part).to(self.device, self.dtype) for part in (features, boxes))
+        return *placed, torch.stack(masks).to(self.device)
 
 
 class Lxmert(RegionFamily):
@@ -173,13 +166,10 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     library, config = loading.configuration_of(argument, where)
     family = FAMILIES.get(config.model_type)
     if family is None:
-        raise ModelError(
-            "not a model of image-text matching on regions",
-            where=where,
-            given=f"model type {config.model_type}",
-            allowed="LXMERT, VisualBERT",
-            hint="models that look at pixels are itm:...",
-        )
+        problem = "not a model of image-text matching on regions"
+        given = f"model type {config.model_type}"
+        hint = "models that look at pixels are itm:..."
+        raise ModelError(problem, where=where, given=given, allowed="LXMERT, VisualBERT", hint=hint)
     match = int(settings.one_of("match", ("0", "1"), default=str(family.matching)))
     opened = loading.pretrained(
         context,
@@ -195,15 +185,10 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     regions = read_regions(settings.get("features"))
     matcher, tokens = family(model, device, opened.dtype, match, where), HfTokens(tokenizer, length)
     identity = context.identity(**opened.facts, preprocessing=regions.digest, length=length, match=match)
+    provenance = context.provenance(library, model=family.kind, regions=str(regions.where))
+    heats = PairSaliency(identity, matcher, tokens, regions.of)
     scorer = CrossEncoder(
-        identity=identity,
-        matcher=matcher,
-        tokens=tokens,
-        read=regions.batches,
-        device=device,
-        needs=("captions",),
-        provenance=context.provenance(library, model=family.kind, regions=str(regions.where)),
-        heats=PairSaliency(identity, matcher, tokens, regions.of),
+        identity, matcher, tokens, regions.batches, device, ("captions",), provenance, heats
     )
     # The first image shows whether regions and model fit.
     scorer.try_out(regions.first())

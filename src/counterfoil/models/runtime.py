@@ -71,6 +71,13 @@ def drawn_from(seed: int, device: Any) -> Iterator[None]:
         yield
 
 
+def sampling(temperature: float, **more: Any) -> dict[str, Any]:
+    """How a model's `generate` chooses tokens: the likeliest ones at temperature 0, else drawn ones."""
+    if temperature <= 0:
+        return {"do_sample": False, **more}
+    return {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0, **more}
+
+
 def one_line(error: BaseException, most: int = 240) -> str:
     """An error's own words in one line, cut off where they are many."""
     return " ".join(str(error).split())[:most]
@@ -180,28 +187,15 @@ class LoadContext:
         """
         reject_unused_options(where, options, "precision", *takes)
         device = device_of(options, where=where)
-        return cls(
-            where=where,
-            options=options,
-            settings=ScorerSettings(where, options.settings),
-            device=device,
-            dtype=precision_of(options, device, where=where),
-            prompt=prompt_of(options, where=where),
-        )
+        settings, dtype = ScorerSettings(where, options.settings), precision_of(options, device, where=where)
+        return cls(where, options, settings, device, dtype, prompt_of(options, where=where))
 
     def identity(
         self, *, weights: str, revision: str = "", preprocessing: str = "", **facts: Any
     ) -> Identity:
         """The identity of the model: its weights, and `facts` besides its device."""
-        return Identity(
-            name=self.where,
-            revision=revision,
-            weights=weights,
-            preprocessing=preprocessing,
-            precision=self.options.precision,
-            prompt=self.prompt,
-            options={"device": self.device.type, **facts},
-        )
+        options, precision = {"device": self.device.type, **facts}, self.options.precision
+        return Identity(self.where, revision, weights, preprocessing, precision, self.prompt, options)
 
     def provenance(self, library: Any, **facts: Any) -> dict[str, Any]:
         """What a run's manifest has of the model: the versions of its library and of torch, the device."""

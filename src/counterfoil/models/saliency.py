@@ -30,9 +30,10 @@ from counterfoil.errors import DataError, ModelError
 from counterfoil.metrics.heatmaps import WHOLE, Box, cosine_cost, rollout, transport
 from counterfoil.models.base import Identity, prompted
 from counterfoil.models.cross_encoder import TokenizedPairs
+from counterfoil.models.dual import box_of
 from counterfoil.models.hf_text import HfTokens
 from counterfoil.models.images import Resized
-from counterfoil.models.patches import box_of
+from counterfoil.models.region_files import BOXES
 
 #: A row of numbers per token of a text, a column per cell of the grid over the picture.
 TokenMaps = Float[ndarray, "tokens rows columns"]
@@ -55,11 +56,10 @@ class PairSaliency:
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods that the model's family has."""
-        kind = _kind(self.matcher)
+        kind, protocol = _kind(self.matcher), getattr(self.matcher, "protocol", "itm")
         if kind in _CROSSED:
-            return ("grad-cam",) if getattr(self.matcher, "protocol", "itm") != "itc" else ()
-        streams = kind in _STREAMS and getattr(self.matcher, "protocol", "itm") == "itm"
-        return ("rollout", "transport") if streams else ()
+            return ("grad-cam",) if protocol != "itc" else ()
+        return ("rollout", "transport") if kind in _STREAMS and protocol == "itm" else ()
 
     def maps(
         self, method: str, image: Image, caption: Caption, parts: Sequence[tuple[int, int]]
@@ -90,17 +90,13 @@ class PairSaliency:
 
     def _tokens(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """The ids of a text, and the letters that each is of; none of marks."""
-        (ids,) = self.tokens.ids([text])
+        (ids,), options = self.tokens.ids([text]), {"truncation": True, "max_length": self.tokens.length}
         try:
-            read = self.tokens.tokenizer(
-                text, truncation=True, max_length=self.tokens.length, return_offsets_mapping=True
-            )
+            read = self.tokens.tokenizer(text, return_offsets_mapping=True, **options)
         except NotImplementedError:
-            raise ModelError(
-                "its tokenizer does not say which letters a token is of",
-                where=self.identity.name,
-                hint="--method occlusion needs no tokens",
-            ) from None
+            problem = "its tokenizer does not say which letters a token is of"
+            hint = "--method occlusion needs no tokens"
+            raise ModelError(problem, where=self.identity.name, hint=hint) from None
         return ids, [(int(a), int(b)) for a, b in read["offset_mapping"]]
 
 
@@ -260,14 +256,13 @@ def _lxmert(matcher: Any, regions: Any, ids: Sequence[int]) -> TokenMaps:
     """LXMERT: words look at regions."""
     attention = _inner(matcher.model.lxmert.encoder.x_layers).visual_attention.att
     fill = painted(regions, matcher.where)
+    head = matcher.model.cls.seq_relationship
     handle = attention.register_forward_pre_hook(
         lambda _, args, kwargs: (args, {**kwargs, "output_attentions": True}), with_kwargs=True
     )
     try:
         # The same weights let regions look at words, in the second call.
-        (weighted,) = _weighted(
-            lambda: _logit(matcher, matcher.model.cls.seq_relationship, regions, ids), [attention]
-        )
+        (weighted,) = _weighted(lambda: _logit(matcher, head, regions, ids), [attention])
     finally:
         handle.remove()
     return fill(weighted)
@@ -347,11 +342,8 @@ def squared(rows: Float[ndarray, "tokens patches"]) -> TokenMaps:
 def painted(regions: Any, where: object) -> Fill:
     """What paints numbers of regions into a grid; raises `DataError` for regions without boxes."""
     if regions.boxes is None:
-        raise DataError(
-            "the regions have no boxes, so nothing says where in the picture they are",
-            where=where,
-            hint="give boxes (left, top, right, bottom) beside the features",
-        )
+        problem = "the regions have no boxes, so nothing says where in the picture they are"
+        raise DataError(problem, where=where, hint=BOXES)
     middle = (np.arange(_CELLS) + 0.5) / _CELLS
     left, top, right, bottom = regions.boxes.T[:, :, None]
     across, down = (left <= middle) & (middle < right), (top <= middle) & (middle < bottom)

@@ -99,12 +99,9 @@ def load(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
     library, config = loading.configuration_of(argument, where)
     # A model that embeds texts and pictures in one tower is read as an encoder of texts.
     if hasattr(library.AutoModel._model_mapping.get(type(config), None), "get_text_features"):
-        raise ModelError(
-            "looks at images too, and is no encoder of texts alone",
-            where=where,
-            given=f"model type {config.model_type}",
-            hint=f"hf:{argument} compares captions with captions as well",
-        )
+        problem = "looks at images too, and is no encoder of texts alone"
+        hint = f"hf:{argument} compares captions with captions as well"
+        raise ModelError(problem, where=where, given=f"model type {config.model_type}", hint=hint)
     facts = _sentence_facts(library, argument, where)
     pooling = settings.one_of("pooling", POOLING, facts.get("pooling", "mean"))
     longest = settings.count("length") if "length" in options.settings else facts["length"]
@@ -149,13 +146,9 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
     by_kind = {str(module.get("type", "")).rpartition(".")[2]: module for module in modules}
     strange = [name for name in by_kind if name not in _MODULES]
     if strange:
-        raise ModelError(
-            "its sentences go through modules that are not computed here",
-            where=where,
-            given=", ".join(strange),
-            allowed=_MODULES,
-            hint="compute them with sentence-transformers, and give embeddings:PATH",
-        )
+        problem = "its sentences go through modules that are not computed here"
+        hint = "compute them with sentence-transformers, and give embeddings:PATH"
+        raise ModelError(problem, where=where, given=", ".join(strange), allowed=_MODULES, hint=hint)
     facts: dict[str, Any] = {}
     if "Pooling" in by_kind:
         path = str(by_kind["Pooling"].get("path", "1_Pooling"))
@@ -164,12 +157,8 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
         named = [str(given["pooling_mode"])] if given.get("pooling_mode") else []
         named += [key[len("pooling_mode_") :] for key, on in given.items() if "mode_" in key and on is True]
         if len(named) != 1 or named[0] not in _CALLED:
-            raise ModelError(
-                "its pooling is none of those computed here",
-                where=where,
-                given=", ".join(named) or "(none)",
-                allowed=POOLING,
-            )
+            problem = "its pooling is none of those computed here"
+            raise ModelError(problem, where=where, given=", ".join(named) or "(none)", allowed=POOLING)
         facts["pooling"] = _CALLED[named[0]]
     text = _file(library, argument, "sentence_bert_config.json", where)
     text = text if isinstance(text, Mapping) else {}

@@ -29,7 +29,7 @@ from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models import hf_loading as loading
 from counterfoil.models.base import DEFAULT, Ability, BatchNumbers, Identity, Options, PairBatches, prompted
 from counterfoil.models.hf_text import padded_ids
-from counterfoil.models.runtime import LoadContext, drawn_from
+from counterfoil.models.runtime import LoadContext, drawn_from, sampling
 
 #: Numbers in the logits of one forward pass, at most: 256 MB in fp32.
 _LOGITS = 1 << 26
@@ -124,25 +124,25 @@ class TextModel:
         ids, mask = padded_ids(rows, self.tokenizer.pad_token_id or 0, self.device)
         return self.network(input_ids=ids, attention_mask=mask), mask
 
-    def parts(self, rows: Sequence[Sequence[int]], width: int) -> Iterator[slice]:
-        """Slices of the rows, sorted by length, whose logits of so many columns fit into `_LOGITS`."""
+    def outputs(self, rows: Sequence[Sequence[int]], width: int) -> Iterator[tuple[slice, Any, Tensor]]:
+        """`forward` of as many rows, sorted by length, as have logits of `width` columns within `_LOGITS`."""
         at = 0
         while at < len(rows):
             n = 1
             while at + n < len(rows) and (n + 1) * len(rows[at + n]) * width <= _LOGITS:
                 n += 1
-            yield slice(at, at + n)
+            part = slice(at, at + n)
+            yield part, *self.forward(rows[part])
             at += n
 
 
 def likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
     """The log-likelihood of each text after its start tokens, and how many tokens it is of."""
     sums, counts = [], []
-    for part in model.parts([text.ids for text in texts], model.network.config.vocab_size):
-        rows = [text.ids for text in texts[part]]
-        output, mask = model.forward(rows)
+    rows = [text.ids for text in texts]
+    for part, output, mask in model.outputs(rows, model.network.config.vocab_size):
         logits = output.logits[:, :-1].float()
-        following, _ = padded_ids([row[1:] for row in rows], 0, model.device)
+        following, _ = padded_ids([row[1:] for row in rows[part]], 0, model.device)
         taken = logits.gather(-1, following[..., None])[..., 0] - logits.logsumexp(-1)
         counted = mask[:, 1:].clone()
         counted[:, : len(model.start) - 1] = 0
@@ -160,8 +160,7 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
     sums = torch.zeros(len(texts), dtype=torch.float64)
     hidden = model.tokenizer.mask_token_id
     rows = [[*texts[n].ids[:place], hidden, *texts[n].ids[place + 1 :]] for n, place in cells]
-    for part in model.parts(rows, model.network.config.vocab_size):
-        output, _ = model.forward(rows[part])
+    for part, output, _ in model.outputs(rows, model.network.config.vocab_size):
         places = torch.tensor([place for _, place in cells[part]])
         at = torch.arange(len(places))
         logits = output.logits[at, places].float()
@@ -247,8 +246,8 @@ def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
 
     def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
         numbers = []
-        for part in model.parts([text.ids for text in texts], len(names)):
-            logits = model.forward([text.ids for text in texts[part]])[0].logits.double()
+        for _, output, _ in model.outputs([text.ids for text in texts], len(names)):
+            logits = output.logits.double()
             numbers.append(logits if score == "logit" or len(names) == 1 else logits.softmax(-1))
         return torch.cat(numbers)[:, label].cpu()
 
@@ -275,8 +274,7 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
     def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
         table = model.network.get_input_embeddings().weight
         numbers = []
-        for part in model.parts([text.ids for text in texts], table.shape[1]):
-            output, mask = model.forward([text.ids for text in texts[part]])
+        for _, output, mask in model.outputs([text.ids for text in texts], table.shape[1]):
             last = mask.sum(dim=1) - 1
             states = output.last_hidden_state[torch.arange(len(last), device=last.device), last]
             logits = states.double() @ table[_HEAD].double() + table[_BIAS, 0].double()
@@ -288,12 +286,9 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
     scorer = load_model(context, library, argument, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS)
     table = scorer.network.get_input_embeddings().weight
     if len(table) <= _HEAD or not float(table[_TEMPERATURE, 0]) > 0:
-        raise ModelError(
-            "not Vera's layout: its table of embeddings holds no head and temperature",
-            where=where,
-            given=f"{len(table):,} rows",
-            allowed=f"more than {_HEAD:,} rows, with a number above 0 in row {_TEMPERATURE:,}",
-        )
+        problem = "not Vera's layout: its table of embeddings holds no head and temperature"
+        allowed = f"more than {_HEAD:,} rows, with a number above 0 in row {_TEMPERATURE:,}"
+        raise ModelError(problem, where=where, given=f"{len(table):,} rows", allowed=allowed)
     return scorer
 
 
@@ -359,26 +354,16 @@ class TextGenerator:
         longest = max(map(len, rows))
         limit = getattr(self.model.network.config, "max_position_embeddings", None) or longest + most
         if longest >= limit:
-            raise InputError(
-                "a prompt is longer than the model reads",
-                where=self.model.identity.name,
-                given=f"{longest:,} tokens",
-                allowed=f"fewer than {limit:,}",
-            )
+            problem = "a prompt is longer than the model reads"
+            given = f"{longest:,} tokens"
+            allowed = f"fewer than {limit:,}"
+            raise InputError(problem, where=self.model.identity.name, given=given, allowed=allowed)
         marks = (tokenizer.pad_token_id, tokenizer.eos_token_id, 0)
         filler = next(mark for mark in marks if mark is not None)
         ids, mask = padded_ids(rows, filler, self.model.device, left=True)
-        sampling: dict[str, Any] = {"do_sample": False}
-        if temperature > 0:
-            sampling = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
         with torch.inference_mode(), drawn_from(seed, self.model.device):
-            output = self.model.network.generate(
-                input_ids=ids,
-                attention_mask=mask,
-                max_new_tokens=min(most, limit - longest),
-                pad_token_id=filler,
-                **sampling,
-            )
+            how = sampling(temperature, max_new_tokens=min(most, limit - longest), pad_token_id=filler)
+            output = self.model.network.generate(input_ids=ids, attention_mask=mask, **how)
         texts: list[str] = tokenizer.batch_decode(output[:, longest:], skip_special_tokens=True)
         return [text.strip() for text in texts]
 
@@ -390,11 +375,8 @@ class TextGenerator:
             text = "\n\n".join(messages) + (f"\n\n{head}" if head else "")
             return [*self.model.start, *self.model.words(text)]
         roles = ("user", "assistant")
-        text = tokenizer.apply_chat_template(
-            [{"role": roles[at % 2], "content": message} for at, message in enumerate(messages)],
-            tokenize=False,
-            add_generation_prompt=True,
-        )
+        turns = [{"role": roles[at % 2], "content": message} for at, message in enumerate(messages)]
+        text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
         return self.model.words(text + head)
 
 
@@ -405,10 +387,7 @@ def load_generator(argument: str, options: Options = DEFAULT) -> TextGenerator:
     """
     model = load_lm(argument, options)
     if not model.start or not model.network.can_generate():
-        raise ModelError(
-            "the model writes no text",
-            where=f"lm:{argument}",
-            given=type(model.network).__name__,
-            allowed="causal language models, such as GPT-2, Llama, Qwen",
-        )
+        problem = "the model writes no text"
+        allowed = "causal language models, such as GPT-2, Llama, Qwen"
+        raise ModelError(problem, where=f"lm:{argument}", given=type(model.network).__name__, allowed=allowed)
     return TextGenerator(model)

@@ -34,11 +34,9 @@ class TextMetric(Identified, Protocol):
         What depends on the load (the document frequencies of CIDEr) is taken over the references of these
         rows, or of those among them that `documents` names: one of each image, where several rows are of one.
         """
-        ...
 
     def of_corpus(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
         """One number for the whole load, as the field reports it: corpus BLEU, else the mean over rows."""
-        ...
 
 
 @runtime_checkable
@@ -58,7 +56,6 @@ class EmbeddingMetric(Identified, Protocol):
         starts: Int64[ndarray, "rows_and_one"] | None,
     ) -> Float[ndarray, "rows"]:
         """One number per row; the references of row i are `references[starts[i]:starts[i + 1]]`."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +84,16 @@ class LocalEmbedder(Identified, Protocol):
 
     def embed_tokens(self, batches: CaptionBatches) -> BatchTokens:
         """For each batch of captions their tokens."""
-        ...
 
     def embed_frames(self, batches: ImageBatches, *, workers: int = 0) -> BatchFrames:
         """For each batch of videos (or images) the unit vectors of their frames, decoded as a stream."""
-        ...
+
+
+#: The unit vectors of each row's frames, the tokens of each row's references, and the rows whose references
+#: are the documents of a load.
+Frames = Sequence[Float[ndarray, "_ width"]]
+TokenGroups = Sequence[Sequence[CaptionTokens]]
+Documents = Int64[ndarray, "documents"]
 
 
 @runtime_checkable
@@ -104,15 +106,14 @@ class LocalMetric(Identified, Protocol):
     def of_parts(
         self,
         candidates: Sequence[CaptionTokens],
-        images: Sequence[Float[ndarray, "frames width"]] | None,
-        references: Sequence[Sequence[CaptionTokens]] | None,
-        documents: Int64[ndarray, "documents"] | None = None,
+        images: Frames | None,
+        references: TokenGroups | None,
+        documents: Documents | None = None,
     ) -> Float[ndarray, "rows"]:
         """One number per row. What is counted over references is over those of these rows, or of `documents`.
 
         `documents` are as those of `TextMetric.of_texts`.
         """
-        ...
 
 
 CaptionMetric = TextMetric | EmbeddingMetric | LocalMetric

@@ -242,12 +242,9 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
     """
     kind = CAPTIONERS.get(opened.model.config.model_type)
     if kind is None:
-        raise ModelError(
-            "captions of this kind of model cannot be scored without a chat template",
-            where=where,
-            given=opened.model.config.model_type,
-            allowed=f"{', '.join(CAPTIONERS)}, paligemma, or a model with a chat template",
-        )
+        problem = "captions of this kind of model cannot be scored without a chat template"
+        allowed = f"{', '.join(CAPTIONERS)}, paligemma, or a model with a chat template"
+        raise ModelError(problem, where=where, given=opened.model.config.model_type, allowed=allowed)
     config, tokenizer = opened.model.config, opened.processor.tokenizer
     if kind is PairedCaptioner:
         text, first, end = config.decoder, config.decoder_start_token_id, config.eos_token_id
@@ -259,12 +256,9 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
         first = text.bos_token_id if kind is BlipCaptioner else tokenizer.cls_token_id
         end = tokenizer.sep_token_id
     if first is None or end is None:
-        raise ModelError(
-            "nothing says which token begins a caption, and which one ends it",
-            where=where,
-            given=f"begin {first}, end {end}",
-            hint="set decoder_start_token_id and eos_token_id in config.json",
-        )
+        problem = "nothing says which token begins a caption, and which one ends it"
+        hint = "set decoder_start_token_id and eos_token_id in config.json"
+        raise ModelError(problem, where=where, given=f"begin {first}, end {end}", hint=hint)
     return kind(
         model=opened.model,
         device=opened.device,

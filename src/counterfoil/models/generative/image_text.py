@@ -32,6 +32,15 @@ from counterfoil.models.runtime import LoadContext, model_errors, to_device
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
 
 
+def placed(inputs: Mapping[str, Any], device: Any, dtype: Any) -> dict[str, Tensor]:
+    """The tensors among a model's inputs on its device, whole numbers as they are."""
+    tensors = {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
+    return {
+        name: value.to(device, dtype if value.is_floating_point() else value.dtype)
+        for name, value in tensors.items()
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class ImageTextDecoder:
     """A `Decoder` around an image-text-to-text model.
@@ -55,6 +64,12 @@ class ImageTextDecoder:
     def vocabulary(self) -> int:
         """The number of ids."""
         return int(self.model.config.get_text_config().vocab_size)
+
+    def room(self, taken: int) -> int:
+        """How many ids the model reads beside a picture and `taken` others, at least 1."""
+        positions = getattr(self.model.config.get_text_config(), "max_position_embeddings", 1 << 20)
+        empty = self.template.see(np.full((56, 84, 3), 128, np.uint8))
+        return max(1, positions - empty.size - taken)
 
     def checked(self, rows: Sequence[TextRow], read: tuple[int, ...], where: str) -> "ImageTextDecoder":
         """The same decoder, sharing what agrees with the plain computation on grey pictures and `rows`."""
@@ -80,12 +95,7 @@ class ImageTextDecoder:
     def see(self, picture: ndarray) -> Seen:
         """A picture through the model's processor."""
         seen = self.template.see(picture)
-        inputs = {
-            name: value.to(self.device, self.dtype if value.is_floating_point() else value.dtype)
-            for name, value in seen.inputs.items()
-            if isinstance(value, Tensor)
-        }
-        return replace(seen, inputs=inputs)
+        return replace(seen, inputs=placed(seen.inputs, self.device, self.dtype))
 
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the beginning of the prompt, read once."""
@@ -243,21 +253,15 @@ def opened(argument: str, context: LoadContext) -> Opened:
     where = context.where
     library, config = loading.configuration_of(argument, where)
     if config.model_type in _NOT_READ:
-        raise ModelError(
-            "BLIP-2, InstructBLIP and Florence-2 neither answer nor write captions here",
-            where=where,
-            given=f"model type {config.model_type}",
-            hint="let a server do it and ask chat:URL#MODEL; BLIP-2's model of matching is itm:NAME",
-        )
+        problem = "BLIP-2, InstructBLIP and Florence-2 neither answer nor write captions here"
+        hint = "let a server do it and ask chat:URL#MODEL; BLIP-2's model of matching is itm:NAME"
+        raise ModelError(problem, where=where, given=f"model type {config.model_type}", hint=hint)
     with loading.quiet(library):
         kind = library.AutoModelForImageTextToText
         if type(config) not in kind._model_mapping:
-            raise ModelError(
-                "the model takes no images, or writes no text about them",
-                where=where,
-                given=f"model type {config.model_type}",
-                allowed="image-text-to-text models: Qwen-VL, LLaVA, SmolVLM, PaliGemma, BLIP, GIT, ...",
-            )
+            problem = "the model takes no images, or writes no text about them"
+            allowed = "image-text-to-text models: Qwen-VL, LLaVA, SmolVLM, PaliGemma, BLIP, GIT, ..."
+            raise ModelError(problem, where=where, given=f"model type {config.model_type}", allowed=allowed)
         model, revision = loading.weights_of(library, argument, where, kind=kind)
         if config.model_type == "vision-encoder-decoder":
             processor: Any = SeparateProcessors(
@@ -267,27 +271,15 @@ def opened(argument: str, context: LoadContext) -> Opened:
         else:
             processor = loading.fetched(library.AutoProcessor, argument, where, "processor")
     if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
-        raise ModelError(
-            "the folder holds no processor for images and texts together",
-            where=where,
-            given=type(processor).__name__,
-            hint="save the model's processor beside it (processor.save_pretrained)",
-        )
+        problem = "the folder holds no processor for images and texts together"
+        hint = "save the model's processor beside it (processor.save_pretrained)"
+        raise ModelError(problem, where=where, given=type(processor).__name__, hint=hint)
     weights = digest_tensors(model.state_dict())
     model, computed = to_device(model, context.device, context.dtype)
-    return Opened(
-        model=model,
-        processor=processor,
-        identity=context.identity(
-            revision=revision,
-            weights=weights,
-            preprocessing=loading.processing_of(processor.image_processor),
-            tokenizer=loading.tokenizer_digest(processor.tokenizer),
-        ),
-        device=context.device,
-        dtype=computed,
-        versions=context.provenance(library),
-    )
+    preprocessing = loading.processing_of(processor.image_processor)
+    facts = {"weights": weights, "tokenizer": loading.tokenizer_digest(processor.tokenizer)}
+    identity = context.identity(revision=revision, preprocessing=preprocessing, **facts)
+    return Opened(model, processor, identity, context.device, computed, context.provenance(library))
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,48 +92,38 @@ class Decoder(Protocol):
     @property
     def device(self) -> Any:
         """The torch device that it computes on."""
-        ...
 
     @property
     def vocabulary(self) -> int:
         """The number of ids."""
-        ...
 
     @property
     def read(self) -> tuple[int, ...]:
         """The ids that `begin` reads; rows that do not start with them are read whole."""
-        ...
 
     @property
     def together(self) -> bool:
         """Whether `whole` takes several pictures."""
-        ...
 
     @property
     def shares(self) -> bool:
         """Whether `begin` and `go_on` can be asked at all."""
-        ...
 
     @property
     def wholes(self) -> bool:
         """Whether `whole` can be asked; else even a single text is read after its prefix."""
-        ...
 
     def see(self, picture: ndarray) -> Seen:
         """A picture made ready; no tower runs."""
-        ...
 
     def begin(self, seen: Seen) -> Prefix:
         """The prefix of a picture."""
-        ...
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """(rows, kept, vocabulary) logits after `ids` (rows, longest), each after its prefix."""
-        ...
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """The same of one row per picture, each read from its beginning; `keep` counts from there."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
