@@ -79,13 +79,10 @@ def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
     if not able:
         raise TypeError(f"{type(scorer).__name__} is no scorer: it declares no ability in `does`")
     kinds = [answering.kind for answering in ANSWERS.values() if answering.answers(form)]
-    raise InputError(
-        f"{ANSWERS[able[0]].kind} cannot answer questions of form '{form}'",
-        where=scorer.identity.name,
-        given=benchmark.name,
-        allowed=[name for name in FORMS if ANSWERS[able[0]].answers(name)],
-        hint=f"this form is answered by {', '.join(kinds)}",
-    )
+    problem = f"{ANSWERS[able[0]].kind} cannot answer questions of form '{form}'"
+    allowed = [name for name in FORMS if ANSWERS[able[0]].answers(name)]
+    hint = f"this form is answered by {', '.join(kinds)}"
+    raise InputError(problem, where=scorer.identity.name, given=benchmark.name, allowed=allowed, hint=hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,23 +124,26 @@ def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool =
     texts = [benchmark.captions[i] for i in used_captions(benchmark)]
     without = [caption.id for caption in texts if caption.text is None]
     if captions and without:
-        raise DataError(
-            "captions have no text",
-            where=benchmark.source or benchmark.name,
-            given=f"{len(without)} of {len(texts)} without, first: {_few(without)}",
-            hint="give the benchmark's own files with --data, or measure given scores (given:PATH)",
+        problem = "captions have no text"
+        given = f"{len(without)} of {len(texts)} without, first: {few(without, '')}"
+        hint = "give the benchmark's own files with --data, or measure given scores (given:PATH)"
+        raise DataError(problem, where=benchmark.source or benchmark.name, given=given, hint=hint)
+    if images:
+        hint = (
+            "give their folder with --images, measure only the questions whose images are there with "
+            "--available, or measure given scores (given:PATH)"
         )
-    pictures = [benchmark.images[i] for i in used_images(benchmark)]
-    gone = [image for image in pictures if images and not at_hand(image.source)]
+        pictures = [benchmark.images[i] for i in used_images(benchmark)]
+        check_images(pictures, benchmark.source or benchmark.name, hint)
+
+
+def check_images(images: Sequence[Image], where: object, hint: str) -> None:
+    """Raise one `DataError` where images are not at hand."""
+    gone = [image for image in images if not at_hand(image.source)]
     if gone:
-        first = _few([image.id for image in gone]) + (f" ({gone[0].sought})" if gone[0].sought else "")
-        raise DataError(
-            "images are not at hand",
-            where=benchmark.source or benchmark.name,
-            given=f"{len(gone)} of {len(pictures)} missing, first: {first}",
-            hint="give their folder with --images, measure only the questions whose images are there with "
-            "--available, or measure given scores (given:PATH)",
-        )
+        first = few([image.id for image in gone], "") + (f" ({gone[0].sought})" if gone[0].sought else "")
+        given = f"{len(gone)} of {len(images)} missing, first: {first}"
+        raise DataError("images are not at hand", where=where, given=given, hint=hint)
 
 
 def deduplicate(
@@ -281,5 +281,6 @@ def at_hand(source: Any) -> bool:
     return source is not None
 
 
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+def few(names: Sequence[str], quote: str = "'") -> str:
+    """The first three of some names, for an error."""
+    return ", ".join(f"{quote}{name}{quote}" for name in names[:3]) + (", ..." if len(names) > 3 else "")

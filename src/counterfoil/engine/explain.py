@@ -10,7 +10,7 @@ For any scorer of pairs, by its scores alone:
 Everything is scored at once through the session: each distinct picture is embedded once by a dual encoder,
 each distinct pair scored once by any other, and what the cache knows is not computed again.
 
-Dual encoders with features of patches in their joint space (`counterfoil.models.patches`) also give the
+Dual encoders with features of patches in their joint space (`counterfoil.models.dual`) also give the
 cosine of every patch with each word by itself, and with the caption. Cross-encoders have attention and states
 over words and patches (`counterfoil.models.saliency`).
 """
@@ -141,11 +141,9 @@ def methods_of(scorer: Any) -> tuple[str, ...]:
     Raises `InputError` for a scorer that gives no scores of new pairs.
     """
     if not {"embeds", "scores_pairs"}.intersection(abilities(scorer)):
-        raise InputError(
-            "has no scores of new images and captions, so there is nothing to explain",
-            where=scorer.identity.name,
-            allowed="dual encoders and scorers of pairs: models, functions, ...",
-        )
+        problem = "has no scores of new images and captions, so there is nothing to explain"
+        allowed = "dual encoders and scorers of pairs: models, functions, ..."
+        raise InputError(problem, where=scorer.identity.name, allowed=allowed)
     return (*(name for name in METHODS if _inside(name, scorer) is not None), OCCLUSION.name)
 
 
@@ -161,12 +159,8 @@ def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
     able = methods_of(scorer)
     for name in wanted:
         if name not in able:
-            raise InputError(
-                f"{METHODS[name].title.lower()} needs {METHODS[name].needs}",
-                where=scorer.identity.name,
-                given=f"--method {name}",
-                allowed=able,
-            )
+            problem = f"{METHODS[name].title.lower()} needs {METHODS[name].needs}"
+            raise InputError(problem, where=scorer.identity.name, given=f"--method {name}", allowed=able)
     if not wanted and able == (OCCLUSION.name,) and "images" not in getattr(scorer, "needs", ("images",)):
         return ()
     return tuple(dict.fromkeys(wanted)) or able[: max(1, len(able) - 1)]

@@ -30,11 +30,17 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import shown
-from counterfoil.engine.deduplicate import Note, warn
+from counterfoil.engine.deduplicate import Note, few, warn
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.models.precomputed import PrecomputedTable, with_answers
-from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
-from counterfoil.models.score_table_layouts import OUTCOMES, TableLayout, item_columns
+from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings, PrecomputedSimilarity
+from counterfoil.models.score_table_layouts import (
+    OUTCOMES,
+    TableLayout,
+    cell_text,
+    first_column,
+    item_columns,
+)
 
 #: Numbers in one block of embeddings while pairs are compared.
 _BLOCK = 1 << 23
@@ -90,7 +96,7 @@ def join_scores(
 def matched(given: PrecomputedTable, benchmark: Benchmark, *, note: Note = warn) -> PrecomputedTable:
     """The table with one entry per question of `benchmark`, in the order of its questions.
 
-    Raises what `align` raises.
+    Raises what `join_scores` raises.
     """
     if benchmark.questions.row_per_question:
         given = _per_question(given, benchmark)
@@ -107,8 +113,8 @@ def covered(given: PrecomputedTable, benchmark: Benchmark) -> Benchmark:
         raise ScoreError(
             f"answers no question of {benchmark.name}",
             where=given.table.source,
-            given=_few(list(given.ids or ())),
-            allowed=_few(list(benchmark.questions.ids)),
+            given=few(list(given.ids or ())),
+            allowed=few(list(benchmark.questions.ids)),
         )
     if len(rows) == len(benchmark):
         return benchmark
@@ -145,23 +151,16 @@ def _check_form(given: PrecomputedTable, benchmark: Benchmark) -> None:
     """That the table answers the kind of question that is asked."""
     questions = benchmark.listed
     if given.kind not in questions.given:
-        raise ScoreError(
-            f"the table answers questions of another form than those of {benchmark.name}",
-            where=given.table.source,
-            given=given.described,
-            allowed=questions.given_as,
-        )
+        problem = f"the table answers questions of another form than those of {benchmark.name}"
+        raise ScoreError(problem, where=given.table.source, given=given.described, allowed=questions.given_as)
     if given.values is not None and given.kind != "drawn_scores":
         shape = questions.shape[1:]
         # Of questions with different numbers of candidates those at hand may be the ones with fewer.
         fewer = questions.filled is not None and given.values.shape[1:] < shape
         if given.values.shape[1:] != shape and not fewer:
-            raise ScoreError(
-                f"the table has another number of candidates than {benchmark.name}",
-                where=given.table.source,
-                given=given.values.shape[1],
-                allowed=str(shape[0]),
-            )
+            problem = f"the table has another number of candidates than {benchmark.name}"
+            allowed = str(shape[0])
+            raise ScoreError(problem, where=given.table.source, given=given.values.shape[1], allowed=allowed)
 
 
 def _of_candidates(
@@ -190,30 +189,22 @@ def _of_candidates(
     return scores
 
 
-def _rated_rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
-    """For every question that rates a caption the row that answers it; None where only the order is left.
-
-    Ids that are those of the questions come first, then images and captions.
-    """
-    if given.ids is not None:
-        names = _names(given.ids, given.subsets, benchmark)
-        if not any(item_columns(given.table)) or set(names) == set(benchmark.questions.ids):
+def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
+    """For every question the entry of the table that answers it."""
+    names = None if given.ids is None else _names(given.ids, given.subsets, benchmark)
+    if benchmark.questions.row_per_question:
+        # Ids that are those of the questions come first, then images and captions; else the order is left.
+        columns, ids = any(item_columns(given.table)), set(benchmark.questions.ids)
+        if names is not None and (not columns or set(names) == ids):
             rows = _rows_by_id(names, benchmark, given.table.source, note)
             if (mismatch := pairs_disagree(given, benchmark, rows)) is not None:
                 raise mismatch
             return rows
-    return rows_by_pairs(given, benchmark, note)
-
-
-def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
-    """For every question the entry of the table that answers it."""
-    if benchmark.questions.row_per_question:
-        rows_of_pairs = _rated_rows(given, benchmark, note)
+        rows_of_pairs = rows_by_pairs(given, benchmark, note)
         if rows_of_pairs is not None:
             return rows_of_pairs
     by_captions = can_match(given, benchmark)
-    if given.ids is not None:
-        names = _names(given.ids, given.subsets, benchmark)
+    if names is not None:
         if by_captions and set(benchmark.questions.ids).isdisjoint(names):
             # The ids are the table's own numbering; the captions identify the questions.
             return rows_by_captions(given, benchmark, note)
@@ -267,28 +258,25 @@ def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str, note: N
     if len(row_of) < len(names):
         seen: set[str] = set()
         doubled = list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
-        raise ScoreError("ids occur more than once", where=source, given=_few(doubled), hint="one row each")
+        raise ScoreError("ids occur more than once", where=source, given=few(doubled), hint="one row each")
     missing = [name for name in question_ids if name not in row_of]
     unknown = sorted(set(row_of) - set(question_ids), key=row_of.__getitem__)
     if missing:
         problems = [
-            f"{len(odd_ids)} of {total} {what}: {_few(odd_ids)}"
+            f"{len(odd_ids)} of {total} {what}: {few(odd_ids)}"
             for odd_ids, total, what in (
                 (missing, len(question_ids), "questions are missing"),
                 (unknown, len(names), "ids are unknown"),
             )
             if odd_ids
         ]
-        raise ScoreError(
-            f"the ids are not those of {benchmark.name}",
-            where=source,
-            given="; ".join(problems),
-            allowed=f"every id once: {_few(question_ids)}",
-        )
+        problem = f"the ids are not those of {benchmark.name}"
+        given = "; ".join(problems)
+        raise ScoreError(problem, where=source, given=given, allowed=f"every id once: {few(question_ids)}")
     if unknown:
         note(
             f"{source}: {len(unknown):,} of {len(names):,} ids belong to no question of {benchmark.name} and "
-            f"are left out: {_few(unknown)}"
+            f"are left out: {few(unknown)}"
         )
     return np.asarray([row_of[name] for name in question_ids], dtype=np.int64)
 
@@ -300,8 +288,8 @@ def _compare(given: PrecomputedEmbeddings, benchmark: Benchmark) -> Scores:
     used_captions, used_images = questions.used()
     images = None
     if texts is None:
-        images = used_rows("image", benchmark.images, used_images, given, benchmark.name)
-    rows = used_rows("caption", benchmark.captions, used_captions, given, benchmark.name)
+        images = item_rows("image", benchmark.images, given, benchmark.name, used_images)
+    rows = item_rows("caption", benchmark.captions, given, benchmark.name, used_captions)
     # Captions with images, or with other captions.
     left, right = rows[captions.ravel()], (rows if images is None else images)[others.ravel()]
     embeddings = given.captions if images is None else given.images
@@ -314,64 +302,35 @@ def _compare(given: PrecomputedEmbeddings, benchmark: Benchmark) -> Scores:
     return Scores(collected).check(benchmark, where=given.identity.name)
 
 
-def used_rows(
+def item_rows(
     kind: Literal["image", "caption"],
     items: Sequence[Image] | Sequence[Caption],
-    used: Int64[ndarray, "used"],
-    given: PrecomputedEmbeddings,
+    given: PrecomputedEmbeddings | PrecomputedSimilarity,
     whose: str,
+    used: Int64[ndarray, "used"] | None = None,
 ) -> Int64[ndarray, "items"]:
-    """For every image (or caption) in use its row of the given embeddings, and -1 for all others.
+    """For every image (or caption) of `whose`, by name, its row (or column) of what is given.
 
-    Without ids the rows are all items in order, used or not.
+    Without ids the rows are all items in order. With them those of the items at `used`, by default all, must
+    be there, and others may be -1.
     """
     names, where = [item.id for item in items], given.identity.name
-    ids, embeddings = {
-        "image": (given.image_ids, given.images), "caption": (given.caption_ids, given.captions)
-    }[kind]  # fmt: skip
+    ids, rows = (given.image_ids, given.shape[0]) if kind == "image" else (given.caption_ids, given.shape[1])
     if ids is None:
-        return item_rows(kind, names, None, len(embeddings), whose, where)
-    row_of = np.full(len(names), -1, dtype=np.int64)
-    used_names = [names[position] for position in used]
-    row_of[used] = item_rows(kind, used_names, ids, len(embeddings), whose, where)
-    return row_of
-
-
-def item_rows(
-    kind: str,
-    item_ids: Sequence[str],
-    ids: Sequence[str] | None,
-    rows: int,
-    whose: str,
-    where: str,
-    *,
-    held: str = "embedding",
-) -> Int64[ndarray, "items"]:
-    """For every image (or caption) of `whose`, by name, its row of embeddings, or of what else is `held`."""
-    if ids is None:
-        if rows != len(item_ids):
-            raise DataError(
-                f"the number of {kind} {held}s is not the number of {kind}s of {whose}",
-                where=where,
-                given=f"{rows} rows",
-                allowed=f"{len(item_ids)}, in their order",
-                hint=f"or an array '{kind}_ids' beside them",
-            )
+        if rows != len(names):
+            problem = f"the number of {kind} {given.held}s is not the number of {kind}s of {whose}"
+            allowed, hint = f"{len(names)}, in their order", f"or an array '{kind}_ids' beside them"
+            raise DataError(problem, where=where, given=f"{rows} rows", allowed=allowed, hint=hint)
         return np.arange(rows, dtype=np.int64)
-    row_of = {name: row for row, name in enumerate(ids)}
-    missing = [name for name in item_ids if name not in row_of]
+    number = {name: row for row, name in enumerate(ids)}
+    row_of = np.array([number.get(name, -1) for name in names], dtype=np.int64)
+    wanted = range(len(names)) if used is None else used.tolist()
+    missing = [names[at] for at in wanted if row_of[at] < 0]
     if missing:
-        raise DataError(
-            f"{kind}s of {whose} have no {held}",
-            where=where,
-            given=f"{len(missing)} of {len(item_ids)} missing: {_few(missing)}",
-            hint=f"ids in the file look like {_few(ids)}",
-        )
-    return np.asarray([row_of[name] for name in item_ids], dtype=np.int64)
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names[:3]) + (", ..." if len(names) > 3 else "")
+        problem, hint = f"{kind}s of {whose} have no {given.held}", f"ids in the file look like {few(ids)}"
+        counted = f"{len(missing)} of {len(wanted)} missing: {few(missing)}"
+        raise DataError(problem, where=where, given=counted, hint=hint)
+    return row_of
 
 
 # -- rows of a table and questions --------------------------------------------------------------------------
@@ -380,45 +339,29 @@ def _few(names: Sequence[str]) -> str:
 def captions_agree(
     given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]
 ) -> ScoreError | None:
-    """None where the captions of the table's `rows` are those of the questions, or cannot be compared.
+    """None where captions and images of the table's `rows` are those of the questions, or cannot be compared.
 
     Otherwise the error that names the first row that differs, for the caller to raise.
     """
     theirs, ours = _captions(given, benchmark)
-    for slot in sorted(theirs.keys() & ours.keys()):
-        for question, row in enumerate(rows):
-            if theirs[slot][row] not in ("", ours[slot][question]):
-                differing = sum(theirs[slot][r] not in ("", ours[slot][q]) for q, r in enumerate(rows))
-                return ScoreError(
-                    f"a caption differs from that of question '{benchmark.questions.ids[question]}' "
-                    f"of {benchmark.name}",
-                    where=given.table.where(int(row)),
-                    given=repr(theirs[slot][row]),
-                    allowed=repr(ours[slot][question]),
-                    hint=f"{differing} of {len(rows)} rows differ: is it the table of another benchmark, "
-                    "or in another order?",
-                )
-    return _files_agree(given, benchmark, rows)
-
-
-def _files_agree(
-    given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]
-) -> ScoreError | None:
-    """None where the images of the table's `rows` are those of the questions, or are called otherwise."""
-    theirs = _files(given)
-    ours = _shared(theirs, _file_columns(benchmark))
-    if theirs is None or ours is None or not set(ours) <= set(theirs):
-        return None
-    odd = [question for question, row in enumerate(rows.tolist()) if theirs[row] not in ("", ours[question])]
-    if not odd:
-        return None
-    return ScoreError(
-        f"the image differs from that of question '{benchmark.questions.ids[odd[0]]}' of {benchmark.name}",
-        where=given.table.where(int(rows[odd[0]])),
-        given=theirs[rows[odd[0]]],
-        allowed=ours[odd[0]],
-        hint=f"{len(odd)} of {len(rows)} rows differ: is the table in another order?",
-    )
+    columns = [("a caption", theirs[slot], ours[slot]) for slot in sorted(theirs.keys() & ours.keys())]
+    their_files = _files(given)
+    our_files = _shared(their_files, _file_columns(benchmark))
+    if their_files is not None and our_files is not None and set(our_files) <= set(their_files):
+        columns.append(("the image", their_files, our_files))
+    for what, cells, own in columns:
+        odd = [at for at, row in enumerate(rows.tolist()) if cells[row] not in ("", own[at])]
+        if odd:
+            return ScoreError(
+                f"{what} differs from that of question '{benchmark.questions.ids[odd[0]]}' "
+                f"of {benchmark.name}",
+                where=given.table.where(int(rows[odd[0]])),
+                given=repr(cells[rows[odd[0]]]),
+                allowed=repr(own[odd[0]]),
+                hint=f"{len(odd)} of {len(rows)} rows differ: is it the table of another benchmark, "
+                "or in another order?",
+            )
+    return None
 
 
 def matched_by_order(given: PrecomputedTable, benchmark: Benchmark) -> bool:
@@ -447,12 +390,9 @@ def rows_in_order(given: PrecomputedTable, benchmark: Benchmark) -> Int64[ndarra
     rows, questions = Counter(theirs), Counter(ours)
     for subset in dict.fromkeys([*ours, *theirs]):
         if rows[subset] != questions[subset]:
-            raise ScoreError(
-                f"subset '{subset}' has another number of rows than of questions in {benchmark.name}",
-                where=given.table.source,
-                given=f"{rows[subset]} rows",
-                allowed=str(questions[subset]),
-            )
+            problem = f"subset '{subset}' has another number of rows than of questions in {benchmark.name}"
+            allowed = str(questions[subset])
+            raise ScoreError(problem, where=given.table.source, given=f"{rows[subset]} rows", allowed=allowed)
     order = np.empty(len(benchmark), dtype=np.int64)
     order[np.argsort(ours, kind="stable")] = np.argsort(theirs, kind="stable")
     return order
@@ -476,7 +416,7 @@ def rows_by_captions(given: PrecomputedTable, benchmark: Benchmark, note: Note) 
         raise ScoreError(
             f"questions of {benchmark.name} have no row with their captions",
             where=given.table.source,
-            given=f"{len(missing)} of {len(benchmark)} missing: {_few(ids)}",
+            given=f"{len(missing)} of {len(benchmark)} missing: {few(ids)}",
             hint=f"the first asks about {' | '.join(repr(part) for part in ours[missing[0]])}",
         )
     doubled = next((key for key in wanted if len(rows_of[key]) > wanted[key]), None)
@@ -582,8 +522,7 @@ def _subset_columns(benchmark: Benchmark) -> list[list[str]]:
 
 
 def _column(given: PrecomputedTable, names: Sequence[str]) -> Sequence[object] | None:
-    lower = {name.lower(): name for name in given.table.columns}
-    column = next((lower[name] for name in names if name in lower), None)
+    column = first_column(given.table, names)
     return None if column is None else given.table.columns[column]
 
 
@@ -645,11 +584,9 @@ def rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> 
         if captions is not None and in_order and all(map(contains, captions.ours, captions.theirs)):
             note(f"{given.table.source}: no column names images; rows are taken in the benchmark's order")
             return np.arange(len(benchmark), dtype=np.int64)
-        raise ScoreError(
-            f"column {named} does not tell the questions of {benchmark.name} apart",
-            where=given.table.source,
-            allowed="columns image_id and caption_id, or image and caption; or id, with the questions' ids",
-        )
+        problem = f"column {named} does not tell the questions of {benchmark.name} apart"
+        allowed = "columns image_id and caption_id, or image and caption; or id, with the questions' ids"
+        raise ScoreError(problem, where=given.table.source, allowed=allowed)
     theirs = list(zip(*(column.theirs for column in used), strict=True))
     row_of: dict[tuple[Hashable, ...], int] = {}
     firsts = [row_of.setdefault(key, row) for row, key in enumerate(theirs)]
@@ -728,7 +665,7 @@ def _one_of(
             return column
     if not names:
         return None
-    cells = {_cell(cell) for cell in given.table[names[0]]}
+    cells = {cell_text(cell) for cell in given.table[names[0]]}
     wanted = list(dict.fromkeys(own_names[0] for own_names in ours[0] or ()))
     missing = [own_names for own_names in wanted if own_names not in cells]
     example = (missing or wanted)[0]
@@ -743,7 +680,7 @@ def _one_of(
 
 def _read(given: PrecomputedTable, name: str, *ours: Sequence[tuple[str, ...]] | None) -> _Column | None:
     """The column under the first reading that finds every item; ids first, then texts."""
-    cells = [_cell(cell) for cell in given.table[name]]
+    cells = [cell_text(cell) for cell in given.table[name]]
     names, texts = ours[0], ours[1] if len(ours) > 1 else None
     assert names is not None
     distinct, own = set(cells), set(chain(*names))
@@ -764,13 +701,6 @@ def _read(given: PrecomputedTable, name: str, *ours: Sequence[tuple[str, ...]] |
         if all(mine[0] in held for mine in texts):
             return _Column(name, spoken, texts)
     return None
-
-
-def _cell(cell: object) -> str:
-    # Parquet written by data-frame libraries keeps whole numbers beside gaps as 17.0.
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return "" if cell is None else str(cell).strip()
 
 
 def _image_names(benchmark: Benchmark) -> list[tuple[str, ...]]:

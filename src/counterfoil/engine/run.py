@@ -86,12 +86,10 @@ def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Ses
     refuses those, and what the scorer raises.
     """
     if benchmark.paired.correct > 1:
-        raise InputError(
-            "one pick does not answer a question with several right candidates",
-            where=scorer.identity.name,
-            given=f"{benchmark.name}, {benchmark.paired.correct} right candidates",
-            hint="score its pairs: --set protocol=yes-no",
-        )
+        problem = "one pick does not answer a question with several right candidates"
+        given = f"{benchmark.name}, {benchmark.paired.correct} right candidates"
+        hint = "score its pairs: --set protocol=yes-no"
+        raise InputError(problem, where=scorer.identity.name, given=given, hint=hint)
     check_at_hand(benchmark)
     questions = question_items(benchmark)
     total, picked = len(questions), list[Picks]()
@@ -175,12 +173,7 @@ def check_answered(missing: Bool[ndarray, "n"], scorer: Any) -> None:
 _BLOCK = 1 << 24
 
 
-def run(
-    benchmark: Benchmark,
-    scorer: Any,
-    *,
-    session: Session = Session(),
-) -> Answers:
+def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> Answers:
     """What `scorer` answers to every question of `benchmark`.
 
     * An `Embedder` embeds each distinct image and caption once; distinct pairs are compared once, in blocks.
@@ -237,11 +230,8 @@ def score_items(
     """
     able = [ability for ability in abilities(scorer) if ability in _OF_PAIRS]
     if not able:
-        raise InputError(
-            "gives no scores of new images and captions",
-            where=scorer.identity.name,
-            allowed="dual encoders and scorers of pairs",
-        )
+        problem = "gives no scores of new images and captions"
+        raise InputError(problem, where=scorer.identity.name, allowed="dual encoders and scorers of pairs")
     used_images, used_captions = np.arange(len(images)), np.arange(len(captions))
     distinct = items(
         images, captions, used_images=used_images, image_keys=image_keys, used_captions=used_captions
@@ -324,12 +314,7 @@ _QUESTIONS: Mapping[Ability, Callable[..., Answers] | str] = {
 }
 
 
-def _signed(
-    benchmark: Benchmark,
-    scorer: Any,
-    scores: Float64[ndarray, "..."],
-    session: Session,
-) -> Scores:
+def _signed(benchmark: Benchmark, scorer: Any, scores: Float64[ndarray, "..."], session: Session) -> Scores:
     """The scores of all pairs that the questions list, checked and signed."""
     checked = Scores(benchmark.listed.collect(scores))
     checked.check(benchmark, where=f"scores of {scorer.identity.name}")

@@ -17,6 +17,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores, versions
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.engine import shard_work
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
 from counterfoil.engine.deduplicate import (
     Note,
@@ -32,21 +33,7 @@ from counterfoil.engine.deduplicate import (
 )
 from counterfoil.engine.executor import LOCAL, Executor
 from counterfoil.engine.image_digests import image_keys
-from counterfoil.engine.shard_work import (
-    BatchGenerator,
-    Compute,
-    GeneratedBytes,
-    ShardWork,
-    Take,
-    caption_probabilities,
-    caption_vectors,
-    frame_parts,
-    generated_parts,
-    image_probabilities,
-    image_vectors,
-    pair_scores,
-    token_parts,
-)
+from counterfoil.engine.shard_work import BatchGenerator, Compute, GeneratedBytes, ShardWork, Take
 from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.models.base import (
     Classifier,
@@ -152,22 +139,20 @@ class Session:
         captions = self.embed_captions(embedder, work, cache)
         self.note_truncated(embedder, work, cache, embedder.identity.name)
         if captions.shape[1] != images.shape[1]:
-            raise ScoreError(
-                "captions and images have embeddings of different widths",
-                where=embedder.identity.name,
-                given=f"{captions.shape[1]} and {images.shape[1]}",
-            )
+            problem = "captions and images have embeddings of different widths"
+            given = f"{captions.shape[1]} and {images.shape[1]}"
+            raise ScoreError(problem, where=embedder.identity.name, given=given)
         return captions, images
 
     def embed_images(
-        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = image_vectors
+        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = shard_work.image_vectors
     ) -> Float32[ndarray, "images width"]:
         """The embeddings of the distinct images, or what else `compute` gets of each."""
         values = Vectors("images", work.image_keys)
         return self._finish(embedder, compute, values, work.images, cache=cache).values
 
     def embed_captions(
-        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = caption_vectors
+        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = shard_work.caption_vectors
     ) -> Float32[ndarray, "captions width"]:
         """The embeddings of the distinct captions, or what else `compute` gets of each."""
         values, order = Vectors("captions", work.caption_keys), _by_length(embedder.lengths)
@@ -182,18 +167,16 @@ class Session:
         """
         probabilities: dict[str, ndarray] = {}
         if "images" in kinds:
-            probabilities["images"] = self.embed_images(classifier, work, cache, image_probabilities)[:, 0]
+            rows = self.embed_images(classifier, work, cache, shard_work.image_probabilities)
+            probabilities["images"] = rows[:, 0]
         if "captions" in kinds:
-            rows = self.embed_captions(classifier, work, cache, caption_probabilities)
+            rows = self.embed_captions(classifier, work, cache, shard_work.caption_probabilities)
             probabilities["captions"] = rows[:, 0]
         for values in probabilities.values():
             if len(values) and not 0 <= values.min() <= values.max() <= 1:
-                raise ScoreError(
-                    "the detector gave numbers that are no probabilities",
-                    where=classifier.identity.name,
-                    given=f"{values.min()} to {values.max()}",
-                    allowed="0 to 1",
-                )
+                problem = "the detector gave numbers that are no probabilities"
+                given = f"{values.min()} to {values.max()}"
+                raise ScoreError(problem, where=classifier.identity.name, given=given, allowed="0 to 1")
         return probabilities
 
     def score_pairs(
@@ -209,7 +192,7 @@ class Session:
             values = Vectors("pairs", list(map(pair_key, values.keys, image_keys)))
         items = [(work.images[image], work.captions[caption]) for caption, image in pairs]
         order = _longest_text_last if alone else None
-        numbers = self._finish(scorer, pair_scores, values, items, order=order, cache=cache).values
+        numbers = self._finish(scorer, shard_work.pair_scores, values, items, order=order, cache=cache).values
         if numbers.shape[1] != 1:
             problem = "a scorer of pairs gave more than one number for a pair"
             raise ScoreError(problem, where=scorer.identity.name)
@@ -251,7 +234,7 @@ class Session:
             if rows:
                 parts = self._finish(
                     local,
-                    frame_parts,
+                    shard_work.frame_parts,
                     NamedRows("frames", [work.image_keys[row] for row in rows]),
                     [items[row] for row in rows],
                     cache=row_cache,
@@ -265,7 +248,7 @@ class Session:
         """The tokens of the distinct captions."""
         parts = self._finish(
             local,
-            token_parts,
+            shard_work.token_parts,
             NamedRows("tokens", work.caption_keys),
             work.captions,
             order=_by_length(lambda captions: [len((caption.text or "").split()) for caption in captions]),
@@ -292,8 +275,10 @@ class Session:
         """
         session = replace(self, executor=LOCAL) if here and self.executor.distant else self
         values = GeneratedBytes("made", keys, take, keeps=self.executor is not LOCAL)
-        cache, cut = self.cache_for(maker), {"batch_size": size, "shard_rows": size}
-        session._finish(maker, generated_parts, values, items, cache=cache, stage=stage, **cut)
+        cache, compute = self.cache_for(maker), shard_work.generated_parts
+        session._finish(
+            maker, compute, values, items, cache=cache, batch_size=size, shard_rows=size, stage=stage
+        )
 
     def note_truncated(self, embedder: object, work: ScoringPlan, cache: Cache, name: str) -> None:
         """Note how many captions are longer than the model reads, where it can tell.
@@ -363,11 +348,8 @@ class Session:
 
             if executor.run(work, advance):
                 return values
-        raise StorageError(
-            "the cache does not keep what was computed for it",
-            where=cache.folder,
-            hint="is it one folder for all processes, and does another one empty it meanwhile?",
-        )
+        hint = "is it one folder for all processes, and does another one empty it meanwhile?"
+        raise StorageError("the cache does not keep what was computed for it", where=cache.folder, hint=hint)
 
 
 def _of_captions(scorer: Any) -> bool:

@@ -199,19 +199,20 @@ def with_answers(
     ids = _ids(table, layout.id)[1] if layout.id else None
     if layout.texts:
         right, unread = letters_right(table)
-        empty = np.any([*unread.values()], axis=0)
-        if empty.any() and unanswered == "refuse":
-            column = next(name for name, rows in unread.items() if rows[np.argmax(empty)])
-            raise _refused(table, empty, column)
-        return replace(given, ids=ids, right=right, unanswered=empty if empty.any() else None)
+        empty = _unanswered(table, unread, unanswered)
+        return replace(given, ids=ids, right=right, unanswered=empty)
     subsets = _subsets(table, layout.id)
     if layout.kind in ("quad_outcomes", "choice_outcome"):
         names = tuple(layouts.DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
-        empty = _unanswered(table, layout.columns, unanswered)
+        empty_of = {
+            name: np.array([layouts.is_empty(cell) for cell in table[name]], dtype=bool)
+            for name in layout.columns
+        }
+        empty = _unanswered(table, empty_of, unanswered, allowed="true or false")
         if empty is not None:
             cells = {
-                name: [False if layouts.is_empty(cell) else cell for cell in table[name]]
-                for name in layout.columns
+                name: [False if none else cell for none, cell in zip(rows, table[name], strict=True)]
+                for name, rows in empty_of.items()
             }
             table = DataTable({**table.columns, **cells}, table.source, table.kind, table.parts)
         shares = [shares_right(table, column) for column in layout.columns]
@@ -240,30 +241,24 @@ def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.fl
     return np.where(behind.T, NO_CANDIDATE, values)
 
 
-def _unanswered(table: DataTable, columns: Sequence[str], policy: str) -> NDArray[np.bool_] | None:
-    """The rows with an empty cell; None where there is none. Raises `ScoreError` where they are refused."""
-    empty = np.array(
-        [any(layouts.is_empty(table[name][row]) for name in columns) for row in range(len(table))]
-    )
+def _unanswered(
+    table: DataTable, empty_of: Mapping[str, NDArray[np.bool_]], policy: str, allowed: str | None = None
+) -> NDArray[np.bool_] | None:
+    """The rows that are empty in any column; None where there is none. Raises `ScoreError` to "refuse"."""
+    empty: NDArray[np.bool_] = np.any([*empty_of.values()], axis=0)
     if not empty.any():
         return None
     if policy == "refuse":
         row = int(np.argmax(empty))
-        column = next(name for name in columns if layouts.is_empty(table[name][row]))
-        raise _refused(table, empty, column, allowed="true or false")
+        column = next(name for name, rows in empty_of.items() if rows[row])
+        raise ScoreError(
+            "a question without an answer",
+            where=table.where(row, column),
+            given=f"{int(empty.sum()):,} of {len(table):,} without",
+            allowed=allowed,
+            hint="say what becomes of them with --unanswered wrong or --unanswered leave-out",
+        )
     return empty
-
-
-def _refused(
-    table: DataTable, empty: NDArray[np.bool_], column: str, *, allowed: str | None = None
-) -> ScoreError:
-    return ScoreError(
-        "a question without an answer",
-        where=table.where(int(np.argmax(empty)), column),
-        given=f"{int(empty.sum()):,} of {len(table):,} without",
-        allowed=allowed,
-        hint="say what becomes of them with --unanswered wrong or --unanswered leave-out",
-    )
 
 
 def _subsets(
@@ -285,10 +280,8 @@ def _ids(
     names = []
     first: dict[tuple[str, str, object], int] = {}
     for row, cell in enumerate(table[column]):
-        # Parquet written by data-frame libraries keeps whole numbers beside gaps as 17.0.
-        whole = isinstance(cell, float) and cell.is_integer()
-        name = str(int(cell)) if whole else str(cell).strip()
-        if cell is None or not name or cell != cell:
+        name = layouts.cell_text(cell)
+        if not name or cell != cell:
             raise ScoreError("id is missing", where=table.where(row, column))
         before = first.setdefault((subsets[row], name, sides and sides[row]), row)
         if before != row:

@@ -171,14 +171,8 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         hint = "models that look at pixels are itm:..."
         raise ModelError(problem, where=where, given=given, allowed="LXMERT, VisualBERT", hint=hint)
     match = int(settings.one_of("match", ("0", "1"), default=str(family.matching)))
-    opened = loading.pretrained(
-        context,
-        library,
-        argument,
-        kind=getattr(library, family.kind),
-        unused=family.unused,
-        tokenizer=settings.get("tokenizer"),
-    )
+    kind, named = getattr(library, family.kind), settings.get("tokenizer")
+    opened = loading.pretrained(context, library, argument, kind=kind, unused=family.unused, tokenizer=named)
     model, tokenizer = opened.model, opened.tokenizer
     loading.check_words(tokenizer, where)
     length = loading.length_within(settings, loading.length_of(model.config, tokenizer))

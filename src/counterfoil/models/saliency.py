@@ -138,14 +138,12 @@ def of_transport(matcher: Any, inputs: Any, ids: Sequence[int]) -> tuple[ndarray
 
 def _vilt(matcher: Any, picture: ndarray, ids: Sequence[int]) -> Stream:
     """ViLT: words, then a class token of the picture and its patches."""
-    embeddings, inputs = matcher.model.vilt.embeddings, matcher.pixels([picture])
+    embed, inputs = matcher.model.vilt.embeddings.visual_embed, matcher.pixels([picture])
+    most = matcher.model.config.max_image_length
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        patches, mask, (places, size) = embeddings.visual_embed(
-            inputs["pixel_values"],
-            inputs["pixel_mask"],
-            max_image_length=matcher.model.config.max_image_length,
-        )
+        pixels = inputs["pixel_values"], inputs["pixel_mask"]
+        patches, mask, (places, size) = embed(*pixels, max_image_length=most)
         tokens = torch.tensor([list(ids)], device=matcher.device)
         output = matcher.model(
             input_ids=tokens,

@@ -390,6 +390,14 @@ def _is_part(value: object) -> bool:
     return False
 
 
+def cell_text(cell: object) -> str:
+    """A cell as a text; "" of null."""
+    # Parquet written by data-frame libraries keeps whole numbers beside gaps as 17.0.
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return "" if cell is None else str(cell).strip()
+
+
 def is_empty(cell: object) -> bool:
     """Whether a cell holds no answer: null, NaN, or a text of blanks or one that means null.
 
