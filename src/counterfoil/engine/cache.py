@@ -122,12 +122,7 @@ class Cache:
         rows: list[int] = []
         parts: list[ndarray] = []
         broken: list[Path] = []
-        for entry, file in self._opened(kind, wanted):
-            try:
-                taken, values = _read_shard(file, wanted, KEY_BYTES[kind])
-            except _BROKEN:
-                broken.append(self._path(entry))
-                continue
+        for entry, (taken, values) in self._readable(kind, wanted, _read_shard, broken):
             if values is None:
                 continue
             if parts and (values.shape[1], values.dtype) != (parts[0].shape[1], parts[0].dtype):
@@ -159,12 +154,7 @@ class Cache:
         if self.folder is None or not keys:
             return
         wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
-        for entry, file in self._opened(kind, wanted):
-            try:
-                known = _read_parts(file, wanted, KEY_BYTES[kind])
-            except _BROKEN:
-                broken.append(self._path(entry))
-                continue
+        for entry, known in self._readable(kind, wanted, _read_parts, broken):
             if known:
                 self._used(entry)
             for key, parts in known.items():
@@ -227,14 +217,19 @@ class Cache:
         entries = [] if self.folder is None else self.place.entries(f"{self._root}/{kind}/")
         return [entry for entry in entries if entry.name.endswith(_ENDING)]
 
-    def _opened(
-        self, kind: Kind, wanted: Mapping[bytes, int]
-    ) -> Iterator[tuple[PlaceEntry, io.BufferedIOBase]]:
-        """The shards of a kind in order of their names, each open while the caller looks at it."""
+    def _readable(
+        self, kind: Kind, wanted: Mapping[bytes, int], read: Callable[..., Any], broken: list[Path]
+    ) -> Iterator[tuple[PlaceEntry, Any]]:
+        """What `read` finds in each shard of a kind, in order of their names; others go to `broken`."""
         may_hold = partial(_may_hold, wanted=wanted, key_bytes=KEY_BYTES[kind])
         for entry, file in self.place.opened(self._entries(kind), may_hold):
-            with io.BytesIO() if file is None else file as opened:
-                yield entry, opened
+            try:
+                with io.BytesIO() if file is None else file as opened:
+                    found = read(opened, wanted, KEY_BYTES[kind])
+            except _BROKEN:
+                broken.append(self._path(entry))
+                continue
+            yield entry, found
 
     def _path(self, entry: PlaceEntry) -> Path:
         return Path(f"{self.place}/{entry.name}")

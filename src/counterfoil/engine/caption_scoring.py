@@ -158,12 +158,9 @@ def _plan(question_sets: Sequence[CaptionInputs], session: Session) -> ScoringPl
     first = question_sets[0]
     mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
     shown = np.empty(0, np.int64) if first.image is None else first_use(first.image)
+    used = first_use(np.concatenate([first.candidate, *mentioned])), shown
     return items(
-        first.images,
-        first.captions,
-        used_images=shown,
-        image_keys=session.keys([first.images[position] for position in shown]),
-        used_captions=first_use(np.concatenate([first.candidate, *mentioned])),
+        first.images, first.captions, used, session.keys([first.images[position] for position in shown])
     )
 
 

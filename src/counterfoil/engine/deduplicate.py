@@ -7,7 +7,7 @@ them (`session.with_provenance`).
 
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,10 @@ def silent(stage: str, done: int, total: int) -> None:
 def warn(message: str) -> None:
     """Default note: a Python warning."""
     warnings.warn(message, UserWarning, stacklevel=2)
+
+
+#: Positions of captions and of images whose scores are asked for, both of one shape.
+Asked = tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]]
 
 
 @dataclass(frozen=True)
@@ -147,10 +151,7 @@ def check_images(images: Sequence[Image], where: object, hint: str) -> None:
 
 
 def deduplicate(
-    benchmark: Benchmark,
-    image_keys: Sequence[str],
-    *,
-    pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]] | None = None,
+    benchmark: Benchmark, image_keys: Sequence[str], *, pairs: Asked | None = None
 ) -> ScoringPlan:
     """The distinct work behind `benchmark`: its items, and the scores that its questions ask for.
 
@@ -168,52 +169,38 @@ def deduplicate(
     >>> len(work.images), len(work.captions), len(work.pairs), work.row_of.tolist()
     (1, 3, 3, [[0, 1], [0, 2]])
     """
-    captions, images = pairs or benchmark.questions.pairs()
-    distinct = items(
-        benchmark.images,
-        benchmark.captions,
-        used_images=used_images(benchmark),
-        image_keys=image_keys,
-        used_captions=used_captions(benchmark),
-    )
-    return with_pairs(distinct, captions, images)
+    used, asked = benchmark.questions.used(), pairs or benchmark.questions.pairs()
+    return items(benchmark.images, benchmark.captions, used, image_keys, asked)
 
 
-def with_pairs(
-    plan: ScoringPlan, captions: Int64[ndarray, "*asked"], images: Int64[ndarray, "*asked"]
-) -> ScoringPlan:
-    """`plan` with the scores of these (caption, image) positions to be asked for, both of one shape."""
-    asked_c, asked_i = plan.caption_of[captions].ravel(), plan.image_of[images].ravel()
-    # One number per pair, so that the pairs of an image lie together: a scorer of pairs decodes it once.
-    number = asked_i * len(plan.captions) + asked_c
-    distinct, inverse = np.unique(number, return_inverse=True)
-    distinct_pairs = np.stack([distinct % len(plan.captions), distinct // len(plan.captions)], axis=1)
-    return replace(
-        plan, pairs=distinct_pairs.astype(np.int64), row_of=inverse.reshape(captions.shape).astype(np.int64)
-    )
+_NONE = np.empty(0, np.int64)
 
 
 def items(
     images: Sequence[Image],
     captions: Sequence[Caption],
-    *,
-    used_images: Int64[ndarray, "used_images"],
+    used: tuple[Int64[ndarray, "used_captions"], Int64[ndarray, "used_images"]],
     image_keys: Sequence[str],
-    used_captions: Int64[ndarray, "used_captions"],
+    pairs: Asked = (_NONE, _NONE),
 ) -> ScoringPlan:
-    """The distinct items among those in use, and no pairs.
+    """The distinct items among the captions and images in use, and the pairs of them that are asked for.
+
+    `pairs` are (caption, image) positions, both of one shape.
 
     >>> captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "dog"]))
-    >>> none = np.array([], int)
-    >>> found = items((), captions, used_images=none, image_keys=[], used_captions=np.array([2, 0]))
+    >>> found = items((), captions, (np.array([2, 0]), np.array([], int)), [])
     >>> [caption.text for caption in found.captions], found.caption_of.tolist()
     (['dog'], [0, -1, 0])
     """
+    used_captions, used_images = used
     texts = [captions[position].text for position in used_captions]
     names = [(captions[p].id,) if t is None else t for p, t in zip(used_captions, texts, strict=True)]
     image_of, first_i = _distinct(used_images, image_keys, len(images))
     caption_of, first_c = _distinct(used_captions, names, len(captions))
-    none = np.empty(0, np.int64)
+    asked_c, asked_i = caption_of[pairs[0]].ravel(), image_of[pairs[1]].ravel()
+    # One number per pair, so that the pairs of an image lie together: a scorer of pairs decodes it once.
+    distinct, inverse = np.unique(asked_i * len(first_c) + asked_c, return_inverse=True)
+    distinct_pairs = np.stack([distinct % len(first_c), distinct // len(first_c)], axis=1)
     return ScoringPlan(
         images=tuple(images[used_images[row]] for row in first_i),
         captions=tuple(captions[used_captions[row]] for row in first_c),
@@ -221,8 +208,8 @@ def items(
         caption_keys=tuple(caption_key(captions[used_captions[row]]) for row in first_c),
         image_of=image_of,
         caption_of=caption_of,
-        pairs=none.reshape(0, 2),
-        row_of=none,
+        pairs=distinct_pairs.astype(np.int64),
+        row_of=inverse.reshape(pairs[0].shape).astype(np.int64),
     )
 
 

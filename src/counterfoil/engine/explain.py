@@ -200,14 +200,26 @@ def _by_scores(
     session: Session,
 ) -> Iterator[tuple[float, ndarray, Any]]:
     """The score, the drops and the occlusion of every pair, all of them scored in one go."""
-    variants = _Variants(scorer, occlusion, session)
-    places = [variants.add(pair, mask) for pair in pairs]
+    whole = {pair.image.id: pair.image for pair in pairs}
+    opens = "images" in getattr(scorer, "needs", ("images", "captions"))
+    names = session.keys([*whole.values()]) if opens else [id_key(image) for image in whole.values()]
+    # All perturbed items, and where those of each picture and of each pair are; equal ones are scored once.
+    images, keys, captions = list[Image](), list[str](), list[Caption]()
+    pictures_of: dict[str, ndarray] = {}
+    for image, key in zip(whole.values(), names, strict=True):
+        covered, names_of_covered = ([], []) if occlusion is None else occlusion.of(image, key)
+        pictures_of[image.id] = len(images) + np.arange(1 + len(covered))
+        images += [image, *covered]
+        keys += [key, *names_of_covered]
+    places = []
+    for pair in pairs:
+        cut = [pair.caption, *shortened(pair.caption, pair.spans, mask)]
+        places.append((len(captions) + np.arange(len(cut)), pictures_of[pair.image.id]))
+        captions += cut
     rows = [np.repeat(texts[:, None], len(pictures), axis=1).ravel() for texts, pictures in places]
     columns = [np.tile(pictures, len(texts)) for texts, pictures in places]
     asked_pairs = np.concatenate(rows), np.concatenate(columns)
-    scores = score_items(
-        scorer, variants.images, variants.keys, variants.captions, asked_pairs, session=session
-    )
+    scores = score_items(scorer, images, keys, captions, asked_pairs, session=session)
     at = 0
     for texts, pictures in places:
         part = scores[at : at + len(texts) * len(pictures)].reshape(len(texts), len(pictures))
@@ -226,41 +238,6 @@ def _rounded(differences: ndarray, scores: ndarray) -> ndarray:
     """Differences of `scores`, 0 where they are no more than rounding."""
     least = _ROUNDING * max(float(np.abs(scores).max()), 1e-300)
     return np.where(np.abs(differences) <= least, 0.0, differences)
-
-
-class _Variants:
-    """All perturbed items behind some pairs, each once."""
-
-    def __init__(self, scorer: Any, occlusion: Occlusion | None, session: Session) -> None:
-        self.images: list[Image] = []
-        self.keys: list[str] = []
-        self.captions: list[Caption] = []
-        self._occlusion, self._session = occlusion, session
-        self._opens = "images" in getattr(scorer, "needs", ("images", "captions"))
-        self._image_at: dict[str, ndarray] = {}
-        self._caption_at: dict[str, int] = {}
-
-    def add(self, pair: PairToExplain, mask: str | None) -> tuple[ndarray, ndarray]:
-        """Places of the caption and of it without each part, and of the picture and its covered ones."""
-        texts = [pair.caption, *shortened(pair.caption, pair.spans, mask)]
-        return np.array([self._caption(text) for text in texts]), self._pictures(pair.image)
-
-    def _caption(self, caption: Caption) -> int:
-        text = caption.text or ""
-        if text not in self._caption_at:
-            self._caption_at[text] = len(self.captions)
-            self.captions.append(caption)
-        return self._caption_at[text]
-
-    def _pictures(self, image: Image) -> ndarray:
-        if image.id not in self._image_at:
-            key = self._session.keys([image])[0] if self._opens else id_key(image)
-            more, keys = ([], []) if self._occlusion is None else self._occlusion.of(image, key)
-            start = len(self.images)
-            self.images += [image, *more]
-            self.keys += [key, *keys]
-            self._image_at[image.id] = np.arange(start, len(self.images))
-        return self._image_at[image.id]
 
 
 def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:

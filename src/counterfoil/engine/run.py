@@ -10,7 +10,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine.deduplicate import ability_for, check_at_hand, items, with_pairs
+from counterfoil.engine.deduplicate import Asked, ability_for, check_at_hand, items
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.models.base import (
@@ -218,7 +218,7 @@ def score_items(
     images: Sequence[Image],
     image_keys: Sequence[str],
     captions: Sequence[Caption],
-    pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]],
+    pairs: Asked,
     *,
     session: Session,
 ) -> Float64[ndarray, "*asked"]:
@@ -232,11 +232,8 @@ def score_items(
     if not able:
         problem = "gives no scores of new images and captions"
         raise InputError(problem, where=scorer.identity.name, allowed="dual encoders and scorers of pairs")
-    used_images, used_captions = np.arange(len(images)), np.arange(len(captions))
-    distinct = items(
-        images, captions, used_images=used_images, image_keys=image_keys, used_captions=used_captions
-    )
-    work = with_pairs(distinct, *pairs)
+    used = np.arange(len(captions)), np.arange(len(images))
+    work = items(images, captions, used, image_keys, pairs)
     reads = "images" in getattr(scorer, "needs", ("images", "captions"))
     cache = session.cache_for(scorer) if reads else session.caption_only_cache(scorer)
     if able[0] == "embeds":

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64, Int64
+from jaxtyping import Float, Float32, Float64
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores, versions
@@ -20,6 +20,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine import shard_work
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
 from counterfoil.engine.deduplicate import (
+    Asked,
     Note,
     Progress,
     ScoringPlan,
@@ -107,7 +108,7 @@ class Session:
         scorer: TextEmbedder | PairScorer | Scorer | Classifier,
         *,
         reads: Collection[str] | None = None,
-        pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]] | None = None,
+        pairs: Asked | None = None,
     ) -> tuple[ScoringPlan, Cache]:
         """The distinct work behind a benchmark (or behind some of its `pairs`), and the scorer's shards.
 
@@ -191,7 +192,7 @@ class Session:
             image_keys = [work.image_keys[image] for _, image in pairs]
             values = Vectors("pairs", list(map(pair_key, values.keys, image_keys)))
         items = [(work.images[image], work.captions[caption]) for caption, image in pairs]
-        order = _longest_text_last if alone else None
+        order = _by_length(lambda own: [len(caption.text or "") for _, caption in own]) if alone else None
         numbers = self._finish(scorer, shard_work.pair_scores, values, items, order=order, cache=cache).values
         if numbers.shape[1] != 1:
             problem = "a scorer of pairs gave more than one number for a pair"
@@ -200,10 +201,7 @@ class Session:
         return scores[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if alone else scores
 
     def scores(
-        self,
-        benchmark: Benchmark,
-        scorer: PairScorer | Scorer,
-        pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]] | None = None,
+        self, benchmark: Benchmark, scorer: PairScorer | Scorer, pairs: Asked | None = None
     ) -> Float64[ndarray, "*asked"]:
         """The scores of a benchmark's pairs, or of other `pairs` of its items, each distinct one once."""
         work, cache = self.prepare(benchmark, scorer, pairs=pairs)
@@ -357,24 +355,17 @@ def _of_captions(scorer: Any) -> bool:
     return tuple(getattr(scorer, "needs", ())) == ("captions",) and "scores_pairs" in abilities(scorer)
 
 
-def _longest_text_last(pairs: Sequence[tuple[Image, Caption]]) -> list[int]:
-    """The order of captions by their length, so that little of a batch is padding."""
-    texts = [caption.text or "" for _, caption in pairs]
-    return sorted(range(len(texts)), key=lambda row: (len(texts[row]), texts[row]))
-
-
-def _by_length(
-    lengths: Callable[[Sequence[Caption]], Sequence[int]],
-) -> Callable[[Sequence[Caption]], list[int]]:
-    """The order of captions by length, so that little of a batch is padding.
+def _by_length(lengths: Callable[[Sequence[Any]], Sequence[int]]) -> Callable[[Sequence[Any]], list[int]]:
+    """The order of captions, or of pairs by their captions, by length, so that little of a batch is padding.
 
     The text breaks ties: the order is that of the captions alone, whatever benchmark or earlier run they come
     from.
     """
 
-    def order(captions: Sequence[Caption]) -> list[int]:
-        long = lengths(captions)
-        return sorted(range(len(captions)), key=lambda i: (long[i], captions[i].text or ""))
+    def order(items: Sequence[Any]) -> list[int]:
+        long = lengths(items)
+        captions = [item if isinstance(item, Caption) else item[1] for item in items]
+        return sorted(range(len(items)), key=lambda i: (long[i], captions[i].text or ""))
 
     return order
 

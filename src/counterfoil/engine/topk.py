@@ -9,9 +9,11 @@ computed when they are asked for.
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -52,19 +54,15 @@ def map_ordered(
         yield from ((part, work(part)) for part in parts)
         return
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        running = []
+        rest = iter(parts)
+        running = deque((part, pool.submit(work, part)) for part in islice(rest, threads + 1))
         try:
-            for part in parts:
-                running.append((part, pool.submit(work, part)))
-                if len(running) > threads:
-                    first, future = running.pop(0)
-                    yield first, future.result()
             while running:
-                first, future = running.pop(0)
+                first, future = running.popleft()
                 yield first, future.result()
+                running.extend((part, pool.submit(work, part)) for part in islice(rest, 1))
         finally:
-            for _, future in running:
-                future.cancel()
+            pool.shutdown(cancel_futures=True)
 
 
 #: The scores of some queries with some items, higher being better; asked for by several threads at once.

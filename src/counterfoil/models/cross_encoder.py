@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int64
 from numpy import ndarray
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import ModelError
@@ -71,9 +71,7 @@ def probability(logits: Tensor, match: int = 1) -> Tensor:
 
 def padded(images: Sequence[State], pairs: TokenizedPairs) -> tuple[Tensor, Tensor]:
     """The states and the mask of each pair's image, padded to the most patches or regions."""
-    most = max(len(mask) for _, mask in images)
-    states = torch.stack([pad(part, (0, 0, 0, most - len(part))) for part, _ in images])
-    masks = torch.stack([pad(part, (0, most - len(part))) for _, part in images])
+    states, masks = (pad_sequence(list(parts), batch_first=True) for parts in zip(*images, strict=True))
     return states[pairs.image_of], masks[pairs.image_of]
 
 

@@ -268,13 +268,10 @@ def box_of(seen: Any, size: tuple[int, int]) -> Box:
 def input_of(module: Any, run: Callable[[], Any]) -> Any:
     """The first argument that a module is called with while `run` runs."""
     inputs: list[Any] = []
-    handle = module.register_forward_pre_hook(
+    with module.register_forward_pre_hook(
         lambda _, args, named: inputs.append(args[0] if args else named["hidden_states"]), with_kwargs=True
-    )
-    try:
+    ):
         run()
-    finally:
-        handle.remove()
     return inputs[0]
 
 

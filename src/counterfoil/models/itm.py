@@ -26,7 +26,7 @@ from counterfoil.models.base import DEFAULT, Options
 from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, padded, probability
 from counterfoil.models.hf_text import HfTokens
 from counterfoil.models.images import Untouched, prepared
-from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.models.runtime import LoadContext, drawn_from, to_device
 from counterfoil.models.saliency import PairSaliency
 
 
@@ -200,8 +200,7 @@ class Vilt(Family):
         states = []
         for picture in pictures:
             inputs = self.pixels([picture])
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(0)
+            with drawn_from(0):
                 patches, mask, _ = embeddings.visual_embed(
                     inputs["pixel_values"], inputs["pixel_mask"], max_image_length=most
                 )

@@ -16,6 +16,7 @@ from torch.nn import functional
 from counterfoil.errors import InputError
 from counterfoil.models.matching_probability import MostSimilarHeads, RowSimilarity, Sampled
 from counterfoil.models.networks import Answer, Backbone, Encoded, Local, Network
+from counterfoil.models.runtime import drawn_from
 
 
 class Attention(nn.Module):
@@ -212,8 +213,7 @@ def pvse(
         "heads": heads, "hidden": hidden, "dropout": dropout, "projection": projection, "seed": seed
     }  # fmt: skip
     shown, sides = _shown(backbone), []
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with drawn_from(seed):
         for local in shown:
             widths = local.whole.shape[1], local.places.shape[2]
             own = projection == "own" or (projection == "auto" and local.places.shape[1] == 1)
@@ -247,8 +247,7 @@ def pcme(
         "log_sigma": log_sigma, "seed": seed,
     }  # fmt: skip
     shown, sides = _shown(backbone), []
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with drawn_from(seed):
         for local in shown:
             widths = local.whole.shape[1], local.places.shape[2]
             head = Heads(*widths, 1, hidden=hidden, dropout=dropout, own=False)

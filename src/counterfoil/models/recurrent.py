@@ -19,6 +19,7 @@ import torch
 from numpy import ndarray
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
+from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.models import small
@@ -204,6 +205,5 @@ def padded_regions(images: Sequence[ndarray]) -> Tensor:
     >>> padded_regions([np.full((1, 2), 5, np.float32), np.full((2, 2), 7, np.float32)])[0].tolist()
     [[1.0, 5.0, 5.0], [0.0, 0.0, 0.0]]
     """
-    most = max(map(len, images))
     rows = [pad(torch.from_numpy(features), (1, 0), value=1.0) for features in images]
-    return torch.stack([pad(features, (0, 0, 0, most - len(features))) for features in rows])
+    return pad_sequence(rows, batch_first=True)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.models import hf_loading as loading
@@ -55,20 +55,19 @@ class RegionFamily(Matcher):
 
         Raises `ModelError` for features of another width, `DataError` for boxes that are missing.
         """
-        most = max(len(image.features) for image in regions)
-        features, boxes, masks = [], [], []
         for image in regions:
             image.within(int(getattr(self.model.config, self.width)), self.where)
             if self.placed and image.boxes is None:
                 problem = "the regions have no boxes, which the model reads"
                 raise DataError(problem, where=self.where, hint=BOXES)
-            more, many = (0, 0, 0, most - len(image.features)), len(image.features)
-            features.append(pad(torch.from_numpy(image.features), more))
-            own = torch.zeros(many, 4) if image.boxes is None else torch.from_numpy(image.boxes)
-            boxes.append(pad(own, more))
-            masks.append(pad(torch.ones(many, dtype=torch.long), more[2:]))
-        placed = (torch.stack(part).to(self.device, self.dtype) for part in (features, boxes))
-        return *placed, torch.stack(masks).to(self.device)
+        features = [torch.from_numpy(image.features) for image in regions]
+        boxes = [
+            torch.zeros(len(image.features), 4) if image.boxes is None else torch.from_numpy(image.boxes)
+            for image in regions
+        ]
+        mask = [torch.ones(len(image.features), dtype=torch.long) for image in regions]
+        parts = [pad_sequence(part, batch_first=True).to(self.device) for part in (features, boxes, mask)]
+        return parts[0].to(self.dtype), parts[1].to(self.dtype), parts[2]
 
 
 class Lxmert(RegionFamily):

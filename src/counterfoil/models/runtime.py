@@ -63,10 +63,10 @@ def quiet(library: Any = None) -> Iterator[None]:
 
 
 @contextmanager
-def drawn_from(seed: int, device: Any) -> Iterator[None]:
+def drawn_from(seed: int, device: Any = None) -> Iterator[None]:
     """A block whose random numbers, on a device, are drawn from a seed; torch's own state stays as it is."""
     torch = import_torch()
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+    with torch.random.fork_rng([device] if device is not None and device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield
 

@@ -13,7 +13,7 @@ Numbers of regions are painted into a grid: a cell gets the largest of the regio
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import isqrt
@@ -34,6 +34,7 @@ from counterfoil.models.dual import box_of
 from counterfoil.models.hf_text import HfTokens
 from counterfoil.models.images import Resized
 from counterfoil.models.region_files import BOXES
+from counterfoil.models.runtime import drawn_from
 
 #: A row of numbers per token of a text, a column per cell of the grid over the picture.
 TokenMaps = Float[ndarray, "tokens rows columns"]
@@ -140,8 +141,7 @@ def _vilt(matcher: Any, picture: ndarray, ids: Sequence[int]) -> Stream:
     """ViLT: words, then a class token of the picture and its patches."""
     embed, inputs = matcher.model.vilt.embeddings.visual_embed, matcher.pixels([picture])
     most = matcher.model.config.max_image_length
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with torch.no_grad(), drawn_from(0):
         pixels = inputs["pixel_values"], inputs["pixel_mask"]
         patches, mask, (places, size) = embed(*pixels, max_image_length=most)
         tokens = torch.tensor([list(ids)], device=matcher.device)
@@ -255,14 +255,11 @@ def _lxmert(matcher: Any, regions: Any, ids: Sequence[int]) -> TokenMaps:
     attention = _inner(matcher.model.lxmert.encoder.x_layers).visual_attention.att
     fill = painted(regions, matcher.where)
     head = matcher.model.cls.seq_relationship
-    handle = attention.register_forward_pre_hook(
+    with attention.register_forward_pre_hook(
         lambda _, args, kwargs: (args, {**kwargs, "output_attentions": True}), with_kwargs=True
-    )
-    try:
+    ):
         # The same weights let regions look at words, in the second call.
         (weighted,) = _weighted(lambda: _logit(matcher, head, regions, ids), [attention])
-    finally:
-        handle.remove()
     return fill(weighted)
 
 
@@ -277,11 +274,8 @@ def _logit(matcher: Any, head: nn.Module, inputs: Any, ids: Sequence[int]) -> Te
         (computed,) = matcher.images([inputs])
     state = tuple(part.requires_grad_() if part.is_floating_point() else part for part in computed)
     logits: list[Tensor] = []
-    handle = head.register_forward_hook(lambda _, args, output: logits.append(output))
-    try:
+    with head.register_forward_hook(lambda _, args, output: logits.append(output)):
         matcher.score([state], _pair(matcher, ids))
-    finally:
-        handle.remove()
     return logits[0][..., getattr(matcher, "match", 1)].mean()
 
 
@@ -296,15 +290,12 @@ def _weighted(
 ) -> list[Float[ndarray, "rows places"]]:
     """The attention of modules, at their first call, times the positive part of the gradient of a logit."""
     seen: dict[int, Tensor] = {}
-    handles = [module.register_forward_hook(partial(_keep, seen, at)) for at, module in enumerate(modules)]
-    try:
-        with torch.enable_grad():
-            value = logit()
-            attentions = [seen[at] for at in range(len(modules))]
-            gradients = torch.autograd.grad(value, attentions)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as hooks, torch.enable_grad():
+        for at, module in enumerate(modules):
+            hooks.enter_context(module.register_forward_hook(partial(_keep, seen, at)))
+        value = logit()
+        attentions = [seen[at] for at in range(len(modules))]
+        gradients = torch.autograd.grad(value, attentions)
     return [
         (attention * gradient.clamp(min=0))[0].mean(dim=0).detach().double().cpu().numpy()
         for attention, gradient in zip(attentions, gradients, strict=True)

@@ -120,13 +120,6 @@ CAPTIONS_SHOWN = ("caption_1", "caption_2")
 RIGHT_LETTER = "correct_answer"
 
 
-def holds_texts(table: DataTable) -> bool:
-    """Whether a table has the columns of such answers, with logs that are objects."""
-    return all(name in table for name in (*RESPONSES, *LOGS)) and all(
-        isinstance(table[name][0], Mapping) for name in LOGS if len(table)
-    )
-
-
 def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool = False) -> TableLayout:
     """What `table` holds, from its header; `column` says which column to use where there is a choice.
 
@@ -309,7 +302,9 @@ def _detections(table: DataTable, identifier: str | None) -> list[TableLayout]:
 
 def _texts(table: DataTable, identifier: str | None) -> list[TableLayout]:
     """Free text of a chat model that names the letter of a caption, as ColorSwap's authors released."""
-    if not holds_texts(table):
+    if not all(name in table for name in (*RESPONSES, *LOGS)):
+        return []
+    if not all(isinstance(table[name][0], Mapping) for name in LOGS if len(table)):
         return []
     what = "letters of captions in the free text of"
     described = f"{what} {', '.join(RESPONSES)}; ids in '{identifier}'" if identifier else what

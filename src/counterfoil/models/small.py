@@ -24,6 +24,7 @@ from counterfoil.errors import InputError, ModelError
 from counterfoil.models.dual import PatchTower, Towers
 from counterfoil.models.images import Resized
 from counterfoil.models.networks import Backbone, Local, Network, PlacesNetwork
+from counterfoil.models.runtime import drawn_from
 
 #: Words and the marks that change what a sentence says.
 _WORD = re.compile(r"[a-z0-9]+|[,.]")
@@ -230,8 +231,7 @@ def made(
         problem = f"the card of a small network lacks '{error.args[0]}'"
         raise ModelError(problem, given=", ".join(card)) from None
     sizes = Sizes(**{**facts, "channels": tuple(facts["channels"])})
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with drawn_from(seed):
         network = network_of(_FIRST + len(vocabulary), sizes)
     preparation, tokens = Resized(sizes.picture, interpolation="bicubic"), Vocabulary(vocabulary)
     return Backbone(name, network, preparation, _pixels, tokens, dict(card))

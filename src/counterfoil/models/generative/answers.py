@@ -14,7 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from counterfoil.errors import ModelError
-from counterfoil.models.base import DEFAULT, Options, check_template
+from counterfoil.models.base import DEFAULT, Options, check_template, filled
 from counterfoil.models.generative.image_text import ImageTextDecoder, opened, sharing
 from counterfoil.models.generative.prefixes import GenerativeScorer, TextRow
 from counterfoil.models.generative.templates import PROBES, Template, common, plain_ids
@@ -52,7 +52,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
         identity=identity,
         decoder=decoder,
         rows=ask.rows,
-        value=ask.p_yes if score == "p-yes" else ask.log_odds,
+        values=lambda _, parts: list(map(ask.p_yes if score == "p-yes" else ask.log_odds, parts)),
         too_long=lambda text: ask.shortened(text) != text,
         provenance={**model.versions, "computed": sharing(decoder)},
     )
@@ -80,18 +80,18 @@ class Question:
     def __init__(
         self, question: str, decoder: ImageTextDecoder, answers: Mapping[str, Sequence[Sequence[int]]]
     ):
-        self.before, _, self.after = question.partition("{}")
+        self.question = question
         self.template = decoder.template
         self.answers = answers
         #: One row serves all answers of one token; an answer of several has a row of its own.
         self.single = [ids[0] for spellings in answers.values() for ids in spellings if len(ids) == 1]
         self.several = [ids for spellings in answers.values() for ids in spellings if len(ids) > 1]
         longest = max((len(ids) for ids in self.several), default=1)
-        self.room = decoder.room(len(self.template.text(self.before + self.after)) + longest)
+        self.room = decoder.room(len(self.template.text(filled(question, ""))) + longest)
 
     def rows(self, text: str) -> list[TextRow]:
         """The rows of a caption, cut to what the model reads."""
-        prompt = self.template.text(self.before + self.shortened(text) + self.after)
+        prompt = self.template.text(filled(self.question, self.shortened(text)))
         one = [TextRow(prompt, np.array([self.single]))] if self.single else []
         return one + [TextRow((*prompt, *ids[:-1]), np.array(ids)[:, None]) for ids in self.several]
 
@@ -113,10 +113,10 @@ class Question:
         ]
         return float(np.logaddexp.reduce(logs))
 
-    def p_yes(self, text: str, parts: Sequence[ndarray]) -> float:
+    def p_yes(self, parts: Sequence[ndarray]) -> float:
         """The probability of yes, in [0, 1] up to rounding."""
         return float(np.exp(self.log_probability("yes", parts)))
 
-    def log_odds(self, text: str, parts: Sequence[ndarray]) -> float:
+    def log_odds(self, parts: Sequence[ndarray]) -> float:
         """log P(yes) - log P(no)."""
         return self.log_probability("yes", parts) - self.log_probability("no", parts)

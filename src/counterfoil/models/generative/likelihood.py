@@ -8,7 +8,7 @@ Source: Lin et al. 2024, "Revisiting the role of language priors in vision-langu
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from counterfoil.models.runtime import LoadContext
 
 #: What a model with a chat template is asked; PaliGemma has a prompt of its own, and captioners need none.
 INSTRUCTION, PALIGEMMA = "Describe this image in one sentence.", "caption en"
+#: The unconditional term of captions: log P(caption) of each, per token where the score is.
+Prior = Callable[[Sequence[str]], Sequence[float]]
 #: The side of grey and of noisy pictures.
 _SIDE = 224
 
@@ -67,11 +69,13 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
         identity=replace(identity, options=facts),
         decoder=decoder,
         rows=lambda text: [words.row(text)],
-        value=lambda text, parts: chosen.value(parts[0]) - chosen.alpha * prior(text),
+        values=lambda texts, parts: [
+            chosen.value(part) - chosen.alpha * without
+            for (part,), without in zip(parts, prior(texts), strict=True)
+        ],
         too_long=words.too_long,
         provenance={**versions, **computed},
         preparation=preparation,
-        ahead=prior.learn,
     )
 
 
@@ -191,24 +195,17 @@ class Words:
         return len(self.ids(text)) > self.room
 
 
-@dataclass(eq=False)
-class Prior:
-    """The unconditional term of captions: each distinct text is computed once per process."""
+def _remembered(compute: Prior) -> Prior:
+    """The same term, each distinct text computed once per process."""
+    known: dict[str, float] = {}
 
-    compute: Callable[[Sequence[str]], Sequence[float]]
-    known: dict[str, float] = field(default_factory=dict)
-
-    def learn(self, texts: Sequence[str]) -> None:
-        """Compute those that are not known, together."""
-        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+    def prior(texts: Sequence[str]) -> list[float]:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
-            self.known |= dict(zip(new, self.compute(new), strict=True))
+            known.update(zip(new, compute(new), strict=True))
+        return [known[text] for text in texts]
 
-    def __call__(self, text: str) -> float:
-        """log P(caption), per token where the score is."""
-        if text not in self.known:
-            self.learn([text])
-        return self.known[text]
+    return prior
 
 
 def _prior(
@@ -216,7 +213,7 @@ def _prior(
 ) -> tuple[Prior, dict[str, Any]]:
     """The unconditional term, and what identities must know of it."""
     if chosen.unconditional == "none":
-        return Prior(lambda texts: [0.0] * len(texts)), {}
+        return lambda texts: [0.0] * len(texts), {}
     if chosen.unconditional == "lm":
         return _language_model(chosen, options)
     shape, facts = (_SIDE, _SIDE, 3), {}
@@ -238,7 +235,7 @@ def _prior(
         lengths = [1 if chosen.length == "sum" else len(row.wanted) for row in rows]
         return [float(log) / length for log, length in zip(logs, lengths, strict=True)]
 
-    return Prior(compute), facts
+    return _remembered(compute), facts
 
 
 def _language_model(chosen: Choices, options: Options) -> tuple[Prior, dict[str, Any]]:
@@ -252,4 +249,4 @@ def _language_model(chosen: Choices, options: Options) -> tuple[Prior, dict[str,
         (values,) = model.score_pairs([[(nothing, Caption(text, text)) for text in texts]])
         return values.tolist()
 
-    return Prior(compute), {"lm": replace(model.identity, name="").to_json()}
+    return _remembered(compute), {"lm": replace(model.identity, name="").to_json()}

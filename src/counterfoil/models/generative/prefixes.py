@@ -135,15 +135,13 @@ class GenerativeScorer:
     identity: Identity
     decoder: Decoder
     rows: Callable[[str], Sequence[TextRow]]
-    #: The score, from a caption's text and the log-probabilities of its rows.
-    value: Callable[[str, Sequence[ndarray]], float]
+    #: The scores of captions, from their texts and the log-probabilities of the rows of each.
+    values: Callable[[Sequence[str], Sequence[Sequence[ndarray]]], Sequence[float]]
     #: Whether a caption is longer than the model reads.
     too_long: Callable[[str], bool]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     #: What workers do to pictures before the decoder sees them.
     preparation: Preparation = UNTOUCHED
-    #: Called with the texts of a batch before their values are asked for.
-    ahead: Callable[[Sequence[str]], None] = lambda texts: None
 
     def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One score per pair of each batch. A picture whose pairs follow one another is read once.
@@ -161,7 +159,8 @@ class GenerativeScorer:
             for batch, new, arrays in zip(batches, fresh, pictures, strict=True):
                 for image, array in zip(new, arrays, strict=True):
                     seen[id(image)] = self.decoder.see(array)
-                rows = [self.rows(text_of(caption)) for _, caption in batch]
+                texts = [text_of(caption) for _, caption in batch]
+                rows = [self.rows(text) for text in texts]
                 owners = [seen[id(image)] for image, _ in batch]
                 # What is shared depends on the batch alone: a run that goes on from a cache does the same.
                 counts = Counter(id(image) for image, _ in batch)
@@ -172,9 +171,7 @@ class GenerativeScorer:
                 ]
                 values = iter(log_probabilities(self.decoder, *zip(*asked_of, strict=True)))
                 parts = [[next(values) for _ in own] for own in rows]
-                texts = [text_of(caption) for _, caption in batch]
-                self.ahead(texts)
-                yield np.array(list(map(self.value, texts, parts)), dtype=np.float64)
+                yield np.array(self.values(texts, parts), dtype=np.float64)
                 # The next batch may go on with the last picture; the others are done.
                 seen = {id(batch[-1][0]): seen[id(batch[-1][0])]} if batch else seen
 
