@@ -61,10 +61,6 @@ class CaptionInputs:
     def __len__(self) -> int:
         return len(self.candidate)
 
-    def beside(self, references: References | None) -> "CaptionInputs":
-        """The same rows beside other references."""
-        return replace(self, references=references)
-
     def take(self, rows: Int64[ndarray, "some"]) -> "CaptionInputs":
         """Some of the rows, in that order."""
         return replace(
@@ -284,7 +280,7 @@ def score_benchmark(benchmark: Benchmark, metric: CaptionMetric, *, session: Ses
     _say_corpus(benchmark, metric, session.note)
     metric = metric_for(metric, benchmark.images, benchmark.corpus)
     draws = questions.drawn() if "references" in metric.needs else ()
-    question_sets = [inputs.beside(references) for references in draws] or [inputs]
+    question_sets = [replace(inputs, references=references) for references in draws] or [inputs]
     values = _answered(question_sets, metric, session, loads=questions.loads)
     collected = questions.collect_draws(values) if draws else questions.collect(values[0])
     checked = Scores(collected).check(benchmark, where=f"scores of {metric.identity.name}")

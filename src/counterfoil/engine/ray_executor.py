@@ -145,10 +145,8 @@ class _Stage:
         """Have as many workers as there is work for."""
         while len(self._pool.workers) < min(self._pool.most, len(self._open)):
             self._pool.start()
-        if (
-            all(worker.sees is None for worker in self._pool.workers)
-            and time.monotonic() - self._progress > _START
-        ):
+        late = time.monotonic() - self._progress > _START
+        if late and all(worker.sees is None for worker in self._pool.workers):
             hint = "is it busy with other work, or has it lost its machines? 'ray status' tells"
             raise StorageError(f"no worker of the Ray cluster has started within {_START:.0f} s", hint=hint)
 
@@ -216,11 +214,7 @@ class _Stage:
         """Take an answer: of a worker that it meets, of a chunk, or that a worker is lost."""
         import ray
 
-        worker = next(
-            candidate
-            for candidate in self._pool.workers
-            if ref == candidate.meeting or ref in candidate.chunks
-        )
+        worker = next(one for one in self._pool.workers if ref == one.meeting or ref in one.chunks)
         try:
             answer = ray.get(ref)
         except ray.exceptions.RayError as error:

@@ -158,22 +158,19 @@ class Matrix:
                 most = scores.dtype.type(min(LARGEST, float(np.finfo(scores.dtype).max)))
                 row, column = np.argwhere(~((scores >= -most) & (scores <= most)))[0]
                 value = float(scores[row, column])
+                names = ""
+                if self._names is not None:
+                    image = self._names[0][int(np.arange(self.n_images)[images][row])]
+                    caption = self._names[1][int(np.arange(self.n_captions)[captions][column])]
+                    names = f" (image '{image}', caption '{caption}')"
                 raise ScoreError(
                     "a score is not a finite number" if not np.isfinite(value) else "a score is out of range",
                     where=f"{self._where}, row {int(rows[row]) + 1}, column {int(columns[column]) + 1}"
-                    + self._named(images, captions, int(row), int(column)),
+                    + names,
                     given=value,
                     allowed=f"numbers from {-LARGEST:g} to {LARGEST:g}",
                 )
         return scores
-
-    def _named(self, images: Positions, captions: Positions, row: int, column: int) -> str:
-        """The ids of the items at a place of a block, if they are known."""
-        if self._names is None:
-            return ""
-        image = self._names[0][int(np.arange(self.n_images)[images][row])]
-        caption = self._names[1][int(np.arange(self.n_captions)[captions][column])]
-        return f" (image '{image}', caption '{caption}')"
 
 
 def unit(vectors: Float[ndarray, "items width"]) -> Float[ndarray, "items width"]:

@@ -246,11 +246,8 @@ def _refuse_nan(part: ndarray, row: ndarray, column: ndarray, first_query: int, 
     broken = np.isnan(part[row, column])
     if broken.any():
         at = int(np.argmax(broken))
-        raise ScoreError(
-            "a score is not a number",
-            where=f"query {first_query + int(row[at])}, item {first_item + int(column[at])}",
-            given="NaN",
-        )
+        where = f"query {first_query + int(row[at])}, item {first_item + int(column[at])}"
+        raise ScoreError("a score is not a number", where=where, given="NaN")
 
 
 #: The first k items (positions) of queries (positions), best first, -1 behind the end of a list.
@@ -332,17 +329,13 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
     for way, own in queries.items():
         rows[way][own] = np.arange(len(own))
 
-    def first(direction: Direction, at: NDArray[np.int64], k: int, _: Progress) -> NDArray[np.int64]:
-        top: NDArray[np.int64] = ranks[direction].top[rows[direction][at], :k].astype(np.int64)
-        return top
-
     return ModelLists(
         name,
         image_ids,
         caption_ids,
         query_ids={way: tuple(ids[way][i] for i in own) for way, own in queries.items()},
         depth={way: placed.top.shape[1] for way, placed in ranks.items()},
-        first=first,
+        first=lambda way, at, k, _: ranks[way].top[rows[way][at], :k].astype(np.int64),
         texts=tuple(caption.text for caption in benchmark.captions),
         owners=gallery.owners,
         benchmark=benchmark,

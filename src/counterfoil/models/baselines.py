@@ -303,7 +303,7 @@ class Colours:
         named = [[(image, colour_words(text_of(caption))) for image, caption in batch] for batch in batches]
         # An image in several pairs of one batch is opened once, and only where a caption names a colour.
         shown = [list({id(image): image for image, words in batch if words}.values()) for batch in named]
-        with closing(prepared(shown, _Shares(), workers=workers)) as stream:
+        with closing(prepared(shown, _shares, workers=workers)) as stream:
             for batch, images, parts in zip(named, shown, stream, strict=True):
                 seen = {
                     id(image): dict(zip(_NAMES, row.tolist(), strict=True))
@@ -313,12 +313,9 @@ class Colours:
                 yield np.asarray(scores, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class _Shares:
-    """A `Preparation` that leaves the shares of the colours of a picture."""
-
-    def __call__(self, picture: PIL.Image.Image) -> Float[ndarray, "colours"]:
-        return np.asarray([*shares(picture).values()])
+def _shares(picture: PIL.Image.Image) -> Float[ndarray, "colours"]:
+    """The shares of the colours of a picture: a `Preparation`."""
+    return np.asarray([*shares(picture).values()])
 
 
 def agreement(words: Sequence[str], parts: Mapping[str, float]) -> float:

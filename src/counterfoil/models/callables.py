@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from counterfoil.models.base import (
     ImageBatches,
     text_of,
 )
-from counterfoil.models.images import prepared
+from counterfoil.models.images import Preparation, prepared
 from counterfoil.models.runtime import import_torch
 
 #: A function of some pictures and as many captions: one number per pair, higher for a better match.
@@ -72,7 +73,7 @@ class ModuleEncoder(ComparedByCosine):
         Pictures are prepared in `workers` processes where `preprocess` can be sent to them, else in this one.
         """
         torch = import_torch()
-        preparation = _Prepared(self.preprocess)
+        preparation = partial(_as_array, self.preprocess)
         workers = workers if _sendable(preparation) else 0
         with closing(prepared(batches, preparation, workers=workers)) as stream:
             for arrays in stream:
@@ -103,14 +104,9 @@ class ModuleEncoder(ComparedByCosine):
         return rows.cpu().numpy()
 
 
-@dataclass(frozen=True)
-class _Prepared:
+def _as_array(preprocess: Callable[[PIL.Image.Image], Any], picture: PIL.Image.Image) -> ndarray:
     """A user's preprocessing as a `Preparation`: its tensor as an array."""
-
-    preprocess: Callable[[PIL.Image.Image], Any]
-
-    def __call__(self, picture: PIL.Image.Image) -> ndarray:
-        return np.asarray(self.preprocess(picture))
+    return np.asarray(preprocess(picture))
 
 
 def scorer(
@@ -165,7 +161,7 @@ def _described(function: Any) -> str:
     return ADDRESS.sub("", repr(function))
 
 
-def _sendable(preparation: _Prepared) -> bool:
+def _sendable(preparation: Preparation) -> bool:
     """Whether worker processes can have it: what is defined in a script or a notebook is not found there."""
     try:
         return b"__main__" not in pickle.dumps(preparation)

@@ -42,6 +42,10 @@ from counterfoil.store import canonical_json
 _QUICK, _PLAIN = "-quickgelu", "-gelu"
 #: The configuration that open_clip saves beside its own checkpoint files, and the prefix of their names.
 CONFIG, _SAVED = "open_clip_config.json", "open_clip_"
+#: How models are made with all of their weights, and with random ones; then some text towers still need their
+#: configuration from the hub.
+_WHOLE: Mapping[str, Any] = {"weights_only": True, "require_pretrained": True}
+_RANDOM: Mapping[str, Any] = {"pretrained_hf": False}
 #: Texts of different lengths, for comparing the two.
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
 
@@ -104,18 +108,18 @@ def decide_activation(
     where: str,
     architecture: str,
     weights: str,
+    recorded: tuple[bool | None, str],
     *,
     quick: bool,
     asks_gelu: bool,
-    needs_quick: bool | None,
-    evidence: str,
     known: Collection[str],
 ) -> Activation:
     """The activation that `architecture` is built with; `quick` says that open_clip builds QuickGELU for it.
 
-    Raises `ModelError` where the weights need the other one (`needs_quick`, by `evidence`) and the name does
-    not ask for GELU all the same, and where nothing says which they need and open_clip has both.
+    Raises `ModelError` where the weights need the other one (`recorded`) and the name does not ask for GELU
+    all the same, and where nothing says which they need and open_clip has both.
     """
+    needs_quick, evidence = recorded
     name, other = ("quickgelu", "gelu") if quick else ("gelu", "quickgelu")
     twin = architecture.removesuffix(_QUICK) if quick else architecture + _QUICK
     if asks_gelu:
@@ -152,7 +156,7 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
     downloaded, and activations that do not fit or are unknown.
     """
     if argument.startswith(("local-dir:", "hf-hub:")):
-        model = _created(library, where, argument)
+        model = _created(library, argument, where, **_WHOLE)
         return model, argument, Activation(_builds(library, argument), "its configuration says so")
     named, _, pretrained = argument.partition("/")
     known = library.list_models()
@@ -163,7 +167,7 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
         hint = nearest(architecture, known) or "open_clip.list_models() names all"
         raise ModelError(problem, where=where, given=architecture or "(empty)", allowed=allowed, hint=hint)
     if random and not pretrained:
-        model = _empty(library, architecture, where)
+        model = _created(library, architecture, where, "architecture", **_RANDOM)
         return model, architecture, Activation(_builds(library, architecture), "asked for by name")
     tags = library.list_pretrained_tags_by_model(architecture)
     tag = library.get_pretrained_cfg(architecture, pretrained) if pretrained else {}
@@ -181,19 +185,14 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
     recorded: tuple[bool | None, str] = bool(tag.get("quick_gelu")), "open_clip knows this tag"
     if checkpoint is not None:
         recorded = recorded_in(path, checkpoint.notes)
+    quick = _builds(library, architecture) == "quickgelu"
     activation = decide_activation(
-        where,
-        architecture,
-        pretrained,
-        quick=_builds(library, architecture) == "quickgelu",
-        asks_gelu=asks_gelu,
-        needs_quick=recorded[0],
-        evidence=recorded[1],
-        known=known,
+        where, architecture, pretrained, recorded, quick=quick, asks_gelu=asks_gelu, known=known
     )
     if checkpoint is None:
-        return _created(library, where, architecture, pretrained), architecture, activation
-    model = _empty(library, architecture, where)
+        model = _created(library, architecture, where, pretrained=pretrained, **_WHOLE)
+        return model, architecture, activation
+    model = _created(library, architecture, where, "architecture", **_RANDOM)
     tensors = checkpoint.tensors
     if "positional_embedding" in tensors and not hasattr(model, "positional_embedding"):
         tensors = library.model.convert_to_custom_text_state_dict(tensors)
@@ -201,16 +200,9 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
     return model, architecture, activation
 
 
-def _empty(library: Any, architecture: str, where: str) -> Any:
-    """A model with random weights; some text towers still need their configuration from the hub."""
-    with loading_errors("architecture", where, kind="checkpoint"):
-        return library.create_model(architecture, pretrained_hf=False, device="cpu")
-
-
-def _created(library: Any, where: str, name: str, pretrained: str | None = None) -> Any:
-    """A model made by open_clip from one of its tags, a hub repository or a local folder."""
-    options = {"pretrained": pretrained, "weights_only": True, "require_pretrained": True}
-    with loading_errors("checkpoint", where, kind="checkpoint"):
+def _created(library: Any, name: str, where: str, what: str = "checkpoint", **options: Any) -> Any:
+    """A model made by open_clip: of one of its tags, of a hub or a local folder, or of random weights."""
+    with loading_errors(what, where, kind="checkpoint"):
         return library.create_model(name, device="cpu", **options)
 
 

@@ -209,7 +209,8 @@ def _all(path: Path) -> dict[str, Callable[[], Regions]]:
             raise DataError("arrays of different numbers of images", where=path, given=given)
     regions: dict[str, Callable[[], Regions]] = {}
     for at, name in enumerate(names):
-        _new(regions, name, path)
+        if name in regions:
+            raise DataError("an image occurs twice", where=path, given=name)
         own: dict[str, Any] = {key: array[at] for key, array in per_image.items()}
         count = int(own.get("num_boxes", features[at].shape[0]))
         boxes = own["boxes"][:count] if "boxes" in own else None
@@ -234,7 +235,8 @@ def _lines(path: Path) -> dict[str, Callable[[], Regions]]:
                     allowed = "6 (image_id, image_w, image_h, num_boxes, boxes, features) or LXMERT's 10"
                     raise DataError(problem, where=f"{path}, line {number}", given=cells, allowed=allowed)
                 name = line.split(b"\t", 1)[0].decode("utf-8", "replace").strip()
-                _new(regions, name, path)
+                if name in regions:
+                    raise DataError("an image occurs twice", where=path, given=name)
                 regions[name] = partial(_line, path, number, begin)
     except OSError as error:
         raise unreadable(path, error) from None
@@ -307,8 +309,3 @@ def _size(arrays: Mapping[str, Any], where: object) -> tuple[float | None, float
     if not (width > 0 and height > 0):
         raise DataError("no size of an image", where=where, given=f"{width:g} x {height:g}")
     return width, height
-
-
-def _new(regions: Mapping[str, object], name: str, path: Path) -> None:
-    if name in regions:
-        raise DataError("an image occurs twice", where=path, given=name)

@@ -290,11 +290,10 @@ def _detections(table: DataTable, identifier: str | None) -> list[TableLayout]:
     """What detectors of synthetic captions and images gave, as BiVLC's authors released it."""
     if "text_pred" not in table or "label" not in table:
         return []
-    kind: Kind = "choice_outcome"
-    columns: tuple[str, ...] = ("text_pred",)
-    items = "captions"
-    if "img_pred" in table:
-        kind, columns, items = "quad_outcomes", (*columns, "img_pred"), "captions and images"
+    both = "img_pred" in table
+    kind: Kind = "quad_outcomes" if both else "choice_outcome"
+    columns = ("text_pred", "img_pred") if both else ("text_pred",)
+    items = "captions and images" if both else "captions"
     what = f"outputs of detectors of synthetic {items} in columns {', '.join(columns)}, which item in 'label'"
     described = f"{what}; answers by the rule of two steps"
     return [TableLayout(kind, columns, None, described, folded=True, detected=True)]

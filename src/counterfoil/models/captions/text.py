@@ -119,19 +119,13 @@ def _cut_all(candidates: Texts, references: Lists, tokens: str) -> tuple[Texts, 
     return words[: len(candidates)], tuple(words[start:stop] for start, stop in pairwise(starts))
 
 
-@lru_cache(maxsize=1)
-def _load(candidates: Texts, references: Lists) -> ngrams.Load:
-    return ngrams.load(candidates, references)
+_load = lru_cache(maxsize=1)(ngrams.load)
+_meteor_of = lru_cache(maxsize=1)(java.meteor)
 
 
 @lru_cache(maxsize=1)
 def _bleu_of(candidates: Texts, references: Lists, length: ngrams.Length) -> ngrams.Bleu:
     return ngrams.bleu_of_load(_load(candidates, references), length=length)
-
-
-@lru_cache(maxsize=1)
-def _meteor_of(candidates: Texts, references: Lists, processes: int) -> java.Meteor:
-    return java.meteor(candidates, references, processes=processes)
 
 
 def load(name: str, options: Options) -> TextMeasure:
@@ -222,8 +216,8 @@ def _meteor(name: str, settings: _Settings) -> TextMeasure:
     processes = settings.count("processes")
     java.meteor_command()
     return settings.metric_of(
-        lambda candidates, references, _: _meteor_of(candidates, references, processes).items,
-        whole=lambda candidates, references: _meteor_of(candidates, references, processes).corpus,
+        lambda candidates, references, _: _meteor_of(candidates, references, processes=processes).items,
+        whole=lambda candidates, references: _meteor_of(candidates, references, processes=processes).corpus,
         program="METEOR 1.5, -l en -norm",
     )
 

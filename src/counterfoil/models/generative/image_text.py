@@ -34,10 +34,10 @@ TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
 
 def placed(inputs: Mapping[str, Any], device: Any, dtype: Any) -> dict[str, Tensor]:
     """The tensors among a model's inputs on its device, whole numbers as they are."""
-    tensors = {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
     return {
         name: value.to(device, dtype if value.is_floating_point() else value.dtype)
-        for name, value in tensors.items()
+        for name, value in inputs.items()
+        if isinstance(value, Tensor)
     }
 
 
@@ -223,11 +223,9 @@ class Opened:
     @property
     def image_id(self) -> int | None:
         """The id that stands for a picture in prompts."""
-        for holder in (self.processor, self.model.config):
-            for name in ("image_token_id", "image_token_index"):
-                if getattr(holder, name, None) is not None:
-                    return int(getattr(holder, name))
-        return None
+        holders, names = (self.processor, self.model.config), ("image_token_id", "image_token_index")
+        found = (getattr(holder, name, None) for holder in holders for name in names)
+        return next((int(number) for number in found if number is not None), None)
 
     def decoder(self, where: str) -> ImageTextDecoder:
         """The model with the template of its prompts; raises as `ChatTemplate.of`."""

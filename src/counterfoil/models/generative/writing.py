@@ -115,12 +115,9 @@ def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int]:
 def _of_paligemma(model: Opened, prompt: str) -> Inputs:
     """Pictures in place of their tokens, then the prompt."""
     text = model.processor.image_token + prompt
-
-    def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
-        given = model.processor(text=[text] * len(pictures), images=list(pictures), return_tensors="pt")
-        return _placed(given, model)
-
-    return inputs
+    return lambda pictures: _placed(
+        model.processor(text=[text] * len(pictures), images=list(pictures), return_tensors="pt"), model
+    )
 
 
 def _of_chat(model: Opened, prompt: str, where: str) -> Inputs:
@@ -130,12 +127,9 @@ def _of_chat(model: Opened, prompt: str, where: str) -> Inputs:
     tokenizer.padding_side = "left"
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
-
-    def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
-        turns = [template.asked(prompt, picture) for picture in pictures]
-        return _placed(template.inputs(turns, padding=True), model)
-
-    return inputs
+    return lambda pictures: _placed(
+        template.inputs([template.asked(prompt, picture) for picture in pictures], padding=True), model
+    )
 
 
 def _placed(given: Any, model: Opened) -> tuple[dict[str, Any], int]:
