@@ -185,7 +185,7 @@ def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> A
       (`counterfoil.engine.detect`).
     * A caption metric reads candidates beside their references, or looks at their images
       (`counterfoil.engine.caption_scoring`).
-    * A blind scorer that learns answers each question by others of the benchmark (`scorers.learned`).
+    * A blind scorer that learns answers each question by others of the benchmark (`models.learned`).
     * Given tables and embeddings are matched to the questions (`counterfoil.engine.join_scores`).
     * A gallery is ranked (`counterfoil.engine.rank`).
 

@@ -216,7 +216,7 @@ _BLIND = ("constant", "random", "length")
 
 
 def load_blind(argument: str, options: Options = DEFAULT) -> Any:
-    """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`scorers.learned`).
+    """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`models.learned`).
 
     Raises `UnknownNameError` for any other.
 

@@ -2,8 +2,8 @@
 
 `blind:unigram` knows how often words are, `blind:bag-of-words` which words right captions have, and
 `blind:learned` also which neighbours words have, how long captions are and where they differ. Each question
-is answered by what was learned from others, which share no item with it (`data.contrasts`): how well they do
-says what a benchmark gives away, and not what they were taught of it. With `--set captions=FILE`
+is answered by what was learned from others, which share no item with it (`benchmarks.contrasts`): how well
+they do says what a benchmark gives away, and not what they were taught of it. With `--set captions=FILE`
 `blind:unigram` counts words in that file instead, and is a scorer like others.
 """
 

@@ -2,7 +2,7 @@
 
 The header of a table names what it holds (`counterfoil.models.score_table_layouts`). Which row answers which
 question of a benchmark is decided elsewhere, by ids, captions or row order; nothing here knows a benchmark.
-Embeddings, similarities and rankings of galleries have a module of their own (`given_galleries`).
+Embeddings, similarities and rankings of galleries have a module of their own (`precomputed_galleries`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -107,7 +107,7 @@ def load(
     """The answers in a CSV, JSON, JSONL or Parquet file, or in a folder with a file per subset.
 
     An npy file is a similarity, a JSON object with "i2t" and "t2i" and an npz file are rankings (see
-    `given_galleries`). `options.column` picks the column where the header leaves a choice. A run's own
+    `precomputed_galleries`). `options.column` picks the column where the header leaves a choice. A run's own
     folder gives its `answers.parquet`. A number among the objects of a keyed JSON file, such as an accuracy,
     is passed over, and `described` says so. Raises `ScoreError` for headers that say nothing or too much, and
     for missing, doubled or non-finite scores; `DataError` for files that cannot be read.

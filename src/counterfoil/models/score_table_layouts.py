@@ -1,4 +1,4 @@
-"""Layouts of tables of given answers, recognised by the header; `given` reads the numbers.
+"""Layouts of tables of given answers, recognised by the header; `precomputed` reads the numbers.
 
 Recognised, in this order where a header fits several: scores before outcomes, because outcomes follow from
 scores and not the other way round.
