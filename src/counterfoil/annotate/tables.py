@@ -29,6 +29,7 @@ __all__ = [
     "sa",
     "set_meta_value",
     "tokens",
+    "versions",
 ]
 
 METADATA = sa.MetaData()
@@ -36,6 +37,9 @@ METADATA = sa.MetaData()
 OPEN = "CASE WHEN answered + leased < target THEN 1 ELSE 0 END"
 #: What each answer or lease of an item adds to its rank: a queue goes round all items before it begins again.
 ROUND = 1_000_000
+
+#: The revision of the tables, under the name by which earlier versions noted it.
+versions = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
 
 #: What the database belongs to and how it was planned, by key.
 meta = sa.Table(
