@@ -179,7 +179,7 @@ class Campaign:
 def images_of(form: WorkForm, item: WorkItem) -> tuple[str, ...]:
     """The image cells of an item, by the form's columns.
 
-    >>> from counterfoil.annotate.forms.best_of_k import BestOfK
+    >>> from counterfoil.annotate.forms.choices import BestOfK
     >>> images_of(BestOfK(), WorkItem("1", {"caption": "A cat.", "images": ["a.png", "b.png"]}))
     ('a.png', 'b.png')
     """

@@ -30,10 +30,8 @@ from counterfoil.annotate.agreement import counted, fields_of
 from counterfoil.annotate.benchmark_items import QUAD_KINDS
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE
-from counterfoil.annotate.forms.best_of_k import NONE
-from counterfoil.annotate.forms.match import POSITIVE
-from counterfoil.annotate.forms.preference import FIRST, SAME, SECOND
-from counterfoil.annotate.forms.which_image import OWN
+from counterfoil.annotate.forms.choices import FIRST, NONE, OWN, SAME, SECOND
+from counterfoil.annotate.forms.pairs import POSITIVE
 from counterfoil.annotate.judgement_table import answer_value
 from counterfoil.annotate.labels import ItemLabels, Partly, item_labels, merged_gains
 from counterfoil.benchmarks.judgements import gain_of

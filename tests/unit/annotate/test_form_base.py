@@ -13,7 +13,7 @@ from counterfoil.annotate.forms.base import (
     check_answer,
     is_right,
 )
-from counterfoil.annotate.forms.best_of_k import BestOfK
+from counterfoil.annotate.forms.choices import BestOfK
 from counterfoil.errors import InputError
 
 PAGE = WorkPage(

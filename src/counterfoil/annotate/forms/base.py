@@ -153,13 +153,14 @@ class WorkPage:
 class WorkForm(Protocol):
     """A frozen dataclass of settings, each with a default and a `help` in its metadata, and these.
 
-    A cell that a form can do without is None, or an empty list; `page` takes the others by `needed`.
+    A cell that a form can do without is None, or an empty list; `page` takes the others by `needed`. A form
+    that inherits from this has the version 1, and every answer of sound fields is sound.
     """
 
     #: What campaigns call the form, a line about it, and a number that is raised when its answers change.
     name: ClassVar[str]
     summary: ClassVar[str]
-    version: ClassVar[int]
+    version: ClassVar[int] = 1
     #: What an item has, by column.
     columns: ClassVar[Mapping[str, Cell]]
     #: The field whose answers are aggregated into the label of an item.
@@ -177,8 +178,7 @@ class WorkForm(Protocol):
         ...
 
     def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
-        """Raise `InputError` for an answer whose fields are sound one by one but not together."""
-        ...
+        """Raise `InputError` for an answer whose fields are sound one by one but not together; none is."""
 
 
 def needed(item: WorkItem, column: str) -> Any:
@@ -192,6 +192,18 @@ def needed(item: WorkItem, column: str) -> Any:
     if not cell:
         raise DataError(f"no {column.replace('_', ' ')}", where=f"item '{item.id}'")
     return cell
+
+
+def image_and_caption(item: WorkItem, label: str = "Description") -> tuple[Shown, Shown]:
+    """The image of an item, then its caption under a label."""
+    return Shown("image", needed(item, "image"), "Image"), Shown("text", needed(item, "caption"), label)
+
+
+def choice_of(name: str, prompt: str, options: Sequence[Option], last: int = 0, **more: Any) -> FormField:
+    """A field of one option, these in an order of each person's own, except those that stand `last`."""
+    return FormField(
+        name, prompt, options=tuple(options), shuffled=True, exchangeable=True, last=last, **more
+    )
 
 
 def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
