@@ -5,9 +5,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from counterfoil.annotate.platforms import mturk
+from counterfoil.annotate.platforms import links
 from counterfoil.annotate.platforms.base import OUTCOMES, Platform
-from counterfoil.annotate.platforms.mturk import HOSTS, MturkPlatform
+from counterfoil.annotate.platforms.links import HOSTS, MturkPlatform
 from counterfoil.annotate.platforms.registry import PLATFORMS, PlatformEntry, campaign_platform
 from counterfoil.errors import InputError, UnknownNameError
 
@@ -85,9 +85,9 @@ def test_a_class_of_another_package_must_be_a_platform(monkeypatch: pytest.Monke
     class Nothing:
         name: str
 
-    monkeypatch.setattr(mturk, "Nothing", Nothing, raising=False)
+    monkeypatch.setattr(links, "Nothing", Nothing, raising=False)
     with pytest.raises(InputError, match="platform odd: its class is no platform"):
-        PlatformEntry("odd", "", f"{mturk.__name__}:Nothing").platform()
+        PlatformEntry("odd", "", f"{links.__name__}:Nothing").platform()
 
 
 def test_ids_cannot_leave_their_place_in_an_address() -> None:

@@ -12,7 +12,7 @@ from counterfoil.annotate.database import Database
 from counterfoil.annotate.leases import invalidate
 from counterfoil.annotate.participants import person_id
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
-from counterfoil.annotate.platforms.prolific import ProlificPlatform
+from counterfoil.annotate.platforms.links import ProlificPlatform
 from counterfoil.annotate.platforms.prolific_study import DEVICES, StudyPlan
 from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, reconcile
 from counterfoil.annotate.platforms.registry import campaign_platform

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
-from counterfoil.annotate.platforms.prolific import ProlificPlatform
+from counterfoil.annotate.platforms.links import ProlificPlatform
 from counterfoil.errors import InputError
 from counterfoil.store import digest_value
 
