@@ -84,9 +84,7 @@ class Coded:
 class Platform(Protocol):
     """A platform: see the module. Registered ones are dataclasses whose fields are settings."""
 
-    #: Whether its people see the page inside a frame of the platform's own page.
-    framed: bool
-    #: Origins that may frame the page, for the header that allows it.
+    #: Origins that may frame the page; none where its people do not see it inside a page of the platform's.
     frames: tuple[str, ...]
 
     def visit(self, parameters: Sequence[tuple[str, str]]) -> Visit:

@@ -58,7 +58,6 @@ class LinkPlatform(Coded):
     submission_placeholder: str | None = None
     done: str | None = None
 
-    framed = False
     frames: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -132,7 +131,6 @@ class ProlificPlatform(Coded):
     name: str = "prolific"
     study: str | None = None
 
-    framed = False
     frames: tuple[str, ...] = ()
     #: Where a study has secured parameters: the token's name, and what holds the parameters in it.
     signed, claim = "prolific_token", "prolific"
@@ -170,7 +168,6 @@ class MturkPlatform:
 
     name: str = "mturk"
 
-    framed = True
     frames: tuple[str, ...] = HOSTS
 
     def visit(self, parameters: Sequence[tuple[str, str]]) -> Visit:

@@ -18,8 +18,6 @@ from counterfoil.benchmarks.tables import DataTable, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import parse_json
 
-#: Columns of every batch.
-_ASSIGNMENT = ("HITId", "AssignmentId", "WorkerId", "AssignmentStatus")
 STATUSES = ("Submitted", "Approved", "Rejected")
 #: Between options of one answer, and between parts of an item's id.
 SEPARATOR = "|"

@@ -98,6 +98,7 @@ class StudyPlan:
 
     def payload_facts(self) -> dict[str, Any]:
         """The body without the name that is made of it."""
+        approve = "AUTOMATICALLY_APPROVE" if self.approve else "MANUALLY_REVIEW"
         facts: dict[str, Any] = {
             "name": self.name.strip(),
             "description": self.description.strip(),
@@ -108,7 +109,7 @@ class StudyPlan:
                     "code": code,
                     "code_type": _CODE_TYPES[outcome],
                     "actor": "participant",
-                    "actions": [{"action": self._action(outcome)}],
+                    "actions": [{"action": approve if outcome == "completed" else "MANUALLY_REVIEW"}],
                 }
                 for outcome, code in self.codes.items()
             ],
@@ -126,9 +127,6 @@ class StudyPlan:
         elif self.filters:
             facts["filters"] = [dict(chosen) for chosen in self.filters]
         return facts
-
-    def _action(self, outcome: Outcome) -> str:
-        return "AUTOMATICALLY_APPROVE" if self.approve and outcome == "completed" else "MANUALLY_REVIEW"
 
     def _refuse(self, fact: str, given: object, allowed: str) -> None:
         raise InputError("no study can be made so", where=f"prolific, {fact}", given=given, allowed=allowed)

@@ -77,7 +77,7 @@ def make_app(
     hosts = {socket.gethostname().lower()}
     if public_url is not None:
         hosts.add(host_of(public_url.partition("//")[2]))
-    frames = views.platform.frames if views.platform is not None and views.platform.framed else ()
+    frames = () if views.platform is None else views.platform.frames
     # The one that is added last comes first.
     app.add_middleware(
         Guard,

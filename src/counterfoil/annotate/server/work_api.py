@@ -121,7 +121,7 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     @router.get("/preview")
     def preview(accepted: Annotated[str, Header(alias="accept-language", max_length=2_000)] = "") -> WorkView:
         """An example for people of a platform who look before they accept."""
-        if views.platform is None or not views.platform.framed:
+        if views.platform is None or not views.platform.frames:
             raise HTTPException(404, "this campaign has no preview")
         return views.preview(views.language(accepted))
 

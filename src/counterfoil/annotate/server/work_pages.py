@@ -252,7 +252,7 @@ def routes(
             secure = request.url.scheme == "https"
             among = (
                 "SameSite=None; Secure; Partitioned"
-                if views.platform.framed
+                if views.platform.frames
                 else "SameSite=Lax" + "; Secure" * secure
             )
             cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
