@@ -10,25 +10,24 @@ from pydantic import BaseModel
 from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.server.group_commit import GroupCommit
-from counterfoil.annotate.server.work_views import NothingGiven, ProblemView, ReceiptView, Views, WorkView
+from counterfoil.annotate.server.work_views import NothingGiven, ReceiptView, Views, WorkView, problems
 from counterfoil.annotate.tables import sa
 
 Token = Annotated[str, Path(max_length=200)]
 
 #: What every route may answer besides what it is for.
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemView, "description": description}
-    for status, description in (
-        (403, "sent by a page of another site"),
-        (404, "no such link"),
-        (413, "too much was sent"),
-        (415, "no JSON"),
-        (422, "refused, with the reason"),
-        (429, "too many wrong links from this address"),
-        (503, "the database cannot be written at this moment; nothing was stored"),
-        (507, "the disk is full; nothing was stored"),
-    )
-}
+PROBLEMS = problems(
+    {
+        403: "sent by a page of another site",
+        404: "no such link",
+        413: "too much was sent",
+        415: "no JSON",
+        422: "refused, with the reason",
+        429: "too many wrong links from this address",
+        503: "the database cannot be written at this moment; nothing was stored",
+        507: "the disk is full; nothing was stored",
+    }
+)
 
 
 @dataclass(frozen=True)

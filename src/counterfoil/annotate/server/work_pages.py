@@ -234,36 +234,29 @@ def routes(
         if views.platform is None:
             return pages.message(request, "Open the link that you were given.", status=404)
         given = request.query_params.multi_items()
-        try:
-            if pages.keys:
-                public = (public_url or "").partition("//")[2] or request.headers.get("host", "")
-                names: Any = views.platform
-                token = dict(given).get(names.signed, "")
-                claims = signed_claims(token, pages.keys, audience=host_of(public), now=clock())
-                given = [(str(name), str(value)) for name, value in (claims.get(names.claim) or {}).items()]
-            visit = views.platform.visit(given)
-            if visit.preview:
-                return pages.work(request)
-            browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
-            response = await admit(
-                visit.person, campaign.recipe.entry, visit, browser=browser, vouched=bool(pages.keys)
-            )
-            # In a frame the browser keeps its secret for the site around the frame alone.
-            secure = request.url.scheme == "https"
-            among = (
-                "SameSite=None; Secure; Partitioned"
-                if views.platform.frames
-                else "SameSite=Lax" + "; Secure" * secure
-            )
-            cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
-            response.headers.append("set-cookie", cookie)
-            return response
-        except participants.OtherBrowserError as error:
-            return pages.message(request, str(error), status=403)
-        except DataError:
-            raise
-        except InputError as error:
-            return pages.message(request, str(error), status=422)
+        if pages.keys:
+            public = (public_url or "").partition("//")[2] or request.headers.get("host", "")
+            names: Any = views.platform
+            token = dict(given).get(names.signed, "")
+            claims = signed_claims(token, pages.keys, audience=host_of(public), now=clock())
+            given = [(str(name), str(value)) for name, value in (claims.get(names.claim) or {}).items()]
+        visit = views.platform.visit(given)
+        if visit.preview:
+            return pages.work(request)
+        browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
+        response = await admit(
+            visit.person, campaign.recipe.entry, visit, browser=browser, vouched=bool(pages.keys)
+        )
+        # In a frame the browser keeps its secret for the site around the frame alone.
+        secure = request.url.scheme == "https"
+        among = (
+            "SameSite=None; Secure; Partitioned"
+            if views.platform.frames
+            else "SameSite=Lax" + "; Secure" * secure
+        )
+        cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
+        response.headers.append("set-cookie", cookie)
+        return response
 
     @router.get("/open")
     def open_page(request: Request) -> Response:
