@@ -173,10 +173,13 @@ def campaign_status(
 
 def facts_of(status: CampaignStatus) -> Mapping[str, str]:
     """The figures of a campaign in words, by what they are."""
+    end = "all items are finished" if not status.needed else "not known: no answers in the last week"
+    if status.pace is not None and status.ends is not None:
+        end = f"{moment(status.ends)} at {status.pace:,.0f} answers per hour"
     facts = {
         "Items finished": f"{status.finished:,} of {status.items:,}",
         "Answers": f"{status.answers:,}, {status.needed:,} still needed",
-        "Expected end": _end(status),
+        "Expected end": end,
     }
     if status.saved is not None:
         facts["Saved by the adaptive design"] = f"{status.saved:,} answers"
@@ -235,35 +238,13 @@ def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tupl
     rows = [*people, *(WorkerRow(name, "") for name in done.people if name not in known)]
     progress = []
     for row in rows:
-        place = at.get(row.person)
-        if place is None:
-            progress.append(PersonProgress(row.person, row.state, row.review, 0, 0, 0, None, None))
-            continue
-        progress.append(
-            PersonProgress(
-                row.person,
-                row.state,
-                row.review,
-                int(done.per_person[place]),
-                int(right[place]),
-                int(golden[place]),
-                _known(done.median_seconds[place]),
-                _known(hourly[place]),
-            )
-        )
+        figures: tuple[Any, ...] = 0, 0, 0, None, None
+        if row.person in at:
+            columns = done.per_person, right, golden, done.median_seconds, hourly
+            cells = [column[at[row.person]].item() for column in columns]
+            figures = tuple(None if np.isnan(cell) else cell for cell in cells)
+        progress.append(PersonProgress(row.person, row.state, row.review, *figures))
     return tuple(progress)
-
-
-def _known(value: np.float64) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _end(status: CampaignStatus) -> str:
-    if not status.needed:
-        return "all items are finished"
-    if status.pace is None or status.ends is None:
-        return "not known: no answers in the last week"
-    return f"{moment(status.ends)} at {status.pace:,.0f} answers per hour"
 
 
 def moment(at: float) -> str:
