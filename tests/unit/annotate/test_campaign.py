@@ -138,5 +138,5 @@ def test_a_folder_without_a_recipe_is_no_campaign(tmp_path: Path) -> None:
 
 def test_damaged_secrets_are_named(campaign: Campaign) -> None:
     (campaign.folder / SECRETS).write_text(json.dumps({"salt": 3}))
-    with pytest.raises(DataError, match="no secrets of a campaign"):
+    with pytest.raises(DataError, match="field 'salt': wrong value"):
         _ = open_campaign(campaign.folder).secrets
