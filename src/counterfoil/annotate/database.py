@@ -113,21 +113,27 @@ def open_database(
     """
     address = address_of(campaign, url)
     database = Database(address, engine_of(address, durable))
-    fresh = _check_emptied(database)
+    path = Path(database.engine.url.database or DATABASE) if database.is_sqlite else None
+    fresh = path is not None and not path.exists()
+    if path is not None and path.is_file() and not path.stat().st_size:
+        raise DataError(
+            "the database is an empty file",
+            where=str(path),
+            hint="put a copy back; or delete the file, if no answers were in it, to begin anew",
+        )
     try:
         if serve:
             database._served = lock_served(database.engine, address, campaign)
         _migrate(database)
         _fill(database, campaign)
-        if database.is_sqlite:
-            # One that an earlier version made could be read by all.
-            for end in ("", "-wal", "-shm"):
-                with suppress(FileNotFoundError):
-                    os.chmod(f"{database.engine.url.database}{end}", 0o600)
+        # One that an earlier version made could be read by all.
+        for end in ("", "-wal", "-shm") if path is not None else ():
+            with suppress(FileNotFoundError):
+                os.chmod(f"{path}{end}", 0o600)
     except BaseException:
         database.close()
-        if fresh is not None and fresh.is_file() and not fresh.stat().st_size:
-            fresh.unlink()
+        if fresh and path is not None and path.is_file() and not path.stat().st_size:
+            path.unlink()
         raise
     return database
 
@@ -145,21 +151,6 @@ def existing_database(campaign: Campaign, url: str | None = None) -> Iterator[Da
             folder = held.enter_context(tempfile.TemporaryDirectory(prefix="counterfoil-"))
             url = f"sqlite:///{Path(folder) / DATABASE}"
         yield held.enter_context(closing(open_database(campaign, url, durable=durable)))
-
-
-def _check_emptied(database: Database) -> Path | None:
-    """The file of a database that is yet to be made; raises `DataError` for one that was emptied."""
-    name = database.engine.url.database if database.is_sqlite else None
-    path = Path(name) if name else None
-    if path is None or not path.exists():
-        return path
-    if path.is_file() and not path.stat().st_size:
-        raise DataError(
-            "the database is an empty file",
-            where=str(path),
-            hint="put a copy back; or delete the file, if no answers were in it, to begin anew",
-        )
-    return None
 
 
 def _migrate(database: Database) -> None:
@@ -209,7 +200,11 @@ def _fill(database: Database, campaign: Campaign) -> None:
     where = str(campaign.folder)
     if stored["campaign"] not in ("", facts["campaign"]):
         raise DataError("the database is another campaign's", where=where, hint="name one of its own")
-    planned = _plan(campaign)
+    planned: tuple[tuple[int, ...], ...] = ()
+    if recipe.design == "blocks":
+        planned = assignment.plan_blocks(campaign.items, recipe)
+    elif recipe.golden_share and not any(item.role == "golden" for item in campaign.items):
+        raise InputError("no golden items for the golden share", where=where)
     with database.writing() as connection:
         stored = {key: meta_value(connection, key) for key in facts}
         if stored == facts:
@@ -226,15 +221,6 @@ def _fill(database: Database, campaign: Campaign) -> None:
             _raise_overlap(connection, json.loads(stored["plan"]), plan, where)
         for key, value in facts.items():
             set_meta_value(connection, key, value)
-
-
-def _plan(campaign: Campaign) -> tuple[tuple[int, ...], ...]:
-    recipe = campaign.recipe
-    if recipe.design == "blocks":
-        return assignment.plan_blocks(campaign.items, recipe)
-    if recipe.golden_share and not any(item.role == "golden" for item in campaign.items):
-        raise InputError("no golden items for the golden share", where=str(campaign.folder))
-    return ()
 
 
 def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[tuple[int, ...], ...]) -> None:
@@ -343,12 +329,8 @@ def engine_of(address: str, durable: bool = True) -> sa.Engine:
         connection.isolation_level = None
         # With FULL a commit is on the disk when it returns.
         mode = "FULL" if durable else "OFF"
-        for line in (
-            "journal_mode = WAL",
-            f"synchronous = {mode}",
-            "foreign_keys = ON",
-            "secure_delete = ON",
-        ):
+        pragmas = "journal_mode = WAL", f"synchronous = {mode}", "foreign_keys = ON", "secure_delete = ON"
+        for line in pragmas:
             connection.execute(f"PRAGMA {line}")
 
     @sa.event.listens_for(engine, "begin")

@@ -66,8 +66,8 @@ class Submissions:
             people,
             item[rows],
             person[rows],
-            _numbers(table, "seconds")[rows],
-            _numbers(table, "submitted")[rows],
+            numbers_of(table, "seconds")[rows],
+            numbers_of(table, "submitted")[rows],
             right[order],
             work[order],
         )
@@ -136,7 +136,7 @@ def _encoded(column: pa.ChunkedArray) -> tuple[tuple[str, ...], NDArray[np.int64
     )
 
 
-def _numbers(table: pa.Table, name: str) -> NDArray[np.float64]:
+def numbers_of(table: pa.Table, name: str) -> NDArray[np.float64]:
     """A column of numbers with NaN for null; NaN throughout where there is none or it holds other things."""
     if name not in table.column_names:
         return np.full(len(table), np.nan)

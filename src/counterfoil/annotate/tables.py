@@ -5,6 +5,8 @@ database itself: an item with more answers and leases than are wanted, a person 
 two answers of a person to an item.
 """
 
+from typing import Any
+
 from counterfoil.errors import MissingExtraError
 
 try:
@@ -28,6 +30,7 @@ __all__ = [
     "people",
     "sa",
     "set_meta_value",
+    "set_person",
     "tokens",
     "versions",
 ]
@@ -202,6 +205,12 @@ def set_meta_value(connection: sa.Connection, key: str, value: str) -> None:
     """Let `meta` hold a value under a key."""
     if not connection.execute(sa.update(meta).where(meta.c.key == key).values(value=value)).rowcount:
         connection.execute(sa.insert(meta).values(key=key, value=value))
+
+
+def set_person(connection: sa.Connection, person: str, *where: Any, **values: Any) -> bool:
+    """Change a person's row, where further conditions hold; whether there was one to change."""
+    own = sa.update(people).where(people.c.id == person, *where)
+    return bool(connection.execute(own.values(values)).rowcount)
 
 
 def log_event(

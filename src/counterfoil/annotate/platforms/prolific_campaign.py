@@ -138,12 +138,9 @@ def read_study(campaign: Campaign) -> str:
 
 def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificSubmission]) -> Reconciled:
     """Submissions of the study beside those who entered the campaign from Prolific."""
+    came = people.c.platform == NAME, people.c.state != "withdrawn"
     with db.reading() as connection:
-        rows = connection.execute(
-            sa.select(people.c.id, people.c.finished).where(
-                people.c.platform == NAME, people.c.state != "withdrawn"
-            )
-        ).all()
+        rows = connection.execute(sa.select(people.c.id, people.c.finished).where(*came)).all()
     return reconcile(
         tuple(submissions),
         {id: finished is not None for id, finished in rows},
