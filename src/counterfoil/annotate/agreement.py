@@ -168,7 +168,10 @@ def campaign_agreement(
                 chosen = pc.is_in(rows.column("answer"), pa.array(field.exchangeable_values, pa.string()))
                 alike = np.where(chosen.to_numpy(), field.alike(rows.column("item").to_pylist()), 0)
             for kind in ["", *kinds]:
-                here = _mask(rows, kind)
+                here = np.ones(len(rows), dtype=np.bool_)
+                if kind:
+                    of_kind = [kind, *(f"{kind}-{k}" for k in (0, 1) if kind in ("i2t", "t2i"))]
+                    here = pc.is_in(rows.column("kind"), pa.array(of_kind)).to_numpy()
                 if here.any():
                     items, people = codes(rows.column("item"))[here], codes(rows.column("person"))[here]
                     answers, their_alike = values[here], None if alike is None else alike[here]
@@ -216,14 +219,6 @@ def _kinds(rows: pa.Table) -> list[str]:
     ways = {match[1] for kind in kinds if (match := _OF_DIRECTION.fullmatch(kind))}
     kinds |= ways if len(ways) > 1 else set()
     return sorted(kinds) if len(kinds) > 1 else []
-
-
-def _mask(rows: pa.Table, kind: str) -> NDArray[np.bool_]:
-    if not kind:
-        return np.ones(len(rows), dtype=np.bool_)
-    kinds = [kind, *(f"{kind}-{k}" for k in (0, 1) if kind in ("i2t", "t2i"))]
-    mask: NDArray[np.bool_] = pc.is_in(rows.column("kind"), pa.array(kinds)).to_numpy()
-    return mask
 
 
 def _readings(

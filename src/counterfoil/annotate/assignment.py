@@ -105,8 +105,6 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
     rng = random_numbers(recipe.seed, "blocks")
     work = [at for at, item in enumerate(items) if item.role == "work"]
     size = recipe.per_person - recipe.golden_per_block
-    if not work:
-        raise InputError("blocks need items of the role work", given="none")
     copies = recipe.overlap // recipe.people_per_block
     n_blocks = -(-len(work) * copies // size)
     groups = _grouped(items[at].apart for at in work)

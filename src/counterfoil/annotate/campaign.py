@@ -207,16 +207,10 @@ def create_folder(
     `images` are the bytes of every image that items name, by that name; one is read at a time. `figures` are
     those of images that the texts show, `source` the rows that items are of. A `salt` is that of another
     campaign whose people are to be known again.
-    Raises `InputError` for no items, an id twice, an image that is not given, an item that the form cannot
-    show, and where the folder has answers to other items.
+    Raises `InputError` for no items, an id twice, and where the folder has answers to other items.
     """
     form = form_of(recipe, where="the campaign")
     table = items_table(items, form)
-    for item in items:
-        lacking = next((name for name in images_of(form, item) if name not in images), None)
-        if lacking is not None:
-            raise DataError("no image of this name", where=f"item '{item.id}'", given=lacking)
-        form.page(item)
     if (folder / DATABASE).exists():
         raise InputError("a campaign with answers is there", where=folder, hint="name another folder")
     begin(folder, "campaign")
@@ -288,7 +282,7 @@ def form_of(recipe: CampaignRecipe, *, where: object) -> WorkForm:
 
 
 def items_table(items: Sequence[WorkItem], form: WorkForm) -> pa.Table:
-    """Items as a table; raises `InputError` for none, an id twice, and golden items that name no field."""
+    """Items as a table; raises `InputError` for none, and for an id twice."""
     if not items:
         raise InputError("a campaign needs items", given="none")
     seen: set[str] = set()
@@ -296,12 +290,6 @@ def items_table(items: Sequence[WorkItem], form: WorkForm) -> pa.Table:
         if item.id in seen:
             raise InputError("an id is there twice", where="items", given=item.id)
         seen.add(item.id)
-        if item.role != "work" and not item.golden:
-            raise InputError(
-                f"no right answer of an item for {item.role}",
-                where=f"item '{item.id}'",
-                hint="give its column 'golden'",
-            )
     rows = [
         {name: getattr(item, name) for name in _FIXED}
         | {"golden": json.dumps(dict(item.golden)) if item.golden else ""}

@@ -101,15 +101,9 @@ class Submissions:
         """The median time per item of each person; NaN of those of whom no time is known."""
         known = ~np.isnan(self.seconds)
         person, seconds = self.person[known], self.seconds[known]
-        medians = np.full(len(self.people), np.nan)
-        order = np.lexsort((seconds, person))
-        many = np.bincount(person, minlength=len(self.people))
-        start = np.cumsum(many) - many
-        has = many > 0
-        sorted_ = seconds[order]
-        low, high = (start + (many - 1) // 2)[has], (start + many // 2)[has]
-        medians[has] = (sorted_[low] + sorted_[high]) / 2
-        return medians
+        ends = np.cumsum(np.bincount(person, minlength=len(self.people)))[:-1]
+        parts = np.split(seconds[np.argsort(person, kind="stable")], ends)
+        return np.array([np.median(part) if len(part) else np.nan for part in parts], dtype=np.float64)
 
     def hourly(self, pay_per_item: float) -> NDArray[np.float64]:
         """What each person earned per hour of work, paid by item; NaN of those of whom no time is known.

@@ -138,7 +138,6 @@ def test_pay_is_in_hundredths_and_rounded_up(minutes: int, pay: float, reward: i
         ({"pay_per_hour": float("nan")}, "prolific, pay per hour"),
         ({"codes": {"no_consent": "N"}}, "a code of completed work at least"),
         ({"codes": {"completed": "X", "no_consent": "X"}}, "a different code for each outcome"),
-        ({"codes": {"completed": "X", "finished": "Y"}}, "allowed: completed, screened_out"),
         ({"address": "http://localhost:8750/enter"}, "not an address over https"),
         ({"devices": ("watch",)}, "prolific, devices"),
         ({"filters": ({},), "filter_set": "f"}, "one of the two"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
+from counterfoil.annotate.platforms.base import Outcome
 from counterfoil.annotate.platforms.links import ProlificPlatform
 from counterfoil.errors import InputError
 from counterfoil.store import digest_value
@@ -60,9 +60,6 @@ class StudyPlan:
             self._refuse("minutes", self.minutes, "1 to 1,440, the usual time for one person's work")
         if not 0 < self.pay_per_hour < 10_000:
             self._refuse("pay per hour", self.pay_per_hour, "above 0, in the account's currency")
-        odd = next((name for name in self.codes if name not in OUTCOMES), None)
-        if odd is not None:
-            self._refuse("codes", odd, ", ".join(OUTCOMES))
         if "completed" not in self.codes:
             self._refuse("codes", ", ".join(self.codes) or "none", "a code of completed work at least")
         if len(set(self.codes.values())) < len(self.codes):
