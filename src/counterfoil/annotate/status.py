@@ -34,20 +34,17 @@ class WorkerRow:
 
 
 @dataclass(frozen=True)
-class PersonProgress:
+class PersonProgress(WorkerRow):
     """What one person did: items, golden ones among them, median seconds per item, and pay per hour.
 
     `seconds` and `pay` are None where no time is known.
     """
 
-    person: str
-    state: str
-    review: str
-    items: int
-    golden_right: int
-    golden: int
-    seconds: float | None
-    pay: float | None
+    items: int = 0
+    golden_right: int = 0
+    golden: int = 0
+    seconds: float | None = None
+    pay: float | None = None
 
 
 @dataclass(frozen=True)
@@ -238,7 +235,7 @@ def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tupl
     rows = [*people, *(WorkerRow(name, "") for name in done.people if name not in known)]
     progress = []
     for row in rows:
-        figures: tuple[Any, ...] = 0, 0, 0, None, None
+        figures: tuple[Any, ...] = ()
         if row.person in at:
             columns = done.per_person, right, golden, done.median_seconds, hourly
             cells = [column[at[row.person]].item() for column in columns]

@@ -135,29 +135,20 @@ class Views:
         """File names of all images by the number that addresses have in their place."""
         form = self.campaign.form
         names = {name for item in self.campaign.items for name in images_of(form, item)}
-        return {self._number(name): name for name in names}
+        return {self._keyed("picture", name).hex()[:40]: name for name in names}
 
     @cached_property
-    def _addresses(self) -> dict[str, str]:
-        """Addresses of images that were shown, by file name: to make one takes longer than a page."""
-        return {}
+    def _addresses(self) -> Mapping[str, str]:
+        """Addresses of all images by file name: to make one takes longer than a page."""
+        return {name: f"/media/{number}" for number, name in self.pictures.items()}
 
     def _keyed(self, purpose: str, text: str) -> bytes:
         key = self.campaign.secrets["salt"].encode()
         return hmac.digest(key, f"{purpose}\0{text}".encode(), hashlib.sha256)
 
-    def _number(self, name: str) -> str:
-        return self._keyed("picture", name).hex()[:40]
-
     def figure_number(self, name: str) -> str:
         """The number of an image of the instructions in addresses."""
         return self._keyed("figure", name).hex()[:40]
-
-    def _address(self, name: str) -> str:
-        address = self._addresses.get(name)
-        if address is None:
-            address = self._addresses[name] = f"/media/{self._number(name)}"
-        return address
 
     def signed(self, visit: Visit, token: str) -> str:
         """A visit as text that only this person can use, so that ids of a platform need not be stored."""
@@ -232,7 +223,7 @@ class Views:
 
     def _page(self, page: WorkPage, *, lease: str, position: int, practice: bool) -> ItemView:
         shown = [
-            replace(block, content=self._address(block.content)) if block.kind == "image" else block
+            replace(block, content=self._addresses[block.content]) if block.kind == "image" else block
             for block in page.shown
         ]
         fields = [self._field(field, page.fields) for field in page.fields]
@@ -251,6 +242,7 @@ class Views:
             for name, allowed in field.when.items()
         }
         options = [
-            replace(option, images=tuple(map(self._address, option.images))) for option in field.options
+            replace(option, images=tuple(self._addresses[image] for image in option.images))
+            for option in field.options
         ]
         return FieldView.model_validate({**vars(field), "options": options, "when": when})
