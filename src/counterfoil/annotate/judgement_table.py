@@ -87,27 +87,17 @@ def check_judgement_table(table: pa.Table, *, where: object) -> pa.Table:
             row = int(np.argmax(empty.to_numpy(zero_copy_only=False)))
             hint = "leave rows without an answer out" if name == "answer" else None
             raise DataError("empty", where=f"{where}, column '{name}', row {row + 1}", hint=hint)
-    _check_once(table, where)
+    seen = set()
+    for row, key in enumerate(zip(*(table.column(name).to_pylist() for name in _KEY), strict=True)):
+        if key in seen:
+            item, person, question = key
+            raise DataError(
+                f"answered before: item {item}, person {person}, question {question}",
+                where=f"{where}, row {row + 1}",
+                hint="keep one answer of each person to each question of an item",
+            )
+        seen.add(key)
     return table.select([*SCHEMA.names, *(name for name in table.column_names if name not in SCHEMA.names)])
-
-
-def _check_once(table: pa.Table, where: object) -> None:
-    code = np.zeros(len(table), dtype=np.int64)
-    for name in _KEY:
-        values = table.column(name).combine_chunks().dictionary_encode()
-        # Numbered anew after each column, so that products of counts stay in 64 bits.
-        code = code * max(1, len(values.dictionary)) + values.indices.to_numpy(zero_copy_only=False)
-        code = np.unique(code, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    _, first = np.unique(code, return_index=True)
-    if len(first) == len(code):
-        return
-    row = int(np.setdiff1d(np.arange(len(code)), first)[0])
-    item, person, question = (table.column(name)[row].as_py() for name in _KEY)
-    raise DataError(
-        f"answered before: item {item}, person {person}, question {question}",
-        where=f"{where}, row {row + 1}",
-        hint="keep one answer of each person to each question of an item",
-    )
 
 
 def read_judgement_table(path: str | Path) -> pa.Table:

@@ -97,15 +97,11 @@ def crowd(
     counts = {kind: round(n * share / total) for kind, share in shares.items()}
     chosen = [kind for kind, count in counts.items() for _ in range(count)][:n]
     chosen += [next(iter(shares))] * (n - len(chosen))
-    numbers: dict[str, int] = {}
     people = []
-    for kind in chosen:
-        numbers[kind] = numbers.get(kind, 0) + 1
-        usual = KINDS[kind]
+    for at, kind in enumerate(chosen):
+        usual, name = KINDS[kind], f"{kind}-{chosen[: at + 1].count(kind)}"
         able = usual.accuracy if accuracy is None or kind != "able" else accuracy
-        people.append(
-            replace(usual, name=f"{kind}-{numbers[kind]}", accuracy=able, seconds=usual.seconds * seconds)
-        )
+        people.append(replace(usual, name=name, accuracy=able, seconds=usual.seconds * seconds))
     return tuple(people)
 
 
