@@ -138,7 +138,7 @@ class PersonAnswer:
 
     def texts(self) -> Mapping[str, str]:
         """What was said, by question, as text."""
-        return {name: _text(value) for name, value in self.said.items()}
+        return {name: answer_cell(value) for name, value in self.said.items()}
 
 
 def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAnswer, ...]:
@@ -159,7 +159,7 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
         for item, text in connection.execute(rest):
             vote = json.loads(text).get(campaign.form.main)
             if vote is not None:
-                votes.setdefault(item, Counter())[_text(vote)] += 1
+                votes.setdefault(item, Counter())[answer_cell(vote)] += 1
     person_answers = []
     for row in mine:
         item = campaign.items[row.item]
@@ -180,7 +180,3 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
             )
         )
     return tuple(person_answers)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
