@@ -18,7 +18,7 @@ from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image, Scor
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import measured_run
-from counterfoil.jobs.audit import AuditOptions, audit
+from counterfoil.jobs.audit import audit
 from counterfoil.report.notes import below_chance
 from counterfoil.world.sample import quads
 
@@ -65,13 +65,12 @@ def sugarcrepe(data: Path, size: int, rng: np.random.Generator) -> Pairs:
 def audits(data: Path, repetitions: int) -> Iterator[str]:
     """A line per kind of captions."""
     kinds = {"80 questions of drawn worlds": 80} | ({"300 of SugarCrepe": 300} if data.is_dir() else {})
-    options = AuditOptions(pictures=False, draws=400, cache=None)
     for name, size in kinds.items():
         alone = announced = 0
         for seed in range(repetitions):
             rng = np.random.default_rng(seed)
             pairs = sugarcrepe(data, size, rng) if size == 300 else worlds(size, seed)
-            (found,) = audit([by_coin(pairs, rng)], options).audits
+            (found,) = audit(by_coin(pairs, rng), pictures=False, draws=400, cache=None).audits
             alone += any(each["accuracy"].low > 0.5 for each in found.blind)
             announced += bool(found.above_chance)
         yield (

@@ -13,6 +13,8 @@
   * `StorageError` -- the disk is full or a folder cannot be written (exit code 2)
 """
 
+import errno
+import os
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -181,3 +183,65 @@ class MissingExtraError(InputError):
 
 class StorageError(CounterfoilError):
     """The disk is full or a folder cannot be written; nothing was left half-written."""
+
+
+#: What to do about an error of the operating system, whether or not it names a file.
+_ADVICE = {
+    errno.ENOSPC: "free some space or choose another folder",
+    errno.EDQUOT: "free some space or choose another folder",
+    errno.EIO: "the disk or the network drive does not answer properly",
+    errno.EMFILE: "raise the limit of open files (ulimit -n) or use fewer --workers",
+    errno.ENFILE: "close other programs or use fewer --workers",
+    errno.ENAMETOOLONG: "use a shorter name",
+    errno.ELOOP: "the links point at each other",
+    errno.ENOMEM: "close other programs or use fewer --workers",
+}
+
+#: What PyTorch says where a process that others wait for is gone.
+_LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Connection refused")
+
+
+def expected_error(error: BaseException) -> CounterfoilError | None:
+    """The error of ours for one of Python's, the system's or PyTorch's that the user can do something about.
+
+    None for what is a fault of the program.
+    """
+    doing = doing_what(error)
+    if isinstance(error, CounterfoilError):
+        return error
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return InputError(
+            f"not enough memory{doing}",
+            given=str(error).split("\n")[0] or None,
+            hint="use a smaller --batch-size, fewer items or a machine with more",
+        )
+    if isinstance(error, RecursionError):
+        return InputError(f"something is nested too deeply{doing}", hint="is the file what it should be?")
+    if isinstance(error, RuntimeWarning | FloatingPointError):
+        return InputError(
+            f"numbers too large or too small to compute with{doing}",
+            given=str(error),
+            hint="look for extreme values in the scores, features or options",
+        )
+    if isinstance(error, RuntimeError) and any(phrase in str(error) for phrase in _LOST):
+        return InputError(
+            f"another process of this training ended{doing}",
+            hint="its own line says why, or the system's log (no memory left); the same command goes on",
+        )
+    if isinstance(error, ValueError) and "null byte" in str(error):
+        return InputError(f"a name with a null byte{doing}")
+    if isinstance(error, UnicodeError):
+        return InputError(
+            f"text that is no valid Unicode{doing}", given=str(error), hint="mend the file, or its name"
+        )
+    if isinstance(error, OSError) and (error.filename is not None or error.errno in _ADVICE):
+        where = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+        reason = (error.strerror or str(error)).lower()
+        return InputError(f"{reason}{doing}", where=where, hint=_ADVICE.get(error.errno or 0))
+    return None
+
+
+def doing_what(error: BaseException) -> str:
+    """What was being done, by the innermost note of `terminal.busy` and `terminal.progress`."""
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("while ")]
+    return f" {notes[0]}" if notes else ""

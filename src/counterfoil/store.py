@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from counterfoil.claims import hold
-from counterfoil.errors import URL, StorageError
+from counterfoil.errors import URL, InputError, StorageError
 from counterfoil.outputs import UNFINISHED, active_outputs
 
 #: The errors of the operating system that mean "there is no room or no right to write here".
@@ -201,6 +201,28 @@ def write_csv(path: str | Path, table: pa.Table) -> None:
             table = table.set_column(at, field, pa.array(cells, pa.string()))
     with writing(path) as file:
         csv.write_csv(table, file)
+
+
+#: What a table may be written as.
+_TABLES = (".csv", ".json", ".parquet")
+
+
+def check_table_kind(path: Path) -> None:
+    """Raise `InputError` where a table cannot be written under this name."""
+    if path.suffix.lower() not in _TABLES:
+        raise InputError(
+            "unknown kind of table", where=path, given=path.suffix or "(no suffix)", allowed=_TABLES
+        )
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a table in one piece, as CSV, JSON (a list of objects) or Parquet by its suffix."""
+    check_table_kind(path)
+    kind = path.suffix.lower()
+    if kind == ".json":
+        write_json(path, table.to_pylist())
+    else:
+        (write_csv if kind == ".csv" else write_parquet)(path, table)
 
 
 def digest(data: bytes) -> str:

@@ -21,7 +21,7 @@ from counterfoil.benchmarks.tables import DataTable, floats, integers, labels, r
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import RANGES, check_amount, check_room
 from counterfoil.metrics.annotators import Pool
-from counterfoil.store import csv_text, write_csv, write_parquet
+from counterfoil.store import csv_text
 
 Direction = Literal["i2t", "t2i"]
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")
@@ -182,24 +182,6 @@ def pool_table(
     rank = np.empty(len(codes), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(1, len(codes) + 1)
     return whole.set_column(0, "pair", pa.array(rank[inverse.reshape(-1)]))
-
-
-def write_pool(path: Path, table: pa.Table) -> None:
-    """Write a pool to `path` in one piece, as CSV or Parquet by its suffix."""
-    if pool_kind(path) == ".parquet":
-        write_parquet(path, table)
-        return
-    write_csv(path, table)
-
-
-def pool_kind(path: Path) -> str:
-    """The kind of table that the suffix of a pool's file asks for; raises `InputError` for others."""
-    kind = path.suffix.lower()
-    if kind not in (".csv", ".parquet"):
-        raise InputError(
-            "unknown kind of table", where=path, given=path.suffix or "(no suffix)", allowed=".csv, .parquet"
-        )
-    return kind
 
 
 def _positions(ids: Sequence[str]) -> dict[str, int]:

@@ -15,6 +15,7 @@ import typer
 from counterfoil import __version__
 from counterfoil.cli import faults, usage
 from counterfoil.cli.faults import complain, main_process
+from counterfoil.errors import expected_error
 
 #: The exit code of a process that Ctrl-C stopped.
 INTERRUPTED = 130
@@ -24,22 +25,22 @@ _OTHERS_FIRST = 3.0
 
 #: Every command, in the order of `--help`, and where it stands in this package.
 COMMANDS = {
-    "evaluate": "evaluate:command",
-    "explain": "explain:command",
-    "audit": "audit:command",
+    "evaluate": "jobs.evaluate:evaluate_all runs:show_run",
+    "explain": "jobs.heat_grades:explain_or_grade",
+    "audit": "jobs.audit:audit",
     "fetch": "benchmark_files:fetch",
     "compare": "jobs.compare:compare runs:show_comparison",
-    "pool": "annotation:pool",
-    "bias": "annotation:bias",
-    "preferences": "annotation:preferences",
+    "pool": "jobs.pool:pool",
+    "bias": "jobs.bias:bias",
+    "preferences": "jobs.preferences:preferences",
     "rankings": "jobs.compare:rank runs:show_rankings",
     "lengths": "runs:lengths",
-    "reproduce": "reproduce:command",
+    "reproduce": "jobs.reproduce:reproduce reproduce:show_ledger",
     "save": "benchmark_files:save",
-    "publish": "benchmark_files:publish",
+    "publish": "jobs.publish:publish",
     "train": "train:command",
     "mix": "mix:command",
-    "demo": "demo:command",
+    "demo": "jobs.tour:demo demo:show_demo",
     "build": "build:app",
     "annotate": "annotate:app",
     "captions": "captions:app",
@@ -122,7 +123,7 @@ def main() -> NoReturn:
         if debug:
             faults.print_traceback(error)
         typed = isinstance(error, usage.UsageError)
-        known = usage.in_one_line(error) if typed else faults.foreseen(error)
+        known = usage.in_one_line(error) if typed else expected_error(error)
         if faults.is_first():
             complain(faults.unforeseen(error, arguments) if known is None else str(known))
         sys.exit(faults.SOFTWARE if known is None else 2)

@@ -1,13 +1,6 @@
-"""`counterfoil demo`: a tour of all verbs, or the study of four trainings, on a small world."""
+"""The end of `counterfoil demo`: of a tour of all verbs, or of the study of four trainings."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
-from counterfoil.cli.options import Overwrite
-from counterfoil.errors import InputError
-from counterfoil.inputs.limits import most
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -16,14 +9,9 @@ if TYPE_CHECKING:
 
     from counterfoil.evaluation.findings import Finding
     from counterfoil.evaluation.result import Estimate
+    from counterfoil.jobs.study import StudyReport
+    from counterfoil.jobs.tour import ExampleFiles, Tour
     from counterfoil.studies.demo import Study
-
-EPILOG = """Examples:
-  counterfoil demo
-  counterfoil demo --seed 3 --out another
-  counterfoil demo --files first                 # small files to try every command on, as README does
-  counterfoil demo --full                        # which of BiVLC's findings hold: some minutes
-  counterfoil demo --full --dials --out hours    # three seeds, noise, mining"""
 
 #: What the summary shows of each model: the benchmark, the measure, the column's head.
 _COLUMNS = (
@@ -40,77 +28,25 @@ _POINT = ("•", "")
 _ROOMY, _LINE = 110, 100
 
 
-def command(
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The folder.", show_default="demo-report; with --full study-report"),
-    ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="The study of four trainings, which takes some minutes.")
-    ] = False,
-    dials: Annotated[
-        bool,
-        typer.Option(
-            "--dials",
-            help="With --full: three seeds, what noise costs, which negatives to count; takes hours.",
-        ),
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="The first seed of the networks.")] = 0,
-    files: Annotated[
-        Path | None,
-        typer.Option(help="Only write small files of every kind that commands read into this folder."),
-    ] = None,
-    overwrite: Overwrite = False,
-) -> None:
-    """Go through measuring, building, asking, explaining and comparing on a small drawn world, in a minute.
-
-    The page has a picture, what follows from it and the commands of each; the files of all stay in the
-    folder, where the commands run as they are printed. Nothing is downloaded. The first line says how long
-    it takes here, the last one is the path of the page. --full trains four networks instead and says which
-    of BiVLC's findings hold. A demo that was stopped goes on where it was.
-    """
-    if files is not None:
-        from counterfoil import terminal
-        from counterfoil.studies.example_files import write_example_files
-
-        terminal.out().print(f"{files}: {', '.join(write_example_files(files, seed=seed))}", soft_wrap=True)
-        return
-    if dials and not full:
-        raise InputError("--dials is of the study", hint="add --full")
-    if full:
-        _study(Path("study-report") if out is None else out, dials, seed)
-    else:
-        _tour(Path("demo-report") if out is None else out, seed, overwrite)
-
-
-def _tour(out: Path, seed: int, overwrite: bool) -> None:
+def show_demo(demo: "Tour | StudyReport | ExampleFiles", console: "Console") -> None:
+    """What the tour or the study says, how long it took, and last the path of its page; or the files."""
     from counterfoil import terminal
     from counterfoil.cli.tables import show as show_tables
-    from counterfoil.jobs.feedback import terminal_feedback
-    from counterfoil.jobs.tour import tour
+    from counterfoil.jobs.tour import ExampleFiles, Tour
 
-    finished = tour(out, seed=seed, overwrite=overwrite, feedback=terminal_feedback())
-    show_tables(terminal.out(), finished.comparison.tables)
-    terminal.note(f"{finished.whole:.0f} s in all, {finished.processor:.0f} s of processor time")
-    terminal.out().print(f"The page is in {finished.path.resolve()}", soft_wrap=True)
-
-
-def _study(out: Path, dials: bool, seed: int) -> None:
-    from time import process_time
-
-    from counterfoil import terminal
-    from counterfoil.jobs.feedback import terminal_feedback
-    from counterfoil.jobs.study import study
-
-    worked = process_time()
-    report = study(out, full=dials, seed=seed, feedback=terminal_feedback())
-    show(report.study, terminal.out())
-    parts = {**report.study.seconds, "the report": report.seconds - sum(report.study.seconds.values())}
-    spent = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in parts.items())
-    terminal.note(
-        f"{report.seconds:.0f} s in all: {spent} ({process_time() - worked:.0f} s of processor time)"
-    )
-    terminal.out().print(f"The report is in {report.path.resolve()}", soft_wrap=True)
+    if isinstance(demo, ExampleFiles):
+        console.print(f"{demo.folder}: {', '.join(demo.names)}", soft_wrap=True)
+        return
+    if isinstance(demo, Tour):
+        show_tables(console, demo.comparison.tables)
+        parts, what = "", "page"
+    else:
+        show(demo.study, console)
+        spent = {**demo.study.seconds, "the report": demo.seconds - sum(demo.study.seconds.values())}
+        parts = ": " + ", ".join(f"{part} {seconds:.0f} s" for part, seconds in spent.items())
+        what = "report"
+    terminal.note(f"{demo.seconds:.0f} s in all{parts} ({demo.processor:.0f} s of processor time)")
+    console.print(f"The {what} is in {demo.path.resolve()}", soft_wrap=True)
 
 
 def show(study: "Study", console: "Console") -> None:

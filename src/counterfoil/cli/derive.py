@@ -16,13 +16,18 @@ import typer
 from rich.markup import escape
 
 from counterfoil import terminal
-from counterfoil.cli import paths
-from counterfoil.errors import CounterfoilError
+from counterfoil.cli import paths, usage
+from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.arguments import OVERWRITE
 from counterfoil.jobs.feedback import terminal_feedback
-from counterfoil.jobs.job import Job
+from counterfoil.jobs.job import Job, closing_at_end
 
+_CONFIG = Option(
+    "Arguments from the table of this command in a TOML file; what is given here comes first.",
+    None,
+    flag="--config",
+)
 #: The options of outputs, and what notes call them.
 _OUTPUTS = {
     "json": ("result", Option("Write the machine-readable result here.", None, metavar="PATH|-")),
@@ -61,46 +66,87 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
     options = {**job.arguments, **outputs, **of_page, **of_show}
     if outputs:
         options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
+    if all(argument.flag != _CONFIG.flag for argument in options.values()):
+        options["config_file"] = Argument("config_file", Path | None, _CONFIG)
 
     @wraps(job.function)
-    def run(**typed: Any) -> None:
-        values = {
-            name: value for name, option in arguments.items() if (value := _typed(option, typed)) is not None
-        }
-        targets = {
-            name: Path(typed[name]) if name != "json" else typed[name]
-            for name in outputs
-            if typed.get(name) is not None
-        }
-        _check(kind, targets)
-        _forget_names(arguments, values)
-        json: Any = targets.get("json")
-        shown: list[Any] = []
+    def run(ctx: Any, **typed: Any) -> None:
+        places = _configured(ctx, typed, options)
+        with usage.running(ctx, typed), closing_at_end():
+            values = {
+                name: value
+                for name, option in arguments.items()
+                if (value := _typed(option, typed)) is not None
+            }
+            targets = {
+                name: target if name == "json" else Path(target)
+                for name in outputs
+                if (target := typed.get(name)) is not None
+            }
+            _check(kind, targets)
+            _forget_names(arguments, values)
+            json: Any = targets.get("json")
+            shown: list[Any] = []
 
-        def print_result(result: Any) -> None:
-            shown.append(result)
-            if not (terminal.quiet and json == "-"):
-                printing(result, terminal.beside(json), **_converted(of_show, values))
+            def print_result(result: Any) -> None:
+                shown.append(result)
+                if not (terminal.quiet and json == "-"):
+                    printing(result, terminal.beside(json), **_converted(of_show, values))
 
-        feedback = replace(terminal_feedback(), result=print_result)
-        given = {
-            name: None if value is _OFF else value for name, value in values.items() if name in job.arguments
-        }
-        try:
-            result = job.run(given | {"feedback": feedback}, lambda argument: argument.flag)
-        except CounterfoilError:
-            # What was measured before one of several could not be is written all the same.
-            _write(shown, targets, _converted(of_page, values))
-            raise
-        if not shown:
-            print_result(result)
-        _write(shown, targets, _converted(of_page, values))
+            given: dict[str, Any] = {
+                name: None if values[name] is _OFF else values[name]
+                for name in job.arguments
+                if name in values
+            }
+            given["feedback"] = replace(terminal_feedback(), result=print_result)
+            checked = job.checked(given, lambda argument: places.get(argument.name, argument.flag))
+            page = _converted(of_page, values)
+            try:
+                result = job.function(**checked)
+            except CounterfoilError:
+                # What was measured before one of several could not be is written all the same.
+                _write(shown, targets, page)
+                raise
+            if not shown:
+                print_result(result)
+            _write(shown, targets, page)
 
-    parameters = [parameter for argument in options.values() for parameter in _parameters(argument)]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__doc__ = _help(job.function.__doc__ or "")
-    return run
+    parameters = [parameter for argument in options.values() for parameter in _parameters(argument)]
+    added = usage.level_parameters([parameter.name for parameter in parameters])
+    return usage.with_signature(run, [*parameters, *added.values()])
+
+
+def _configured(ctx: Any, typed: dict[str, Any], options: Mapping[str, Argument]) -> dict[str, str]:
+    """Add what the file of `--config` says to what was typed, which comes first; where each value stands.
+
+    Raises `InputError` for a table or a key that it does not have, and for arguments that are missing.
+    """
+    command = ctx.command_path.partition(" ")[2].replace(" ", ".")
+    places: dict[str, str] = {}
+    if (file := typed.pop("config_file", None)) is not None:
+        from counterfoil.inputs.files import read_toml
+
+        table: Any = read_toml(file)
+        for name in command.split("."):
+            table = table.get(name) if isinstance(table, dict) else None
+        if not isinstance(table, dict):
+            raise InputError("no table of this command", where=file, allowed=f"[{command}]")
+        names = {argument.flag[2:].replace("-", "_"): name for name, argument in options.items()}
+        for key, value in table.items():
+            plain = key.replace("-", "_")
+            name = plain if plain in options else names.get(plain, plain)
+            if name not in options or name == "config_file":
+                raise UnknownNameError("argument", key, options, where=f"{file}, [{command}]")
+            source = ctx.get_parameter_source(name)
+            if source is None or source.name in ("DEFAULT", "DEFAULT_MAP"):
+                typed[name], places[name] = value, f"{file}, {command}.{key}"
+    for name, argument in options.items():
+        if argument.default is REQUIRED and typed.get(name) in (None, []):
+            word = "argument" if argument.positional and not argument.option.flag else "option"
+            shown = name if word == "argument" else argument.flag
+            raise InputError(f"missing {word} '{shown}'", hint=f"see '{ctx.command_path} --help'")
+    return places
 
 
 def _result_type(job: Job) -> Any:
@@ -121,7 +167,9 @@ def _typed(argument: Argument, typed: Mapping[str, Any]) -> Any:
     value = typed.get(argument.name)
     if typed.get(f"no_{argument.name}"):
         return False if bool in argument.members else _OFF
-    return None if value in (None, []) or (value is False and argument.default is not None) else value
+    if value and typed.get(f"more_{argument.name}"):
+        value = [*value, *typed[f"more_{argument.name}"]]
+    return None if value in (None, []) or value is argument.default is False else value
 
 
 #: Typed for an argument that is None by its `--no-` option.
@@ -184,6 +232,8 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     if option.hidden:
         return []
     bounds = "" if argument.choices or not argument.allowed else rf" {escape(f'[{argument.allowed}]')}"
+    required = option.default is REQUIRED
+    bounds += r" \[required]" if required else ""
     given: dict[str, Any] = {"help": option.help + bounds, "rich_help_panel": option.panel or None}
     if option.complete:
         module, _, function = option.complete.partition(":")
@@ -192,20 +242,23 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
         return [_switch(argument, given)]
     if option.metavar or option.flag or not argument.positional:
         given["metavar"] = option.metavar or _metavar(argument)
-    required = option.default is REQUIRED
     several = (argument.several and not option.commas) or argument.mapping
     kind: Any = list[str] if several else str
-    default: Any = None if option.default in (None, REQUIRED, ()) or option.shown else str(option.default)
+    default: Any = option.default
+    if option.commas and isinstance(default, tuple):
+        default = ",".join(default)
+    default = None if required or default in (None, ()) or option.shown else str(default)
     if argument.positional and not option.flag:
-        default = inspect.Parameter.empty if required else None
-        return [_parameter(name, kind if required else kind | None, typer.Argument(**given), default)]
+        return [_parameter(name, kind | None, typer.Argument(**given), None)]
     if option.shown:
         given["show_default"] = option.shown
     if option.variable:
         given["envvar"] = option.variable
-    default = inspect.Parameter.empty if required else default
-    typed = typer.Option(argument.flag, **given)
-    parameters = [_parameter(name, kind if required else kind | None, typed, default)]
+    parameters = [_parameter(name, kind | None, typer.Option(argument.flag, **given), default)]
+    if several and required and argument.positional:
+        # A shell makes words of a pattern: those after the first are arguments of the command.
+        more = typer.Argument(hidden=True, metavar="[FILE]...")
+        parameters.append(_parameter(f"more_{name}", list[str] | None, more, None))
     if argument.optional and option.default not in (None, REQUIRED):
         off = typer.Option(f"--no-{argument.flag[2:]}", rich_help_panel=option.panel or None)
         parameters.append(_parameter(f"no_{name}", bool, off, False))

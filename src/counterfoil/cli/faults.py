@@ -25,28 +25,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from counterfoil.errors import CounterfoilError, InputError
+from counterfoil.errors import CounterfoilError, InputError, doing_what
 
 #: The exit code of a fault of the program.
 SOFTWARE = 70
 
-#: What to do about an error of the operating system, whether or not it names a file.
-_ADVICE = {
-    errno.ENOSPC: "free some space or choose another folder",
-    errno.EDQUOT: "free some space or choose another folder",
-    errno.EIO: "the disk or the network drive does not answer properly",
-    errno.EMFILE: "raise the limit of open files (ulimit -n) or use fewer --workers",
-    errno.ENFILE: "close other programs or use fewer --workers",
-    errno.ENAMETOOLONG: "use a shorter name",
-    errno.ELOOP: "the links point at each other",
-    errno.ENOMEM: "close other programs or use fewer --workers",
-}
-
 #: Options that say where results go.
 _PLACES = ("--out", "--to", "-o", "--output")
-
-#: What PyTorch says where a process that others wait for is gone.
-_LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Connection refused")
 
 
 def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
@@ -99,44 +84,6 @@ def is_first() -> bool:
     return count == 1
 
 
-def foreseen(error: BaseException) -> CounterfoilError | None:
-    """The error of ours for one of Python's, the system's or PyTorch's that the user can do something about.
-
-    None for what is a fault of the program.
-    """
-    doing = doing_what(error)
-    if isinstance(error, CounterfoilError):
-        return error
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return InputError(
-            f"not enough memory{doing}",
-            given=str(error).split("\n")[0] or None,
-            hint="use a smaller --batch-size, fewer items or a machine with more",
-        )
-    if isinstance(error, RecursionError):
-        return InputError(f"something is nested too deeply{doing}", hint="is the file what it should be?")
-    if isinstance(error, RuntimeWarning | FloatingPointError):
-        return InputError(
-            f"numbers too large or too small to compute with{doing}",
-            given=str(error),
-            hint="look for extreme values in the scores, features or options",
-        )
-    if isinstance(error, RuntimeError) and any(phrase in str(error) for phrase in _LOST):
-        return InputError(
-            f"another process of this training ended{doing}",
-            hint="its own line says why, or the system's log (no memory left); the same command goes on",
-        )
-    if isinstance(error, UnicodeError):
-        return InputError(
-            f"text that is no valid Unicode{doing}", given=str(error), hint="mend the file, or its name"
-        )
-    if isinstance(error, OSError) and (error.filename is not None or error.errno in _ADVICE):
-        where = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
-        reason = (error.strerror or str(error)).lower()
-        return InputError(f"{reason}{doing}", where=where, hint=_ADVICE.get(error.errno or 0))
-    return None
-
-
 def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:
     """The line about a fault of the program; writes the report that it names."""
     message = " ".join(str(error).split())
@@ -148,12 +95,6 @@ def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:
     command = next((word for word in arguments if not word.startswith("-")), "")
     where = doing_what(error) or (f" in '{command}'" if command else "")
     return f"a fault of counterfoil{where}: {what}; {report}"
-
-
-def doing_what(error: BaseException) -> str:
-    """What was being done, by the innermost note of `terminal.busy` and `terminal.progress`."""
-    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("while ")]
-    return f" {notes[0]}" if notes else ""
 
 
 def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:

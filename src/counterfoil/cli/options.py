@@ -10,17 +10,13 @@ from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 import typer
 
 from counterfoil.errors import InputError
 from counterfoil.inputs.fields import field_types
 from counterfoil.inputs.limits import most
-
-if TYPE_CHECKING:
-    from counterfoil.jobs.caption_inputs import MediaFolder
-
 
 #: Those with a `catalog.toml` of benchmarks.
 _PACKAGES = ("counterfoil.benchmarks", "counterfoil.world")
@@ -90,30 +86,6 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-Benchmarks = Annotated[
-    list[str],
-    typer.Argument(
-        help="Names (see 'counterfoil list benchmarks') or folders of benchmarks.",
-        autocompletion=complete_benchmarks,
-    ),
-]
-#: What names, or folders, of several benchmarks are read from.
-BenchmarkData = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[NAME=]PATH",
-        help="File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is "
-        "that of one; may be repeated. Without it: what 'counterfoil fetch' brought, or the hub.",
-    ),
-]
-BenchmarkImages = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[NAME=]FOLDER",
-        help="Folder of the images, where the data name files; NAME=FOLDER for one benchmark.",
-    ),
-]
-
 Overwrite = Annotated[
     bool,
     typer.Option("--overwrite", help="Replace files that exist; never one that the command reads."),
@@ -121,21 +93,6 @@ Overwrite = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
 Json = Annotated[str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")]
 Html = Annotated[Path | None, typer.Option(help="Write one self-contained HTML page here.")]
-Title = Annotated[str, typer.Option(help="Title of the HTML page.")]
-#: Pages are made to be shared.
-Private = Annotated[
-    bool,
-    typer.Option(
-        "--private", help="Keep paths and users of this machine in the page, which leaves them out."
-    ),
-]
-Signatures = Annotated[
-    bool,
-    typer.Option(
-        "--signatures",
-        help="Also a line per measure of all that its numbers depend on, to be cited with them.",
-    ),
-]
 
 Draws = Annotated[int, typer.Option(min=100, max=most("draws"), help="Draws of a bootstrap.")]
 Seed = Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of everything random.")]
@@ -151,15 +108,6 @@ Ids = Annotated[
 ImageFolder = Annotated[Path | None, typer.Option(help="Folder of the images, where the data name files.")]
 Available = Annotated[
     bool, typer.Option("--available", help="Only the questions whose images and captions are at hand.")
-]
-MetricScorer = Annotated[
-    str | None,
-    typer.Option(
-        "--scorer",
-        metavar="SCORER",
-        help="The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.",
-        rich_help_panel="Model",
-    ),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel="Model")]
 Precision = Annotated[
@@ -229,95 +177,6 @@ class WorkOptions:
             "workers": self.workers,
             "executor": executor,
         }
-
-
-@dataclass(frozen=True)
-class MetricModel:
-    """The model behind caption metrics, and what they do otherwise than officially."""
-
-    scorer: MetricScorer = None
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="[METRIC.]KEY=VALUE",
-            help="What metrics do otherwise than officially; may be repeated.",
-            rich_help_panel="Model",
-        ),
-    ] = None
-    device: Device = "auto"
-    precision: Precision = "fp32"
-
-    def asked(self) -> dict[str, Any]:
-        """The arguments of the same names of a task."""
-        return {
-            "scorer": self.scorer or "",
-            "settings": key_values(self.settings or ()),
-            "device": self.device,
-            "precision": self.precision,
-        }
-
-
-@dataclass(frozen=True)
-class Media:
-    """Where the images or videos of captions are, and which frames of a video are seen."""
-
-    images: Annotated[Path | None, typer.Option(help="Folder of the images; ids are names of its files.")] = (
-        None
-    )
-    videos: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the videos, of folders of frames, or of features of frames."),
-    ] = None
-    frames: Annotated[
-        int | None,
-        typer.Option(min=1, max=most("frames"), help="So many frames of each video, evenly spaced."),
-    ] = None
-    rate: Annotated[float | None, typer.Option(help="So many frames of each video per second.")] = None
-
-    def folder(self) -> "MediaFolder":
-        """The same for a task."""
-        from counterfoil.benchmarks.decoding import Sampling
-        from counterfoil.jobs.caption_inputs import MediaFolder
-
-        return MediaFolder(self.images, self.videos, Sampling(self.frames, self.rate))
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Files that tables are written to."""
-
-    markdown: Annotated[Path | None, typer.Option(help="Write the tables as Markdown here.")] = None
-    latex: Annotated[Path | None, typer.Option(help="Write the tables as LaTeX (booktabs) here.")] = None
-    csv: Annotated[Path | None, typer.Option(help="Write all numbers, at full precision, as CSV here.")] = (
-        None
-    )
-
-    def write(self, tables: Any) -> None:
-        """Write what `tables` says by its `to_markdown`, `to_latex` and `to_csv`."""
-        from counterfoil.store import write_text
-
-        for kind in ("markdown", "latex", "csv"):
-            path = getattr(self, kind)
-            if path is not None:
-                write_text(path, getattr(tables, f"to_{kind}")())
-
-
-def count_or_share(text: str | None, *, option: str = "--limit") -> float | None:
-    """A number of things from 1, or a share of them above 0 and below 1; raises `InputError` for others.
-
-    >>> count_or_share("20"), count_or_share("0.1"), count_or_share(None)
-    (20, 0.1, None)
-    """
-    if text is None:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not (0 < number < 1 or (number.is_integer() and number >= 1)):
-        raise InputError("no number of questions", where=option, given=text, allowed="1, 2, ..., or 0.1")
-    return int(number) if number >= 1 else number
 
 
 def key_values(

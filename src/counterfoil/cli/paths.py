@@ -111,14 +111,6 @@ def endpoint_key() -> str:
     return secret(os.environ.get("COUNTERFOIL_API_KEY", ""), where="COUNTERFOIL_API_KEY")
 
 
-def data_folder(named: Path | None) -> Path | None:
-    """The folder of real benchmark files: the one named, else COUNTERFOIL_DATA, else none."""
-    if named is not None:
-        return named
-    folder = os.environ.get("COUNTERFOIL_DATA")
-    return Path(folder) if folder else None
-
-
 def check_drawing(page: Path | None) -> None:
     """Raise `MissingExtraError` where a page is wanted and its figures cannot be drawn."""
     if page is not None:

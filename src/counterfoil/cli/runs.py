@@ -20,12 +20,31 @@ if TYPE_CHECKING:
 
     from counterfoil.evaluation.lengths import LengthCorrelation
     from counterfoil.jobs.compare import ModelRankings, RunComparison
+    from counterfoil.jobs.results import EvaluationRun
 
 SIGNATURES = Option(
     "Also a line per measure of all that its numbers depend on, to be cited with them.",
     False,
     panel="Results",
 )
+
+
+def show_run(
+    run: "EvaluationRun", console: "Console", *, signatures: Annotated[bool, SIGNATURES] = False
+) -> None:
+    """The measures with their intervals, those of groups, and what the numbers rest on."""
+    from counterfoil.cli.tables import groups_table, measures_table, resting_lines, signature_lines
+    from counterfoil.report.notes import ties_line
+
+    result, benchmark = run.result, run.benchmark
+    console.print(measures_table(result, benchmark, width=console.width))
+    groups = groups_table(result, benchmark, width=console.width)
+    if groups is not None:
+        console.print(groups)
+    console.print(resting_lines(benchmark, [result]))
+    console.print(ties_line(result, benchmark), style="dim")
+    if signatures:
+        console.print(signature_lines(*map(result.signature, result.measures)), soft_wrap=True)
 
 
 def show_comparison(

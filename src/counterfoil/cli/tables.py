@@ -81,10 +81,11 @@ def show(console: Console, tables: Sequence[Table]) -> None:
 
 
 def show_result(result: "Tabular", console: Console) -> None:
-    """Print tables and notes of a result."""
+    """Print tables and notes of a result; a note that begins with "warning: " is one that quiet shows too."""
     show(console, result.tables)
     for note in result.notes:
-        terminal.note(note)
+        text = note.removeprefix("warning: ")
+        (terminal.note if text == note else terminal.warn)(text)
 
 
 def show_with_json(result: "Tabular", json: str | None) -> None:

@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
@@ -188,11 +188,11 @@ def _loaded(name: str, row: str, wrap: Callable[..., Any]) -> Any:
             job = job_of(target)
             function, epilog = derived(job, show), job.examples
         else:
-            function = target
+            function = with_levels(target)
             epilog = getattr(module, f"{attribute.rstrip('_').upper()}_EPILOG", None) or module.EPILOG
         target = typer.Typer(rich_markup_mode="rich", add_completion=False)
         target.command(name, cls=Command, help=flowing(function.__doc__ or ""), epilog=flowing(epilog))(
-            with_levels(wrap(function))
+            wrap(function)
         )
     loaded = typer.main.get_command(target)
     loaded.name = name
@@ -293,10 +293,29 @@ def for_owner(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with `--quiet` and `--verbose`, those of them that it lacks; both hold while it runs.
+@contextmanager
+def running(ctx: Any, arguments: Mapping[str, Any]) -> Iterator[None]:
+    """The run of a command: `--quiet` and `--verbose` hold, and what it reads and writes is guarded."""
+    from counterfoil import terminal
+    from counterfoil.benchmarks.data_paths import data_folder
+    from counterfoil.benchmarks.image_files import outside_allowed
+    from counterfoil.cli.paths import guarded
 
-    One that has a folder of images gets `--allow-outside` as well. What it reads and writes is guarded.
+    quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
+    name = ctx.command_path.partition(" ")[2]
+    outside = outside_allowed() if arguments.get("allow_outside") else nullcontext()
+    with terminal.levels(quiet=quiet, verbose=verbose), guarded(name, ctx.params, data_folder()), outside:
+        yield
+
+
+def level_parameters(declared: Collection[str]) -> dict[str, inspect.Parameter]:
+    """`--quiet` and `--verbose` where a command lacks them; with a folder of images `--allow-outside`."""
+    further = _OPTIONS | ({"allow_outside": _ALLOW_OUTSIDE} if _IMAGES & set(declared) else {})
+    return {name: _option(name, option, False) for name, option in further.items() if name not in declared}
+
+
+def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with `level_parameters`, as `running` has them.
 
     An argument whose type is a group of options (a dataclass) becomes an option per field.
     """
@@ -311,40 +330,32 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
             }
         else:
             declared[name] = _option(name, parameter.annotation, parameter.default)
-    further = _OPTIONS | ({"allow_outside": _ALLOW_OUTSIDE} if _IMAGES & set(declared) else {})
-    added = {name: _option(name, option, False) for name, option in further.items() if name not in declared}
+    added = level_parameters(declared)
 
     @wraps(command)
     def levelled(ctx: Any, **arguments: Any) -> Any:
-        from counterfoil import terminal
-        from counterfoil.benchmarks.data_paths import data_folder
-        from counterfoil.cli.paths import guarded
-
         given = {name: value for name, value in arguments.items() if name not in added}
         for name, group in groups.items():
             given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
-        name = ctx.command_path.partition(" ")[2]
-        with ExitStack() as ending:
-            ending.enter_context(
-                terminal.levels(quiet=bool(arguments.get("quiet")), verbose=bool(arguments.get("verbose")))
-            )
-            ending.enter_context(guarded(name, ctx.params, data_folder()))
-            if arguments.get("allow_outside"):
-                from counterfoil.benchmarks.image_files import outside_allowed
-
-                ending.enter_context(outside_allowed())
+        with running(ctx, arguments), ExitStack() as ending:
             token = ENDING.set(ending)
             try:
                 return command(**given)
             finally:
                 ENDING.reset(token)
 
-    # Typer reads options from the signature and from the annotations.
+    return with_signature(levelled, [*declared.values(), *added.values()])
+
+
+def with_signature(
+    command: Callable[..., Any], parameters: Iterable[inspect.Parameter]
+) -> Callable[..., Any]:
+    """The command with the signature that Typer reads: its context, and these parameters."""
     context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    options = {"ctx": context, **declared, **added}
-    levelled.__signature__ = inspect.Signature([*options.values()])  # type: ignore[attr-defined]
-    levelled.__annotations__ = {name: option.annotation for name, option in options.items()}
-    return levelled
+    signature = inspect.Signature([context, *parameters])
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {name: option.annotation for name, option in signature.parameters.items()}
+    return command
 
 
 def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:

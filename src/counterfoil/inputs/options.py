@@ -19,6 +19,7 @@ from typing import (
     Literal,
     Union,
     Unpack,
+    cast,
     get_args,
     get_origin,
 )
@@ -95,11 +96,6 @@ class Argument:
         """Whether it may have several values."""
         return any(_is_sequence(kind) for kind in _parts(self.hint))
 
-    @cached_property
-    def one_or_several(self) -> bool:
-        """Whether a single value and a sequence of values are told apart."""
-        return self.several and not all(_is_sequence(kind) or kind is NoneType for kind in _parts(self.hint))
-
     @property
     def optional(self) -> bool:
         """Whether it may be None."""
@@ -145,22 +141,29 @@ class Argument:
         if self.several and isinstance(value, list | tuple):
             return tuple(self._one(single, where) for single in value)
         one = self._one(value, where)
-        return (one,) if self.several and not self.one_or_several else one
+        alone = [kind for kind in _parts(self.hint) if not _is_sequence(kind) and kind is not NoneType]
+        several = isinstance(one, str) and str not in alone if alone else True
+        return (one,) if self.several and several else one
 
     def _one(self, value: Any, where: str) -> Any:
         members = self.members
-        if self.choices and value not in self.choices and str not in members:
-            raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
         if bool in members and not isinstance(value, bool):
-            value = _boolean(value, where)
-        elif int in members or float in members:
+            return _boolean(value, where)
+        if int in members or float in members:
             value = self._number(value, where)
-        elif Path in members and str not in members and isinstance(value, str | os.PathLike):
+        elif Path in members and str not in members and isinstance(value, str):
             value = Path(value)
-        elif members == (str,) and not isinstance(value, str):
-            if not isinstance(value, os.PathLike):
-                raise InputError("not a text", where=where, given=value)
+        elif members == (str,) and isinstance(value, os.PathLike):
             value = os.fspath(value)
+        if isinstance(value, str) and self.choices:
+            if value not in self.choices and str not in members:
+                raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
+        elif Any not in members and not isinstance(value, tuple(_class_of(kind) for kind in members)):
+            names = sorted({_NAMES.get(_class_of(kind), _class_of(kind).__name__) for kind in members})
+            kind = type(value).__name__
+            raise InputError(
+                "wrong type", where=where, given=kind, allowed=self.allowed or " or ".join(names)
+            )
         return value
 
     def _number(self, value: Any, where: str) -> Any:
@@ -178,7 +181,7 @@ class Argument:
                 f"not {wanted}", where=where, given=value, allowed=self.allowed or None
             ) from None
         if not inside:
-            raise InputError("out of range", where=where, given=value, allowed=self.allowed)
+            raise InputError("out of range", where=where, given=value, allowed=self.allowed or "a number")
         return number
 
 
@@ -279,6 +282,15 @@ def _members(hint: Any) -> Iterator[Any]:
             yield from _members(get_args(part)[0])
         elif part is not NoneType:
             yield part
+
+
+#: What messages call a type.
+_NAMES: dict[type, str] = {str: "a text", Path: "a path", Mapping: "values by name"}
+
+
+def _class_of(kind: Any) -> type:
+    """The class of a type: of listed values that of texts."""
+    return str if get_origin(kind) is Literal else cast(type, _origin(kind))
 
 
 def _boolean(value: Any, where: str) -> bool:

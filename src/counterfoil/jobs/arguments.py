@@ -5,29 +5,40 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, cast, runtime_checkable
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.data_paths import Places
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.engine.executor import Executor, executor_named
-from counterfoil.engine.rank import Given
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, key_values
 from counterfoil.inputs.secrets import secret
 from counterfoil.jobs.feedback import Feedback, SessionOptions, ignore, terminal_feedback
 from counterfoil.jobs.job import at_end
-from counterfoil.models.base import Classifier, Embedder, Options, Scorer, identity_of
-from counterfoil.models.callables import FunctionScorer
-from counterfoil.models.captions.base import CaptionMetric
-from counterfoil.models.learned import LearnedScorer
+from counterfoil.models.base import Options, identity_of
 from counterfoil.storage.location import user_cache
 
 #: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers, and
-#: blind scorers that learn.
-AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given | LearnedScorer
+#: blind scorers that learn. What one is shows in what it can do, so that nothing is imported to say it.
+if TYPE_CHECKING:
+    from counterfoil.engine.rank import Given
+    from counterfoil.models.base import Classifier, Embedder, Scorer
+    from counterfoil.models.captions.base import CaptionMetric
+    from counterfoil.models.learned import LearnedScorer
+
+    AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given | LearnedScorer
+else:
+
+    @runtime_checkable
+    class AnyScorer(Protocol):
+        """What has an identity."""
+
+        identity: Any
+
+
 #: A name, a folder, or what was loaded.
 AnyBenchmark = str | Path | Benchmark
 #: A folder of finished work, "default" for the user's own, None to keep nothing.
@@ -65,6 +76,8 @@ SETTINGS = Option(
     metavar="KEY=VALUE",
     panel="Model",
 )
+PROMPT = Option("Template put around captions, with {} for the caption.", "{}", panel="Model")
+OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
 #: Options of pages.
 PRIVATE = Option(
     "Keep paths and users of this machine in the page, which leaves them out.", False, panel="Results"
@@ -144,7 +157,7 @@ class Sources(TypedDict, total=False):
     """Where the data and the images of benchmarks that are given by name lie."""
 
     data: Annotated[
-        Data,
+        Data | TableData,
         Option(
             "File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is that "
             "of one; may be repeated. Without it: what 'counterfoil fetch' brought, or the hub.",
@@ -203,6 +216,8 @@ def cache_of(cache: Cache) -> Path | None:
 def cache_for(scorer: object, cache: Cache) -> Path | None:
     """The cache; None where "default" was asked for and nothing tells one scorer from another of its name."""
     if cache == "default" and not isinstance(scorer, str):
+        from counterfoil.models.callables import FunctionScorer
+
         identity = identity_of(scorer)
         known = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
         return cache_of("default") if known else None
@@ -252,6 +267,9 @@ def named_or_read(
 def places_of(paths: Data, option: Literal["--data", "--images"], benchmarks: Sequence[str] = ()) -> Places:
     """Paths as `Places`: one for all benchmarks, one per name, or texts as in a shell."""
     if isinstance(paths, Mapping):
+        for name, path in paths.items():
+            if not isinstance(path, str | Path):
+                raise InputError("not a path", where=f"{option}, {name}", given=path)
         return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
     if isinstance(paths, list | tuple):
         return Places.read(paths, benchmarks, option=option)
@@ -281,13 +299,13 @@ def scorer_options(given: Mapping[str, Any], **others: Any) -> Options:
     return Options(**{"device": str(given.get("device", "auto")), "settings": settings, **options, **others})
 
 
-def api_key(variable: str | None, environment: Mapping[str, str]) -> str:
+def api_key(variable: str | None = None) -> str:
     """The key of endpoints, from the environment variable named, else from COUNTERFOIL_API_KEY; or none.
 
     Raises `InputError` for a variable that is named and not set.
     """
     name = variable or "COUNTERFOIL_API_KEY"
-    key = secret(environment.get(name, ""), where=name)
+    key = secret(os.environ.get(name, ""), where=name)
     if variable is not None and not key:
         raise InputError("the environment variable is not set", where="--api-key-env", given=variable)
     return key

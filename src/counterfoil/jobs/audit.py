@@ -1,9 +1,9 @@
 """An audit of benchmarks: can their questions be answered without looking at the images, and why?"""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +30,29 @@ from counterfoil.evaluation.duplicates import (
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.intervals import LEVEL
 from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.inputs.options import Option, with_default
 from counterfoil.jobs import evaluation_inputs as inputs
-from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions
+from counterfoil.jobs.arguments import (
+    BENCHMARKS,
+    COUNTS,
+    DRAWS,
+    LIMIT,
+    SEED,
+    SETTINGS,
+    TITLE,
+    AnyBenchmark,
+    AnyScorer,
+    Device,
+    Settings,
+    Sources,
+    Work,
+    feedback_of,
+    named_or_read,
+    scorer_options,
+    session_options,
+)
+from counterfoil.jobs.feedback import Feedback, SessionOptions
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import Tabular
 from counterfoil.metrics.ties import Ties
@@ -45,26 +66,59 @@ BLIND = ("blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned")
 _SPLIT = "split"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuditOptions(SessionOptions):
-    """Options of an audit; the defaults are those of the command line."""
+class AuditRows(Sources, Device, Work, total=False):
+    """Options of an audit."""
 
-    data: Places = field(default_factory=Places)
-    images: Places = field(default_factory=lambda: Places(option="--images"))
-    #: Scorers beside the blind ones, by name or loaded: language models, say, or answers of people.
-    scorers: Sequence[Any] = ()
+    scorers: Annotated[
+        str | AnyScorer | Sequence[str | AnyScorer],
+        Option(
+            "A scorer beside the blind ones, such as lm:gpt2; may be repeated.",
+            (),
+            flag="--scorer",
+            metavar="SCORER",
+            complete="counterfoil.cli.options:complete_scorers",
+            panel="Model",
+        ),
+    ]
+    settings: Annotated[Settings, SETTINGS]
+    against: Annotated[
+        str | Path | Sequence[str | Path],
+        Option(
+            "Captions that should not be shared: a training table (CSV, TSV, JSON, JSON Lines, Parquet, a "
+            "caption per line in .txt), or another benchmark; may be repeated.",
+            (),
+            metavar="TABLE|BENCHMARK",
+            complete="counterfoil.cli.options:complete_benchmarks",
+            panel="Data",
+        ),
+    ]
+    limit: Annotated[int | None, LIMIT]
+    counts: Annotated[bool, COUNTS]
+    pictures: Annotated[bool, Option("Look for no duplicates among images.", True, panel="Data")]
+    level: Annotated[
+        float,
+        Option(
+            "Chance of naming any word where there is no artefact.",
+            LEVEL,
+            low=0.0001,
+            high=0.5,
+            panel="Statistics",
+        ),
+    ]
+    draws: Annotated[int, with_default(DRAWS, 2000)]
+    seed: Annotated[int, SEED]
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Options of an audit, and what was made of them."""
+
+    rows: AuditRows
+    data: Places
+    images: Places
     #: Of scorers that are given by name.
-    options: Options = DEFAULT
-    #: Tables of captions, or benchmarks by name, with which nothing should be shared.
-    against: Sequence[str | Path] = ()
-    limit: int | None = None
-    counts: bool = True
-    #: The chance of naming any word of a benchmark without artefacts, at most.
-    level: float = LEVEL
-    #: Whether images that are at hand are compared with each other.
-    pictures: bool = True
-    draws: int = 2000
-    seed: int = 0
+    scorer: Options
+    work: SessionOptions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +135,7 @@ class Audit(Tabular):
     remarks: tuple[str, ...] = ()
 
     rows_by = ("measure", "word", "duplicate")
+    page_has_figures = False
 
     def _rows(self, by: str) -> pa.Table:
         rows: list[dict[str, Any]] = []
@@ -128,7 +183,11 @@ class Audit(Tabular):
         }
 
     def to_html(
-        self, path: str | Path, *, title: str = "What captions give away", overwrite: bool = False
+        self,
+        path: str | Path,
+        *,
+        title: Annotated[str, TITLE] = "What captions give away",
+        overwrite: bool = False,
     ) -> None:
         """Write one self-contained page."""
         html = audit_page.audit_page(self.audits, self.remarks, title_=title)
@@ -150,45 +209,69 @@ def _measured(name: dict[str, Any], result: Result) -> list[dict[str, Any]]:
     ]
 
 
-def audit(
-    benchmarks: Sequence[str | Benchmark],
-    options: AuditOptions | None = None,
-    *,
-    feedback: Feedback = SILENT,
-) -> Audit:
-    """Whether questions can be answered without their images, and what repeats in the benchmarks.
+@job(
+    outputs="html json",
+    examples="""Examples:
+  counterfoil audit sugarcrepe --data sugar-crepe/data --html audit.html
+  counterfoil audit pairs --data mine.csv --against train.csv --json audit.json
+  counterfoil audit sugarcrepe winoground --data sets/ --scorer lm:gpt2
+  counterfoil audit valse --data valse/ --scorer text-classifier:textattack/distilbert-base-uncased-CoLA
 
-    Names and files are checked before anything is computed. Raises what reading a benchmark or loading a
-    named scorer raises; a scorer that cannot answer a benchmark's form is left out with a note.
+A scorer of --scorer stands beside the blind ones; those that look at images need them at hand.""",
+)
+def audit(
+    benchmarks: Annotated[AnyBenchmark | Sequence[AnyBenchmark], BENCHMARKS], **options: Unpack[AuditRows]
+) -> Audit:
+    """Can the questions be answered without looking? Blind scorers, giveaway words, duplicates, leakage.
+
+    Every number has its interval and chance; ties count one half. What is learned about a question comes from
+    questions that share no image or caption with it.
+
+    `benchmarks` are read from `data` and `images` as `evaluate` does. Words that right captions have and
+    wrong ones lack are tested together, so that the chance of naming any where there is no artefact is at
+    most `level`. Captions, and images at hand (unless `pictures` is False), are searched for duplicates; of
+    several benchmarks, and of those and tables of captions in `against`, what they share is counted. Names
+    and files are checked before anything is computed; a scorer that cannot answer a benchmark's form is left
+    out with a note. Raises `DataError` where captions are not at hand.
+
+    >>> audited = audit("world-quads", limit=60, draws=100, pictures=False, cache=None, quiet=True)
+    >>> [result.scorer for result in audited["world-quads"].blind][-1], audited["world-quads"].named
+    ('blind:learned', ())
     """
-    options = options or AuditOptions()
-    keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in benchmarks]
-    for benchmark in benchmarks:
+    feedback = feedback_of(options)
+    against, extra = _listed(options["against"]), _listed(options["scorers"])
+    named, data, images = named_or_read(_listed(benchmarks), options["data"], options["images"])
+    keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in named]
+    prepared = _Inputs(options, data, images, scorer_options(options), session_options(options))
+    for benchmark in named:
         if isinstance(benchmark, str) and not Path(benchmark).is_dir():
             catalog.benchmark_card(benchmark)
-    for scorer in options.scorers:
+    for scorer in extra:
         if isinstance(scorer, str):
             catalog.scorer_name(scorer)
-    others = [_other(other, options, feedback) for other in options.against]
+    others = [_other(other, prepared, feedback) for other in against]
     read = []
-    for key, benchmark in zip(keys, benchmarks, strict=True):
+    for key, benchmark in zip(keys, named, strict=True):
         if isinstance(benchmark, Benchmark):
             read.append(benchmark)
             continue
         with feedback.busy(f"reading {key}"):
-            where = options.data.of(key, many=len(keys) > 1)
-            pictures = options.images.images_of(key)
-            read.append(inputs.benchmark(key, where, pictures, None, counts=options.counts))
-    if options.limit is not None:
-        read = [benchmark.limited(options.limit) for benchmark in read]
+            where = data.of(key, many=len(keys) > 1)
+            read.append(inputs.benchmark(key, where, images.images_of(key), None, counts=options["counts"]))
+    if (limit := options["limit"]) is not None:
+        read = [benchmark.limited(limit) for benchmark in read]
     for one in read:
         check_at_hand(one, images=False)
-    loaded = [one for scorer in (*BLIND, *options.scorers) for one in _loaded(scorer, options, feedback)]
+    loaded = [one for scorer in (*BLIND, *extra) for one in _loaded(scorer, prepared, feedback)]
     others += [(benchmark.name, *_captions(benchmark)) for benchmark in read] if len(read) > 1 else []
-    return Audit(tuple(_audited(benchmark, loaded, others, options, feedback) for benchmark in read))
+    return Audit(tuple(_audited(benchmark, loaded, others, prepared, feedback) for benchmark in read))
 
 
-def _loaded(scorer: Any, options: AuditOptions, feedback: Feedback) -> list[tuple[str, Any]]:
+def _listed(values: Any) -> tuple[Any, ...]:
+    return tuple(values) if isinstance(values, list | tuple) else (values,)
+
+
+def _loaded(scorer: Any, options: _Inputs, feedback: Feedback) -> list[tuple[str, Any]]:
     """The scorer with its name; a language model twice, by sum and by mean, unless one of them is asked for.
 
     By sum the shorter caption is likelier, so that added words alone are found.
@@ -196,7 +279,7 @@ def _loaded(scorer: Any, options: AuditOptions, feedback: Feedback) -> list[tupl
     if not isinstance(scorer, str):
         name = str(getattr(scorer, "title", "") or scorer.identity.name)
         return [(name, _blind(name, scorer))]
-    plain = DEFAULT if scorer in BLIND else options.options
+    plain = DEFAULT if scorer in BLIND else options.scorer
     options_of = {scorer: plain}
     if scorer.startswith("lm:") and "score" not in plain.settings:
         options_of[f"{scorer} (mean per token)"] = replace(
@@ -205,7 +288,7 @@ def _loaded(scorer: Any, options: AuditOptions, feedback: Feedback) -> list[tupl
     scorers = []
     for name, chosen in options_of.items():
         with feedback.busy(f"loading {name}"):
-            scorers.append((name, _blind(name, catalog.scorer(scorer, chosen, memory=options.cache))))
+            scorers.append((name, _blind(name, catalog.scorer(scorer, chosen, memory=options.work.cache))))
     return scorers
 
 
@@ -222,7 +305,7 @@ def _blind(name: str, scorer: Any) -> Any:
     return scorer
 
 
-def _other(named: str | Path, options: AuditOptions, feedback: Feedback) -> tuple[str, list[str], list[str]]:
+def _other(named: str | Path, options: _Inputs, feedback: Feedback) -> tuple[str, list[str], list[str]]:
     """The name, captions and names of images of a table, a file of captions, or a benchmark."""
     if str(named) in catalog.benchmarks():
         with feedback.busy(f"reading {named}"):
@@ -251,7 +334,7 @@ def _audited(
     benchmark: Benchmark,
     scorers: Sequence[tuple[str, Any]],
     others: Sequence[tuple[str, list[str], list[str]]],
-    options: AuditOptions,
+    options: _Inputs,
     feedback: Feedback,
 ) -> BenchmarkAudit:
     notes: list[str] = []
@@ -268,7 +351,7 @@ def _audited(
     blind: list[Result] = []
     apart: dict[str, Estimate] = {}
     with feedback.progress() as progress:
-        session = options.session(feedback, progress)
+        session = options.work.session(feedback, progress)
         for at, (name, scorer) in enumerate(scorers):
             progress(f"auditing {benchmark.name}", at, len(scorers))
             try:
@@ -284,8 +367,8 @@ def _audited(
                     answers,
                     scorer=name,
                     ties=Ties.HALF,
-                    draws=options.draws,
-                    seed=options.seed,
+                    draws=options.rows["draws"],
+                    seed=options.rows["seed"],
                 )
             )
             if contrasts is not None and not contrasts.decides and answers.has_scores:
@@ -294,7 +377,7 @@ def _audited(
         progress(f"auditing {benchmark.name}", len(scorers), len(scorers))
         words: tuple[Artefact, ...] = artefacts(contrasts) if contrasts is not None else ()
         repeated: list[Repeated] = caption_duplicates(benchmark)
-        if options.pictures:
+        if options.rows["pictures"]:
             repeated += _images(benchmark, progress, notes)
         shared = _leakages(benchmark, others, progress)
     return BenchmarkAudit(
@@ -307,7 +390,7 @@ def _audited(
         tuple(shared),
         found.opinions_of(benchmark),
         tuple(notes),
-        options.level,
+        options.rows["level"],
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,10 @@ from counterfoil.evaluation.judged_pairs import (
     proposals,
 )
 from counterfoil.evaluation.run import Run
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import DRAWS, IDS, SCORES, SEED, Reporting, feedback_of, path_of
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.pool import load
 from counterfoil.jobs.results import Tabular
@@ -55,6 +58,7 @@ class AnnotatorStudy(Tabular):
     interval: dict[str, Any]
 
     rows_by = ("annotators", "model")
+    plot_title = "Bias by number of annotators"
 
     def _rows(self, by: str) -> pa.Table:
         rows = []
@@ -128,43 +132,89 @@ class AnnotatorStudy(Tabular):
         return curves(self.studies)
 
 
-def gallery(name: str | Path, data: str | Path | None) -> Benchmark:
-    """The gallery called `name`, read from `data`, or from its own folder; raises where it is none."""
-    benchmark = catalog.benchmark(str(name), data=None if Path(name).is_dir() else data)
-    _ = benchmark.gallery
-    return benchmark
+@job(
+    outputs="html plot json",
+    examples="""Examples:
+  counterfoil bias runs/*/eccv --judgements judged.csv
+  counterfoil bias pvse.npz vsrn.npz clip.npz --judgements judged.parquet --k 5 --html bias.html
+  counterfoil bias runs/*/coco-5k --judgements judged.csv --positives coco-5k --positives cxc --data COCO
 
-
+judged.csv is a table of `counterfoil pool` with a column `answer` (100% YES, Partially YES, Mostly NO,
+100% NO) or `gain` (1 to 0). Several rows per pair are several people's answers.""",
+)
 def bias(
-    scores: Sequence[Run | str | Path],
-    judgements: str | Path | DataTable,
+    scores: Annotated[Sequence[Run | str | Path], SCORES],
+    judgements: Annotated[
+        str | Path | DataTable,
+        Option("Judged pairs: direction, image, caption, answer or gain.", flag="--judgements"),
+    ],
     *,
-    k: int | None = None,
-    measures: Sequence[str] = ("graded_recall_at_1", "graded_r_precision"),
-    direction: Literal["i2t", "t2i"] | None = None,
-    aggregate: Literal["majority", "mean"] = "majority",
-    undefined: Literal["out", "zero"] = "out",
-    positives: Sequence[Benchmark] = (),
-    ids: str | Path | None = None,
-    draws: int = 2000,
-    seed: int = 0,
-    feedback: Feedback = SILENT,
+    k: Annotated[
+        int | None,
+        Option(
+            "How many items each model proposes: all in the table's places, else 5.", low=1, high=most("k")
+        ),
+    ] = None,
+    measures: Annotated[
+        str | Sequence[str],
+        Option(
+            "recall_at_1, r_precision, and both with graded_ before them; commas between.",
+            flag="--measure",
+            commas=True,
+        ),
+    ] = ("graded_recall_at_1", "graded_r_precision"),
+    direction: Annotated[
+        Literal["i2t", "t2i"] | None,
+        Option("Only this one; that of all judgements where the table does not say."),
+    ] = None,
+    aggregate: Annotated[
+        Literal["majority", "mean"], Option("How several answers to one pair are aggregated.")
+    ] = "majority",
+    undefined: Annotated[
+        Literal["out", "zero"],
+        Option("Queries for which a set of annotators found nothing: left out, or 0."),
+    ] = "out",
+    positives: Annotated[
+        Sequence[str | Path | Benchmark],
+        Option("A benchmark or folder whose right answers to hold against the judgements; repeat."),
+    ] = (),
+    data: Annotated[
+        str | Path | None,
+        Option("Where the data of those benchmarks are.", variable="COUNTERFOIL_DATA"),
+    ] = None,
+    ids: Annotated[str | Path | None, IDS] = None,
+    draws: Annotated[int, DRAWS] = 2000,
+    seed: Annotated[int, SEED] = 0,
+    **reporting: Unpack[Reporting],
 ) -> AnnotatorStudy:
-    """Each model measured on the benchmarks that each set of models would have made.
+    """Measure each model on the benchmarks that each set of models would have made, and how far that is off.
 
     Bias is the mean distance of all models to their values on the benchmark that all made together; self-bias
-    that of the annotators themselves, non-self-bias that of the rest. `scores` are runs, run folders,
-    embeddings (.npz) and similarities (.npy), `judgements` the table of a pool with `answer` or `gain`.
-    The models propose their first `k` items, by default what the table says they proposed, else 5. Several
-    answers to one pair are made one (`aggregate`); queries for which a set found nothing are left out or
-    count 0 (`undefined`). Right answers of the galleries `positives` are held against the judgements. Raises
-    `DataError` for judged items and queries that a model does not rank.
+    that of the annotators themselves, non-self-bias that of the rest.
+
+    `scores` are those of `pool`, `judgements` is its table, filled in. Raises `DataError` for judged items
+    and queries that a model does not rank.
+
+    >>> from counterfoil import evaluate, pool
+    >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
+    ...         for name in ("length", "random")]
+    >>> pairs = pool(runs, k=2, direction="t2i", quiet=True).to_arrow().to_pylist()
+    >>> rows = [f"t2i,{pair['image']},{pair['caption']},{pair['pair'] % 2}" for pair in pairs]
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     judged = Path(folder, "judged.csv")
+    ...     _ = judged.write_text("\\n".join(["direction,image,caption,gain", *rows]))
+    ...     print(bias(runs, judged, draws=100, quiet=True).models)
+    ('blind:length', 'blind:random')
     """
+    feedback = feedback_of(reporting)
+    with feedback.busy("reading benchmarks"):
+        galleries = [_gallery(positive, data) for positive in positives]
     with feedback.busy("reading judgements and lists"):
         table = judgements if isinstance(judgements, DataTable) else Path(judgements)
         judged = read_judgements(table, direction=direction, aggregate=aggregate)
-        models = load(scores, ids=None if ids is None else Path(ids), widest=True)
-    clustering = next((m.benchmark for m in models if m.benchmark is not None), next(iter(positives), None))
+        models = load(scores, ids=path_of(ids), widest=True)
+    clustering = next((m.benchmark for m in models if m.benchmark is not None), next(iter(galleries), None))
     studies: list[AnnotatorBias] = []
     coverages: list[Coverage] = []
     counts: list[Multiplicity] = []
@@ -175,11 +225,13 @@ def bias(
             verified, unjudged = _verified(models, one, k, clustering, report)
         notes += _about_direction(one, verified, unjudged)
         with feedback.busy("measuring on the benchmarks of all sets"):
-            measured = study(verified, measures, undefined=undefined, draws=draws, seed=seed)
+            measured = study(
+                verified, tuple(dict.fromkeys(measures)), undefined=undefined, draws=draws, seed=seed
+            )
         studies += measured
         crossed = crossed or verified.sharing.crossed
         notes += _about_queries(measured[0], undefined)
-        some, many = against(one, positives, sharing=verified.sharing)
+        some, many = against(one, galleries, sharing=verified.sharing)
         coverages += some
         counts += many
     if clustering is None and any(one.direction == "t2i" for one in judged.directions):
@@ -200,6 +252,14 @@ def bias(
         policies={"several_answers": aggregate, "queries_without_right_answers": undefined},
         interval={"method": method, "level": 0.95, "draws": draws, "seed": seed},
     )
+
+
+def _gallery(source: str | Path | Benchmark, data: str | Path | None) -> Benchmark:
+    """The gallery called `source`, read from `data` or its own folder; raises where it is none."""
+    if not isinstance(source, Benchmark):
+        source = catalog.benchmark(str(source), data=None if Path(source).is_dir() else data)
+    _ = source.gallery
+    return source
 
 
 def _verified(

@@ -17,7 +17,7 @@ from counterfoil.build.step_folder import StepRecord
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError
 from counterfoil.evaluation.audit import BenchmarkAudit
-from counterfoil.jobs.audit import AuditOptions, audit
+from counterfoil.jobs.audit import audit
 from counterfoil.jobs.feedback import Feedback
 from counterfoil.report.build_page import RowExample, StepSection, build_page, counts_table
 from counterfoil.report.tables import Table
@@ -131,7 +131,8 @@ def _audits(
     audits: list[BenchmarkAudit] = []
     quiet = replace(feedback, remark=feedback.note)
     for title, rows in named:
-        options = AuditOptions(
+        audits += audit(
+            _choices(title, rows),
             pictures=False,
             limit=_AUDITED,
             draws=1000,
@@ -139,8 +140,8 @@ def _audits(
             cache=work.session.folder,
             batch_size=work.session.batch_size,
             workers=0,
-        )
-        audits += audit([_choices(title, rows)], options, feedback=quiet).audits
+            feedback=quiet,
+        ).audits
     return tuple(audits)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, TypedDict
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from counterfoil.benchmarks.videos import FEATURES, VIDEOS, Video, find, video_f
 from counterfoil.engine.caption_scoring import CaptionInputs
 from counterfoil.engine.deduplicate import Note
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import path_of
 from counterfoil.report.labels import amount
 from counterfoil.storage import as_path, located
 
@@ -27,6 +30,28 @@ Policy = Literal["keep", "drop-reference", "drop-item"]
 _PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 
 
+class Media(TypedDict, total=False):
+    """Where the images or videos of captions are, and which frames of a video are seen."""
+
+    images: Annotated[
+        str | Path | None, Option("Folder of the images; ids are names of its files.", None, panel="Data")
+    ]
+    videos: Annotated[
+        str | Path | None,
+        Option("Folder of the videos, of folders of frames, or of features of frames.", None, panel="Data"),
+    ]
+    frames: Annotated[
+        int | None,
+        Option(
+            "So many frames of each video, evenly spaced.", None, low=1, high=most("frames"), panel="Data"
+        ),
+    ]
+    rate: Annotated[
+        float | None,
+        Option("So many frames of each video per second.", None, low=0, high=most("rate"), panel="Data"),
+    ]
+
+
 @dataclass(frozen=True)
 class MediaFolder:
     """Where the images or videos are that captions are of; neither, for metrics that only read."""
@@ -34,6 +59,12 @@ class MediaFolder:
     images: Path | None = None
     videos: Path | None = None
     sampling: Sampling = ALL
+
+    @classmethod
+    def of(cls, media: Media) -> "MediaFolder":
+        """The folder that arguments name."""
+        sampling = Sampling(media["frames"], media["rate"])
+        return cls(path_of(media["images"]), path_of(media["videos"]), sampling)
 
     def __post_init__(self) -> None:
         for name in ("images", "videos"):

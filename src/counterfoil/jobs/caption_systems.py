@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +18,14 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.system_scores import NumberOf, SystemScores, together
 from counterfoil.evaluation.systems import SystemCorrelations, system_correlations
+from counterfoil.inputs.options import Option
 from counterfoil.jobs import captions
-from counterfoil.jobs.caption_inputs import MediaFolder, Policy, same_items
-from counterfoil.jobs.captions import MetricRequest, Value
-from counterfoil.jobs.feedback import SILENT, Feedback
-from counterfoil.jobs.outputs import guarded_file, write
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.arguments import DRAWS, SEED, feedback_of
+from counterfoil.jobs.caption_inputs import same_items
+from counterfoil.jobs.captions import MetricRequest, MetricRows, Value
+from counterfoil.jobs.job import job
+from counterfoil.jobs.outputs import write
+from counterfoil.jobs.results import SavedTable
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.report.labels import amount
 from counterfoil.report.rankings_page import agreements, differences, systems_page
@@ -40,9 +42,9 @@ _IMAGES = ("image", "image_id", "video", "video_id")
 _LONG = "a row per system, or per judgement with columns 'judge' or 'image' that tell them apart"
 
 
-def names(files: Sequence[Path]) -> tuple[str, ...]:
+def names(files: Sequence[str | Path]) -> tuple[str, ...]:
     """What systems are called: their files, without endings; raises `InputError` for two of one name."""
-    stems = tuple(file.stem for file in files)
+    stems = tuple(Path(file).stem for file in files)
     double = first_double(stems)
     if double is not None:
         raise InputError("two systems of one name", given=double, hint="files are called after their systems")
@@ -231,7 +233,7 @@ def values_of(systems: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Val
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SystemComparison(Tabular):
+class SystemComparison(SavedTable):
     """A row per system, a column per metric, and how metrics order systems as people do.
 
     Rows by "system" are one per system: `system`, the value of each metric, and what people gave it. Rows by
@@ -247,6 +249,7 @@ class SystemComparison(Tabular):
     captions: int
 
     rows_by = ("system", "value")
+    command, page_has_figures = "captions systems", False
 
     def _rows(self, by: str) -> pa.Table:
         if by == "system":
@@ -331,34 +334,59 @@ class SystemComparison(Tabular):
         html = systems_page(self.systems, *agreement_tables, self.notes)
         write(path, html, command="captions systems", overwrite=overwrite)
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the numbers of systems to `path`, as CSV, JSON or Parquet by its suffix."""
-        captions.check_kind(Path(path))
-        with guarded_file(path, command="captions systems", overwrite=overwrite):
-            captions.write_table(Path(path), columns(self.by_system, self.people))
 
+@job(
+    outputs="save json html markdown latex csv",
+    examples="""Examples:
+  counterfoil captions systems --predictions A.json B.json C.json --references captions_val2014.json
+  counterfoil captions systems --predictions A.json B.json C.json --references r.json --humans m.csv
+  counterfoil captions systems --predictions A.json B.json C.json --references r.json --humans judged.csv
+  --over systems --html systems.html --latex systems.tex
 
+m.csv has a row per system: its name (that of its file, without .json) in the column `system`, and a number
+in each other column, such as M1 and M2 of the COCO challenge. judged.csv has a row per judgement, with a
+column `judge`, a column `image`, or both: judges are then held against each other too, and intervals know
+of what people said of which image.""",
+)
 def compare_systems(
-    predictions: Sequence[Path],
-    references: Path,
-    request: MetricRequest,
+    predictions: Annotated[
+        Sequence[str | Path],
+        Option("A JSON file of captions per system.", flag="--predictions", metavar="FILE..."),
+    ],
+    references: Annotated[
+        str | Path, Option("Captions that people wrote: a JSON file.", flag="--references")
+    ],
     *,
-    humans: Path | None = None,
-    over: Literal["images", "systems"] = "images",
-    draws: int = 10_000,
-    seed: int = 0,
-    media: MediaFolder | None = None,
-    policy: Policy | None = None,
-    feedback: Feedback = SILENT,
+    metrics: Annotated[str | Sequence[str], captions.METRICS] = ("bleu-4", "rouge-l", "cider"),
+    humans: Annotated[
+        str | Path | None, Option("What people gave the systems: a table with a column per score.")
+    ] = None,
+    over: Annotated[
+        Literal["images", "systems"],
+        Option("What is drawn anew for intervals of correlations, and swapped in their tests."),
+    ] = "images",
+    draws: Annotated[int, DRAWS] = 10_000,
+    seed: Annotated[int, SEED] = 0,
+    **options: Unpack[MetricRows],
 ) -> SystemComparison:
-    """Captioners by metrics, a file of `predictions` each, and whether people (`humans`) order them likewise.
+    """Compare captioners: a row per system, a column per metric, and how metrics order them as people do.
 
-    All systems must have written captions of the same images. `over` says what is drawn anew for intervals of
-    correlations and swapped in their tests. Raises `DataError` for files that do not fit each other, and
-    `InputError` for two systems of one name.
+    All systems must have written captions of the same images.
+
+    Raises `DataError` for files that do not fit each other, and `InputError` for two systems of one name.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     one, two, references = (Path(folder, f"{name}.json") for name in ("one", "two", "r"))
+    ...     _ = one.write_text('{"1": "a red cat"}'), two.write_text('{"1": "dogs"}')
+    ...     _ = references.write_text('{"1": ["a red cat"]}')
+    ...     compared = compare_systems([one, two], references, metrics="bleu-1", cache=None, quiet=True)
+    >>> compared.to_arrow()["system"].to_pylist()
+    ['one', 'two']
     """
+    feedback, request = feedback_of(options), MetricRequest.of(metrics, options)
     called = names(predictions)
-    judged = None if humans is None else SystemRatings.read(humans, called)
+    judged = None if humans is None else SystemRatings.read(Path(humans), called)
     messages: set[str] = set()
 
     def once(text: str) -> None:
@@ -368,23 +396,22 @@ def compare_systems(
             feedback.note(text)
 
     with feedback.busy("reading captions"):
-        shown = MediaFolder() if media is None else media
-        inputs = [request.read(file, references, shown, policy=policy, note=once) for file in predictions]
+        inputs = [request.read(file, references, note=once) for file in predictions]
     same_items(inputs)
     pictures = images_of(inputs[0])
     people = None if judged is None else judged.people(called, pictures)
     systems = {}
-    with shelf(request.cache) as cache:
-        metrics = request.load(inputs[0], cache, feedback)
+    with shelf(request.work.cache) as cache:
+        metrics_by_name = request.load(inputs[0], cache, feedback)
         for name, inputs_of in zip(called, inputs, strict=True):
             with feedback.progress() as report:
-                session = replace(request, cache=cache).session(feedback, report)
-                systems[name] = SystemValues.of(inputs_of, metrics, pictures, session=session)
+                session = replace(request.work, cache=cache).session(feedback, report)
+                systems[name] = SystemValues.of(inputs_of, metrics_by_name, pictures, session=session)
     agreed = None
     if people is not None:
         with feedback.busy("drawing images and systems anew"):
             agreed = agreement(systems, people, over=over, draws=draws, seed=seed)
-    return SystemComparison(systems, people, agreed, metrics, len(inputs[0]))
+    return SystemComparison(systems, people, agreed, metrics_by_name, len(inputs[0]))
 
 
 def columns(systems: Mapping[str, SystemValues], people: People | None) -> dict[str, list[Any]]:

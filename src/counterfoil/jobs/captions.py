@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -17,24 +17,38 @@ from counterfoil.engine.deduplicate import Note
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.evaluation.system_scores import NumberOf, ratio
-from counterfoil.jobs.caption_inputs import MediaFolder, Policy, image_of, number_of, read_inputs
-from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions
-from counterfoil.jobs.outputs import guarded_file
-from counterfoil.jobs.results import Tabular
-from counterfoil.models.base import DEFAULT, Options
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import (
+    Device,
+    Settings,
+    Work,
+    feedback_of,
+    path_of,
+    scorer_options,
+    session_options,
+)
+from counterfoil.jobs.caption_inputs import Media, MediaFolder, Policy, image_of, number_of, read_inputs
+from counterfoil.jobs.feedback import Feedback, SessionOptions
+from counterfoil.jobs.job import job
+from counterfoil.jobs.results import SavedTable
+from counterfoil.models.base import Options
 from counterfoil.models.captions.base import CaptionMetric, TextMetric
 from counterfoil.models.captions.registry import SEVERAL, entry, several
 from counterfoil.models.captions.text import TextMeasure
 from counterfoil.report.labels import amount
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.stats.intervals import FEWEST, mean_intervals
-from counterfoil.store import write_csv, write_json, write_parquet
 
 #: The score of an image with several candidates: the mean of theirs, or the best (oracle).
 PerImage = Literal["mean", "best"]
 
-#: What a table of captions may be written as.
-_KINDS = (".csv", ".json", ".parquet")
+
+METRICS = Option(
+    "Names with commas between (see 'counterfoil list metrics'); bleu is bleu-1 to 4.",
+    flag="--metrics",
+    commas=True,
+    complete="counterfoil.cli.options:complete_metrics",
+)
 
 
 @dataclass(frozen=True)
@@ -176,30 +190,6 @@ def to_json(values: Mapping[str, Value]) -> dict[str, Any]:
     return {name: asdict(value) for name, value in values.items()}
 
 
-def check_kind(path: Path | None) -> None:
-    """Raise `InputError` where a table cannot be written under this name."""
-    if path is not None and path.suffix.lower() not in _KINDS:
-        raise InputError(
-            "unknown kind of table", where=path, given=path.suffix or "(no suffix)", allowed=_KINDS
-        )
-
-
-def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write a table in one piece, as CSV, JSON (a list of objects) or Parquet by its suffix."""
-    import pyarrow as pa
-
-    check_kind(path)
-    if path.suffix.lower() == ".json":
-        names = list(columns)
-        write_json(path, [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)])
-        return
-    table = pa.table(dict(columns))
-    if path.suffix.lower() == ".parquet":
-        write_parquet(path, table)
-        return
-    write_csv(path, table)
-
-
 def rows_table(inputs: CaptionInputs, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, list[Any]]:
     """A row per candidate: its image, which of the image's it is, its text, its score of each metric."""
     rows = range(len(inputs))
@@ -211,43 +201,65 @@ def rows_table(inputs: CaptionInputs, scores: Mapping[str, NDArray[np.float64]])
     return columns | {name: own.tolist() for name, own in scores.items()}
 
 
+class MetricRows(Media, Device, Work, total=False):
+    """How metrics look at captions: the images, the model behind them, and how their work is done."""
+
+    references_contain: Annotated[
+        Policy | None,
+        Option(
+            "What becomes of a reference that is the candidate itself: it stays, it goes, or the item goes.",
+            None,
+        ),
+    ]
+    scorer: Annotated[
+        str | None,
+        Option(
+            "The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.",
+            None,
+            metavar="SCORER",
+            panel="Model",
+        ),
+    ]
+    settings: Annotated[
+        Settings,
+        Option(
+            "What metrics do otherwise than officially; may be repeated.",
+            None,
+            flag="--set",
+            metavar="[METRIC.]KEY=VALUE",
+            panel="Model",
+        ),
+    ]
+
+
 @dataclass(frozen=True)
-class MetricRequest(SessionOptions):
+class MetricRequest:
     """Caption metrics by name, the model and settings behind them, and how their work is done."""
 
     names: tuple[str, ...]
     #: `backbone` is the model that metrics look with, `settings` are KEY or METRIC.KEY and a value.
-    options: Options = DEFAULT
+    options: Options
+    media: MediaFolder
+    policy: Policy | None
+    work: SessionOptions
 
     @classmethod
-    def of(
-        cls,
-        metrics: str | Sequence[str],
-        *,
-        scorer: str = "",
-        settings: Mapping[str, str] | None = None,
-        device: str = "auto",
-        precision: str = "fp32",
-        **work: Any,
-    ) -> "MetricRequest":
-        """The request for some names; raises `InputError` for those that cannot be computed.
-
-        `scorer` is the model that metrics look with, `settings` are KEY or METRIC.KEY and a value; `work` are
-        the other fields.
-        """
-        names = several([metrics] if isinstance(metrics, str) else metrics)
-        _check(names, scorer, settings or {})
-        options = Options(device=device, precision=precision, backbone=scorer, settings=settings or {})
-        return cls(names, options, **work)
+    def of(cls, metrics: str | Sequence[str], rows: MetricRows) -> "MetricRequest":
+        """The request for some names; raises `InputError` for those that cannot be computed."""
+        names = several(metrics)
+        options = scorer_options(rows, backbone=rows["scorer"] or "")
+        _check(names, options.backbone, options.settings)
+        return cls(names, options, MediaFolder.of(rows), rows["references_contain"], session_options(rows))
 
     def read(
-        self, candidates: Path, references: Path | None, media: MediaFolder, *, note: Note, **policies: Any
+        self, candidates: str | Path, references: str | Path | None, *, note: Note, **policies: Any
     ) -> CaptionInputs:
         """All that is asked about one file of candidates; `policies` are those of `read_inputs`."""
         return read_inputs(
-            candidates,
-            references,
-            media,
+            Path(candidates),
+            path_of(references),
+            self.media,
+            policy=self.policy,
             needs={need for name in self.names for need in entry(name).needs},
             embedded=self.options.backbone.startswith("embeddings:"),
             note=note,
@@ -267,7 +279,7 @@ class MetricRequest(SessionOptions):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CaptionScores(Tabular):
+class CaptionScores(SavedTable):
     """Caption metrics of candidates: a value for all of them, and a score for each.
 
     Rows by "metric" are one per metric: `metric`, `value` (the number the field reports), `mean` over images
@@ -284,6 +296,7 @@ class CaptionScores(Tabular):
     per_image: PerImage
 
     rows_by = ("metric", "caption")
+    command, saved_by = "captions score", "caption"
 
     def _rows(self, by: str) -> pa.Table:
         if by == "caption":
@@ -307,12 +320,21 @@ class CaptionScores(Tabular):
 
     @property
     def tables(self) -> tuple[Table]:
-        """The value of each metric."""
-        rows = tuple(
-            Row(name, (Cell(value.value, value.low, value.high, value.n),))
-            for name, value in self.values.items()
-        )
-        return (Table(self.heading, (Column("value", style="score"),), rows, "metric"),)
+        """The value of each metric; of what is no mean the mean over captions, or images, beside it."""
+        values = self.values.values()
+        intervals = any(value.low is not None for value in values)
+        means = any(not value.is_mean for value in values)
+        over = "image" if n_images(self.inputs) < len(self.inputs) else "caption"
+        columns = [Column("value", look="bold")]
+        columns += [Column("95 % interval", align="center")] * intervals
+        columns += [Column(f"{over} mean", look="dim")] * means
+        rows = []
+        for name, value in self.values.items():
+            cells = [name, f"{value.value:.4f}"]
+            cells += ["" if value.low is None else f"[{value.low:.4f}, {value.high:.4f}]"] * intervals
+            cells += ["" if value.is_mean else f"{value.mean:.4f}"] * means
+            rows.append(cells)
+        return (text_table(self.heading, "metric", columns, rows),)
 
     @property
     def notes(self) -> list[str]:
@@ -336,46 +358,65 @@ class CaptionScores(Tabular):
             "versions": versions(),
         }
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the score of every caption to `path`, as CSV, JSON or Parquet by its suffix."""
-        check_kind(Path(path))
-        with guarded_file(path, command="captions score", overwrite=overwrite):
-            write_table(Path(path), rows_table(self.inputs, self.scores))
 
+@job(
+    outputs="save json",
+    examples="""Examples:
+  counterfoil captions score --metrics bleu,rouge-l,cider --candidates c.json --references r.json
+  counterfoil captions score --metrics clip-s --images photos/ --candidates c.json --scorer hf:./clip
+  counterfoil captions score --metrics em-score --videos clips/ --candidates c.json --scorer hf:./clip
+  counterfoil captions score --metrics cider --candidates samples.jsonl --references r.json --per-image best
 
+c.json is {"ID": "caption"} or [{"image_id": ID, "caption": "..."}], r.json {"ID": ["caption", ...]} or COCO's
+annotations; a table has columns image_id and caption. An ID is the name of a file, with or without its
+ending, or COCO's number. An image may have several candidates: a list, or several entries or rows.""",
+)
 def score_captions(
-    candidates: Path,
-    request: MetricRequest,
+    candidates: Annotated[
+        str | Path,
+        Option("The captions to score, one or more per image: JSON, CSV or Parquet.", flag="--candidates"),
+    ],
+    metrics: Annotated[str | Sequence[str], METRICS],
     *,
-    references: Path | None = None,
-    media: MediaFolder | None = None,
-    policy: Policy | None = None,
-    empty: Literal["refuse", "leave-out"] = "refuse",
-    per_image: PerImage = "mean",
-    feedback: Feedback = SILENT,
+    references: Annotated[
+        str | Path | None, Option("Captions that people wrote: JSON, CSV or Parquet.")
+    ] = None,
+    empty: Annotated[
+        Literal["refuse", "leave-out"],
+        Option("What becomes of a candidate that is empty: an error, or left out."),
+    ] = "refuse",
+    per_image: Annotated[
+        PerImage,
+        Option("What an image of several candidates counts: their mean, or the best (oracle)."),
+    ] = "mean",
+    **options: Unpack[MetricRows],
 ) -> CaptionScores:
-    """The captions in a file scored by metrics, with `references` and images or videos where those need them.
+    """Score captions by metrics: a value for all of them, and one for each.
 
-    References that say what the candidate says are dealt with as `policy` says; without one they are kept and
-    counted in a note. An image of several candidates counts their mean or the best (`per_image`). Embeddings
-    are kept in the request's cache. Raises `DataError` for files that do not fit each other, `InputError`
-    where metrics need what is not given.
+    Of several candidates per image each gets a score; values and intervals are over images. Embeddings are
+    kept in the cache, so a run that was stopped goes on where it was.
+
+    Raises `DataError` for files that do not fit each other, `InputError` where a metric needs what is not
+    given.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     candidates, references = Path(folder, "c.json"), Path(folder, "r.json")
+    ...     _ = candidates.write_text('{"1": "a red cat"}')
+    ...     _ = references.write_text('{"1": ["a red cat", "the cat"]}')
+    ...     scored = score_captions(candidates, "bleu-1", references=references, cache=None, quiet=True)
+    >>> round(scored.values["bleu-1"].value, 6)
+    1.0
     """
+    feedback = feedback_of(options)
+    request = MetricRequest.of(metrics, options)
     with feedback.busy("reading captions"):
-        inputs = request.read(
-            candidates,
-            references,
-            MediaFolder() if media is None else media,
-            note=feedback.note,
-            policy=policy,
-            several=True,
-            empty=empty,
-        )
-    metrics = request.load(inputs, request.cache, feedback)
+        inputs = request.read(candidates, references, note=feedback.note, several=True, empty=empty)
+    metrics_by_name = request.load(inputs, request.work.cache, feedback)
     with feedback.progress() as report:
-        session = request.session(feedback, report)
-        by_metric, scores = values(inputs, metrics, per_image=per_image, session=session)
-    return CaptionScores(by_metric, scores, metrics, inputs, per_image)
+        session = request.work.session(feedback, report)
+        by_metric, scores = values(inputs, metrics_by_name, per_image=per_image, session=session)
+    return CaptionScores(by_metric, scores, metrics_by_name, inputs, per_image)
 
 
 def _settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, dict[str, str]]:

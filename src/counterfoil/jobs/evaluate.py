@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, Literal, Unpack, cast
 
 import numpy as np
 
@@ -19,55 +19,204 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.data_paths import Places
 from counterfoil.engine.deduplicate import Progress, used_captions, used_images
 from counterfoil.engine.run import run as answer_benchmark
-from counterfoil.errors import CounterfoilError, ScoreError
+from counterfoil.errors import CounterfoilError, InputError, ScoreError
 from counterfoil.evaluation.evaluate import IntervalMethod, binarize
 from counterfoil.evaluation.evaluate import evaluate as measure
+from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.evaluation.run import measured_run, save_run
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option
 from counterfoil.jobs import evaluation_inputs as inputs
+from counterfoil.jobs.arguments import (
+    AVAILABLE,
+    BENCHMARK,
+    BENCHMARKS,
+    COUNTS,
+    DRAWS,
+    OVERWRITE,
+    PROMPT,
+    SCORER,
+    SEED,
+    SETTINGS,
+    AnyBenchmark,
+    AnyScorer,
+    Device,
+    Settings,
+    Sources,
+    Work,
+    api_key,
+    feedback_of,
+    in_memory,
+    path_of,
+    places_of,
+    scorer_options,
+    session_options,
+    settings_of,
+    with_table,
+)
 from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
-from counterfoil.models.base import DEFAULT, Options
+from counterfoil.models.base import Options
 from counterfoil.outputs import Outputs, existing_paths, guarding
 from counterfoil.report.labels import duration
 from counterfoil.store import check_writable
 
 
-@dataclass(frozen=True, kw_only=True)
-class EvaluateOptions(SessionOptions):
-    """Options of an evaluation; the defaults are those of the command line."""
+class EvaluateRows(Sources, Device, Work, total=False):
+    """Options of an evaluation."""
 
-    #: Where the data and the images of benchmarks that are given by name lie.
-    data: Places = field(default_factory=Places)
-    images: Places = field(default_factory=lambda: Places(option="--images"))
-    #: Only so many questions, or below 1 such a share of them, evenly spread over the benchmark.
-    limit: float | None = None
-    #: Only the questions whose images and captions are at hand.
-    available: bool = False
-    #: Whether data must hold as many questions as the release.
-    counts: bool = True
-    #: The folder that gets a run folder per benchmark; None saves nothing.
-    out: Path | None = None
-    #: Replace run folders of other scorers.
-    overwrite: bool = False
-    #: What results call the scorer; None takes the scorer's own name.
-    name: str | None = None
-    #: The measures that are reported; none named are all.
-    measures: Sequence[str] = ()
-    ties: Ties = Ties.STRICT
-    interval: IntervalMethod = IntervalMethod.AUTO
-    draws: int = 10_000
-    seed: int = 0
-    #: Of a scorer that is given by name: device, precision, prompt, columns and the like.
-    scorer: Options = DEFAULT
-    #: A dual encoder, or its name, whose first `depth` items a scorer of pairs ranks again.
-    first_stage: Any = None
-    depth: int = 32
-    #: How many first items of each query a run keeps.
-    top: int = 50
-    #: Whether a right answer beyond the end of a truncated ranking is a miss.
-    truncated_as_miss: bool = False
+    limit: Annotated[
+        float | None,
+        Option(
+            "Evaluate N evenly spaced questions, or such a share (0.1); results are marked as partial, and a "
+            "note says what all of them would take.",
+            None,
+            low=0,
+            metavar="N|SHARE",
+            panel="Data",
+        ),
+    ]
+    counts: Annotated[bool, COUNTS]
+    available: Annotated[bool, AVAILABLE]
+    out: Annotated[
+        str | Path | None,
+        Option("Write a run folder per benchmark here, for 'compare'.", None, panel="Results"),
+    ]
+    overwrite: Annotated[bool, OVERWRITE]
+    name: Annotated[str | None, Option("What results call the scorer.", None, panel="Results")]
+    measures: Annotated[
+        Sequence[str],
+        Option(
+            "Only this measure; may be repeated. In a gallery recall_at_20 stands for all of its kind; of "
+            "several benchmarks each takes those it has.",
+            (),
+            flag="--measure",
+            panel="Statistics",
+        ),
+    ]
+    ties: Annotated[
+        Literal["strict", "half", "optimistic"],
+        Option("A tie is wrong, worth its chance in a random order, or right.", "strict", panel="Statistics"),
+    ]
+    interval: Annotated[
+        Literal["auto", "wilson", "clusters", "crossed", "folds"],
+        Option(
+            "How intervals are made; auto knows which questions share images or captions.",
+            "auto",
+            panel="Statistics",
+        ),
+    ]
+    draws: Annotated[int, DRAWS]
+    seed: Annotated[int, SEED]
+    prompt: Annotated[str, PROMPT]
+    column: Annotated[
+        str | None, Option("Column of a given table; default: guessed and said.", None, panel="Model")
+    ]
+    unanswered: Annotated[
+        Literal["refuse", "wrong", "leave-out"],
+        Option(
+            "Questions that given outcomes or a chat model do not answer: an error, wrong, or left out.",
+            "refuse",
+            panel="Model",
+        ),
+    ]
+    backbone: Annotated[
+        str,
+        Option(
+            "The model that a caption metric looks at images with.",
+            "",
+            flag="--scorer",
+            metavar="SCORER",
+            panel="Caption metrics",
+        ),
+    ]
+    settings: Annotated[Settings, SETTINGS]
+    protocol: Annotated[
+        str | None,
+        Option(
+            "How a generative model is asked, as --set protocol=NAME.",
+            None,
+            metavar="NAME",
+            panel="Generative models",
+        ),
+    ]
+    question: Annotated[
+        str | None,
+        Option(
+            "What it is asked, with {} for the caption, as --set question=TEXT.",
+            None,
+            panel="Generative models",
+        ),
+    ]
+    api_key_env: Annotated[
+        str | None,
+        Option(
+            "Environment variable with the key of a chat endpoint; default: COUNTERFOIL_API_KEY.",
+            None,
+            metavar="VARIABLE",
+            panel="Generative models",
+        ),
+    ]
+    ids: Annotated[
+        Path | None,
+        Option(
+            "npz file with image_ids and caption_ids of the rows and columns of a given similarity.",
+            None,
+            panel="Galleries",
+        ),
+    ]
+    first_stage: Annotated[
+        str | AnyScorer | None,
+        Option(
+            "A dual encoder whose first items a scorer of pairs ranks again.",
+            None,
+            metavar="SCORER",
+            panel="Galleries",
+        ),
+    ]
+    depth: Annotated[
+        int,
+        Option(
+            "How many of the first stage's items are ranked again.",
+            32,
+            low=1,
+            high=most("k"),
+            panel="Galleries",
+        ),
+    ]
+    top: Annotated[
+        int,
+        Option(
+            "How many first items of each query a run keeps.", 50, low=0, high=most("k"), panel="Galleries"
+        ),
+    ]
+    truncated_as_miss: Annotated[
+        bool,
+        Option(
+            "Count a right answer beyond the end of a truncated ranking as a miss, as published numbers from "
+            "truncated lists do.",
+            False,
+            panel="Galleries",
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Options of an evaluation, and what was made of them."""
+
+    rows: EvaluateRows
+    data: Places
+    images: Places
+    limit: float | None
+    out: Path | None
+    #: Of a scorer that is given by name.
+    scorer: Options
+    work: SessionOptions
+    first_stage: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +240,7 @@ class Evaluation:
     """
 
     scorer: Any
-    options: EvaluateOptions
+    options: _Inputs
     feedback: Feedback
     total: int
     missing: list[tuple[str, CounterfoilError]]
@@ -123,11 +272,6 @@ class Evaluation:
             if whole_time is not None:
                 self.feedback.note(whole_time)
 
-    def check_complete(self) -> None:
-        """Raise `InputError` naming the benchmarks that could not be measured, if any."""
-        if self.missing:
-            raise inputs.not_measured(self.missing, self.total)
-
     def _answers(self, part: _Part) -> tuple[Answers, str | None]:
         """The answers to a benchmark; of some of its questions also what all of them would take."""
         options = self.options
@@ -135,10 +279,10 @@ class Evaluation:
             scorer = self.scorer if part.given is None else part.given
             if part.whole is not None:
                 watch = Stopwatch(progress, scorer)
-                session = options.session(self.feedback, watch)
+                session = options.work.session(self.feedback, watch)
                 answers = answer_benchmark(part.benchmark, scorer, session=session)
                 return answers, watch.note(part.benchmark, part.whole)
-            session = options.session(self.feedback, progress)
+            session = options.work.session(self.feedback, progress)
             if not part.benchmark.questions.directed:
                 return answer_benchmark(part.benchmark, scorer, session=session), None
             if not self._ranked:
@@ -149,9 +293,9 @@ class Evaluation:
                     [gallery.benchmark for gallery in galleries],
                     self.scorer,
                     first_stage=self._first,
-                    depth=options.depth,
-                    top=options.top,
-                    truncated_as_miss=options.truncated_as_miss,
+                    depth=options.rows["depth"],
+                    top=options.rows["top"],
+                    truncated_as_miss=options.rows["truncated_as_miss"],
                     session=session,
                 )
                 self._ranked = {
@@ -196,10 +340,10 @@ class Evaluation:
             part.benchmark,
             answers,
             scorer=self._called,
-            ties=options.ties,
-            interval=options.interval,
-            draws=options.draws,
-            seed=options.seed,
+            ties=Ties(options.rows["ties"]),
+            interval=IntervalMethod(options.rows["interval"]),
+            draws=options.rows["draws"],
+            seed=options.rows["seed"],
             measures=part.measures,
             provenance={"benchmark": facts},
         )
@@ -213,45 +357,128 @@ class Evaluation:
         return EvaluationRun.of(run)
 
 
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil evaluate open-clip:ViT-B-32-quickgelu/openai bivlc winoground sugarcrepe --out runs/clip
+  counterfoil evaluate given:scores/clip.jsonl winoground --data winoground/
+  counterfoil evaluate hf:./my-siglip pairs --data my.csv --images photos/ --json result.json
+  counterfoil evaluate embeddings:clip.npz coco-5k coco-1k cxc eccv --out runs/clip
+  counterfoil evaluate given:similarities.npy eccv --ids ids.npz --measure map_at_r
+  counterfoil evaluate chat:http://localhost:8000/v1#MODEL winoground --protocol choose --set rpm=60
+  counterfoil evaluate metric:cider flickr8k-expert --data flickr8k/
+  counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --scorer open-clip:ViT-B-32/w.pth""",
+)
+def evaluate_all(
+    scorer: Annotated[str | AnyScorer, SCORER],
+    benchmarks: Annotated[Sequence[AnyBenchmark], BENCHMARKS],
+    **options: Unpack[EvaluateRows],
+) -> list[EvaluationRun]:
+    """Measure a scorer on benchmarks: every number with its interval, chance and ties.
+
+    Work that is done is kept in the cache, so a run that was stopped goes on where it was. Galleries of the
+    same items (coco-5k, coco-1k, cxc, eccv) are ranked together, from one pass over the scores.
+
+    The runs come in the order of the benchmarks. Everything that can be wrong with names, files and settings
+    is found before a model is loaded. Where one of several benchmarks cannot be read or measured the others
+    are measured first, and then an `InputError` names it; their work is in the cache and in `out`. All else
+    is as in `evaluate`.
+    """
+    feedback = feedback_of(options)
+    if in_memory(options["data"]):
+        benchmarks = [with_table(benchmark, options["data"], options["images"]) for benchmark in benchmarks]
+        options["data"] = options["images"] = None
+    evaluation = prepare(scorer, benchmarks, options, feedback=feedback)
+    runs = []
+    for run in evaluation.runs():
+        feedback.result(run)
+        runs.append(run)
+    if evaluation.missing:
+        raise inputs.not_measured(evaluation.missing, len(benchmarks))
+    return runs
+
+
+@job()
+def evaluate(
+    scorer: Annotated[str | AnyScorer, SCORER],
+    benchmark: Annotated[AnyBenchmark, BENCHMARK],
+    **options: Unpack[EvaluateRows],
+) -> EvaluationRun:
+    """Measure a scorer on a benchmark: every number with its interval, chance and ties.
+
+    `scorer` is a name (see `load_scorer`) or a scorer, `benchmark` a name, a folder in counterfoil's own
+    format, or a benchmark; a name is read from `data` and `images` as `load_benchmark` does. Finished work is
+    kept in the folder `cache` ("default": the user's own; None keeps nothing), so an evaluation that was
+    stopped goes on where it was. A scorer of your own whose weights are not known has no place in the default
+    cache (see `counterfoil.scorer`). `out` gets a run folder OUT/BENCHMARK, which `compare` and `load_run`
+    read; one of another scorer is replaced with `overwrite` only.
+
+    A bar on standard error shows progress after two seconds; `progress` is called with (stage, done, total)
+    in its place, `note` with each line about what was decided, and `quiet` shows neither. Raises
+    `CounterfoilError` in one line.
+
+    >>> run = evaluate("blind:length", "world-quads", limit=50, draws=100, cache=None, quiet=True)
+    >>> run["group"].n, run["group"].chance
+    (50, 0.16666666666666666)
+    """
+    (run,) = evaluate_all(scorer, [benchmark], **options)
+    return run
+
+
+def load_run(folder: str | Path) -> EvaluationRun:
+    """The run in `folder` (OUT/BENCHMARK); raises `DataError` where it is no run, or was changed."""
+    return EvaluationRun.of(load_plain_run(folder))
+
+
 def prepare(
-    scorer: Any,
-    benchmarks: Sequence[str | Benchmark],
-    options: EvaluateOptions | None = None,
-    *,
-    feedback: Feedback = SILENT,
+    scorer: Any, benchmarks: Sequence[AnyBenchmark], rows: EvaluateRows, *, feedback: Feedback = SILENT
 ) -> Evaluation:
     """The evaluation of `scorer` on `benchmarks`: names, files, questions and settings are read and checked.
 
-    `scorer` is a name (`open-clip:ViT-B-32-quickgelu/openai`) or a loaded scorer, a benchmark a name, a
-    folder in counterfoil's own format, or a loaded benchmark. A model that is named is loaded last. Of
-    several benchmarks one that cannot be read is left out with a warning; one alone raises its error. Raises
-    `InputError` for unknown names, outputs that would replace something else, and settings that do not fit.
+    A model that is named is loaded last. Of several benchmarks one that cannot be read is left out with a
+    warning; one alone raises its error. Raises `InputError` for unknown names, outputs that would replace
+    something else, and settings that do not fit.
     """
-    options = options or EvaluateOptions()
-    with guarded("evaluate", overwrite=options.overwrite) as outputs:
-        return _prepare(scorer, benchmarks, options, feedback, outputs)
+    with guarded("evaluate", overwrite=rows["overwrite"]) as outputs:
+        return _prepare(scorer, benchmarks, rows, feedback, outputs)
 
 
 def _prepare(
     scorer: Any,
-    benchmarks: Sequence[str | Benchmark],
-    options: EvaluateOptions,
+    benchmarks: Sequence[AnyBenchmark],
+    rows: EvaluateRows,
     feedback: Feedback,
     outputs: Outputs,
 ) -> Evaluation:
-    named = options.scorer.backbone, options.first_stage
-    scorer, backbone, first_stage = (_with_kind(spec, feedback) for spec in (scorer, *named))
-    options = replace(options, scorer=replace(options.scorer, backbone=backbone), first_stage=first_stage)
-    run_name = called = _called(scorer, options)
-    benchmarks = [
-        catalog.benchmark_name(benchmark) if isinstance(benchmark, str) else benchmark
+    scorer, backbone, first_stage = (
+        _with_kind(spec, feedback) for spec in (scorer, rows["backbone"], rows["first_stage"])
+    )
+    read = [
+        benchmark if isinstance(benchmark, Benchmark) else catalog.benchmark_name(str(benchmark))
         for benchmark in benchmarks
     ]
-    keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in benchmarks]
+    keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in read]
+    named = {name: rows[name] for name in ("protocol", "question") if rows[name]}
+    options = _Inputs(
+        rows,
+        places_of(rows["data"], "--data", keys),
+        places_of(rows["images"], "--images", keys),
+        inputs.count_or_share(rows["limit"]),
+        path_of(rows["out"]),
+        scorer_options(
+            rows,
+            backbone=backbone,
+            settings=settings_of(rows["settings"]) | named,
+            api_key=_api_key(scorer, rows["api_key_env"]),
+        ),
+        session_options(rows, scorer),
+        first_stage,
+    )
+    run_name = called = _called(scorer, options)
     for folder in run_folders(options.out, keys, run_name):
         check_writable(folder.path, folder=True)
         outputs.folder(folder)
-    for benchmark in benchmarks:
+    for benchmark in read:
         if isinstance(benchmark, str) and not Path(benchmark).is_dir():
             catalog.benchmark_card(benchmark)
     for spec in (scorer, backbone, first_stage):
@@ -278,7 +505,7 @@ def _prepare(
     )
     parts: list[_Part] = []
     missing: list[tuple[str, CounterfoilError]] = []
-    for key, benchmark in zip(keys, benchmarks, strict=True):
+    for key, benchmark in zip(keys, read, strict=True):
         try:
             parts.append(_read(key, benchmark, scorer, loaded, options, feedback, many=len(keys) > 1))
         except CounterfoilError as error:
@@ -292,7 +519,7 @@ def _prepare(
     outputs.read(*(part.benchmark.path for part in parts if part.benchmark.path is not None))
     if loaded is None:
         loaded = _loaded(scorer, options, feedback)
-    if options.name is None and (title := getattr(loaded, "title", "")):
+    if options.rows["name"] is None and (title := getattr(loaded, "title", "")):
         called = title
     first = first_stage
     if isinstance(first_stage, str):
@@ -300,10 +527,10 @@ def _prepare(
         first = _loaded(first_stage, replace(options, scorer=plain), feedback)
     for part in parts:
         inputs.check(loaded, part.benchmark)
-        if options.out is not None and options.name is not None:
+        if options.out is not None and options.rows["name"] is not None:
             identity = inputs.scorer_for(loaded, part.benchmark).identity
             check_identity(run_folder(options.out, part.key), run_name, identity)
-    reported = inputs.measures([part.benchmark for part in parts], options.measures)
+    reported = inputs.measures([part.benchmark for part in parts], options.rows["measures"])
     parts = [replace(part, measures=names) for part, names in zip(parts, reported, strict=True)]
     return Evaluation(
         scorer=loaded,
@@ -316,9 +543,17 @@ def _prepare(
         _called=called,
         _asked=run_name,
         # A loaded scorer has a name of its own; a run of a named one is called after its folder.
-        _named=options.name is not None or not isinstance(scorer, str),
+        _named=options.rows["name"] is not None or not isinstance(scorer, str),
         _outputs=outputs,
     )
+
+
+def _api_key(scorer: Any, variable: str | None) -> str:
+    if isinstance(scorer, str) and scorer.startswith("chat:"):
+        return api_key(variable)
+    if variable is not None:
+        raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
+    return ""
 
 
 def _with_kind(scorer: Any, feedback: Feedback) -> Any:
@@ -337,15 +572,15 @@ def _with_kind(scorer: Any, feedback: Feedback) -> Any:
     return full
 
 
-def _called(scorer: Any, options: EvaluateOptions) -> str:
+def _called(scorer: Any, options: _Inputs) -> str:
     """The name of the scorer in results, as far as it is known before anything is loaded."""
-    if options.name is not None:
-        return options.name
+    if (name := options.rows["name"]) is not None:
+        return name
     first = options.first_stage
     if first is not None:
         from counterfoil.engine.rank import name as reranked
 
-        return reranked(_name(scorer), _name(first), options.depth)
+        return reranked(_name(scorer), _name(first), options.rows["depth"])
     return f"{_name(scorer)} {options.scorer.backbone if isinstance(scorer, str) else ''}".strip()
 
 
@@ -353,7 +588,7 @@ def _name(scorer: Any) -> str:
     return scorer if isinstance(scorer, str) else str(getattr(scorer, "title", "") or scorer.identity.name)
 
 
-def _reads(scorer: Any, options: EvaluateOptions) -> list[object]:
+def _reads(scorer: Any, options: _Inputs) -> list[object]:
     """The names of what is read, files among them."""
     places = (options.data, options.images)
     paths = [path for place in places for path in (place.plain, *place.named.values())]
@@ -361,12 +596,12 @@ def _reads(scorer: Any, options: EvaluateOptions) -> list[object]:
     return [*specs, *(path for path in (*paths, options.scorer.ids) if path is not None)]
 
 
-def _loaded(scorer: Any, options: EvaluateOptions, feedback: Feedback) -> Any:
+def _loaded(scorer: Any, options: _Inputs, feedback: Feedback) -> Any:
     if not isinstance(scorer, str):
         return scorer
     with feedback.busy(f"loading {scorer}"):
         where = inputs.beside_data(scorer, options.data.plain)
-        loaded = catalog.scorer(where, options.scorer, memory=options.cache)
+        loaded = catalog.scorer(where, options.scorer, memory=options.work.cache)
     if (described := getattr(loaded, "described", None)) is not None:
         feedback.note(f"{scorer}: {described}")
     return loaded
@@ -377,7 +612,7 @@ def _read(
     benchmark: str | Benchmark,
     scorer: Any,
     loaded: Any,
-    options: EvaluateOptions,
+    options: _Inputs,
     feedback: Feedback,
     *,
     many: bool,
@@ -389,8 +624,8 @@ def _read(
         where = options.data.of(key, many=many)
         with feedback.busy(f"reading {key}"):
             pictures = options.images.images_of(key)
-            questions = inputs.benchmark(key, where, pictures, loaded, counts=options.counts)
-    if options.available:
+            questions = inputs.benchmark(key, where, pictures, loaded, counts=options.rows["counts"])
+    if options.rows["available"]:
         whole = len(questions)
         questions = questions.available()
         feedback.note(f"{questions.name}: {len(questions):,} of {whole:,} questions are at hand")

@@ -12,6 +12,19 @@ from counterfoil.evaluation.result import Run
 from counterfoil.jobs.feedback import Feedback
 
 
+def count_or_share(number: float | None) -> float | None:
+    """A number of questions from 1, or a share of them above 0 and below 1; raises `InputError` for others.
+
+    >>> count_or_share(20.0), count_or_share(0.1), count_or_share(None)
+    (20, 0.1, None)
+    """
+    if number is None:
+        return None
+    if not (0 < number < 1 or (float(number).is_integer() and number >= 1)):
+        raise InputError("no number of questions", where="--limit", given=number, allowed="1, 2, ..., or 0.1")
+    return int(number) if number >= 1 else number
+
+
 def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list[str] | None]:
     """The named measures that each benchmark has, in their order; None (all of them) where none is named.
 

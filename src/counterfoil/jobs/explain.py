@@ -1,27 +1,55 @@
 """Heatmaps of a scorer's answers to single questions: which words count, and where in the picture."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.data_paths import Places
 from counterfoil.benchmarks.videos import Video
 from counterfoil.engine.deduplicate import check_at_hand
-from counterfoil.engine.explain import METHODS, ExplainedQuestion, PairToExplain, check_methods
+from counterfoil.engine.explain import (
+    METHODS,
+    ExplainedPair,
+    ExplainedQuestion,
+    PairToExplain,
+    check_methods,
+)
 from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.engine.perturbations import Occlusion, words_of
 from counterfoil.errors import DataError, UnknownNameError
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option
 from counterfoil.jobs import evaluation_inputs as inputs
-from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions
+from counterfoil.jobs.arguments import (
+    BENCHMARK,
+    PICTURES,
+    PRIVATE,
+    PROMPT,
+    SCORER,
+    SEED,
+    SETTINGS,
+    TITLE,
+    AnyBenchmark,
+    AnyScorer,
+    Device,
+    Settings,
+    Sources,
+    Work,
+    feedback_of,
+    named_or_read,
+    scorer_options,
+    session_options,
+)
+from counterfoil.jobs.feedback import Feedback, SessionOptions
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded, write
-from counterfoil.jobs.results import Tabular
-from counterfoil.models.base import DEFAULT, Options, abilities
+from counterfoil.jobs.results import Pictures, Tabular
+from counterfoil.models.base import abilities
 from counterfoil.outputs import existing_paths
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Cell, Column, Row, Table
@@ -32,38 +60,113 @@ FEW = 4
 NEAREST = 5
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExplainOptions(SessionOptions):
-    """Options of explanations; the defaults are those of the command line."""
+class ExplainRows(Sources, Device, Work, total=False):
+    """Options of explanations, and of their grades."""
 
-    #: Ids of questions; none named are `limit` of them, evenly spread.
-    questions: Sequence[str] = ()
-    limit: int = FEW
-    #: Names of methods of heatmaps; none named are those that look inside of the model, else occlusion.
-    methods: Sequence[str] = ()
-    occlusion: Occlusion = field(default_factory=Occlusion)
-    #: What a left-out word is replaced by; None cuts it out.
-    mask: str | None = None
-    data: Places = field(default_factory=Places)
-    images: Places = field(default_factory=lambda: Places(option="--images"))
-    scorer: Options = DEFAULT
+    questions: Annotated[
+        Sequence[str],
+        Option(
+            "Ids of the questions; default: some, evenly spread.",
+            (),
+            metavar="ID,ID,...",
+            commas=True,
+            panel="Data",
+        ),
+    ]
+    limit: Annotated[
+        int | None,
+        Option(
+            "How many questions, where none are named; default: 4, or 40 that are graded.",
+            None,
+            low=1,
+            high=most("items"),
+            panel="Data",
+        ),
+    ]
+    methods: Annotated[
+        Sequence[str],
+        Option(
+            "How heatmaps are made: patches, rollout, transport, grad-cam, occlusion; may be repeated. "
+            "Default: what looks inside of the model, else occlusion.",
+            (),
+            flag="--method",
+            panel="Method",
+        ),
+    ]
+    grid: Annotated[
+        int, Option("Occlusion: so many cells to a side of the picture.", 7, low=1, high=64, panel="Method")
+    ]
+    fill: Annotated[
+        Literal["mean", "blur"], Option("Occlusion: what a covered cell shows.", "mean", panel="Method")
+    ]
+    mask: Annotated[
+        str | None,
+        Option(
+            "Put this in place of a left-out word, in place of deleting it.",
+            None,
+            metavar="TOKEN",
+            panel="Method",
+        ),
+    ]
+    prompt: Annotated[str, PROMPT]
+    settings: Annotated[Settings, SETTINGS]
+    seed: Annotated[int, SEED]
+
+
+@dataclass(frozen=True)
+class ExplainInputs:
+    """What is explained and how: a scorer and a benchmark that are loaded, questions and methods."""
+
+    scorer: Any
+    benchmark: Benchmark
+    rows: ExplainRows
+    work: SessionOptions
+
+    @property
+    def occlusion(self) -> Occlusion:
+        """How pictures are covered."""
+        return Occlusion(self.rows["grid"], self.rows["fill"])
+
+    @property
+    def title(self) -> str:
+        """What results call the scorer."""
+        return str(getattr(self.scorer, "title", "") or self.scorer.identity.name)
 
     @property
     def left_out(self) -> str:
         """How words are left out, in words."""
-        return "by deletion" if self.mask is None else f"by the mask token {self.mask!r}"
+        mask = self.rows["mask"]
+        return "by deletion" if mask is None else f"by the mask token {mask!r}"
 
-    def chosen(self, benchmark: Benchmark) -> Any:
-        """Positions of the questions asked for; raises `UnknownNameError` for an id that is none."""
-        if not self.questions:
-            return benchmark.spread(self.limit)
-        number = {name: at for at, name in enumerate(benchmark.questions.ids)}
-        for name in self.questions:
+    def questions(self, few: int) -> Benchmark:
+        """The questions asked for, else `few`; raises `UnknownNameError` for an id that is none."""
+        names, whole = self.rows["questions"], self.benchmark
+        if not names:
+            return whole.limited(self.rows["limit"] or few)
+        number = {name: at for at, name in enumerate(whole.questions.ids)}
+        for name in names:
             if name not in number:
-                raise UnknownNameError("question", name, number, where=benchmark.name, nearest=NEAREST)
-        return np.array([number[name] for name in dict.fromkeys(self.questions)])
+                raise UnknownNameError("question", name, number, where=whole.name, nearest=NEAREST)
+        return whole.select(np.array([number[name] for name in dict.fromkeys(names)]))
 
-    def scores(self, pairs: Sequence[PairToExplain], methods: Sequence[str]) -> int:
+    def explain(
+        self, pairs: Sequence[PairToExplain], methods: Sequence[str], feedback: Feedback
+    ) -> Sequence[ExplainedPair]:
+        """Each pair explained by the methods."""
+        if "scores_pairs" in abilities(self.scorer):
+            # A large model takes its time for each, an endpoint its price.
+            feedback.note(f"at most {self._scores(pairs, methods):,} scores are asked for")
+        with feedback.progress() as progress:
+            return explain_pairs(
+                self.scorer,
+                pairs,
+                methods=methods,
+                occlusion=self.occlusion,
+                mask=self.rows["mask"],
+                session=self.work.session(feedback, progress),
+            )
+
+    def _scores(self, pairs: Sequence[PairToExplain], methods: Sequence[str]) -> int:
         """At most so many scores are asked for; equal ones once."""
         pictures = 1 + (self.occlusion.cells**2 if "occlusion" in methods else 0)
         return sum(pictures * (1 + len(pair.spans)) for pair in pairs)
@@ -94,6 +197,7 @@ class Explanation(Tabular):
     remarks: tuple[str, ...] = ()
 
     rows_by = ("word", "cell")
+    page_has_figures = False
 
     def __repr__(self) -> str:
         questions = amount(len(self.questions), "question")
@@ -186,9 +290,9 @@ class Explanation(Tabular):
         self,
         path: str | Path,
         *,
-        title: str = "Which words count, and where",
-        pictures: str = "auto",
-        private: bool = False,
+        title: Annotated[str, TITLE] = "Which words count, and where",
+        pictures: Annotated[Pictures, PICTURES] = "auto",
+        private: Annotated[bool, PRIVATE] = False,
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained page with a heatmap per word.
@@ -210,86 +314,76 @@ class Explanation(Tabular):
         write(path, html, command="explain", overwrite=overwrite)
 
 
+@job()
 def explain(
-    scorer: Any,
-    benchmark: str | Benchmark,
-    options: ExplainOptions | None = None,
-    *,
-    feedback: Feedback = SILENT,
+    scorer: Annotated[str | AnyScorer, SCORER],
+    benchmark: Annotated[AnyBenchmark, BENCHMARK],
+    **options: Unpack[ExplainRows],
 ) -> Explanation:
-    """Every image with every caption of some questions explained: words left out, and heatmaps.
+    """Show which words of a caption count for a scorer, and where in the picture it looks for them.
 
-    `scorer` is a name or a loaded scorer, `benchmark` a name, a folder in counterfoil's own format, or a
-    loaded benchmark. Raises `UnknownNameError` for unknown questions and methods, `InputError` for a scorer
-    without scores of new pairs or a method that it cannot do, and `DataError` for galleries, videos, and
-    images or captions that are not at hand.
+    Every image of the `questions` with every caption: what the score loses without each word, and heatmaps.
+    "occlusion" works for any scorer by its scores alone, "patches" compares the patches of a dual encoder
+    with each word, "rollout" and "transport" are of ViLT, "grad-cam" of BLIP. Raises `UnknownNameError` for
+    unknown questions and methods, `InputError` for a scorer without scores of new pairs or a method that it
+    cannot do, and `DataError` for galleries, videos, and images or captions that are not at hand.
+
+    >>> explained = explain(
+    ...     "pixels:colours", "world-quads", limit=1, grid=3, cache=None, workers=0, quiet=True
+    ... )
+    >>> explained
+    <Explanation of pixels:colours on World, quads: 1 question>
+    >>> explained.to_arrow(by="cell").column_names
+    ['question', 'caption', 'image', 'method', 'word', 'row', 'column', 'heat']
     """
-    options = options or ExplainOptions()
-    loaded, whole = prepared(scorer, benchmark, options, feedback)
-    benchmark_part = whole.select(options.chosen(whole))
-    check_at_hand(benchmark_part, images="images" in getattr(loaded, "needs", ("images", "captions")))
-    names = check_methods(loaded, options.methods)
-    captions, images = benchmark_part.listed.slots()
+    feedback = feedback_of(options)
+    loaded = prepared(scorer, benchmark, options, feedback)
+    part = loaded.questions(FEW)
+    check_at_hand(part, images="images" in getattr(loaded.scorer, "needs", ("images", "captions")))
+    names = check_methods(loaded.scorer, options["methods"])
+    captions, images = part.listed.slots()
     questions = [
         (
             name,
             tuple(c for c in dict.fromkeys(captions[at].tolist()) if c >= 0),
             tuple(i for i in dict.fromkeys(images[at].tolist()) if i >= 0),
         )
-        for at, name in enumerate(benchmark_part.questions.ids)
+        for at, name in enumerate(part.questions.ids)
     ]
     places = list(dict.fromkeys((c, i) for _, its, shown in questions for i in shown for c in its))
     pairs = [
-        PairToExplain(
-            benchmark_part.images[i],
-            benchmark_part.captions[c],
-            words_of(benchmark_part.captions[c].text or ""),
-        )
+        PairToExplain(part.images[i], part.captions[c], words_of(part.captions[c].text or ""))
         for c, i in places
     ]
-    if "scores_pairs" in abilities(loaded):
-        # A large model takes its time for each, an endpoint its price.
-        feedback.note(f"at most {options.scores(pairs, names):,} scores are asked for")
-    with feedback.progress() as progress:
-        session = options.session(feedback, progress)
-        explained = explain_pairs(
-            loaded,
-            pairs,
-            methods=names,
-            occlusion=options.occlusion,
-            mask=options.mask,
-            session=session,
-        )
-    by_place = dict(zip(places, explained, strict=True))
+    by_place = dict(zip(places, loaded.explain(pairs, names, feedback), strict=True))
     return Explanation(
-        scorer=str(getattr(loaded, "title", "") or loaded.identity.name),
-        benchmark=benchmark_part,
+        scorer=loaded.title,
+        benchmark=part,
         questions=tuple(
             ExplainedQuestion(name, {(c, i): by_place[c, i] for i in shown for c in its})
             for name, its, shown in questions
         ),
         methods=names,
-        left_out=options.left_out,
-        remarks=options.remarks(names) if names else ("the scorer sees no image: there is no heatmap",),
+        left_out=loaded.left_out,
+        remarks=loaded.remarks(names) if names else ("the scorer sees no image: there is no heatmap",),
     )
 
 
 def prepared(
-    scorer: Any, benchmark: str | Benchmark, options: ExplainOptions, feedback: Feedback
-) -> tuple[Any, Benchmark]:
+    scorer: str | AnyScorer, benchmark: AnyBenchmark, rows: ExplainRows, feedback: Feedback
+) -> ExplainInputs:
     """The scorer and the benchmark, read and loaded; what can be wrong with names is found first."""
     if isinstance(scorer, str):
         catalog.scorer_name(scorer)
-    key = benchmark if isinstance(benchmark, str) else benchmark.name
+    (benchmark,), data, images = named_or_read([benchmark], rows["data"], rows["images"])
     if isinstance(benchmark, str) and not Path(benchmark).is_dir():
         catalog.benchmark_card(benchmark)
-    places = [options.data, options.images]
-    reads = [path for place in places for path in (place.plain, *place.named.values()) if path is not None]
-    with guarded("explain", reads=reads) as outputs:
+    reads = [path for place in (data, images) for path in (place.plain, *place.named.values())]
+    with guarded("explain", reads=[path for path in reads if path is not None]) as outputs:
         if isinstance(benchmark, str):
+            key = benchmark
             with feedback.busy(f"reading {key}"):
-                pictures = options.images.images_of(key)
-                benchmark = inputs.benchmark(key, options.data.of(key, many=False), pictures, None)
+                benchmark = inputs.benchmark(key, data.of(key, many=False), images.images_of(key), None)
         outputs.read(*existing_paths([benchmark.path] if benchmark.path is not None else []))
     if benchmark.listed.text_pairs() is not None:
         raise DataError(
@@ -299,8 +393,9 @@ def prepared(
         )
     if benchmark.card.shows == "video" or any(isinstance(image, Video) for image in benchmark.images):
         raise DataError("explains pictures, not videos", where=benchmark.name)
+    work = session_options(rows, scorer)
     if isinstance(scorer, str):
         with feedback.busy(f"loading {scorer}"):
-            scorer = catalog.scorer(scorer, options.scorer, memory=options.cache)
-    check_methods(scorer, options.methods)
-    return scorer, benchmark
+            scorer = catalog.scorer(scorer, scorer_options(rows), memory=work.cache)
+    check_methods(scorer, rows["methods"])
+    return ExplainInputs(scorer, benchmark, rows, work)

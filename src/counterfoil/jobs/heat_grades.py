@@ -6,7 +6,8 @@ a thing (its colour, shape, size or texture) should point at the things of which
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -14,14 +15,16 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.explain import METHODS, OCCLUSION, ExplainedPair, Heat, PairToExplain, check_methods
-from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.engine.perturbations import words_of
 from counterfoil.errors import DataError
-from counterfoil.jobs.explain import ExplainOptions, prepared
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import BENCHMARK, SCORER, AnyBenchmark, AnyScorer, feedback_of
+from counterfoil.jobs.explain import ExplainRows, Explanation, explain, prepared
+from counterfoil.jobs.job import job
+from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import Tabular
 from counterfoil.metrics.heatmaps import area_iou, iou_chance, pointing_chance, pointing_game, upsampled
-from counterfoil.models.base import abilities
+from counterfoil.report.html import tables_page
 from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.stats.estimates import cluster_interval
 from counterfoil.world.drawings import LazyDrawing
@@ -144,6 +147,11 @@ class HeatGrades(Tabular):
             ]
         )
 
+    def to_html(self, path: str | Path, *, title: str = "", overwrite: bool = False, **_: object) -> None:
+        """Write one self-contained page of the tables."""
+        html = tables_page(self.tables, self.notes, title=title or f"Heatmaps of {self.scorer}")
+        write(path, html, command="explain", overwrite=overwrite)
+
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `explain --grade --json` writes it."""
         return {
@@ -154,39 +162,37 @@ class HeatGrades(Tabular):
         }
 
 
+@job()
 def grade_heatmaps(
-    scorer: Any,
-    benchmark: str | Benchmark,
-    options: ExplainOptions | None = None,
-    *,
-    feedback: Feedback = SILENT,
+    scorer: Annotated[str | AnyScorer, SCORER],
+    benchmark: Annotated[AnyBenchmark, BENCHMARK] = "world-quads",
+    **options: Unpack[ExplainRows],
 ) -> HeatGrades:
-    """The pointing game and the IoU of a scorer's heatmaps on a benchmark of the drawn world.
+    """How often the heatmaps of `explain` point at the right thing, in the drawn world, where that is known.
 
-    Intervals know which questions share scenes. Raises `DataError` for a benchmark
-    whose pictures are not drawn from scenes, or without a pair to grade, and what `explain` raises.
+    Every word that says the colour, shape, size or texture of a thing, in some questions: does the hottest
+    pixel lie on such a thing (pointing game), and how far do the hottest pixels overlap with those (IoU)?
+    Each has its chance level and an interval, which knows which questions share scenes. Raises `DataError`
+    for a benchmark not drawn from scenes or without a pair to grade, and what `explain` raises.
+
+    >>> graded = grade_heatmaps("blind:length", limit=2, grid=2, cache=None, workers=0, quiet=True)
+    >>> round(graded.grades[0].pointing.value - graded.grades[0].pointing.chance, 9)
+    0.0
     """
-    options = options or ExplainOptions(limit=GRADED)
-    loaded, whole = prepared(scorer, benchmark, options, feedback)
-    questions = whole.select(options.chosen(whole))
+    feedback = feedback_of(options)
+    loaded = prepared(scorer, benchmark, options, feedback)
+    questions = loaded.questions(GRADED)
     if not any(isinstance(image.source, LazyDrawing) for image in questions.images):
         raise DataError(
             "where things lie is not known",
             where=questions.name,
             allowed="benchmarks that are drawn from scenes: world-quads, world-choices",
         )
-    methods = check_methods(loaded, options.methods) or (OCCLUSION.name,)
+    methods = check_methods(loaded.scorer, options["methods"]) or (OCCLUSION.name,)
     cases = list(_cases(questions))
     if not cases:
         raise DataError("no caption with a word that says where to look", where=questions.name)
-    pairs = [case.pair for case in cases]
-    if "scores_pairs" in abilities(loaded):
-        feedback.note(f"at most {options.scores(pairs, methods):,} scores are asked for")
-    with feedback.progress() as progress:
-        session = options.session(feedback, progress)
-        explained = explain_pairs(
-            loaded, pairs, methods=methods, occlusion=options.occlusion, mask=options.mask, session=session
-        )
+    explained = loaded.explain([case.pair for case in cases], methods, feedback)
     items = [row for at in range(len(cases)) for row in _graded(cases, explained, at)]
     kinds = ["all", *dict.fromkeys(kind for kind, _ in SAYS.values())]
     grades = [
@@ -196,7 +202,7 @@ def grade_heatmaps(
         if (rows := [r for r in items if r["method"] == method and kind in ("all", r["kind"])])
     ]
     return HeatGrades(
-        scorer=str(getattr(loaded, "title", "") or loaded.identity.name),
+        scorer=loaded.title,
         benchmark=questions,
         grades=tuple(grades),
         items=tuple(items),
@@ -205,10 +211,38 @@ def grade_heatmaps(
             f"{len(questions):,} questions",
             "pointing: the hottest pixel lies on a thing of which the word is true; iou: overlap with those",
             "chance: a random point or random pixels; elsewhere: the heatmaps of other scenes",
-            *options.remarks(methods),
+            *loaded.remarks(methods),
             "intervals: 95 %, over questions that share scenes",
         ),
     )
+
+
+@job(
+    outputs="html json",
+    examples="""Examples:
+  counterfoil explain pixels:colours world-quads --html heat.html
+  counterfoil explain open-clip:ViT-B-32-quickgelu/openai winoground --questions 17,43 --html heat.html
+  counterfoil explain itm:dandelin/vilt-b32-finetuned-coco winoground --method rollout --method transport
+  counterfoil explain ckpt:runs/clip pairs --data my.csv --method patches --method occlusion
+  counterfoil explain ckpt:runs/clip world-quads --grade""",
+)
+def explain_or_grade(
+    scorer: Annotated[str | AnyScorer, SCORER],
+    benchmark: Annotated[AnyBenchmark, BENCHMARK],
+    *,
+    grade: Annotated[
+        bool,
+        Option("In the drawn world, where places are known: how often heatmaps point at the right thing."),
+    ] = False,
+    **options: Unpack[ExplainRows],
+) -> Explanation | HeatGrades:
+    """Show which words of a caption count for a scorer, and where in the picture it looks for them.
+
+    Each image of a question is scored with each caption, with the caption without each word, and with the
+    picture with one cell after the other covered: this works for any scorer. Methods that look inside of a
+    model are used where the model has what they need.
+    """
+    return grade_heatmaps(scorer, benchmark, **options) if grade else explain(scorer, benchmark, **options)
 
 
 @dataclass(frozen=True, eq=False)

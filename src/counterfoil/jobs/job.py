@@ -6,14 +6,14 @@
 is `counterfoil.audit(...)`, and the command `counterfoil audit`, which `counterfoil.cli.derive` makes of it.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cached_property, wraps
 from inspect import cleandoc, signature
 from typing import Any, ParamSpec, TypeVar, cast
 
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError, UnknownNameError, expected_error
 from counterfoil.inputs.options import REQUIRED, Argument, arguments_of
 
 P = ParamSpec("P")
@@ -39,25 +39,20 @@ class Job:
         """The declared arguments by name."""
         return {argument.name: argument for argument in arguments_of(self.function)}
 
-    def run(self, values: Mapping[str, Any], where: Callable[[Argument], str] | None = None) -> Any:
-        """The function called with these values and the defaults of others; raises `InputError`."""
+    def checked(
+        self, values: Mapping[str, Any], where: Callable[[Argument], str] | None = None
+    ) -> dict[str, Any]:
+        """These values as the function takes them, and the defaults of others; raises `InputError`."""
         place = where or (lambda argument: f"{self.name}(), argument '{argument.name}'")
-        checked = dict(values)
+        arguments = dict(values)
         for name, argument in self.arguments.items():
             if name in values:
-                checked[name] = argument.converted(values[name], place(argument))
+                arguments[name] = argument.converted(values[name], place(argument))
             elif argument.default is REQUIRED:
                 raise InputError("missing", where=place(argument))
             else:
-                checked[name] = argument.default
-        if _ENDING.get() is not None:
-            return self.function(**checked)
-        with ExitStack() as ending:
-            token = _ENDING.set(ending)
-            try:
-                return self.function(**checked)
-            finally:
-                _ENDING.reset(token)
+                arguments[name] = argument.default
+        return arguments
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         """The function called from Python."""
@@ -72,7 +67,15 @@ class Job:
         for name in extra:
             if name not in self.arguments and name not in REPORTING:
                 raise UnknownNameError("argument", name, self.arguments, where=f"{self.name}()")
-        return self.run(values | extra)
+        checked = self.checked(values | extra)
+        try:
+            with closing_at_end():
+                return self.function(**checked)
+        except Exception as error:
+            expected = expected_error(error)
+            if expected is None or expected is error:
+                raise
+            raise expected from error
 
     @property
     def doc(self) -> str:
@@ -111,6 +114,20 @@ def job(*, outputs: str = "", examples: str = "") -> Callable[[Callable[P, R]], 
 def job_of(function: Callable[..., Any]) -> Job:
     """The job that a decorated function is."""
     return cast(Job, cast(Any, function).__job__)
+
+
+@contextmanager
+def closing_at_end() -> Iterator[None]:
+    """The run of a job: the outermost closes what `at_end` names, also for jobs that it calls."""
+    if _ENDING.get() is not None:
+        yield
+        return
+    with ExitStack() as ending:
+        token = _ENDING.set(ending)
+        try:
+            yield
+        finally:
+            _ENDING.reset(token)
 
 
 def at_end(close: Callable[[], object]) -> None:

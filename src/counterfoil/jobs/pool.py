@@ -3,17 +3,17 @@
 Lists of models to be pooled and judged: runs, embeddings, similarities in any mixture; their queries.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.benchmarks.judgements import ROLES, Direction, pool_kind, pool_table, write_pool
+from counterfoil.benchmarks.judgements import ROLES, Direction, pool_table
 from counterfoil.benchmarks.tables import EXTENSIONS, first_double, labels, read_table
 from counterfoil.engine.topk import (
     ModelLists,
@@ -31,9 +31,11 @@ from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import find_runs
 from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import read_text
-from counterfoil.jobs.feedback import SILENT, Feedback
-from counterfoil.jobs.outputs import guarded_file
-from counterfoil.jobs.results import Tabular
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import IDS, SCORES, Reporting, feedback_of, path_of
+from counterfoil.jobs.job import job
+from counterfoil.jobs.results import SavedTable
 from counterfoil.metrics.annotators import Pool
 from counterfoil.metrics.annotators import pool as pooled_items
 from counterfoil.models.base import Options
@@ -44,7 +46,10 @@ from counterfoil.models.precomputed_galleries import (
     load_embeddings,
     load_similarity,
 )
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Column, Table, text_table
+
+#: A table shows numbers by k at so many of them.
+_MOST_KS = 10
 
 
 def load(
@@ -157,7 +162,7 @@ def _no_ids(path: Path) -> DataError:
 
 
 def chosen_queries(
-    models: Sequence[ModelLists], named: str | Path | Sequence[str] | None, ways: Sequence[Direction]
+    models: Sequence[ModelLists], named: str | Path | Collection[str] | None, ways: Sequence[Direction]
 ) -> dict[Direction, tuple[str, ...]]:
     """The ids of the queries by direction: those in a file or a list, else all that every model answers."""
     queries = {way: common(models, way) for way in ways} if named is None else _named(models, named, ways)
@@ -168,7 +173,7 @@ def chosen_queries(
 
 
 def _named(
-    models: Sequence[ModelLists], named: str | Path | Sequence[str], ways: Sequence[Direction]
+    models: Sequence[ModelLists], named: str | Path | Collection[str], ways: Sequence[Direction]
 ) -> dict[Direction, tuple[str, ...]]:
     """The queries in a file or a list, by direction, in its order and each once.
 
@@ -240,7 +245,7 @@ def _written(file: Path) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CandidatePool(Tabular):
+class CandidatePool(SavedTable):
     """Pairs to verify, each once, with who proposed it at which place, and their number by models and k.
 
     Rows by "pair" are those of the table that people fill in: `pair` (a number per image and caption),
@@ -255,6 +260,7 @@ class CandidatePool(Tabular):
     _models: Sequence[ModelLists]
 
     rows_by = ("pair", "model")
+    command, plot_title = "pool", "Pairs to verify by models and k"
 
     @cached_property
     def pairs(self) -> pa.Table:
@@ -283,14 +289,20 @@ class CandidatePool(Tabular):
         return self.pairs if by == "pair" else pa.Table.from_pylist(self._by_model())
 
     @property
-    def tables(self) -> tuple[Table]:
-        """What each model proposes."""
-        columns = [Column(name, style="text") for name in ("proposes", "alone", "new in this order")]
-        rows = []
-        for row in self._by_model():
-            name, *numbers = row.values()
-            rows.append(Row(name, tuple(Cell(f"{number:,}") for number in numbers)))
-        return (Table(self.summary.heading, tuple(columns), tuple(rows)),)
+    def tables(self) -> tuple[Table, Table]:
+        """What each model proposes, and the pairs by the number of models and by k."""
+        rows = [(row.pop("model"), *(f"{number:,}" for number in row.values())) for row in self._by_model()]
+        heads = ("proposes", "alone", "new in order")
+        # The numbers from 1 to k, of many a few with both ends among them.
+        ks = sorted({round(j) for j in np.linspace(1, self.summary.k, min(_MOST_KS, self.summary.k))})
+        curve = [
+            (f"{m + 1} model{'s' if m else ''}", *(f"{row[j - 1]:,.0f}" for j in ks))
+            for m, row in enumerate(self.summary.curve)
+        ]
+        return (
+            text_table(self.summary.heading, "model", [Column(head) for head in heads], rows),
+            text_table("", "pairs by k", [Column(str(j)) for j in ks], curve),
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -304,12 +316,6 @@ class CandidatePool(Tabular):
         """The numbers as plain values, as `pool --json` writes them."""
         return self.summary.to_json()
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the pairs to `path`, as CSV or Parquet by its suffix."""
-        pool_kind(Path(path))
-        with guarded_file(path, command="pool", overwrite=overwrite):
-            write_pool(Path(path), self.pairs)
-
     def plot(self) -> Any:
         """A matplotlib figure: pairs to verify by the number of models and by k."""
         from counterfoil.report.annotators import yield_curves
@@ -317,30 +323,58 @@ class CandidatePool(Tabular):
         return yield_curves(self.summary.curve)
 
 
-def pool(
-    scores: Sequence[Run | str | Path],
-    *,
-    k: int = 5,
-    queries: str | Path | Sequence[str] | None = None,
-    direction: Literal["t2i", "i2t", "both"] = "both",
-    ids: str | Path | None = None,
-    exclude_known: bool = False,
-    tasks: Tasks | None = None,
-    feedback: Feedback = SILENT,
-) -> CandidatePool:
-    """The pairs that models propose with their first `k` items per query, for people to verify.
+@job(
+    outputs="save plot json",
+    examples="""Examples:
+  counterfoil pool runs/*/eccv --k 5 --out pool.csv
+  counterfoil pool pvse.npz vsrn.npz clip.npz --queries queries.txt --direction t2i --out pool.parquet
+  counterfoil pool runs/*/eccv similarity.npy --ids ids.npz --k 25 --plot yield.svg --json -
 
-    `scores` are runs, run folders, embeddings (.npz) and similarities (.npy), of the same items; `ids` names
-    an npz file with `image_ids` and `caption_ids` for files without. `queries` are those in a file or a list,
-    by default all that every model answers. `exclude_known` leaves out pairs that are right in the runs'
-    benchmark already. Raises `DataError` where galleries differ and `InputError` for models of one name.
+queries.txt has an id per line, of an image or a caption; where an id is both, write i2t/ID or t2i/ID. Give
+people the table with a column `answer` to fill in, and hand it to `counterfoil bias --judgements`.""",
+)
+def pool(
+    scores: Annotated[Sequence[Run | str | Path], SCORES],
+    *,
+    k: Annotated[int, Option("How many items each model proposes per query.", low=1, high=most("k"))] = 5,
+    queries: Annotated[
+        str | Path | Collection[str] | None,
+        Option("Ids of the queries: one per line, or a table's column query or id."),
+    ] = None,
+    direction: Annotated[
+        Literal["t2i", "i2t", "both"],
+        Option("Captions ask for images (t2i), images for captions (i2t), or both."),
+    ] = "both",
+    ids: Annotated[str | Path | None, IDS] = None,
+    exclude_known: Annotated[
+        bool, Option("Leave out pairs that are right in the runs' benchmark already.")
+    ] = False,
+    per_task: Annotated[int, Option("Pairs to judge per task.", low=1, high=most("people"))] = 18,
+    golden: Annotated[
+        int, Option("Pairs of known answer in each task beside them.", low=0, high=most("people"))
+    ] = 2,
+    answers: Annotated[int, Option("How many people judge each pair.", low=1, high=most("people"))] = 1,
+    price: Annotated[float, Option("Price of a task.", low=0, high=most("price"))] = 1.4,
+    **reporting: Unpack[Reporting],
+) -> CandidatePool:
+    """Pool what several models put first, each pair once, with who proposed it at which place.
+
+    Tasks and prices default to those of ECCV Caption: 18 pairs to judge and 2 of known answer for 1.40.
+
+    `scores` may hold runs that are loaded; `queries` may be the ids themselves, and are by default all that
+    every model answers. Raises `DataError` where the items differ and `InputError` for two models of one
+    name.
+
+    >>> from counterfoil import evaluate
+    >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
+    ...         for name in ("length", "random")]
+    >>> pooled = pool(runs, k=1, direction="t2i", quiet=True)
+    >>> pooled.summary.models, pooled.to_arrow().column_names[:3]
+    (('blind:length', 'blind:random'), ['pair', 'direction', 'query'])
     """
+    feedback = feedback_of(reporting)
     with feedback.busy("reading lists"):
-        models = load(
-            scores,
-            ids=None if ids is None else Path(ids),
-            widest=queries is not None and not exclude_known,
-        )
+        models = load(scores, ids=path_of(ids), widest=queries is not None and not exclude_known)
     chosen = chosen_queries(models, queries, ("i2t", "t2i") if direction == "both" else (direction,))
     pools: dict[Direction, Pool] = {}
     excluded = 0
@@ -358,7 +392,7 @@ def pool(
         models=[m.name for m in models],
         queries={way: len(names) for way, names in chosen.items()},
         pair_of=_pair_numbers(pools, chosen, models[0]),
-        tasks=tasks or Tasks(),
+        tasks=Tasks(per_task, golden, answers, price),
         excluded=excluded,
     )
     return CandidatePool(numbers, pools, chosen, models)

@@ -401,4 +401,5 @@ def _bias(
         ids=options.ids,
         draws=options.draws,
         seed=options.seed,
+        feedback=SILENT,
     )

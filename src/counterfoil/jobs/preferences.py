@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Unpack
 
 import pyarrow as pa
 
@@ -10,9 +10,15 @@ from counterfoil.benchmarks.judgements import Votes, read_votes
 from counterfoil.errors import DataError
 from counterfoil.evaluation import preferences as bradley_terry
 from counterfoil.evaluation.preferences import Preferences
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import DRAWS, SEED, Reporting
+from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
 from counterfoil.report.labels import amount
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Table, text_table
+
+#: Of so many names the chances over each other are shown.
+_FEW = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,6 +34,7 @@ class VoteStrengths(Tabular):
     strengths: Preferences
 
     rows_by = ("name", "pair")
+    plot_title = "Bradley-Terry strengths"
 
     def _rows(self, by: str) -> pa.Table:
         strengths, order = self.strengths, self.strengths.order
@@ -65,33 +72,48 @@ class VoteStrengths(Tabular):
 
     @property
     def tables(self) -> tuple[Table]:
-        """The strengths with intervals and ranks."""
-        rows = []
-        for row in self.to_arrow().to_pylist():
-            low, high = row["rank_best"], row["rank_worst"]
-            strength = f"{row['strength']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
-            rank = str(low) if low == high else f"{low} to {high}"
-            rows.append(Row(row["name"], (Cell(strength), Cell(rank))))
-        columns = (Column("strength", style="text"), Column("rank", style="text"))
-        return (Table(self.heading, columns, tuple(rows), "name"),)
+        """The strengths with intervals and ranks, and of few names the chances over each other."""
+        strengths = self.strengths
+        over = strengths.order if len(strengths.order) <= _FEW else []
+        columns = [
+            Column("strength", look="bold"),
+            Column("95 % interval", align="center"),
+            Column("rank", align="center"),
+            *(Column(f"over {strengths.names[j]}") for j in over),
+        ]
+        rows: list[tuple[str | Cell, ...]] = []
+        for i in strengths.order:
+            best, worst = strengths.ranks[i]
+            chances = (
+                Cell(
+                    "" if i == j else f"{100 * strengths.chance[i, j]:.1f} %",
+                    rank=int(bool(strengths.apart[i, j] and strengths.chance[i, j] > 0.5)),
+                )
+                for j in over
+            )
+            interval = f"[{strengths.low[i]:.2f}, {strengths.high[i]:.2f}]"
+            rank = str(best) if best == worst else f"{best} to {worst}"
+            rows.append((strengths.names[i], f"{strengths.strength[i]:.2f}", interval, rank, *chances))
+        return (text_table(self.heading, "name", columns, rows),)
 
     @property
     def notes(self) -> list[str]:
         """The order, and what was left out or had to be added."""
         strengths = self.strengths
-        lines = [f"order: {strengths.written_order}"]
+        order = strengths.written_order
+        alike = "; ≈: neighbours that these votes do not tell apart" if " ≈ " in order else ""
+        lines = [f"order: {order}{alike}"]
         if strengths.own:
-            lines.append(f"left out, since they prefer something to itself: {amount(strengths.own, 'vote')}")
-        return [*lines, *([self.separation] if strengths.separated else [])]
-
-    @property
-    def separation(self) -> str:
-        """In how many draws one won every vote against the rest, and what was done."""
-        strengths = self.strengths
-        return (
-            f"in {strengths.separated:,} of {strengths.draws:,} draws one won every vote against the rest: "
-            "half a vote was added both ways to every pair in these"
-        )
+            own = amount(strengths.own, "vote")
+            lines.append(f"warning: left out, since they prefer something to itself: {own}")
+        if strengths.separated:
+            # Where it is rare it does not reach the ends of a 95 % interval.
+            often = strengths.separated > 0.02 * strengths.draws
+            lines.append(
+                f"{'warning: ' if often else ''}in {strengths.separated:,} of {strengths.draws:,} draws one "
+                "won every vote against the rest: half a vote was added both ways to every pair in these"
+            )
+        return lines
 
     def __repr__(self) -> str:
         return f"<VoteStrengths: {self.strengths.written_order}>"
@@ -107,21 +129,36 @@ class VoteStrengths(Tabular):
         return strengths(self.strengths)
 
 
+@job(
+    outputs="plot json",
+    examples="""Examples:
+  counterfoil preferences votes.csv
+  counterfoil preferences votes.csv --plot strengths.svg --json strengths.json
+
+votes.csv has a row per vote (columns winner, loser; optionally count, judge), or is a square table: the names
+in its first column and in its header, each cell the votes for its row against its column.""",
+)
 def preferences(
-    votes: str | Path | Votes,
+    votes: Annotated[str | Path | Votes, Option("Votes: CSV, TSV, JSON, JSON Lines or Parquet.")],
     *,
-    self_votes: Literal["leave-out", "error"] = "leave-out",
-    draws: int = 10_000,
-    seed: int = 0,
+    self_votes: Annotated[
+        Literal["leave-out", "error"], Option("What becomes of votes for something over itself.")
+    ] = "leave-out",
+    draws: Annotated[int, DRAWS] = 10_000,
+    seed: Annotated[int, SEED] = 0,
+    **reporting: Unpack[Reporting],
 ) -> VoteStrengths:
-    """Bradley-Terry strengths from votes, as `counterfoil.preferences` describes them.
+    """Bradley-Terry strengths from votes between two at a time.
+
+    Intervals resample whole judges where a column says who voted (judge, worker, annotator or cluster), else
+    the votes of each pair. The same seed gives the same numbers.
 
     Raises `DataError` for a table without votes, `InputError` where the votes leave strengths open.
 
     >>> import numpy as np
-    >>> found = preferences(Votes(("a", "b"), np.array([[0, 3], [1, 0]])), draws=100)
-    >>> found.strengths.strength.round(6).tolist()
-    [75.0, 25.0]
+    >>> result = preferences(Votes(("a", "b"), np.array([[0, 3], [1, 0]])), draws=100)
+    >>> result, result.strengths.strength.round(6).tolist()
+    (<VoteStrengths: a ≈ b>, [75.0, 25.0])
     """
     given = votes if isinstance(votes, Votes) else read_votes(Path(votes))
     if given.own and self_votes == "error":

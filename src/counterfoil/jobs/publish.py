@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Unpack
 
 import pyarrow as pa
 
@@ -20,8 +20,19 @@ from counterfoil.benchmarks.tables import read_table
 from counterfoil.build.run import build_folder, build_provenance
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_json
+from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_agreement import read_judgements
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.arguments import (
+    AVAILABLE,
+    BENCHMARK,
+    COUNTS,
+    OVERWRITE,
+    SEED,
+    AnyBenchmark,
+    Reporting,
+    feedback_of,
+)
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.outputs import Folder
@@ -29,34 +40,51 @@ from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.store import check_writable
 
 
-@dataclass(frozen=True, kw_only=True)
-class PublishOptions:
-    """Options of a publication; the defaults are those of the command line."""
+class Facts(Reporting, total=False):
+    """Facts that the card and the Croissant file state."""
 
-    data: Path | None = None
-    images: Path | None = None
-    counts: bool = True
-    #: Leave out questions of which an image or caption is not at hand.
-    available: bool = False
-    #: SPDX identifier or address of the licence; "" is what the benchmark's card states.
-    licence: str = ""
-    #: Publish although a licence forbids it.
-    anyway: bool = False
-    #: The share of the questions in the split "test", by image; None makes no splits.
-    split: float | None = None
-    seed: int = 0
-    #: Upload to the hub, in place of saying what would be.
-    execute: bool = False
-    private: bool = False
-    creators: Sequence[str] = ()
-    date: str = ""
-    release: str = "1.0.0"
-    language: str = ""
-    url: str = ""
-    #: How the questions came to be (`Provenance.of`), or a JSON file of it.
-    provenance: Mapping[str, Any] | Path | None = None
-    campaigns: Sequence[str | Path] = ()
-    overwrite: bool = False
+    creators: Annotated[
+        Sequence[str],
+        Option(
+            "Who made it; may be repeated. Default: the citation's authors.",
+            (),
+            flag="--creator",
+            panel="Facts",
+        ),
+    ]
+    date: Annotated[
+        str,
+        Option(
+            "When it is published. Default: the first day of the citation's year, else 1970-01-01.",
+            "",
+            metavar="YYYY-MM-DD",
+            panel="Facts",
+        ),
+    ]
+    release: Annotated[str, Option("Version of the data set.", "1.0.0", metavar="X.Y.Z", panel="Facts")]
+    language: Annotated[
+        str, Option("Language of the captions, such as en.", "", metavar="CODE", panel="Facts")
+    ]
+    url: Annotated[str, Option("Page of the data set.", "", metavar="ADDRESS", panel="Facts")]
+    provenance: Annotated[
+        str | Path | dict[str, Any] | None,
+        Option(
+            "JSON: method, steps, people, sources, limits, uses, rows (a table of who made what).",
+            None,
+            metavar="FILE",
+            panel="Facts",
+        ),
+    ]
+    campaigns: Annotated[
+        Sequence[str | Path],
+        Option(
+            "A campaign whose people's answers went in: its data sheet is stated. May be repeated.",
+            (),
+            flag="--campaign",
+            metavar="FOLDER",
+            panel="Facts",
+        ),
+    ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,75 +141,113 @@ class Published(Tabular):
         return {**facts, **sent, "files": dict(self.folder.sizes), "notes": [*self.notes[1:]]}
 
 
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil publish sets/mine --to folder:release --licence CC-BY-4.0
+  counterfoil publish pairs --data my.csv --images photos/ --to folder:release --licence CC-BY-4.0 --split 0.2
+  counterfoil publish sets/mine --to hub:ann/mine --licence CC-BY-4.0 --execute""",
+)
 def publish(
-    benchmark: str | Benchmark,
-    to: str,
-    options: PublishOptions | None = None,
+    benchmark: Annotated[AnyBenchmark, BENCHMARK],
+    to: Annotated[str, Option("Where it is published.", flag="--to", metavar="folder:OUT|hub:OWNER/NAME")],
     *,
-    feedback: Feedback = SILENT,
+    licence: Annotated[
+        str,
+        Option("Its licence, such as CC-BY-4.0. Default: what its card states.", metavar="SPDX|ADDRESS"),
+    ] = "",
+    execute: Annotated[bool, Option("Upload to the hub; without it, what would be is printed.")] = False,
+    anyway: Annotated[bool, Option("Publish although a licence forbids it; the card says so.")] = False,
+    private: Annotated[bool, Option("Make a repository on the hub that others do not see.")] = False,
+    data: Annotated[str | Path | None, Option("File or folder of the benchmark.", panel="Data")] = None,
+    images: Annotated[
+        str | Path | None, Option("Folder of the images, where the data name files.", panel="Data")
+    ] = None,
+    available: Annotated[bool, AVAILABLE] = False,
+    counts: Annotated[bool, COUNTS] = True,
+    split: Annotated[
+        float | None,
+        Option(
+            "Share of the questions in the split 'test', such as 0.2; no image is in two splits.",
+            low=0,
+            high=1,
+            metavar="SHARE",
+            panel="Data",
+        ),
+    ] = None,
+    seed: Annotated[int, SEED] = 0,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    **facts: Unpack[Facts],
 ) -> Published:
-    """Publish a benchmark to `folder:OUT`, or to `hub:OWNER/NAME`, where `execute` uploads it.
+    """Publish a benchmark: Parquet that 'datasets' reads, a card, Croissant, checksums, and our own format.
 
-    Raises what reading the benchmark raises, and `InputError` for a licence that is unknown or forbids it
-    (unless `anyway`), for a place that cannot be written, and where the hub refuses.
+    What was published is measured like the benchmark: 'counterfoil evaluate SCORER OUT'. Equal benchmarks
+    give equal bytes.
+
+    `provenance` may also be a mapping (`counterfoil.benchmarks.publishing.facts.Provenance.of`). Raises what
+    reading the benchmark raises, and `InputError` for a licence that is unknown or forbids it (unless
+    `anyway`), for a place that cannot be written, and where the hub refuses.
+
+    >>> published = publish("world-choices", "hub:ann/shapes", quiet=True)
+    >>> published.licence.spdx, published.executed, len(published.folder.sizes) > 3
+    ('Apache-2.0', False, True)
     """
-    options = options or PublishOptions()
+    feedback, origin = feedback_of(facts), facts["provenance"]
     kind, place = _target(to)
-    provenance = _provenance(options.provenance, benchmark)
-    sheets = [line for campaign in options.campaigns for line in _data_sheet(campaign)]
-    provenance = provenance.model_copy(update={"people": (*provenance.people, *sheets)})
-    licence = find(options.licence) if options.licence else None
+    provenance = _provenance(origin, benchmark)
+    sheets = [line for campaign in facts["campaigns"] for line in _data_sheet(campaign)]
     about = partial(
         Publication,
         repository=place if kind == "hub" else "",
-        creators=tuple(options.creators),
-        date=options.date,
-        version=options.release,
-        language=options.language,
-        url=options.url,
-        provenance=provenance,
+        creators=tuple(facts["creators"]),
+        date=facts["date"],
+        version=facts["release"],
+        language=facts["language"],
+        url=facts["url"],
+        provenance=provenance.model_copy(update={"people": (*provenance.people, *sheets)}),
     )
-    about(licence=licence or find("CC0-1.0"))
-    reads = [
-        source
-        for source in (benchmark, options.data, options.images, options.provenance)
-        if isinstance(source, str | Path)
-    ]
-    with guarded("publish", overwrite=options.overwrite, reads=reads) as outputs:
+    named = find(licence) if licence else None
+    about(licence=named or find("CC0-1.0"))
+    reads = [source for source in (benchmark, data, images, origin) if isinstance(source, str | Path)]
+    with guarded("publish", overwrite=overwrite, reads=reads) as outputs:
         if kind == "folder":
             check_writable(Path(place), folder=True)
-        source = _read(benchmark, options, feedback)
+        source = benchmark
+        if not isinstance(source, Benchmark):
+            with feedback.busy(f"reading {source}"):
+                source = catalog.benchmark(str(source), data=data, images=images, counts=counts)
+        if available:
+            whole, source = len(source), source.available()
+            feedback.note(f"{source.name}: {len(source):,} of {whole:,} questions are at hand")
         if kind == "folder":
             outputs.folder(Folder(Path(place), writing.FILES, alone=True))
         if source.path is not None:
             outputs.read(source.path)
-        licence = licence or _stated(source)
-        against = conflicts(licence, source.card)
-        if against and not options.anyway:
+        named = named or _stated(source)
+        against = conflicts(named, source.card)
+        if against and not anyway:
             raise InputError(
                 f"may not be published: {against[0]}",
                 where=source.name,
                 hint="with --anyway it is, and its card says so",
             )
-        facts = about(licence=licence, overridden=tuple(against))
-        remarks = _remarks(source, facts, against)
-        publishing = partial(publish_folder, source, about=facts, split=options.split, seed=options.seed)
+        stated_facts = about(licence=named, overridden=tuple(against))
+        remarks = _remarks(source, stated_facts, against)
+        publishing = partial(publish_folder, source, about=stated_facts, split=split, seed=seed)
         if kind == "folder":
             with feedback.progress() as progress:
                 written = publishing(Path(place), progress=progress)
-            return Published(to, written, licence, remarks)
+            return Published(to, written, named, remarks)
         with tempfile.TemporaryDirectory(prefix="counterfoil-publish-") as temporary:
             data_set = Path(temporary) / "data-set"
             with feedback.progress() as progress:
                 written = publishing(data_set, progress=progress)
             sent = None
-            if options.execute:
+            if execute:
                 with feedback.busy(f"uploading {written.bytes:,} bytes to {place}"):
-                    message = f"{source.card.title or source.name}, release {options.release}"
-                    sent = upload(
-                        data_set, place, private=options.private, update=options.overwrite, message=message
-                    )
-            return Published(to, written, licence, remarks, sent)
+                    message = f"{source.card.title or source.name}, release {facts['release']}"
+                    sent = upload(data_set, place, private=private, update=overwrite, message=message)
+            return Published(to, written, named, remarks, sent)
 
 
 def _target(to: str) -> tuple[str, str]:
@@ -191,19 +257,6 @@ def _target(to: str) -> tuple[str, str]:
             "no place to publish to", where="--to", given=to, allowed="folder:OUT, hub:OWNER/NAME"
         )
     return kind, check_repository(place) if kind == "hub" else place
-
-
-def _read(benchmark: str | Benchmark, options: PublishOptions, feedback: Feedback) -> Benchmark:
-    source = benchmark
-    if not isinstance(source, Benchmark):
-        with feedback.busy(f"reading {benchmark}"):
-            source = catalog.benchmark(
-                source, data=options.data, images=options.images, counts=options.counts
-            )
-    if options.available:
-        whole, source = len(source), source.available()
-        feedback.note(f"{source.name}: {len(source):,} of {whole:,} questions are at hand")
-    return source
 
 
 def _stated(benchmark: Benchmark) -> Licence:
@@ -246,15 +299,16 @@ def _data_sheet(campaign: str | Path) -> tuple[str, ...]:
     return data_sheet(judged.campaign, judged.table)
 
 
-def _provenance(given: Mapping[str, Any] | Path | None, benchmark: str | Benchmark) -> Provenance:
+def _provenance(given: str | Path | Mapping[str, Any] | None, benchmark: AnyBenchmark) -> Provenance:
     """From the manifests of a build, and what is given besides: a mapping, or a JSON file.
 
     In a file `rows` names a table beside it.
     """
-    build = build_folder(Path(benchmark)) if isinstance(benchmark, str) else None
+    build = None if isinstance(benchmark, Benchmark) else build_folder(Path(benchmark))
     built = {} if build is None else build_provenance(build)
     if given is None or isinstance(given, Mapping):
         return Provenance.of({**built, **(given or {})})
+    given = Path(given)
     facts = read_json(given)
     if not isinstance(facts, dict):
         return Provenance.of(facts, where=given)

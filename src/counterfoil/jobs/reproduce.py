@@ -1,19 +1,24 @@
 """The ledger as a result in tables: the papers' numbers beside the recomputed ones."""
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Unpack
 
 import pyarrow as pa
 
 from counterfoil.errors import DataError
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import Reporting, feedback_of, path_of
+from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
 from counterfoil.report import reproduction
 from counterfoil.report.reproduction import Basis, Entry, by_basis
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Column, Table, text_table
 
+#: What is said of each released file.
+_FILE = ("paper", "file", "found")
 #: What the totals of each basis are called.
 BASES = {Basis.DATA: "recomputed from data", Basis.DERIVED: "derived from other printed numbers"}
 
@@ -24,35 +29,36 @@ class Ledger(Tabular):
 
     Rows are one per printed number: `paper`, `name`, `title`, `table`, `row`, `column`, `printed`, `value`,
     `digits`, `recomputed` (None without data), `verdict` ("same", "differs", "no data"), `reason`, `source`,
-    `basis`.
+    `basis`. Rows by "file" are the released files where these are listed: `paper`, `file`, `found`.
     """
 
+    #: The numbers of the verdict and the basis that are wanted, of `whole`.
     entries: tuple[Entry, ...]
+    whole: tuple[Entry, ...] = ()
+    files: tuple[tuple[str, str, str], ...] = ()
 
-    rows_by = ("number",)
+    rows_by = ("number", "file")
 
     def _rows(self, by: str) -> pa.Table:
-        return pa.Table.from_pylist(self.to_json())
+        if by == "number":
+            return pa.Table.from_pylist([entry.to_json() for entry in self.entries])
+        return pa.Table.from_pylist([dict(zip(_FILE, row, strict=True)) for row in self.files])
 
     @property
     def tables(self) -> tuple[Table]:
         """How many numbers are the same and how many differ, by what they were recomputed from."""
-        heads = ("same", "differs", "unexplained")
-        counts = by_basis(self.entries)
-        rows = tuple(
-            Row(words, tuple(Cell(f"{counts[basis][head]:,}") for head in heads))
-            for basis, words in BASES.items()
-        )
-        return (
-            Table(
-                "Printed and recomputed numbers", tuple(Column(head, style="text") for head in heads), rows
-            ),
-        )
+        if self.files:
+            rows = [(paper, name, place or "not there") for paper, name, place in self.files]
+            columns = [Column(head, align="left") for head in _FILE[1:]]
+            return (text_table("Released files", _FILE[0], columns, rows),)
+        heads, counts = ("same", "differs", "unexplained"), by_basis(self.entries)
+        numbers = [(words, *(f"{counts[basis][head]:,}" for head in heads)) for basis, words in BASES.items()]
+        return (text_table("Printed and recomputed numbers", "Model", [*map(Column, heads)], numbers),)
 
     @property
     def notes(self) -> list[str]:
         """How many numbers there are no data for."""
-        return [f"no data: {by_basis(self.entries)[Basis.NONE]['no data']:,}"]
+        return [] if self.files else [f"no data: {by_basis(self.entries)[Basis.NONE]['no data']:,}"]
 
     def __repr__(self) -> str:
         papers = dict.fromkeys(entry.name for entry in self.entries)
@@ -60,34 +66,73 @@ class Ledger(Tabular):
 
     def only(self, verdict: str | None = None, basis: str | None = None) -> "Ledger":
         """The numbers of one verdict ("same", "differs", "no data"), of one basis ("data", "derived")."""
-        return Ledger(
-            tuple(
-                entry
-                for entry in self.entries
-                if verdict in (None, entry.verdict) and basis in (None, entry.basis)
-            )
+        entries = tuple(
+            entry
+            for entry in self.entries
+            if verdict in (None, entry.verdict) and basis in (None, entry.basis)
         )
+        return replace(self, entries=entries)
 
     def to_json(self) -> list[dict[str, Any]]:
         """All of it as plain values, as `reproduce --json` writes it."""
-        return [entry.to_json() for entry in self.entries]
+        rows: list[dict[str, Any]] = self.to_arrow(by="file" if self.files else "number").to_pylist()
+        return rows
 
 
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil reproduce --data data/
+  counterfoil reproduce --paper winoground --data data/ --only differs
+  counterfoil reproduce --data data/ --json ledger.json
+  counterfoil reproduce --data data/ --files
+
+Files are looked for in --data under names such as bivlc/ViT-B-32.csv and winoground/scores/clip.jsonl, or
+anywhere in it under the names they were published with (BiVLC_ViT-B-32.csv); --files lists all of them.""",
+)
 def reproduce(
-    data: str | Path | None = None, papers: str | Sequence[str] | None = None, *, feedback: Feedback = SILENT
+    data: Annotated[
+        str | Path | None,
+        Option("Folder of the released files; default: COUNTERFOIL_DATA.", flag="--data"),
+    ] = None,
+    papers: Annotated[
+        str | Sequence[str],
+        Option(
+            "bivlc, eccv-caption, pac-s or winoground; may be repeated.",
+            flag="--paper",
+            complete="counterfoil.cli.options:complete_papers",
+        ),
+    ] = (),
+    *,
+    only: Annotated[
+        Literal["same", "differs", "no-data"] | None, Option("Show only cells of this verdict.")
+    ] = None,
+    basis: Annotated[
+        Literal["data", "derived"] | None,
+        Option("Show only cells recomputed from data, or derived from other printed numbers."),
+    ] = None,
+    files: Annotated[bool, Option("List the files that are looked for, and which are there.")] = False,
+    **reporting: Unpack[Reporting],
 ) -> Ledger:
-    """What the papers print, recomputed as far as the released files in `data` allow.
+    """Recompute what the papers print, as far as the data at hand allow, and show both.
 
-    `papers` are names such as "bivlc" and "winoground", by default all. Raises `UnknownNameError` for an
-    unknown paper, and `DataError` where a file is there but cannot be used.
+    Each cell is "same" (to the printed digit), "differs" (with the reason where it is known) or "no data"
+    (with what is missing). Cells that follow from other numbers printed in the same paper are marked and
+    counted apart from those recomputed from data.
 
-    >>> found = reproduce(papers="bivlc").only("same")
-    >>> [(entry.table, entry.printed, entry.rounded) for entry in found.entries][-1]
+    With `files` nothing is recomputed. Raises `UnknownNameError` for an unknown paper, and `DataError` where
+    a file is there but cannot be used.
+
+    >>> ledger = reproduce(papers="bivlc", only="same", quiet=True)
+    >>> [(entry.table, entry.printed, entry.rounded) for entry in ledger.entries][-1]
     ('Table 7', '0.49', '0.49')
     """
-    folder = None if data is None else Path(data)
+    folder = path_of(data or os.environ.get("COUNTERFOIL_DATA"))
     if folder is not None and not folder.is_dir():
         raise DataError("no such folder", where=folder, hint="check --data")
-    named = (papers,) if isinstance(papers, str) else papers
-    with feedback.progress() as progress:
-        return Ledger(reproduction.reproduce(data=folder, papers=named, progress=progress))
+    named = ((papers,) if isinstance(papers, str) else papers) or None
+    if files:
+        return Ledger((), files=reproduction.files(data=folder, papers=named))
+    with feedback_of(reporting).progress() as progress:
+        entries = reproduction.reproduce(data=folder, papers=named, progress=progress)
+    return Ledger(entries, entries).only(only and only.replace("-", " "), basis)

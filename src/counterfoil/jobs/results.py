@@ -12,10 +12,11 @@ import pyarrow as pa
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
-from counterfoil.jobs.outputs import write
+from counterfoil.jobs.outputs import guarded_file, write
 from counterfoil.report import comparison_tables
 from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import Cell, Column, Row, Table, to_text
+from counterfoil.store import check_table_kind, write_table
 
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.
 Pictures = Literal["auto", "always", "never"]
@@ -59,6 +60,21 @@ class Tabular(ABC):
         from counterfoil.report.html import fragment
 
         return fragment(self.tables, self.notes)
+
+
+class SavedTable(Tabular):
+    """A result one kind of whose rows is written to a file."""
+
+    #: The command, and the kind of row that is written where it is not the first.
+    command: ClassVar[str]
+    saved_by: ClassVar[str | None] = None
+    check_kind = staticmethod(check_table_kind)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the rows to `path`, as CSV, JSON or Parquet by its suffix."""
+        check_table_kind(Path(path))
+        with guarded_file(path, command=self.command, overwrite=overwrite):
+            write_table(Path(path), self.to_arrow(by=self.saved_by))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,22 +4,27 @@ import json
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import pyarrow as pa
 
 from counterfoil.benchmarks.answers import command
 from counterfoil.claims import claimed
 from counterfoil.errors import MissingExtraError
+from counterfoil.inputs.options import Option, with_default
+from counterfoil.jobs.arguments import SEED, Reporting, feedback_of
 from counterfoil.jobs.compare import RunComparison
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
 from counterfoil.report.tables import Table
 from counterfoil.store import check_writable
 
 if TYPE_CHECKING:
     from counterfoil.studies.demo import Study
+
+
+FIRST_SEED = with_default(SEED, 0, help="The first seed of the networks.", panel="")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,8 +38,9 @@ class StudyReport(Tabular):
     study: "Study"
     #: The page; networks, runs and all numbers (findings.json) lie beside it.
     path: Path
-    #: Duration of the study in seconds.
+    #: Duration of the study by the clock, and of this process, in seconds.
     seconds: float
+    processor: float
 
     rows_by = ("finding", "measure")
 
@@ -84,14 +90,21 @@ class StudyReport(Tabular):
         return self.comparison.plot(benchmark=benchmark or self.study.comparisons[0].benchmark)
 
 
-def study(out: str | Path, *, full: bool = False, seed: int = 0, feedback: Feedback = SILENT) -> StudyReport:
+@job()
+def study(
+    out: Annotated[str | Path, Option("The folder of networks, runs and the report.")],
+    *,
+    full: Annotated[bool, Option("Three seeds per model, the noise study and the mining study.")] = False,
+    seed: Annotated[int, FIRST_SEED] = 0,
+    **reporting: Unpack[Reporting],
+) -> StudyReport:
     """The study of `counterfoil demo --full`: four models trained on a drawn world, measured, and what held.
 
-    Networks, runs and the report are kept in the folder `out`; a study that was stopped goes on where it was,
-    one with another seed or plan begins anew. `full` takes three seeds per model, the noise study and the
-    mining study; `seed` is the first seed of the networks. Raises `MissingExtraError` without the extras
-    `train` and `report`, `InputError` for a folder that holds something else or that another study writes to.
+    Minutes of work, which the first note estimates. A study that was stopped goes on where it was, one with
+    another seed or plan begins anew. Raises `MissingExtraError` without the extras `train` and `report`,
+    `InputError` for a folder that holds something else or that another study writes to.
     """
+    feedback, worked = feedback_of(reporting), process_time()
     began, out = perf_counter(), Path(out)
     check_writable(out, folder=True)
     from counterfoil.report.drawing import check
@@ -117,7 +130,7 @@ def study(out: str | Path, *, full: bool = False, seed: int = 0, feedback: Feedb
             small_world = demo.study(chosen, out, facts=facts, progress=report, note=feedback.note)
         with feedback.busy("writing the report"):
             path = demo.write(small_world, out, seconds=perf_counter() - began)
-    return StudyReport(small_world, path, perf_counter() - began)
+    return StudyReport(small_world, path, perf_counter() - began, process_time() - worked)
 
 
 def _facts(benchmark: object, scorer: object, *, command: list[str]) -> dict[str, Any]:

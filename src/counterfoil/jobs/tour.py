@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any, cast
+from typing import Annotated, Any, NamedTuple, Unpack, cast
 
 import numpy as np
 import pyarrow as pa
@@ -20,20 +20,24 @@ from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.inputs.files import read_json
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
 from counterfoil.jobs.build import BuildOptions, build
 from counterfoil.jobs.compare import RunComparison, compare
-from counterfoil.jobs.evaluate import EvaluateOptions, prepare
-from counterfoil.jobs.explain import ExplainOptions, explain
+from counterfoil.jobs.evaluate import evaluate
+from counterfoil.jobs.explain import explain
 from counterfoil.jobs.feedback import SILENT, Feedback, ignore
-from counterfoil.jobs.outputs import guarded_file
+from counterfoil.jobs.job import job
+from counterfoil.jobs.outputs import guarded, guarded_file
+from counterfoil.jobs.study import FIRST_SEED, StudyReport, study
 from counterfoil.jobs.training import train
-from counterfoil.models.base import Options
 from counterfoil.outputs import each_guarded
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
 from counterfoil.report.labels import duration
 from counterfoil.report.tour_page import Built, Campaigned
 from counterfoil.store import check_writable, write_csv, write_json, write_text
+from counterfoil.studies.example_files import write_example_files
 from counterfoil.studies.plan import expected
 from counterfoil.world.sample import choices
 from counterfoil.world.training import save_training, training
@@ -85,10 +89,65 @@ class Tour:
     path: Path
     comparison: RunComparison
     #: By part, in order.
-    seconds: Mapping[str, float]
+    parts: Mapping[str, float]
     #: Of all of it by the clock, and of this process.
-    whole: float
+    seconds: float
     processor: float
+
+
+class ExampleFiles(NamedTuple):
+    """Small files of every kind that commands read: their folder, and their names in it."""
+
+    folder: Path
+    names: tuple[str, ...]
+
+
+@job(
+    examples="""Examples:
+  counterfoil demo
+  counterfoil demo --seed 3 --out another
+  counterfoil demo --files first                 # small files to try every command on, as README does
+  counterfoil demo --full                        # which of BiVLC's findings hold: some minutes
+  counterfoil demo --full --dials --out hours    # three seeds, noise, mining"""
+)
+def demo(
+    out: Annotated[
+        str | Path | None,
+        Option("The folder.", flag="--out", shown="demo-report; with --full study-report"),
+    ] = None,
+    *,
+    full: Annotated[bool, Option("The study of four trainings, which takes some minutes.")] = False,
+    dials: Annotated[
+        bool,
+        Option("With --full: three seeds, what noise costs, which negatives to count; takes hours."),
+    ] = False,
+    seed: Annotated[int, FIRST_SEED] = 0,
+    files: Annotated[
+        str | Path | None,
+        Option("Only write small files of every kind that commands read into this folder."),
+    ] = None,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    **reporting: Unpack[Reporting],
+) -> Tour | StudyReport | ExampleFiles:
+    """Go through measuring, building, asking, explaining and comparing on a small drawn world, in a minute.
+
+    The page has a picture, what follows from it and the commands of each; the files of all stay in the
+    folder, where the commands run as they are printed. Nothing is downloaded. The first line says how long
+    it takes here, the last one is the path of the page. --full trains four networks instead and says which
+    of BiVLC's findings hold. A demo that was stopped goes on where it was.
+
+    Raises what `tour` and `study` raise.
+    """
+    # Jobs that this one calls have results of their own.
+    feedback = replace(feedback_of(reporting), result=ignore)
+    if files is not None:
+        with guarded("demo", overwrite=overwrite):
+            return ExampleFiles(Path(files), write_example_files(Path(files), seed=seed))
+    if full:
+        return study(out or "study-report", full=dials, seed=seed, feedback=feedback)
+    if dials:
+        raise InputError("--dials is of the study", hint="add --full")
+    return tour(out or "demo-report", seed=seed, overwrite=overwrite, feedback=feedback)
 
 
 def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str, ...]]:
@@ -254,11 +313,16 @@ class _Making:
         """A run of every scorer, and all of them compared."""
         with self._timed("measuring", f"measured {len(SCORERS)} scorers"):
             for name, (scorer, settings) in _asked().items():
-                options = EvaluateOptions(
-                    out=Path("runs", name), workers=0, scorer=Options(settings=settings)
+                out = Path("runs", name)
+                evaluate(
+                    scorer,
+                    _BENCHMARK,
+                    out=out,
+                    settings=settings,
+                    cache=None,
+                    workers=0,
+                    feedback=self._quiet,
                 )
-                for _ in prepare(scorer, [_BENCHMARK], options, feedback=self._quiet).runs():
-                    pass
 
     def build(self) -> None:
         """Negatives for the captions of a table."""
@@ -302,8 +366,14 @@ class _Making:
         differ = np.array([one != other for one, other in zip(words[::2], words[1::2], strict=True)])
         self.question = self.benchmark.questions.ids[int(np.lexsort((lead, differ, wanted))[-1])]
         with self._timed("explaining", "explained one wrong answer"):
-            options = ExplainOptions(questions=[self.question], workers=0)
-            explanation = explain("models/pairs", _BENCHMARK, options, feedback=self._quiet)
+            explanation = explain(
+                "models/pairs",
+                _BENCHMARK,
+                questions=[self.question],
+                cache=None,
+                workers=0,
+                feedback=self._quiet,
+            )
             explanation.to_html("explain.html", overwrite=True)
         self.shown["explained"] = explanation.questions[0]
 

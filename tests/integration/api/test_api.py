@@ -207,8 +207,7 @@ def test_a_frame_is_of_pandas_where_it_is_installed(bench: cf.Benchmark) -> None
 
 
 def test_several_benchmarks_and_their_paths(bench: cf.Benchmark, table: Path) -> None:
-    options = cf.EvaluateOptions(draws=100)
-    runs = cf.evaluate_all("blind:random", ["world-choices", bench], options)
+    runs = cf.evaluate_all("blind:random", ["world-choices", bench], draws=100, quiet=True)
     assert [run.benchmark.name for run in runs] == ["world-choices", "pairs"]
     found = cf.evaluate("blind:length", "pairs", data={"pairs": table}, draws=100, limit=4, quiet=True)
     assert found.result["group"].n == 4

@@ -20,7 +20,7 @@ from counterfoil.build.steps.refine import NO_SCORE, PREDICTABLE, SURPLUS, Refin
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
-from counterfoil.jobs.audit import AuditOptions, audit
+from counterfoil.jobs.audit import audit
 from counterfoil.models.base import Options
 from counterfoil.stats.estimates import cluster_interval
 from counterfoil.world.sample import quads
@@ -111,10 +111,8 @@ def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(
     assert json.dumps(again.facts) == json.dumps(output.facts)
     ids = set(kept["id"].to_pylist())
     left = bench.select(np.array([name in ids for name in bench.questions.ids]))
-    options = AuditOptions(
-        scorers=(catalog.scorer(classifier),), pictures=False, draws=200, cache=tmp_path / "cache"
-    )
-    found = audit([left], options)
+    scorer = catalog.scorer(classifier)
+    found = audit(left, scorers=scorer, pictures=False, draws=200, cache=tmp_path / "cache")
     blind = {result.scorer: result["accuracy"] for result in found.audits[0].blind}
     for name, estimate in blind.items():
         if name.startswith(("blind:length", "text-classifier")):

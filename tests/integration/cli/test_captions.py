@@ -32,8 +32,8 @@ def test_the_example_of_clip_score(counterfoil, shared_data: Path, tmp_path: Pat
     assert found["cider"]["value"] == pytest.approx(np.mean([float(row["cider"]) for row in table]))
     assert [found[name]["low"] for name in ("cider", "rouge-l", "bleu-1")] == [None] * 3
     assert "interval" not in said.out.splitlines()[1]
-    assert "rouge-l, cider: too few captions for an interval: 2, and it takes 10" in said.out
-    assert "bleu-1, bleu-2, bleu-3, bleu-4: of all captions as one text, not a mean" in said.out
+    assert "rouge-l, cider: too few captions for an interval: 2, and it takes 10" in said.err
+    assert "bleu-1, bleu-2, bleu-3, bleu-4: of all captions as one text, not a mean" in said.err
     assert found["cider"]["no_interval"].startswith("too few captions")
 
 
@@ -56,7 +56,7 @@ def test_intervals_stay_in_the_range_of_their_metric(counterfoil, tmp_path: Path
     assert 3 < found["length"]["low"] < found["length"]["high"] <= 4
     alike = written(tmp_path / "alike.json", dict.fromkeys(names, "a dog runs"))
     same = counterfoil("captions", "score", "--metrics", "length", "--candidates", alike)
-    assert "length: all captions have the same score" in same.out
+    assert "length: all captions have the same score" in same.err
 
 
 def test_metrics_of_embeddings_that_are_given(
@@ -134,7 +134,7 @@ def test_references_that_are_the_candidate(counterfoil, caption_inputs, tmp_path
         ({}, "--metrics length --out x.txt", "unknown kind of table; given: .txt"),
         ({}, "--metrics length --images nowhere", "nowhere: no such folder; check --images"),
         ({}, "--metrics length --references-contain drop-item", "no references that could"),
-        ({}, "--metrics length --references-contain drop", "'drop' is not one of 'keep'"),
+        ({}, "--metrics length --references-contain drop", "not a choice; given: drop; allowed: keep"),
         ({}, "--metrics length --references {images}", "images: is a folder; name the file in it"),
         ({}, "--metrics length --json {out}", "two results would be written to one file"),
         ({}, "--metrics length --out {r}/o.csv", "r.json is a file; choose another folder"),

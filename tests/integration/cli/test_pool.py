@@ -122,7 +122,7 @@ def test_known_pairs_are_left_out(counterfoil, world: World) -> None:
                 for i in items
             }
             known += len(pairs & own)
-    assert f"{known:,} more were left out, known to be right" in said.out
+    assert f"{known:,} more were left out, known to be right" in said.err
     counterfoil.fails("pool", *world.files(), "--exclude-known", says="--exclude-known needs a run")
 
 

@@ -13,7 +13,7 @@ def test_preferences_of_eccv_caption(counterfoil, tmp_path: Path) -> None:
     )
     found, plot = tmp_path / "strengths.json", tmp_path / "strengths.svg"
     said = counterfoil.succeeds("preferences", votes, "--json", found, "--plot", plot, "--draws", 500)
-    assert "order: C > D > A > B > E" in said.out
+    assert "order: C > D > A > B > E" in said.err
     facts = json.loads(found.read_text())
     assert {name: round(entry["value"], 2) for name, entry in facts["strengths"].items()} == {
         "C": 70.85,

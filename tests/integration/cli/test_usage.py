@@ -1,5 +1,8 @@
 """Commands that are mistyped: one line that says what and where to look, and exit code 2."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 
@@ -10,7 +13,10 @@ import pytest
         ("list recipe", "no such command 'recipe'; did you mean 'recipes'?; see 'counterfoil list --help'"),
         ("--speed", "no such option: --speed; see 'counterfoil --help'"),
         ("train", "missing argument 'recipe'; see 'counterfoil train --help'"),
-        ("evaluate blind:random world-quads --draws many", "invalid value for '--draws'"),
+        (
+            "evaluate blind:random world-quads --draws many",
+            "--draws: not a whole number; given: many; allowed: 100 to 1,000,000",
+        ),
         ("world build quads --n x", "see 'counterfoil world build --help'"),
         ("world build quads more --out x", "unexpected extra argument"),
         ("work job --rank 0", "the command was removed; given: work; run the command itself with"),
@@ -47,3 +53,22 @@ def test_of_several_processes_the_first_one_speaks_first(
     monkeypatch.setenv("RANK", "1")
     assert "unknown recipe" in counterfoil("train", "nothing").err
     assert len(slept) == 1
+
+
+def test_arguments_stand_in_a_file_too(counterfoil, tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        '[evaluate]\nscorer = "blind:random"\nbenchmarks = ["world-quads"]\nlimit = 20\ndraws = 100\n'
+        'measure = ["group"]\nseed = 3\n[compare]\ndrawz = 1\n[audit]\nbenchmarks = "world-quads"\n'
+        "draws = 5\n"
+    )
+    plain = "evaluate blind:random world-quads --limit 20 --draws 100 --json -"
+    typed = counterfoil.succeeds(f"{plain} --measure group --seed 4")
+    read = counterfoil.succeeds(f"evaluate --config {study} --seed 4 --json -")
+    assert json.loads(read.out)["measures"] == json.loads(typed.out)["measures"]
+    for command, line in (
+        ("compare", "[compare]: unknown argument; given: drawz"),
+        ("audit", "study.toml, audit.draws: out of range; given: 5; allowed: 100 to 1,000,000"),
+        ("explain", "study.toml: no table of this command; allowed: [explain]"),
+    ):
+        counterfoil.refused(command, "--config", study, says=line)

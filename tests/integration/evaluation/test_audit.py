@@ -15,8 +15,7 @@ from counterfoil.evaluation.audit import LONGER, artefacts
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.intervals import one_sided
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.jobs.audit import AuditOptions, audit
-from counterfoil.models.base import Options
+from counterfoil.jobs.audit import audit
 from counterfoil.models.baselines import load_blind
 from counterfoil.stats.estimates import wilson
 from counterfoil.stats.tests import holm, tarone_holm
@@ -142,13 +141,13 @@ def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path: Path) -> None:
     )
     benchmark = replace(benchmark, captions=captions)
     name = f"lm:{tmp_path / 'gpt2'}"
-    options = AuditOptions(scorers=(name,), pictures=False, draws=100, cache=None)
-    (found,) = audit([benchmark], options).audits
+    options = {"scorers": (name,), "pictures": False, "draws": 100, "cache": None, "quiet": True}
+    (found,) = audit(benchmark, **options).audits
     values = {result.scorer: result["accuracy"].value for result in found.blind}
     assert values[name] == 1
     assert values[f"{name} (mean per token)"] < 1
-    asked_for = replace(options, options=Options(settings={"score": "perplexity"}))
-    (found,) = audit([benchmark], asked_for).audits
+    asked_for = options | {"settings": {"score": "perplexity"}}
+    (found,) = audit(benchmark, **asked_for).audits
     assert [result.scorer for result in found.blind if result.scorer.startswith("lm:")] == [name]
 
 

@@ -206,9 +206,9 @@ def test_unjudged_items_by_a_loop() -> None:
 
 def test_bias_after_a_round_is_that_of_its_judgements(made, tmp_path: Path) -> None:
     runs, _ = made
-    found = pool_rounds(runs, "world", RoundOptions(rounds=2, k=2, draws=20))
+    found = pool_rounds(runs, "world", RoundOptions(rounds=2, k=2, draws=100))
     found.save(tmp_path)
-    same = bias(runs, tmp_path / "judgements.csv", measures=("recall_at_1",), draws=20)
+    same = bias(runs, tmp_path / "judgements.csv", measures=("recall_at_1",), draws=100)
     assert found.biases[-1].to_json() == same.to_json()
     facts = json.loads((tmp_path / "rounds.json").read_text())
     assert len(facts["rounds"]) == 2

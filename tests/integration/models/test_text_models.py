@@ -14,7 +14,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, UnknownNameError
-from counterfoil.jobs.explain import ExplainOptions, explain
+from counterfoil.jobs.explain import explain
 from counterfoil.models.base import Options
 
 torch = pytest.importorskip("torch")
@@ -102,7 +102,7 @@ def test_a_causal_model_reads_its_context_and_does_not_count_it(folder: Path) ->
 
 def test_a_model_that_sees_no_image_has_no_heatmaps(folder: Path) -> None:
     spec = f"lm:{folder / 'gpt2'}"
-    found = explain(spec, "world-quads", ExplainOptions(questions=["add_att-00000"]))
+    found = explain(spec, "world-quads", questions=["add_att-00000"], cache=None)
     assert found.methods == ()
     assert "the scorer sees no image: there is no heatmap" in found.notes
     assert found.to_arrow(by="word").num_rows > 0

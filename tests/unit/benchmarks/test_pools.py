@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.judgements import gain_of, pool_table, read_judgements, write_pool
+from counterfoil.benchmarks.judgements import gain_of, pool_table, read_judgements
 from counterfoil.benchmarks.tables import read_table
 from counterfoil.errors import InputError
 from counterfoil.metrics.annotators import pool
+from counterfoil.store import write_table
 
 
 def written(folder: Path, text: str) -> Path:
@@ -159,11 +160,11 @@ def test_a_pool_is_written_and_comes_back_judged(tmp_path: Path, suffix: str) ->
     ]
     assert table["query"].to_pylist() == ["12", "12", "12", "6", "6", "6", "5", "5"]
     path = tmp_path / f"pool{suffix}"
-    write_pool(path, table)
+    write_table(path, table)
     again = read_table(path)
     assert list(again["text"])[:2] == ['a "quoted" cat', "two, dogs"]
     judged = tmp_path / f"judged{suffix}"
-    write_pool(judged, table.append_column("gain", [[1, 0.5, 0, 0, 0, 0.5, 1, 0]]))
+    write_table(judged, table.append_column("gain", [[1, 0.5, 0, 0, 0, 0.5, 1, 0]]))
     found = read_judgements(judged)
     assert [one.direction for one in found.directions] == ["i2t", "t2i"]
     assert found.directions[1].gain.tolist() == [0, 0, 0.5, 1, 0]
@@ -179,5 +180,5 @@ def test_other_kinds_of_table_are_refused(tmp_path: Path) -> None:
         images=("1",),
         captions=("5",),
     )
-    with pytest.raises(InputError, match=r"unknown kind of table; given: .xlsx; allowed: .csv, .parquet"):
-        write_pool(tmp_path / "pool.xlsx", table)
+    with pytest.raises(InputError, match=r"given: .xlsx; allowed: .csv, .json, .parquet"):
+        write_table(tmp_path / "pool.xlsx", table)

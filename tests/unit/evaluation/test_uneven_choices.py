@@ -25,7 +25,7 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import chance, evaluate, per_item
 from counterfoil.evaluation.lengths import mean_words
 from counterfoil.evaluation.run import measured_run
-from counterfoil.jobs.audit import AuditOptions, audit
+from counterfoil.jobs.audit import audit
 from counterfoil.metrics.ties import Ties
 from counterfoil.models import precomputed
 from counterfoil.report.page import page
@@ -257,7 +257,7 @@ def test_blind_scorers_and_an_audit() -> None:
     length = run(benchmark, load_scorer("blind:length"), session=Session())
     for row, own in zip(length.scores, benchmark.choices.candidates.tolist(), strict=True):
         assert row[row > -np.inf].tolist() == [len(texts[at].text.split()) for at in own if at >= 0]
-    (found,) = audit([benchmark], AuditOptions(draws=100)).audits
+    (found,) = audit(benchmark, draws=100, cache=None).audits
     assert [each.word for each in found.named if each.word.isalpha()] == ["indeed"]
     assert {each.scorer: each["accuracy"].value for each in found.blind}["blind:learned"] == 1
     assert found.blind[0]["accuracy"].chance == pytest.approx(chance(benchmark)["accuracy"])
