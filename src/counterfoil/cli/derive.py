@@ -25,7 +25,9 @@ from counterfoil.jobs.feedback import ignore, terminal_feedback
 from counterfoil.jobs.job import Job, closing_at_end
 
 _CONFIG = Option(
-    "Arguments from the table of this command in a TOML file; what is given here comes first.", None
+    "Arguments from the table of this command in a TOML file; what is given here comes first.",
+    None,
+    flag="--config",
 )
 #: The options of outputs, and what notes call them.
 _OUTPUTS = {
@@ -73,7 +75,8 @@ def command(
     options = {**of_job, **outputs, **of_page, **of_show}
     if paths.WRITTEN & set(options):
         options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
-    options.setdefault("config", Argument("config", Path | None, _CONFIG))
+    if all(argument.flag != _CONFIG.flag for argument in options.values()):
+        options["config_file"] = Argument("config_file", Path | None, _CONFIG)
 
     @wraps(job.function)
     def run(ctx: Any, **typed: Any) -> None:
@@ -135,8 +138,7 @@ def _configured(ctx: Any, typed: dict[str, Any], options: Mapping[str, Argument]
     """
     command = ctx.command_path.partition(" ")[2].replace(" ", ".")
     places: dict[str, str] = {}
-    of_file = options["config"].option is _CONFIG
-    if of_file and (file := typed.pop("config", None)) is not None:
+    if (file := typed.pop("config_file", None)) is not None:
         from counterfoil.inputs.files import read_toml
 
         table: Any = read_toml(file)
@@ -148,7 +150,7 @@ def _configured(ctx: Any, typed: dict[str, Any], options: Mapping[str, Argument]
         for key, value in table.items():
             plain = key.replace("-", "_")
             name = plain if plain in options else names.get(plain, plain)
-            if name not in options or name == "config":
+            if name not in options or name == "config_file":
                 raise UnknownNameError("argument", key, options, where=f"{file}, [{command}]")
             source = ctx.get_parameter_source(name)
             if source is None or source.name in ("DEFAULT", "DEFAULT_MAP"):
