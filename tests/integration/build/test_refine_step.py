@@ -277,8 +277,8 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(error.value)
     for name, settings, match in [
         ("refine", {"scales": ["noise=x"]}, "scale of a score"),
-        ("rate", {"columns": ["image"]}, "columns; given: image; allowed: caption"),
-        ("rate", {"image": "caption"}, "image; given: caption"),
+        ("rate", {"columns": ["image"]}, "'columns': not a choice; given: image; allowed: caption"),
+        ("rate", {"image": "caption"}, "'image': not a choice; given: caption"),
         ("rate", {"set": ["end"]}, "KEY=VALUE"),
         ("rate", {"score": "caption", "columns": ["caption"]}, "name of the scores"),
     ]:
