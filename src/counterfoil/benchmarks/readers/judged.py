@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Ids, Preference, Rated
+from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.benchmarks.readers.questions import check_counts, listed
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import References, collapsed
@@ -134,22 +134,19 @@ def judged(
     *,
     ratings: NDArray[np.float64] | None = None,
     votes: NDArray[np.float64] | None = None,
-    label: Ids | None = None,
     references: Sequence[Sequence[Caption]] | None = None,
     most: int | None = None,
     source: str,
     notes: Sequence[str] = (),
-    path: Path | None,
-    corpus: Path | None = None,
-    **more: Any,
+    **fields: Any,
 ) -> Benchmark:
     """Captions that people rated, or of which two of an image got `votes`; equal texts are one caption.
 
     `captions` holds a column for each candidate, `ratings` is (n, raters) with NaN where one is missing,
-    `votes` (n, 2). Of the references the first `most` are used. The label of a pair is that of more votes;
-    where it is not given and votes are equal it is drawn, with seed 0. Rated rows without a rating, and
-    without a reference where others have some, are left out, and `source` says how many. Raises `DataError`
-    where no row is left, and where the number of questions is not that of the card.
+    `votes` (n, 2). Of the references the first `most` are used. `fields` are others of the questions, such as
+    the `label` of each pair: else it is that of more votes, drawn with seed 0 where they are equal. Rated
+    rows without a rating, and without a reference where others have some, are left out, and `source` says how
+    many. Raises `DataError` where no row is left, and where the number of questions is not that of the card.
     """
     items, positions = listed(images)
     table = CaptionTable()
@@ -163,19 +160,18 @@ def judged(
                 lists[id(row)] = table.add_all(row)[:most]
         listed_references = References.of([lists[id(row)] for row in references])
     if votes is not None:
-        if label is None:
+        if "label" not in fields:
             drawn = np.random.default_rng(0).integers(0, 2, len(votes))
             ahead = np.sign(votes[:, 1] - votes[:, 0])
-            label = np.where(ahead == 0, drawn, ahead > 0).astype(np.int64)
+            fields["label"] = np.where(ahead == 0, drawn, ahead > 0).astype(np.int64)
         questions: Rated | Preference = Preference.between(
             tuple(ids),
             candidates,
             positions,
             votes,
-            label,
             groupings=groupings,
             references=listed_references,
-            **more,
+            **fields,
         )
     else:
         assert ratings is not None
@@ -198,11 +194,9 @@ def judged(
             images=positions[rows],
             ratings=ratings[rows],
             references=None if listed_references is None else listed_references.take(rows),
-            **more,
+            **fields,
         )
-    return finished(
-        card, table.items, items, questions, source=noted(source, notes), path=path, corpus=corpus
-    )
+    return finished(card, table.items, items, questions, source=noted(source, notes))
 
 
 def finished(
@@ -212,7 +206,7 @@ def finished(
     questions: Rated | Preference,
     *,
     source: str,
-    path: Path | None,
+    path: Path | None = None,
     corpus: Path | None = None,
 ) -> Benchmark:
     """The benchmark with the items that its questions mention, if it has as many as its card says."""

@@ -9,6 +9,7 @@ capitals, and called as other benchmarks call them (`ALIASES`).
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -232,7 +233,7 @@ def _judged(
     **judgements: Any,
 ) -> Benchmark:
     """What people judged the captions of some columns, which are called by `names` and their rows."""
-    return judged(
+    benchmark = judged(
         card.model_copy(update={"title": title_of(path)}),
         _ids(table),
         _candidates(table, names),
@@ -240,9 +241,9 @@ def _judged(
         {name: labels(table, name) for name in ("type", "source") if name in table},
         references=_references(table),
         source=table.source,
-        path=path,
         **judgements,
     )
+    return replace(benchmark, path=path)
 
 
 def _candidates(table: DataTable, names: Mapping[str, str]) -> list[list[Caption]]:

@@ -268,6 +268,30 @@ def benchmark_of(
     sides: Any = shown_images
     columns = [integers(table, name) for name in layout.votes if name in table]
     votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
+
+    def of_judged() -> Benchmark:
+        label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
+        benchmark = judged(
+            card,
+            ids,
+            [
+                [Caption(name, collapsed(text)) for name, text in zip(names or (), side, strict=True)]
+                for names, side in zip(names_of_captions, captions, strict=True)
+            ],
+            sides[0],
+            groupings,
+            ratings=ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
+            votes=votes,
+            references=table.columns.get("references"),
+            most=layout.references,
+            source=table.source,
+            notes=table.notes,
+            **layout.judged,
+            **label,
+        )
+        corpus = (home or Path()) / layout.corpus if layout.corpus else None
+        return replace(benchmark, path=path, corpus=corpus)
+
     builders: dict[str, Callable[[], Benchmark]] = {
         "quad": lambda: quads(
             card, ids, (first, captions[1]), (sides[0], sides[1]), groupings, part=part, **common
@@ -293,27 +317,10 @@ def benchmark_of(
             caption_ids=caption_ids,
             **common,
         ),
-        "rated": lambda: judged(
-            card,
-            ids,
-            [
-                [Caption(name, collapsed(text)) for name, text in zip(names or (), side, strict=True)]
-                for names, side in zip(names_of_captions, captions, strict=True)
-            ],
-            sides[0],
-            groupings,
-            ratings=ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
-            votes=votes,
-            label=np.asarray(table["label"], dtype=np.int64) if "label" in table else None,
-            references=table.columns.get("references"),
-            most=layout.references,
-            notes=table.notes,
-            corpus=(home or Path()) / layout.corpus if layout.corpus else None,
-            **layout.judged,
-            **common,
-        ),
+        "rated": of_judged,
+        "preference": of_judged,
     }
-    return builders["rated" if card.form == "preference" else card.form]()
+    return builders[card.form]()
 
 
 def _written(captions: Sequence[Sequence[str | None]], images: Sequence[Image]) -> list[list[Caption]]:

@@ -91,14 +91,13 @@ def test_the_released_json_asks_the_same(shared_data: Path, tmp_path: Path) -> N
     text = read(card("flickr8k-expert"), folder, None)
     found = read(card("flickr8k-expert"), tmp_path / "flickr8k.json", None)
     assert read(card("flickr8k-expert"), tmp_path, None).digest == found.digest
-    for one, other in ((text, found),):
-        first, second = one.judged, other.judged
-        assert isinstance(first, Rated)
-        assert isinstance(second, Rated)
-        # The file has the candidates of an image together, so compare without their order.
-        assert sorted(zip(_texts(one), first.ratings.tolist(), strict=True)) == sorted(
-            zip(_texts(other), second.ratings.tolist(), strict=True)
-        )
+    first, second = text.judged, found.judged
+    assert isinstance(first, Rated)
+    assert isinstance(second, Rated)
+    # The file has the candidates of an image together, so compare without their order.
+    assert sorted(zip(_texts(text), first.ratings.tolist(), strict=True)) == sorted(
+        zip(_texts(found), second.ratings.tolist(), strict=True)
+    )
 
 
 def test_experts_skip_and_count(folder: Path, free: Free) -> None:
