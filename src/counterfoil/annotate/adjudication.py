@@ -72,8 +72,9 @@ def disputed_items(
 
     >>> rows = {"item": list("aabb"), "person": list("pqpq"), "question": ["match"] * 4,
     ...         "answer": ["yes", "yes", "yes", "no"], "golden": pa.nulls(4, pa.bool_())}
-    >>> from counterfoil.annotate.forms.base import Option
-    >>> found = disputed_items(pa.table(rows), FormField("match", "?", options=(Option("yes"), Option("no"))))
+    >>> from counterfoil.annotate.forms.base import AnswerOption
+    >>> options = AnswerOption("yes"), AnswerOption("no")
+    >>> found = disputed_items(pa.table(rows), FormField("match", "?", options=options))
     >>> [(each.item, each.votes) for each in found]
     [('b', {'yes': 1, 'no': 1})]
     """

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField, Option
+from counterfoil.annotate.forms.base import NOT_VISIBLE, AnswerOption, FormField
 from counterfoil.annotate.judgement_table import answer_value
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import PeopleAgreement, pair_agreements, people_agreement
@@ -110,7 +110,7 @@ def fields_of(campaign: Campaign) -> dict[str, FormField]:
             known = fields.setdefault(field.name, field)
             alike.setdefault(field.name, {})[item.id] = len(field.exchangeable_values)
             if known.values != field.values:
-                parts: dict[bool, dict[str, Option]] = {False: {}, True: {}}
+                parts: dict[bool, dict[str, AnswerOption]] = {False: {}, True: {}}
                 for one in (known, field):
                     for at, option in enumerate(one.options):
                         parts[at >= len(one.options) - one.last][option.value] = option

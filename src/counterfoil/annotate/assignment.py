@@ -29,8 +29,8 @@ def shown_order(seed: int, person: str, item: str, field: FormField) -> tuple[in
     Any order of the others is as likely. It follows from the arguments alone, so that an answer by shown
     places needs no order from the browser.
 
-    >>> from counterfoil.annotate.forms.base import Option
-    >>> options = Option("0"), Option("1"), Option("none")
+    >>> from counterfoil.annotate.forms.base import AnswerOption
+    >>> options = AnswerOption("0"), AnswerOption("1"), AnswerOption("none")
     >>> each = FormField("best", "", options=options, shuffled=True, last=1)
     >>> shown_order(0, "p", "item", each)[-1]
     2

@@ -112,10 +112,10 @@ def item_labels(
     `UnknownNameError` for another model, and `InputError` for one that was removed, a question that is not
     answered by one option, and no answers.
 
-    >>> from counterfoil.annotate.forms.base import Option
+    >>> from counterfoil.annotate.forms.base import AnswerOption
     >>> rows = {"item": list("aaab"), "person": list("pqrp"), "question": ["match"] * 4,
     ...         "answer": ["yes", "yes", "no", "no"]}
-    >>> match = FormField("match", "?", options=(Option("yes"), Option("no")))
+    >>> match = FormField("match", "?", options=(AnswerOption("yes"), AnswerOption("no")))
     >>> found = item_labels(pa.table(rows), match, model="majority")
     >>> found.items, found.labels, found.posterior.round(2).tolist()
     (('a', 'b'), ('yes', 'no'), [[0.67, 0.33], [0.0, 1.0]])

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from counterfoil.annotate.forms.base import FormField
 from counterfoil.annotate.labels import given_labels, of_question
 from counterfoil.stats.dawid_skene import dawid_skene
-from counterfoil.stats.estimates import wilson
+from counterfoil.stats.intervals import wilson
 from counterfoil.stats.label_models import TIE, LabelModel, Labels, majority_vote
 from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
@@ -52,10 +52,10 @@ def label_outcomes(
     Only answers that count are read, and items whose truth is one of the options. A truth of several options
     ("a|b") is not looked at.
 
-    >>> from counterfoil.annotate.forms.base import Option
+    >>> from counterfoil.annotate.forms.base import AnswerOption
     >>> rows = {"item": list("aaab"), "person": list("pqrp"), "question": ["match"] * 4,
     ...         "answer": ["yes", "yes", "no", "no"]}
-    >>> match = FormField("match", "?", options=(Option("yes"), Option("no")))
+    >>> match = FormField("match", "?", options=(AnswerOption("yes"), AnswerOption("no")))
     >>> label_outcomes(pa.table(rows), match, {"a": "yes", "b": "yes"})[0].right
     0.5
     """

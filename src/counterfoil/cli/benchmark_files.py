@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from counterfoil.cli import options
 from counterfoil.cli.options import Available, Overwrite
+from counterfoil.jobs import completion
 
 FETCH_EPILOG = """Examples:
   counterfoil fetch
@@ -105,7 +105,7 @@ def save(
         str,
         typer.Argument(
             help="Name of a benchmark (see 'counterfoil list benchmarks').",
-            autocompletion=options.complete_benchmarks,
+            autocompletion=completion.complete_benchmarks,
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder it is saved in.")],

@@ -21,8 +21,7 @@ from counterfoil.cli.faults import main_process
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.arguments import OVERWRITE
-from counterfoil.jobs.feedback import ignore, terminal_feedback
-from counterfoil.jobs.job import Job, closing_at_end
+from counterfoil.jobs.job import Job, closing_at_end, ignore, terminal_feedback
 
 _CONFIG = Option(
     "Arguments from the table of this command in a TOML file; what is given here comes first.",
@@ -258,8 +257,7 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     bounds += r" \[required]" if required else ""
     given: dict[str, Any] = {"help": option.help + bounds, "rich_help_panel": option.panel or None}
     if option.complete:
-        module, _, function = option.complete.partition(":")
-        given["autocompletion"] = getattr(import_module(module), function)
+        given["autocompletion"] = _completion(option.complete)
     if option.shown:
         given["show_default"] = option.shown
     if bool in argument.members:
@@ -285,6 +283,17 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
         off = typer.Option(f"--no-{argument.flag[2:]}", rich_help_panel=option.panel or None)
         parameters.append(_parameter(f"no_{name}", bool, off, False))
     return parameters
+
+
+def _completion(place: str) -> Callable[[str], list[str]]:
+    """The function "module:function" that completes what was begun, imported when it is asked."""
+    module, _, function = place.partition(":")
+
+    def complete(incomplete: str) -> list[str]:
+        names: list[str] = getattr(import_module(module), function)(incomplete)
+        return names
+
+    return complete
 
 
 def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterfoil.cli import options
+from counterfoil.jobs import completion
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,7 @@ Json = Annotated[bool, typer.Option("--json", help="Machine-readable.")]
 def benchmarks(
     name: Annotated[
         str | None,
-        typer.Argument(help="Show all facts of this one.", autocompletion=options.complete_benchmarks),
+        typer.Argument(help="Show all facts of this one.", autocompletion=completion.complete_benchmarks),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -133,7 +133,7 @@ def measures(json: Json = False) -> None:
 def recipes(
     name: Annotated[
         str | None,
-        typer.Argument(help="Show all values of this one.", autocompletion=options.complete_recipes),
+        typer.Argument(help="Show all values of this one.", autocompletion=completion.complete_recipes),
     ] = None,
     json: Json = False,
 ) -> None:

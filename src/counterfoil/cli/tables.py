@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 from rich.console import Console, Group
@@ -14,18 +14,19 @@ from counterfoil import terminal
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
+from counterfoil.inputs.options import Option
 from counterfoil.metrics.measure import DIRECTIONS
 from counterfoil.report.comparison_tables import compact, reported_groups, style_of
-from counterfoil.report.drawing import short
 from counterfoil.report.forms import report_of
-from counterfoil.report.labels import measure_label
+from counterfoil.report.labels import measure_label, short
 from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import Cell, Column, Table, number, text_table, written
 
 if TYPE_CHECKING:
     from counterfoil.evaluation.list_overlap import Diversity
     from counterfoil.evaluation.rank_correlation import RankCorrelation
-    from counterfoil.jobs.results import Tabular
+    from counterfoil.jobs.compare import ModelRankings, RunComparison
+    from counterfoil.jobs.results import EvaluationRun, Tabular
 
 #: The terminal's width from which the finer measures have room.
 _WIDE = 150
@@ -373,3 +374,61 @@ def _matrix(
 
 def _table() -> Rich:
     return Rich(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
+
+
+SIGNATURES = Option(
+    "Also a line per measure of all that its numbers depend on, to be cited with them.",
+    False,
+    panel="Results",
+)
+
+
+def show_run(
+    run: "EvaluationRun", console: Console, *, signatures: Annotated[bool, SIGNATURES] = False
+) -> None:
+    """The measures with their intervals, those of groups, and what the numbers rest on."""
+    from counterfoil.report.notes import ties_line
+
+    result, benchmark = run.result, run.benchmark
+    console.print(measures_table(result, benchmark, width=console.width))
+    groups = groups_table(result, benchmark, width=console.width)
+    if groups is not None:
+        console.print(groups)
+    console.print(resting_lines(benchmark, [result]))
+    console.print(ties_line(result, benchmark), style="dim")
+    if signatures:
+        console.print(signature_lines(*map(result.signature, result.measures)), soft_wrap=True)
+
+
+def show_comparison(
+    compared: "RunComparison", console: Console, *, signatures: Annotated[bool, SIGNATURES] = False
+) -> None:
+    """The measures, the differences, and what the numbers rest on, of each benchmark."""
+    from counterfoil.report.comparison_tables import signature_of
+
+    for comparison in compared:
+        console.print(comparison_table(comparison, width=console.width))
+        differences = differences_table(comparison, width=console.width)
+        if differences is not None:
+            console.print(differences)
+        console.print(resting_lines(comparison.runs[0].benchmark, [run.result for run in comparison.runs]))
+        if signatures:
+            names = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
+            lines = (signature_of(comparison.runs, name) for name in names)
+            console.print(signature_lines(*lines), soft_wrap=True)
+
+
+def show_rankings(ranked: "ModelRankings", console: Console) -> None:
+    """Correlations of measures, ranks of models, and how far their first items agree."""
+    shown = [
+        correlation_tables(ranked.correlation, width=console.width),
+        rank_tables(ranked.correlation, width=console.width),
+        *(diversity_tables(one, width=console.width) for one in ranked.lists),
+    ]
+    for place, parts in enumerate(shown):
+        if place:
+            console.print()
+        for part in parts:
+            console.print(part)
+    for note in ranked.notes:
+        terminal.note(note)

@@ -10,7 +10,6 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from counterfoil.cli.options import Quiet
 from counterfoil.errors import InputError
 
 #: What Typer raises for options that are unknown, missing, out of range or no numbers.
@@ -138,7 +137,7 @@ def in_one_line(error: BaseException) -> InputError:
 #: Options that name a folder of images.
 _IMAGES = {"images", "images_", "guard_images"}
 _OPTIONS: dict[str, Any] = {
-    "quiet": Quiet,
+    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")],
     "verbose": Annotated[
         bool, typer.Option("--verbose", help="A line of progress every few seconds, where there is no bar.")
     ],

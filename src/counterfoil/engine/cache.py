@@ -225,11 +225,11 @@ class Cache:
         for entry, file in self.place.opened(self._entries(kind), may_hold):
             try:
                 with io.BytesIO() if file is None else file as opened:
-                    found = read(opened, wanted, KEY_BYTES[kind])
+                    contents = read(opened, wanted, KEY_BYTES[kind])
             except _BROKEN:
                 broken.append(self._path(entry))
                 continue
-            yield entry, found
+            yield entry, contents
 
     def _path(self, entry: PlaceEntry) -> Path:
         return Path(f"{self.place}/{entry.name}")

@@ -169,8 +169,9 @@ def deduplicate(
     >>> len(work.images), len(work.captions), len(work.pairs), work.row_of.tolist()
     (1, 3, 3, [[0, 1], [0, 2]])
     """
-    used, asked = benchmark.questions.used(), pairs or benchmark.questions.pairs()
-    return items(benchmark.images, benchmark.captions, used, image_keys, asked)
+    questions = benchmark.questions
+    wanted = pairs or questions.pairs()
+    return items(benchmark.images, benchmark.captions, questions.used(), image_keys, wanted)
 
 
 _NONE = np.empty(0, np.int64)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 CAMPAIGN = Option("A campaign's folder.", metavar="CAMPAIGN")
 
 
-class Stored(Reporting, total=False):
+class StoredAnswers(Reporting, total=False):
     """Where the answers of a campaign are."""
 
     database: Annotated[
@@ -60,8 +60,8 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Facts by name as they are printed, and the same as plain values."""
+class CommandFacts:
+    """CommandFacts by name as they are printed, and the same as plain values."""
 
     facts: Mapping[str, object]
     value: Mapping[str, Any]
@@ -281,7 +281,7 @@ def annotate_agreement(
     by_kind: Annotated[bool, Option("Only over all items, not by kind of item.", flag="--no-kinds")] = True,
     draws: Annotated[int, DRAWS] = 400,
     seed: Annotated[int, SEED] = 0,
-    **options: Unpack[Stored],
+    **options: Unpack[StoredAnswers],
 ) -> PeopleAgreements:
     """How far people agree: raw, Cohen's and Fleiss' kappa, Krippendorff's alpha, with intervals.
 

@@ -24,7 +24,7 @@ from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.options import Option, key_values
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, Stored
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, StoredAnswers
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
@@ -264,7 +264,7 @@ def annotate_export(
         bool | None, Option("Whether tables say who answered, by a hash; by default they do.")
     ] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
-    **options: Unpack[Stored],
+    **options: Unpack[StoredAnswers],
 ) -> CampaignExport:
     """Write a campaign's answers as tables: judgements, labels with their posterior, and what other commands
     of counterfoil read.

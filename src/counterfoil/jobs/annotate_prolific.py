@@ -1,6 +1,6 @@
 """Jobs on Prolific for a campaign: its study, its submissions, and what its people are paid.
 
-Each is a command of `counterfoil annotate prolific`, and gives `Facts`.
+Each is a command of `counterfoil annotate prolific`, and gives `CommandFacts`.
 """
 
 import os
@@ -19,7 +19,7 @@ from counterfoil.benchmarks.tables import labels, read_table
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, given_of
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, Facts, Stored
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, CommandFacts, StoredAnswers
 from counterfoil.jobs.arguments import Reporting, feedback_of
 from counterfoil.jobs.job import job
 from counterfoil.store import csv_text
@@ -42,7 +42,7 @@ class Access(Reporting, total=False):
     api: Annotated[str | None, Option("Another address of the API.", None, metavar="URL")]
 
 
-class StoredAccess(Stored, Access, total=False):
+class StoredAccess(StoredAnswers, Access, total=False):
     """How Prolific is reached, and where the answers of the campaign are."""
 
 
@@ -64,7 +64,7 @@ def create(
     *,
     dry_run: Annotated[bool, Option("Only show what would be sent, and what it costs.")] = False,
     **options: Annotated[Any, StudyChoices, Access],
-) -> Facts:
+) -> CommandFacts:
     """Make the draft of a study: places, pay and completion codes follow from the campaign.
 
     Pay per person is the campaign's pay per hour for the minutes that the work takes, rounded up.
@@ -92,7 +92,7 @@ def create(
         "approved by": "Prolific itself" if plan.approve else "you",
     }
     if dry_run:
-        return Facts(facts, {"plan": plan.payload()})
+        return CommandFacts(facts, {"plan": plan.payload()})
     if not known:
         write_codes(source, codes)
         feedback_of(access).note(
@@ -101,7 +101,7 @@ def create(
     with _prolific(access) as client:
         study = client.create(plan)
     write_study(open_campaign(campaign), study.id)
-    return Facts({**facts, "study": study.id, "state": study.status}, _facts(study).value)
+    return CommandFacts({**facts, "study": study.id, "state": study.status}, _facts(study).value)
 
 
 @job(
@@ -112,25 +112,25 @@ def create(
 People can take part from now on, and Prolific sets the money aside. 'counterfoil annotate serve' must be
 reached at the study's address.""",
 )
-def publish(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Facts:
+def publish(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> CommandFacts:
     """Publish the campaign's study; one that is published already stays so."""
     return _moved(campaign, "PUBLISH", access)
 
 
 @job(outputs="json", examples="Example: counterfoil annotate prolific pause campaign/")
-def pause(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Facts:
+def pause(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> CommandFacts:
     """Pause the campaign's study: no new people come, those at work go on."""
     return _moved(campaign, "PAUSE", access)
 
 
 @job(outputs="json", examples="Example: counterfoil annotate prolific start campaign/")
-def start(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Facts:
+def start(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> CommandFacts:
     """Start a paused study again."""
     return _moved(campaign, "START", access)
 
 
 @job(outputs="json", examples="Example: counterfoil annotate prolific stop campaign/")
-def stop(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> Facts:
+def stop(campaign: Annotated[Path, CAMPAIGN], **access: Unpack[Access]) -> CommandFacts:
     """Stop the campaign's study for good; submissions can still be reviewed."""
     return _moved(campaign, "STOP", access)
 
@@ -140,7 +140,7 @@ def places(
     campaign: Annotated[Path, CAMPAIGN],
     total: Annotated[int, Option("Places in all.", low=1, high=most("people"))],
     **access: Unpack[Access],
-) -> Facts:
+) -> CommandFacts:
     """Add places to the campaign's study: their number can only grow."""
     with _prolific(access) as client:
         return _facts(client.add_places(_study(campaign), total))
@@ -161,7 +161,7 @@ def status(
     *,
     release: Annotated[bool, Option("Give the work of people who left to others.")] = False,
     **options: Unpack[StoredAccess],
-) -> Facts:
+) -> CommandFacts:
     """The study and its submissions beside the people of the campaign."""
     from counterfoil.annotate.platforms.prolific_campaign import give_back
 
@@ -194,7 +194,7 @@ def status(
         "strangers": len(known.strangers),
         "set_aside": aside,
     }
-    return Facts(facts, value)
+    return CommandFacts(facts, value)
 
 
 @job(
@@ -210,14 +210,14 @@ def approve(
     *,
     yes: Annotated[bool, YES] = False,
     **options: Unpack[StoredAccess],
-) -> Facts:
+) -> CommandFacts:
     """Approve all submissions that wait for review and whose people have done their work here."""
     with _prolific(options) as client, _submitted(campaign, client, options) as (*_, known):
         waiting = [submission.id for submission in known.payable]
         if yes:
             client.approve(tuple(waiting))
     name = "approved" if yes else "would be approved (--yes does it)"
-    return Facts({name: len(waiting)}, {"approved": yes, "submissions": waiting})
+    return CommandFacts({name: len(waiting)}, {"approved": yes, "submissions": waiting})
 
 
 @job(
@@ -236,7 +236,7 @@ def reject(
     *,
     yes: Annotated[bool, YES] = False,
     **access: Unpack[Access],
-) -> Facts:
+) -> CommandFacts:
     """Reject submissions, each with a message and a category.
 
     Raises `InputError` for one that is of another study, or that does not wait for review.
@@ -264,7 +264,7 @@ def reject(
             )
     name = "rejected" if yes else "would be rejected (--yes does it)"
     value = {"rejected": yes, "submissions": [rejection.submission for rejection in rejections]}
-    return Facts({name: len(rejections)}, value)
+    return CommandFacts({name: len(rejections)}, value)
 
 
 @job(
@@ -284,7 +284,7 @@ def bonus(
     round_name: Annotated[str, Option("Tells rounds apart.", flag="--round", metavar="NAME")] = "",
     yes: Annotated[bool, YES] = False,
     **access: Unpack[Access],
-) -> Facts:
+) -> CommandFacts:
     """Pay bonuses to people of the campaign's study, after showing what they cost."""
     bonuses = prolific_bonuses.read_bonuses(source)
     with _prolific(access) as client:
@@ -294,11 +294,11 @@ def bonus(
             prolific_bonuses.pay(client, notes, bonuses, batch, round_name)
     if batch is None:
         feedback_of(access).note("these bonuses were paid before; nothing was done")
-        return Facts({}, {"paid": False, "before": True})
+        return CommandFacts({}, {"paid": False, "before": True})
     amounts = {"amount": batch.amount, "fees": batch.fees, "tax": batch.tax, "total": batch.total}
     names = ("bonuses", "fees", "tax", "paid" if yes else "would be paid (--yes does it)")
     facts = {name: f"{amount / 100:,.2f}" for name, amount in zip(names, amounts.values(), strict=True)}
-    return Facts(facts, {"paid": yes, "before": False, **amounts})
+    return CommandFacts(facts, {"paid": yes, "before": False, **amounts})
 
 
 def read_rejections(path: Path) -> tuple[Rejection, ...]:
@@ -342,7 +342,7 @@ def _submitted(
         yield campaign, db, submissions, reconciled(db, campaign, submissions)
 
 
-def _moved(folder: Path, action: str, access: Access) -> Facts:
+def _moved(folder: Path, action: str, access: Access) -> CommandFacts:
     """The campaign's study after PUBLISH, PAUSE, START or STOP."""
     with _prolific(access) as client:
         return _facts(client.move(_study(folder), action))
@@ -354,8 +354,8 @@ def _study(folder: Path) -> str:
     return read_study(open_campaign(folder))
 
 
-def _facts(study: "ProlificStudy") -> Facts:
-    return Facts(
+def _facts(study: "ProlificStudy") -> CommandFacts:
+    return CommandFacts(
         {
             "study": study.id,
             "name": study.name,

@@ -14,7 +14,7 @@ from counterfoil import terminal
 from counterfoil.annotate.campaign import open_campaign
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, Stored, opened, schema_of
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, StoredAnswers, opened, schema_of
 from counterfoil.jobs.annotate_serve import SHORT
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
@@ -224,7 +224,7 @@ def annotate_review(
     person: Annotated[
         str, Option("All answers of this one (an id, or how it begins), before a rejection.")
     ] = "",
-    **options: Unpack[Stored],
+    **options: Unpack[StoredAnswers],
 ) -> PeopleReview | PersonReview:
     """People whose answers look careless, each with the reasons and what they suggest.
 
@@ -261,7 +261,7 @@ def annotate_approve(
     suggested: Annotated[bool, Option("All who are done, without a sign and not decided yet.")] = False,
     reason: Annotated[str, Option("A note, kept with the decision.")] = "",
     by: Annotated[str, BY] = "",
-    **options: Unpack[Stored],
+    **options: Unpack[StoredAnswers],
 ) -> Change:
     """Approve people's work, so that they are paid.
 
@@ -303,7 +303,7 @@ def annotate_reject(
     reason: Annotated[str, Option("What was wrong, with examples: the person reads it.")],
     category: Annotated[str, Option("The platform's category of the reason.")] = "",
     by: Annotated[str, BY] = "",
-    **options: Unpack[Stored],
+    **options: Unpack[StoredAnswers],
 ) -> Change:
     """Reject a person's work: their answers leave the labels, and their items are open to others again.
 
@@ -328,7 +328,7 @@ def annotate_withdraw(
     worker: Annotated[str, Option("The platform's id of the person, or their personal link.")] = "",
     platform: Annotated[str, Option("Of --worker: how they came in. Default: the campaign's own way.")] = "",
     person: Annotated[str, PERSON] = "",
-    **options: Unpack[Stored],
+    **options: Unpack[StoredAnswers],
 ) -> Change:
     """Delete all answers of a person who asks for it; others get the items. It cannot be undone.
 
@@ -352,7 +352,7 @@ def annotate_readmit(
     *,
     worker: Annotated[str, Option("The platform's id of the person.")] = "",
     person: Annotated[str, PERSON] = "",
-    **options: Unpack[Stored],
+    **options: Unpack[StoredAnswers],
 ) -> Change:
     """Let a person in from another browser or device; pages of theirs that are open elsewhere end.
 
@@ -396,7 +396,7 @@ def annotate_delete(
     *,
     now: Annotated[bool, Option("Also before the date, and of a campaign without one.")] = False,
     yes: Annotated[bool, Option("Do not ask.")] = False,
-    **options: Unpack[Stored],
+    **options: Unpack[StoredAnswers],
 ) -> Change:
     """Delete all answers and people of a campaign whose date has passed. It cannot be undone.
 
@@ -490,7 +490,7 @@ def annotate_adjudicate(
     question: Annotated[str, Option("The question. Default: the form's main one.")] = "",
     why: Annotated[str, Option("Why, kept with the decision.", flag="--note")] = "",
     by: Annotated[str, BY] = "",
-    **options: Unpack[Stored],
+    **options: Unpack[StoredAnswers],
 ) -> Disputes | Change:
     """Items that people disagree on, most undecided first; or decide one of them.
 

@@ -14,7 +14,7 @@ from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.status import CampaignStatus, facts_of
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, Stored, opened, schema_of
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, StoredAnswers, opened, schema_of
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
@@ -71,7 +71,7 @@ def serve_campaign(
     ] = (),
     certificate: Annotated[Path | None, Option("For https: the certificate, with --key.")] = None,
     key: Annotated[Path | None, Option("For https: the certificate's private key.")] = None,
-    **options: Unpack[Stored],
+    **options: Unpack[StoredAnswers],
 ) -> None:
     """Serve a campaign: a page for those who annotate, one for the researcher.
 
@@ -240,7 +240,7 @@ class CampaignProgress(Tabular):
   counterfoil annotate status campaign/ --database postgresql://ann@localhost/study --json -""",
 )
 def annotate_status(
-    campaign: Annotated[str | Path, CAMPAIGN], *, now: float | None = None, **options: Unpack[Stored]
+    campaign: Annotated[str | Path, CAMPAIGN], *, now: float | None = None, **options: Unpack[StoredAnswers]
 ) -> CampaignProgress:
     """Where a campaign stands: people, answers, what is needed, expected end, time, pay, golden items.
 

@@ -27,8 +27,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.options import Option, key_values
 from counterfoil.jobs.annotate_agreement import CAMPAIGN
 from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of, path_of
-from counterfoil.jobs.feedback import Feedback
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import Feedback, job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.outputs import Folder

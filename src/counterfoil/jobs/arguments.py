@@ -16,8 +16,7 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, key_values
 from counterfoil.inputs.secrets import secret
-from counterfoil.jobs.feedback import Feedback, SessionOptions, ignore, terminal_feedback
-from counterfoil.jobs.job import at_end
+from counterfoil.jobs.job import Feedback, SessionOptions, at_end, ignore, terminal_feedback
 from counterfoil.models.base import Options, identity_of
 from counterfoil.storage.location import user_cache
 
@@ -55,15 +54,15 @@ SEED = Option("Seed of everything random.", 0, low=0, high=most("seed"), panel="
 TITLE = Option("Title of the HTML page.", panel="Results")
 BENCHMARK = Option(
     "Name (see 'counterfoil list benchmarks') or folder of a benchmark.",
-    complete="counterfoil.cli.options:complete_benchmarks",
+    complete="counterfoil.jobs.completion:complete_benchmarks",
 )
 BENCHMARKS = Option(
     "Names (see 'counterfoil list benchmarks') or folders of benchmarks.",
-    complete="counterfoil.cli.options:complete_benchmarks",
+    complete="counterfoil.jobs.completion:complete_benchmarks",
 )
 SCORER = Option(
     "What gives the scores, as KIND:WHAT; see 'counterfoil list scorers'.",
-    complete="counterfoil.cli.options:complete_scorers",
+    complete="counterfoil.jobs.completion:complete_scorers",
 )
 RUNS = Option("Run folders, or folders of them.")
 SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES")

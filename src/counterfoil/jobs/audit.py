@@ -51,8 +51,7 @@ from counterfoil.jobs.arguments import (
     scorer_options,
     session_options,
 )
-from counterfoil.jobs.feedback import Feedback, SessionOptions
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import Feedback, SessionOptions, job
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import Tabular
 from counterfoil.metrics.ties import Ties
@@ -76,7 +75,7 @@ class AuditRows(Sources, Device, Work, total=False):
             (),
             flag="--scorer",
             metavar="SCORER",
-            complete="counterfoil.cli.options:complete_scorers",
+            complete="counterfoil.jobs.completion:complete_scorers",
             panel="Model",
         ),
     ]
@@ -88,7 +87,7 @@ class AuditRows(Sources, Device, Work, total=False):
             "caption per line in .txt), or another benchmark; may be repeated.",
             (),
             metavar="TABLE|BENCHMARK",
-            complete="counterfoil.cli.options:complete_benchmarks",
+            complete="counterfoil.jobs.completion:complete_benchmarks",
             panel="Data",
         ),
     ]
@@ -110,7 +109,7 @@ class AuditRows(Sources, Device, Work, total=False):
 
 
 @dataclass(frozen=True)
-class _Inputs:
+class _AuditInputs:
     """Options of an audit, and what was made of them."""
 
     rows: AuditRows
@@ -242,7 +241,7 @@ def audit(
     against, extra = _listed(options["against"]), _listed(options["scorers"])
     named, data, images = named_or_read(_listed(benchmarks), options["data"], options["images"])
     keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in named]
-    prepared = _Inputs(options, data, images, scorer_options(options), session_options(options))
+    prepared = _AuditInputs(options, data, images, scorer_options(options), session_options(options))
     for benchmark in named:
         if isinstance(benchmark, str) and not Path(benchmark).is_dir():
             catalog.benchmark_card(benchmark)
@@ -271,7 +270,7 @@ def _listed(values: Any) -> tuple[Any, ...]:
     return tuple(values) if isinstance(values, list | tuple) else (values,)
 
 
-def _loaded(scorer: Any, options: _Inputs, feedback: Feedback) -> list[tuple[str, Any]]:
+def _loaded(scorer: Any, options: _AuditInputs, feedback: Feedback) -> list[tuple[str, Any]]:
     """The scorer with its name; a language model twice, by sum and by mean, unless one of them is asked for.
 
     By sum the shorter caption is likelier, so that added words alone are found.
@@ -305,7 +304,7 @@ def _blind(name: str, scorer: Any) -> Any:
     return scorer
 
 
-def _other(named: str | Path, options: _Inputs, feedback: Feedback) -> tuple[str, list[str], list[str]]:
+def _other(named: str | Path, options: _AuditInputs, feedback: Feedback) -> tuple[str, list[str], list[str]]:
     """The name, captions and names of images of a table, a file of captions, or a benchmark."""
     if str(named) in catalog.benchmarks():
         with feedback.busy(f"reading {named}"):
@@ -334,7 +333,7 @@ def _audited(
     benchmark: Benchmark,
     scorers: Sequence[tuple[str, Any]],
     others: Sequence[tuple[str, list[str], list[str]]],
-    options: _Inputs,
+    options: _AuditInputs,
     feedback: Feedback,
 ) -> BenchmarkAudit:
     notes: list[str] = []

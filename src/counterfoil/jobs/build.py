@@ -41,8 +41,7 @@ from counterfoil.jobs.arguments import (
     settings_of,
 )
 from counterfoil.jobs.build_report import report as build_report
-from counterfoil.jobs.feedback import Feedback
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import Feedback, job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.models.base import Options

@@ -18,7 +18,7 @@ from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError
 from counterfoil.evaluation.audit import BenchmarkAudit
 from counterfoil.jobs.audit import audit
-from counterfoil.jobs.feedback import Feedback
+from counterfoil.jobs.job import Feedback
 from counterfoil.report.build_page import RowExample, StepSection, build_page, counts_table
 from counterfoil.report.tables import Table
 

@@ -28,8 +28,7 @@ from counterfoil.jobs.arguments import (
     session_options,
 )
 from counterfoil.jobs.caption_inputs import Media, MediaFolder, Policy, image_of, number_of, read_inputs
-from counterfoil.jobs.feedback import Feedback, SessionOptions
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import Feedback, SessionOptions, job
 from counterfoil.jobs.results import SavedTable
 from counterfoil.models.base import Options
 from counterfoil.models.captions.base import CaptionMetric, TextMetric
@@ -47,7 +46,7 @@ METRICS = Option(
     "Names with commas between (see 'counterfoil list metrics'); bleu is bleu-1 to 4.",
     flag="--metrics",
     commas=True,
-    complete="counterfoil.cli.options:complete_metrics",
+    complete="counterfoil.jobs.completion:complete_metrics",
 )
 
 

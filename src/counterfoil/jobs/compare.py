@@ -23,8 +23,7 @@ from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import DRAWS, PICTURES, PRIVATE, RUNS, SEED, TITLE, Reporting, feedback_of
 from counterfoil.jobs.evaluation_inputs import whereabouts, whole_benchmark
-from counterfoil.jobs.feedback import SILENT, Feedback, terminal_feedback
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import SILENT, Feedback, job, terminal_feedback
 from counterfoil.jobs.outputs import load_runs, write
 from counterfoil.jobs.results import Pictures, Tabular, measure_rows, write_page
 from counterfoil.metrics.ties import Ties

@@ -54,8 +54,7 @@ from counterfoil.jobs.arguments import (
     settings_of,
     with_table,
 )
-from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import SILENT, Feedback, SessionOptions, job
 from counterfoil.jobs.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
@@ -205,7 +204,7 @@ class EvaluateRows(Sources, Device, Work, total=False):
 
 
 @dataclass(frozen=True)
-class _Inputs:
+class _EvaluateInputs:
     """Options of an evaluation, and what was made of them."""
 
     rows: EvaluateRows
@@ -240,7 +239,7 @@ class Evaluation:
     """
 
     scorer: Any
-    options: _Inputs
+    options: _EvaluateInputs
     feedback: Feedback
     total: int
     missing: list[tuple[str, CounterfoilError]]
@@ -459,7 +458,7 @@ def _prepare(
     ]
     keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in read]
     named = {name: rows[name] for name in ("protocol", "question") if rows[name]}
-    options = _Inputs(
+    options = _EvaluateInputs(
         rows,
         places_of(rows["data"], "--data", keys),
         places_of(rows["images"], "--images", keys),
@@ -572,7 +571,7 @@ def _with_kind(scorer: Any, feedback: Feedback) -> Any:
     return full
 
 
-def _called(scorer: Any, options: _Inputs) -> str:
+def _called(scorer: Any, options: _EvaluateInputs) -> str:
     """The name of the scorer in results, as far as it is known before anything is loaded."""
     if (name := options.rows["name"]) is not None:
         return name
@@ -588,7 +587,7 @@ def _name(scorer: Any) -> str:
     return scorer if isinstance(scorer, str) else str(getattr(scorer, "title", "") or scorer.identity.name)
 
 
-def _reads(scorer: Any, options: _Inputs) -> list[object]:
+def _reads(scorer: Any, options: _EvaluateInputs) -> list[object]:
     """The names of what is read, files among them."""
     places = (options.data, options.images)
     paths = [path for place in places for path in (place.plain, *place.named.values())]
@@ -596,7 +595,7 @@ def _reads(scorer: Any, options: _Inputs) -> list[object]:
     return [*specs, *(path for path in (*paths, options.scorer.ids) if path is not None)]
 
 
-def _loaded(scorer: Any, options: _Inputs, feedback: Feedback) -> Any:
+def _loaded(scorer: Any, options: _EvaluateInputs, feedback: Feedback) -> Any:
     if not isinstance(scorer, str):
         return scorer
     with feedback.busy(f"loading {scorer}"):
@@ -612,7 +611,7 @@ def _read(
     benchmark: str | Benchmark,
     scorer: Any,
     loaded: Any,
-    options: _Inputs,
+    options: _EvaluateInputs,
     feedback: Feedback,
     *,
     many: bool,

@@ -9,7 +9,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.evaluation.result import Run
-from counterfoil.jobs.feedback import Feedback
+from counterfoil.jobs.job import Feedback
 
 
 def count_or_share(number: float | None) -> float | None:

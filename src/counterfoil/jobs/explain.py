@@ -45,8 +45,7 @@ from counterfoil.jobs.arguments import (
     scorer_options,
     session_options,
 )
-from counterfoil.jobs.feedback import Feedback, SessionOptions
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import Feedback, SessionOptions, job
 from counterfoil.jobs.outputs import guarded, write
 from counterfoil.jobs.results import Pictures, Tabular
 from counterfoil.models.base import abilities

@@ -16,8 +16,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.options import Option, with_default
 from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, Reporting, Sources, feedback_of, places_of
-from counterfoil.jobs.feedback import Feedback
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import Feedback, job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.jobs.training_inputs import network

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.run import FILES, Run, find_runs, is_run_of
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.job import SILENT, Feedback
 from counterfoil.models.base import Identity
 from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths, guarding, overwriting
 from counterfoil.store import write_text

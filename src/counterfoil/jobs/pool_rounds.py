@@ -29,8 +29,7 @@ from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import IDS, SCORES, SEED, Device, Work, feedback_of, session_options
 from counterfoil.jobs.bias import AnnotatorStudy, bias
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
-from counterfoil.jobs.feedback import SILENT
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import SILENT, job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.pool import chosen_queries, load
 from counterfoil.jobs.results import Tabular

@@ -100,7 +100,7 @@ def reproduce(
         Option(
             "bivlc, eccv-caption, pac-s or winoground; may be repeated.",
             flag="--paper",
-            complete="counterfoil.cli.options:complete_papers",
+            complete="counterfoil.jobs.completion:complete_papers",
         ),
     ] = (),
     *,

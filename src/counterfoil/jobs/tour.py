@@ -26,8 +26,7 @@ from counterfoil.jobs.build import build_benchmark
 from counterfoil.jobs.compare import RunComparison, compare
 from counterfoil.jobs.evaluate import evaluate
 from counterfoil.jobs.explain import explain
-from counterfoil.jobs.feedback import SILENT, Feedback, ignore
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import SILENT, Feedback, ignore, job
 from counterfoil.jobs.outputs import guarded, guarded_file
 from counterfoil.jobs.study import FIRST_SEED, StudyReport, study
 from counterfoil.jobs.training import train_model

@@ -18,8 +18,7 @@ from counterfoil.inputs.fields import changes_of, check_key
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import training_inputs as inputs
 from counterfoil.jobs.arguments import Settings, feedback_of
-from counterfoil.jobs.feedback import Feedback
-from counterfoil.jobs.job import job, job_of
+from counterfoil.jobs.job import Feedback, job, job_of
 from counterfoil.jobs.outputs import guarded as guarding
 from counterfoil.jobs.results import Tabular
 from counterfoil.jobs.training_inputs import Data, Stage, TrainRows
@@ -231,7 +230,7 @@ class TrainedModel(Tabular):
         """What was measured when, which weights are kept, how fast it went, and a command that goes on."""
         outcome = self.outcome
         unit = outcome.unit.removesuffix("s")
-        kept = f"kept: {unit} {outcome.kept:,} of {outcome.steps:,}"
+        weights = f"kept: {unit} {outcome.kept:,} of {outcome.steps:,}"
         minutes, rest = divmod(round(outcome.seconds), 60)
         seconds = f"{minutes} min {rest:02d} s" if minutes else f"{outcome.seconds:.1f} s"
         speed = f"{outcome.steps:,} {unit if outcome.steps == 1 else outcome.unit} in {seconds}"
@@ -247,7 +246,7 @@ class TrainedModel(Tabular):
             speed += f"; without {amount(outcome.left_out, 'row')} whose images cannot be read"
         command = f"counterfoil evaluate {self.checkpoint} {self.next_on}"
         moments = [f"measured: {'; '.join(outcome.points)}"] if outcome.points else []
-        return [*moments, kept, speed, *([command] if self.next_on else [])]
+        return [*moments, weights, speed, *([command] if self.next_on else [])]
 
     def plot(self) -> Any:
         """A matplotlib figure of the loss and of what was validated over the training, a panel each.
@@ -285,7 +284,7 @@ def train_model(
         str | Path | Recipe,
         Option(
             "Name of a recipe (see 'counterfoil list recipes'), or a .toml file.",
-            complete="counterfoil.cli.options:complete_recipes",
+            complete="counterfoil.jobs.completion:complete_recipes",
         ),
     ],
     model: Annotated[

@@ -375,8 +375,8 @@ class TextGenerator:
             text = "\n\n".join(messages) + (f"\n\n{head}" if head else "")
             return [*self.model.start, *self.model.words(text)]
         roles = ("user", "assistant")
-        turns = [{"role": roles[at % 2], "content": message} for at, message in enumerate(messages)]
-        text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        dialogue = [{"role": roles[at % 2], "content": message} for at, message in enumerate(messages)]
+        text = tokenizer.apply_chat_template(dialogue, tokenize=False, add_generation_prompt=True)
         return self.model.words(text + head)
 
 

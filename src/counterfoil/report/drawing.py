@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError, MissingExtraError
+from counterfoil.report.labels import short
 from counterfoil.store import write_bytes
 
 INK, MUTED, RULE = "#24292f", "#656d76", "#d5dae0"
@@ -193,14 +194,6 @@ def aside(axes: Any, text: str, point: tuple[float, float], offset: tuple[float,
     """A text so many points away from a point of the axes."""
     look = {"va": "center", "fontsize": 8, "color": INK, **look}
     axes.annotate(text, point, xytext=offset, textcoords="offset points", **look)
-
-
-def short(name: str, most: int = 22) -> str:
-    """A name that fits; the middle goes, since both ends of a checkpoint's name tell more."""
-    if len(name) <= most:
-        return name
-    head = (most - 1) // 2
-    return f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"
 
 
 def svg(figure: Any, *, name: str, title: str) -> str:

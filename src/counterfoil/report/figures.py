@@ -26,10 +26,9 @@ from counterfoil.report.drawing import (
     panels,
     place,
     plain,
-    short,
     tip,
 )
-from counterfoil.report.labels import group, measure_label
+from counterfoil.report.labels import group, measure_label, short
 from counterfoil.report.tables import number
 
 #: The height of one scorer's row, in inches.

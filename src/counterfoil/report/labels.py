@@ -150,3 +150,11 @@ def duration(seconds: float) -> str:
     if minutes >= 90:
         return f"{seconds / 3600:,.1f} h"
     return f"{minutes} min" + (f" {10 * rest} s" if rest and minutes < 10 else "")
+
+
+def short(name: str, most: int = 22) -> str:
+    """A name that fits; the middle goes, since both ends of a checkpoint's name tell more."""
+    if len(name) <= most:
+        return name
+    head = (most - 1) // 2
+    return f"{name[:head]}…{name[len(name) - (most - 1 - head) :]}"

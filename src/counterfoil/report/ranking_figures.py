@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels, short
-from counterfoil.report.labels import measure_label
+from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels
+from counterfoil.report.labels import measure_label, short
 
 #: In inches: a heatmap's cell, the height of a bump chart's row, the least way between its columns.
 _CELL, _ROW, _STEP = (0.7, 0.42), 0.235, 0.62

@@ -30,13 +30,12 @@ from counterfoil.report.drawing import (
     name_ends,
     panels,
     plain,
-    short,
     style,
 )
 from counterfoil.report.forms import rated, report_of
 from counterfoil.report.forms.base import READING
 from counterfoil.report.html import Drawing, Section, shareable, wide_and_narrow
-from counterfoil.report.labels import listed, measure_label
+from counterfoil.report.labels import listed, measure_label, short
 from counterfoil.report.thumbnails import Thumbnails
 
 #: What is said of a benchmark under its heading.

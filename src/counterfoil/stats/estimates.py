@@ -31,29 +31,8 @@ from scipy.special import stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.stats.dependence import Sharing, column_sums
-from counterfoil.stats.intervals import Spread, normal_quantile, wilson_score
+from counterfoil.stats.intervals import Spread
 from counterfoil.stats.two_way_clustering import mean_variance
-
-
-def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's score interval for a proportion of independent trials.
-
-    `successes` of `n` may be fractional, as half points for ties make them. Returns (low, high) in [0, 1];
-    it never has zero width, also not at 0 and at `n` successes. Raises `InputError` where there are no
-    trials, or more successes than trials.
-
-    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927.
-
-    >>> low, high = wilson(8, 10)
-    >>> round(low, 4), round(high, 4)
-    (0.4902, 0.9433)
-    """
-    if not n > 0 or not 0 <= successes <= n:
-        raise InputError("no proportion", given=f"{successes} of {n}", allowed="0 to n successes, n above 0")
-    low, high = wilson_score(
-        np.array([successes / n]), np.array([float(n)]), np.array([normal_quantile(level)])
-    )
-    return float(low[0]), float(high[0])
 
 
 def cluster_interval(

@@ -63,7 +63,7 @@ class TrainState:
         """The state that a file holds; raises `KeyError` where it lacks a field."""
         # Earlier versions did not count the time of an epoch.
         later = {"epoch_seconds": 0.0, "epoch_waited": 0.0}
-        return cls(**{each.name: {**later, **saved}[each.name] for each in fields(cls)})
+        return cls(**{own.name: {**later, **saved}[own.name] for own in fields(cls)})
 
     def took(self, rows: int, seconds: float, waited: float) -> None:
         """Take in a step: its rows, the time it took and how much of that it waited for them."""

@@ -22,7 +22,7 @@ from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import open_database
-from counterfoil.annotate.forms.base import FormField, Option, WorkItem, WorkPage
+from counterfoil.annotate.forms.base import AnswerOption, FormField, WorkItem, WorkPage
 from counterfoil.annotate.labels import MODELS, item_labels, merged_gains
 from counterfoil.benchmarks.judgements import gain_of, read_judgements, read_votes
 from counterfoil.benchmarks.tables import read_table
@@ -328,7 +328,7 @@ def judged_rows(votes: Mapping[str, str]) -> pa.Table:
     )
 
 
-QUESTION = FormField("q", "?", options=(Option("yes"), Option("no")))
+QUESTION = FormField("q", "?", options=(AnswerOption("yes"), AnswerOption("no")))
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -363,7 +363,7 @@ def test_of_one_answer_each_the_label_is_the_answer(model: str) -> None:
 
 
 def test_gains_are_of_the_four_answers_alone() -> None:
-    scale = FormField("q", "?", options=(Option("yes"), Option("no"), Option("3")))
+    scale = FormField("q", "?", options=(AnswerOption("yes"), AnswerOption("no"), AnswerOption("3")))
     ratings = item_labels(judged_rows({"a": "yy"}), scale)
     with pytest.raises(InputError, match="a label without a gain; given: 3"):
         merged_gains(ratings)

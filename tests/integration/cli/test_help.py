@@ -22,9 +22,9 @@ LIGHT = {
         "torch av pandas matplotlib pycocoevalcap scipy.stats scipy.sparse",
     ),
     "completion": (
-        "from counterfoil.cli import options\n"
+        "from counterfoil.jobs import completion\n"
         "for kind in ('benchmarks', 'scorers', 'metrics', 'recipes', 'papers'):\n"
-        "    assert getattr(options, f'complete_{kind}')(''), kind\n",
+        "    assert getattr(completion, f'complete_{kind}')(''), kind\n",
         "torch scipy matplotlib transformers",
     ),
 }

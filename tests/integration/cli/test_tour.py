@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil.jobs import tour as job
-from counterfoil.jobs.feedback import Feedback
+from counterfoil.jobs.job import Feedback
 from counterfoil.jobs.tour import SCORERS, TourSizes, tour
 
 pytestmark = pytest.mark.models

@@ -10,7 +10,7 @@ import pytest
 
 from counterfoil.annotate.agreement import campaign_agreement, counted, fields_of
 from counterfoil.annotate.campaign import CampaignRecipe, create_folder
-from counterfoil.annotate.forms.base import FormField, Option, WorkItem
+from counterfoil.annotate.forms.base import AnswerOption, FormField, WorkItem
 from counterfoil.errors import InputError
 from counterfoil.jobs.annotate_agreement import annotate_agreement
 from counterfoil.metrics.agreement import ReliabilityData, Scale, krippendorff_alpha
@@ -48,7 +48,7 @@ def best() -> pa.Table:
 def best_field() -> FormField:
     images = tuple(str(at) for at in range(4))
     coarser = {"any or none": {**dict.fromkeys(images, "any"), "none": "none"}}
-    return FormField("best", "?", options=tuple(map(Option, (*images, "none"))), coarser=coarser)
+    return FormField("best", "?", options=tuple(map(AnswerOption, (*images, "none"))), coarser=coarser)
 
 
 def test_the_coarser_reading_is_cohens_kappa_of_any_image_or_none(best: pa.Table) -> None:
@@ -173,7 +173,7 @@ def test_scales_come_from_the_form_and_can_be_named() -> None:
         for person in "abc":
             answers[f"{at}", person] = levels[int(np.clip(place + rng.integers(-1, 2), 0, 3))]
     table = judged(answers, "match")
-    field = FormField("match", "?", options=tuple(map(Option, levels)), level="ordinal")
+    field = FormField("match", "?", options=tuple(map(AnswerOption, levels)), level="ordinal")
     (ordinal,) = campaign_agreement(table, {"match": field}, draws=100).questions
     (nominal,) = campaign_agreement(table, {"match": field}, scale=Scale.NOMINAL, draws=100).questions
     places = np.array([float(levels.index(word)) for word in answers.values()])
@@ -189,7 +189,7 @@ def test_each_option_of_several_and_each_label_of_spans_is_a_question_of_its_own
     answers = {
         (f"{at}", person): json.dumps(["colour"] if at % 2 else []) for at in range(10) for person in "ab"
     }
-    field = FormField("why", "?", "many", options=(Option("colour"), Option("count")))
+    field = FormField("why", "?", "many", options=(AnswerOption("colour"), AnswerOption("count")))
     found = campaign_agreement(judged(answers, "why"), {"why": field}, draws=100)
     assert [(each.reading, each.people.raw.value) for each in found.questions] == [
         ("colour", 1),
@@ -200,7 +200,7 @@ def test_each_option_of_several_and_each_label_of_spans_is_a_question_of_its_own
         for at in range(10)
         for person in "ab"
     }
-    field = FormField("errors", "?", "spans", options=(Option("wrong"),))
+    field = FormField("errors", "?", "spans", options=(AnswerOption("wrong"),))
     (found_spans,) = campaign_agreement(judged(spans, "errors"), {"errors": field}, draws=100).questions
     assert (found_spans.reading, found_spans.people.raw.value) == ("wrong", 0)
 

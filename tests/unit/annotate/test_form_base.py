@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from counterfoil.annotate.forms.base import (
+    AnswerOption,
     FormField,
-    Option,
     Shown,
     WorkItem,
     WorkPage,
@@ -19,17 +19,19 @@ from counterfoil.errors import InputError
 PAGE = WorkPage(
     (Shown("text", "a red cat", "Caption"),),
     (
-        FormField("match", "Match?", options=(Option("yes"), Option("partly"), Option("no"))),
+        FormField(
+            "match", "Match?", options=(AnswerOption("yes"), AnswerOption("partly"), AnswerOption("no"))
+        ),
         FormField(
             "why",
             "Why?",
             "many",
-            (Option("missing"), Option("wrong")),
+            (AnswerOption("missing"), AnswerOption("wrong")),
             required=False,
             when={"match": ("partly", "no")},
         ),
         FormField("how", "How?", "text", when={"why": ("wrong",)}, longest=20),
-        FormField("where", "Where?", "spans", (Option("error"),), required=False, text="Caption"),
+        FormField("where", "Where?", "spans", (AnswerOption("error"),), required=False, text="Caption"),
     ),
 )
 

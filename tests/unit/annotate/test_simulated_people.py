@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from annotate.test_forms import CASES
-from counterfoil.annotate.forms.base import FormField, Option, WorkItem, WorkPage, check_answer
+from counterfoil.annotate.forms.base import AnswerOption, FormField, WorkItem, WorkPage, check_answer
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.simulated_people import KINDS, SimulatedPerson, crowd, respond
 from counterfoil.errors import InputError
@@ -22,7 +22,7 @@ class Scale:
 
     def __init__(self, n: int, level: Any) -> None:
         self.fields = (
-            FormField("rating", "?", options=tuple(Option(str(at)) for at in range(n)), level=level),
+            FormField("rating", "?", options=tuple(AnswerOption(str(at)) for at in range(n)), level=level),
         )
 
     def page(self, item: WorkItem) -> WorkPage:

@@ -7,7 +7,7 @@ from counterfoil.benchmarks import Outcomes, Scores
 from counterfoil.errors import ScoreError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.estimates import wilson
+from counterfoil.stats.intervals import wilson
 
 
 def test_independent_questions_get_wilson_intervals(quads) -> None:

@@ -13,7 +13,8 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, figures
 from counterfoil.report.comparison_tables import ranking
-from counterfoil.report.drawing import RIGHT, WRONG, short
+from counterfoil.report.drawing import RIGHT, WRONG
+from counterfoil.report.labels import short
 
 
 def every(comparison: Comparison) -> dict[str, Any]:

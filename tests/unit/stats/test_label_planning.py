@@ -8,7 +8,7 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import people_agreement
 from counterfoil.stats.dawid_skene import Patterns, drawn_so
-from counterfoil.stats.estimates import wilson
+from counterfoil.stats.intervals import wilson
 from counterfoil.stats.label_planning import (
     LabelDesign,
     accuracy_needed,

@@ -12,7 +12,8 @@ from numpy import ndarray
 from scipy.special import ndtr, ndtri
 
 from counterfoil.metrics import contrast
-from counterfoil.stats.estimates import cluster_interval, difference_interval, spread, wilson
+from counterfoil.stats.estimates import cluster_interval, difference_interval, spread
+from counterfoil.stats.intervals import wilson
 from counterfoil.stats.resampling import cluster_draws, cluster_sums
 from counterfoil.stats.tests import mcnemar
 

@@ -54,7 +54,7 @@ class WorkItem:
 
 
 @dataclass(frozen=True)
-class Option:
+class AnswerOption:
     """One answer to choose: its value in tables, its label, and what it shows (images, texts)."""
 
     value: str
@@ -89,7 +89,7 @@ class FormField:
     name: str
     prompt: str
     kind: Kind = "one"
-    options: tuple[Option, ...] = ()
+    options: tuple[AnswerOption, ...] = ()
     shuffled: bool = False
     exchangeable: bool = False
     last: int = 0
@@ -199,7 +199,9 @@ def image_and_caption(item: WorkItem, label: str = "Description") -> tuple[Shown
     return Shown("image", needed(item, "image"), "Image"), Shown("text", needed(item, "caption"), label)
 
 
-def choice_of(name: str, prompt: str, options: Sequence[Option], last: int = 0, **more: Any) -> FormField:
+def choice_of(
+    name: str, prompt: str, options: Sequence[AnswerOption], last: int = 0, **more: Any
+) -> FormField:
     """A field of one option, these in an order of each person's own, except those that stand `last`."""
     return FormField(
         name, prompt, options=tuple(options), shuffled=True, exchangeable=True, last=last, **more
@@ -234,7 +236,7 @@ def check_answer(page: WorkPage, raw: Mapping[str, Any], *, where: object = None
     `raw` has option values as places in the order of the page: what the browser sends, of the types of
     `work.AnswerIn`. Raises `InputError` in one line for what is no answer to this page.
 
-    >>> page = WorkPage((), (FormField("best", "Which?", options=(Option("a"), Option("none"))),))
+    >>> page = WorkPage((), (FormField("best", "Which?", options=(AnswerOption("a"), AnswerOption("none"))),))
     >>> check_answer(page, {"best": 1})
     {'best': 'none'}
     >>> check_answer(page, {"best": 2})

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from counterfoil.annotate.forms.base import (
+    AnswerOption,
     Cell,
-    Option,
     Shown,
     WorkForm,
     WorkItem,
@@ -52,12 +52,12 @@ class BestOfK(WorkForm):
             raise InputError(
                 "a choice needs images", where=f"item '{item.id}'", given=len(images), allowed="2 or more"
             )
-        options = tuple(Option(str(at), images=(image,)) for at, image in enumerate(images))
+        options = tuple(AnswerOption(str(at), images=(image,)) for at, image in enumerate(images))
         coarser: dict[str, dict[str, str]] = {}
         if self.none:
             # Several images may fit, so that people can choose another one and agree (BiVLC, appendix H.3).
             coarser["any or none"] = {**{option.value: "any" for option in options}, NONE: NONE}
-            options = (*options, Option(NONE, "None of them fits"))
+            options = (*options, AnswerOption(NONE, "None of them fits"))
         last = int(self.none)
         best = choice_of("best", "Which image fits the description?", options, last, coarser=coarser)
         return WorkPage((Shown("text", needed(item, "caption"), "Description"),), (best,))
@@ -87,10 +87,10 @@ class WhichImage(WorkForm):
 
     def page(self, item: WorkItem) -> WorkPage:
         """The caption, both images in an order of each person's own, then "both"."""
-        options = [Option(name, images=(needed(item, name),)) for name in (OWN, OTHER)]
-        options.append(Option(BOTH, "Both, equally well"))
+        options = [AnswerOption(name, images=(needed(item, name),)) for name in (OWN, OTHER)]
+        options.append(AnswerOption(BOTH, "Both, equally well"))
         if self.neither:
-            options.append(Option(NEITHER, "Neither"))
+            options.append(AnswerOption(NEITHER, "Neither"))
         fits = choice_of("fits", "Which image fits the description better?", options, len(options) - 2)
         return WorkPage((Shown("text", needed(item, "caption"), "Description"),), (fits,))
 
@@ -127,11 +127,11 @@ class ChooseOne(WorkForm):
         if len(images) == 1:
             shown = Shown("image", images[0], "Image")
             prompt = "Which description fits the image best?"
-            options = tuple(Option(str(at), texts=(text,)) for at, text in enumerate(captions))
+            options = tuple(AnswerOption(str(at), texts=(text,)) for at, text in enumerate(captions))
         else:
             shown = Shown("text", captions[0], "Description")
             prompt = "Which image fits the description best?"
-            options = tuple(Option(str(at), images=(image,)) for at, image in enumerate(images))
+            options = tuple(AnswerOption(str(at), images=(image,)) for at, image in enumerate(images))
         return WorkPage((shown,), (choice_of("best", prompt, options),))
 
 
@@ -184,11 +184,11 @@ class PreferRanking(WorkForm):
         if item.cells.get("image"):
             shown.append(Shown("image", item.cells["image"], "Image searched for"))
         if self.same:
-            options.append(Option(SAME, "No preference"))
+            options.append(AnswerOption(SAME, "No preference"))
         better = choice_of("better", "Which results are better?", options, int(self.same))
         return WorkPage(tuple(shown), (better,))
 
-    def _ranking(self, item: WorkItem, side: str) -> Option:
+    def _ranking(self, item: WorkItem, side: str) -> AnswerOption:
         images = item.cells.get(f"{side}_images") or ()
         captions = item.cells.get(f"{side}_captions") or ()
         if bool(images) == bool(captions):
@@ -197,4 +197,4 @@ class PreferRanking(WorkForm):
                 where=f"item '{item.id}'",
                 given="both" if images else "neither",
             )
-        return Option(side, images=tuple(images), texts=tuple(captions))
+        return AnswerOption(side, images=tuple(images), texts=tuple(captions))

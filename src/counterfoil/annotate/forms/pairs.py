@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from counterfoil.annotate.forms.base import (
+    AnswerOption,
     Cell,
     FormField,
-    Option,
     WorkForm,
     WorkItem,
     WorkPage,
@@ -23,10 +23,12 @@ POSITIVE, NEGATIVE = (FULLY, PARTLY), (MOSTLY_NOT, NOT)
 RIGHT, WRONG = "right", "wrong"
 _OTHER = "other"
 _SHORTCOMINGS = (
-    Option("absent", "It names something that is not in the image."),
-    Option("lacking", "It leaves out the main things in the image."),
-    Option(WRONG, "It names the main things but gets them wrong (how many, what colour, what they do, …)."),
-    Option("language", "Its grammar is wrong, or it cannot be understood."),
+    AnswerOption("absent", "It names something that is not in the image."),
+    AnswerOption("lacking", "It leaves out the main things in the image."),
+    AnswerOption(
+        WRONG, "It names the main things but gets them wrong (how many, what colour, what they do, …)."
+    ),
+    AnswerOption("language", "Its grammar is wrong, or it cannot be understood."),
 )
 _ERRORS = (
     ("quantity", "Quantity"),
@@ -67,7 +69,7 @@ class YesNo(WorkForm):
 
     def page(self, item: WorkItem) -> WorkPage:
         """The image, the caption, and the question whether they match."""
-        options = Option("yes", "Yes"), Option("no", "No")
+        options = AnswerOption("yes", "Yes"), AnswerOption("no", "No")
         match = FormField("match", "Does the caption match the image?", options=options)
         return WorkPage(image_and_caption(item, _CAPTION), (match,))
 
@@ -106,7 +108,7 @@ class MatchGrade(WorkForm):
         match = FormField(
             "match",
             "Does the description match the image?",
-            options=tuple(Option(value, label) for value, label in labels.items()),
+            options=tuple(AnswerOption(value, label) for value, label in labels.items()),
             level="ordinal",
             coarser={"yes or no": dict.fromkeys(POSITIVE, "yes") | dict.fromkeys(NEGATIVE, "no")},
         )
@@ -123,7 +125,7 @@ class MatchGrade(WorkForm):
             "errors",
             "What is wrong? Choose all that apply.",
             "many",
-            tuple(Option(value, label) for value, label in _ERRORS),
+            tuple(AnswerOption(value, label) for value, label in _ERRORS),
             when={"shortcomings": (WRONG,)},
         )
         error = FormField("error", "What else is wrong?", "text", when={"errors": (_OTHER,)}, longest=200)
@@ -177,7 +179,8 @@ class RateCaption(WorkForm):
         elif self.levels == len(_OF_FOUR):
             words = _OF_FOUR
         options = tuple(
-            Option(str(at + 1), f"{at + 1}: {word}" if word else str(at + 1)) for at, word in enumerate(words)
+            AnswerOption(str(at + 1), f"{at + 1}: {word}" if word else str(at + 1))
+            for at, word in enumerate(words)
         )
         rating = FormField(
             "rating", "How well does the description fit the image?", options=options, level=self.level
@@ -219,13 +222,13 @@ class ErrorSpans(WorkForm):
         verdict = FormField(
             "verdict",
             "Is all of the caption right?",
-            options=(Option(RIGHT, "Yes, no error"), Option(WRONG, "No, something is wrong")),
+            options=(AnswerOption(RIGHT, "Yes, no error"), AnswerOption(WRONG, "No, something is wrong")),
         )
         errors = FormField(
             "errors",
             "Mark each part that is wrong.",
             "spans",
-            tuple(Option(kind, kind) for kind in self.kinds),
+            tuple(AnswerOption(kind, kind) for kind in self.kinds),
             when={"verdict": (WRONG,)},
             text=_CAPTION,
         )

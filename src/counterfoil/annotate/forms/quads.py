@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from counterfoil.annotate.forms.base import (
+    AnswerOption,
     Cell,
     FormField,
-    Option,
     Shown,
     WorkForm,
     WorkItem,
@@ -77,24 +77,26 @@ class AuthorQuad(WorkForm):
         fields: list[FormField] = []
         for which in ("first", "second"):
             if images:
-                options = tuple(Option(str(at), images=(image,)) for at, image in enumerate(images))
+                options = tuple(AnswerOption(str(at), images=(image,)) for at, image in enumerate(images))
                 fields.append(
                     FormField(f"{which}_image", f"The {which} image", options=options, exchangeable=True)
                 )
             fields.append(FormField(f"{which}_caption", f"The {which} caption", "text", longest=_LONGEST))
         fields += [
-            FormField("swap", "What is exchanged?", options=tuple(Option(tag, tag) for tag in self.swaps)),
+            FormField(
+                "swap", "What is exchanged?", options=tuple(AnswerOption(tag, tag) for tag in self.swaps)
+            ),
             FormField(
                 "predicates",
                 "How many main verbs does a caption have?",
-                options=(Option("1", "One"), Option("2", "Two or more")),
+                options=(AnswerOption("1", "One"), AnswerOption("2", "Two or more")),
                 level="ordinal",
             ),
             FormField(
                 "visual",
                 "Does it take more than seeing? Choose all that apply, or none.",
                 "many",
-                tuple(Option(tag, tag) for tag in self.visual),
+                tuple(AnswerOption(tag, tag) for tag in self.visual),
                 required=False,
             ),
         ]
@@ -142,9 +144,9 @@ class ValidateQuad(WorkForm):
     def page(self, item: WorkItem) -> WorkPage:
         """Both images, and of each the question which caption fits better."""
         options = (
-            Option(FIRST, texts=(needed(item, "first_caption"),)),
-            Option(SECOND, texts=(needed(item, "second_caption"),)),
-            Option(EQUAL, "Neither fits better"),
+            AnswerOption(FIRST, texts=(needed(item, "first_caption"),)),
+            AnswerOption(SECOND, texts=(needed(item, "second_caption"),)),
+            AnswerOption(EQUAL, "Neither fits better"),
         )
         shown = (
             Shown("image", needed(item, "first_image"), "Image A"),

@@ -39,8 +39,8 @@ from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.dependence import Sharing
-from counterfoil.stats.estimates import macro_table_differences, table_spread, wilson
-from counterfoil.stats.intervals import Spread
+from counterfoil.stats.estimates import macro_table_differences, table_spread
+from counterfoil.stats.intervals import Spread, wilson
 
 
 def direction_columns(

@@ -224,8 +224,8 @@ class Opened:
     def image_id(self) -> int | None:
         """The id that stands for a picture in prompts."""
         holders, names = (self.processor, self.model.config), ("image_token_id", "image_token_index")
-        found = (getattr(holder, name, None) for holder in holders for name in names)
-        return next((int(number) for number in found if number is not None), None)
+        numbers = (getattr(holder, name, None) for holder in holders for name in names)
+        return next((int(number) for number in numbers if number is not None), None)
 
     def decoder(self, where: str) -> ImageTextDecoder:
         """The model with the template of its prompts; raises as `ChatTemplate.of`."""

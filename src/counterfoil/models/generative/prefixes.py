@@ -206,8 +206,8 @@ def log_probabilities(
         for chunk in _chunks(
             decoder, whole, rows, lambda at: seen[at].size + len(rows[at].ids), alone=not decoder.together
         ):
-            kept = _kept([seen[at].size + len(rows[at].ids) for at in chunk], chunk, rows)
-            keep = torch.tensor(kept, device=decoder.device)
+            positions = _kept([seen[at].size + len(rows[at].ids) for at in chunk], chunk, rows)
+            keep = torch.tensor(positions, device=decoder.device)
             logits = decoder.whole([seen[at] for at in chunk], [rows[at] for at in chunk], keep)
             _gather(logits, chunk, rows, values)
     return values

@@ -112,10 +112,10 @@ class ChatTemplate:
         # The text is a probe, which needs no care; some processors cannot take care beside a picture.
         return dict(self.inputs([self.asked(text, PIL.Image.fromarray(picture))]))
 
-    def inputs(self, turns: Sequence[Any], **options: Any) -> Any:
-        """What the processor makes of users' turns with pictures, up to the model's own."""
+    def inputs(self, messages: Sequence[Any], **options: Any) -> Any:
+        """What the processor makes of users' messages with pictures, up to the model's own."""
         return self.processor.apply_chat_template(
-            list(turns),
+            list(messages),
             add_generation_prompt=True,
             tokenize=True,
             return_dict=True,

@@ -13,11 +13,11 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.report.drawing import MUTED, RIGHT, panels, plain, short
+from counterfoil.report.drawing import MUTED, RIGHT, panels, plain
 from counterfoil.report.forms import contrast
 from counterfoil.report.forms.base import WORST, BrowserSource, FormReport, margins, small_figures
 from counterfoil.report.html import Drawing, Panels, Section
-from counterfoil.report.labels import amount, listed, measure_label
+from counterfoil.report.labels import amount, listed, measure_label, short
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied
 from counterfoil.report.thumbnails import grouping, shown_scores, spread
 

@@ -24,7 +24,8 @@ from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.comparison_tables import ranking
-from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain, short
+from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
+from counterfoil.report.labels import short
 
 #: How far down the curves look.
 KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)

@@ -14,12 +14,12 @@ from counterfoil.evaluation.forms.statement import decisions
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, panels, plain, short
+from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, panels, plain
 from counterfoil.report.forms.base import WORST, BrowserSource, small_figures
 from counterfoil.report.forms.contrast import ContrastReport
 from counterfoil.report.forms.rated import undefined
 from counterfoil.report.html import Drawing, Panels, Section
-from counterfoil.report.labels import amount, listed
+from counterfoil.report.labels import amount, listed, short
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
 
 _INTERVALS = {
