@@ -1,6 +1,3 @@
-from .api.building import apply_step as apply_step
-from .api.building import build_benchmark as build_benchmark
-from .api.building import train_model as train_model
 from .benchmarks.benchmark import Benchmark as Benchmark
 from .benchmarks.judgements import Votes as Votes
 from .errors import CounterfoilError as CounterfoilError
@@ -21,6 +18,8 @@ from .jobs.bias import AnnotatorStudy as AnnotatorStudy
 from .jobs.bias import bias as bias
 from .jobs.build import BuildResult as BuildResult
 from .jobs.build import StepResult as StepResult
+from .jobs.build import apply_step as apply_step
+from .jobs.build import build_benchmark as build_benchmark
 from .jobs.caption_systems import SystemComparison as SystemComparison
 from .jobs.caption_systems import compare_systems as compare_systems
 from .jobs.captions import CaptionScores as CaptionScores
@@ -52,6 +51,7 @@ from .jobs.study import StudyReport as StudyReport
 from .jobs.study import study as study
 from .jobs.tour import demo as demo
 from .jobs.training import TrainedModel as TrainedModel
+from .jobs.training import train_model as train_model
 from .models.callables import scorer as scorer
 from .train.recipes.base import Recipe as Recipe
 

@@ -6,22 +6,20 @@ with who took it, when and why; labels take it instead of the posterior.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from counterfoil.annotate.agreement import codes, counted
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import FormField
+from counterfoil.annotate.labels import given_labels, of_question
 from counterfoil.annotate.tables import adjudications, sa
 from counterfoil.errors import InputError
-from counterfoil.stats.label_models import Labels
 from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
 #: Characters of a note, at most.
@@ -79,35 +77,31 @@ def disputed_items(
     >>> [(each.item, each.votes) for each in found]
     [('b', {'yes': 1, 'no': 1})]
     """
-    rows = counted(table)
-    rows = rows.filter(pc.equal(rows.column("question"), field.name))
-    values = field.values
-    if field.kind != "one" or len(values) < 2 or not len(rows):
+    rows, values = of_question(table, field), field.values
+    if field.kind != "one" or len(values) < 2:
         return ()
-    place = {value: at for at, value in enumerate(values)}
-    encoded = rows.column("answer").combine_chunks().dictionary_encode()
-    of_word = np.array([place.get(word, -1) for word in encoded.dictionary.to_pylist()], dtype=np.int64)
-    answer = of_word[encoded.indices.to_numpy(zero_copy_only=False)]
-    known = answer >= 0
-    names = pc.unique(rows.column("item")).to_pylist()
-    item, person = codes(rows.column("item"))[known], codes(rows.column("person"))[known]
-    if not known.any():
+    rows = rows.filter(pc.is_in(rows.column("answer"), pa.array(values, pa.string())))
+    if not len(rows):
         return ()
-    alike = np.array(field.alike(names), dtype=np.int64)
-    given = Labels.of(item, person, answer[known], n_classes=len(values), n_items=len(names), alike=alike)
+    names, given = given_labels(rows, field)
     posterior = pooled_one_coin(given).posterior
-    entropy = _bits(posterior)
+    # Sorted, so that the order of options moves no last digit.
+    chances = np.sort(posterior, axis=1)
+    logs = np.log2(chances, out=np.zeros_like(chances), where=chances > 0)
+    entropy = np.minimum(-(chances * logs).sum(axis=1), math.log2(len(values)))
     split = (given.votes > 0).sum(axis=1) > 1
     done = decided or {}
     places = sorted(
         np.flatnonzero(split).tolist(),
         key=lambda at: ((names[at], field.name) in done, -round(float(entropy[at]), 9), names[at]),
     )
-    kinds = _kinds(rows)
+    kinds = {}
+    if "kind" in rows.column_names:
+        kinds = dict(zip(rows.column("item").to_pylist(), rows.column("kind").to_pylist(), strict=True))
     return tuple(
         DisputedItem(
             names[at],
-            kinds.get(names[at], ""),
+            kinds.get(names[at]) or "",
             {value: int(n) for value, n in zip(values, given.votes[at], strict=True) if n},
             {value: float(p) for value, p in zip(values, posterior[at], strict=True)},
             float(entropy[at]),
@@ -150,15 +144,10 @@ def adjudicate(
     if place is None:
         raise InputError("no such item in this campaign", given=item)
     question = question or campaign.form.main
-    fields: Sequence[FormField] = campaign.form.page(campaign.items[place]).fields
-    field = next((candidate for candidate in fields if candidate.name == question), None)
-    if field is None:
-        raise InputError(
-            "no such question",
-            where=f"item '{item}'",
-            given=question,
-            allowed=[candidate.name for candidate in fields],
-        )
+    fields = {field.name: field for field in campaign.form.page(campaign.items[place]).fields}
+    if question not in fields:
+        raise InputError("no such question", where=f"item '{item}'", given=question, allowed=[*fields])
+    field = fields[question]
     if field.kind != "one":
         raise InputError("is not answered by one option", where=f"question '{question}'", given=field.kind)
     if answer not in field.values:
@@ -178,18 +167,3 @@ def adjudicate(
             )
         )
     return AdjudicatedAnswer(item, question, answer, note, by, now)
-
-
-def _bits(posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Sorted, so that the order of options moves no last digit.
-    posterior = np.sort(posterior, axis=1)
-    logs = np.log2(posterior, out=np.zeros_like(posterior), where=posterior > 0)
-    entropy: NDArray[np.float64] = np.minimum(-(posterior * logs).sum(axis=1), math.log2(posterior.shape[1]))
-    return entropy
-
-
-def _kinds(rows: pa.Table) -> dict[str, str]:
-    if "kind" not in rows.column_names:
-        return {}
-    pairs = zip(rows.column("item").to_pylist(), rows.column("kind").to_pylist(), strict=True)
-    return {item: kind or "" for item, kind in pairs}

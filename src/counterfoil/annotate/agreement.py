@@ -110,27 +110,19 @@ def fields_of(campaign: Campaign) -> dict[str, FormField]:
             known = fields.setdefault(field.name, field)
             alike.setdefault(field.name, {})[item.id] = len(field.exchangeable_values)
             if known.values != field.values:
-                free, last = (
-                    {option.value: option for one in (known, field) for option in part(one)}
-                    for part in (_free, _last)
-                )
+                parts: dict[bool, dict[str, Option]] = {False: {}, True: {}}
+                for one in (known, field):
+                    for at, option in enumerate(one.options):
+                        parts[at >= len(one.options) - one.last][option.value] = option
                 joined = {
-                    name: {**known.coarser.get(name, {}), **parts} for name, parts in field.coarser.items()
+                    name: {**known.coarser.get(name, {}), **their} for name, their in field.coarser.items()
                 }
-                options = (*free.values(), *last.values())
-                fields[field.name] = replace(known, options=options, last=len(last), coarser=joined)
+                options = (*parts[False].values(), *parts[True].values())
+                fields[field.name] = replace(known, options=options, last=len(parts[True]), coarser=joined)
     for name, numbers in alike.items():
         if len(set(numbers.values())) > 1:
             fields[name] = replace(fields[name], alike_in=numbers)
     return fields
-
-
-def _free(field: FormField) -> tuple[Option, ...]:
-    return field.options[: len(field.options) - field.last]
-
-
-def _last(field: FormField) -> tuple[Option, ...]:
-    return field.options[len(field.options) - field.last :]
 
 
 def campaign_agreement(
@@ -168,21 +160,26 @@ def campaign_agreement(
             left_out[question] = "texts are not compared"
             continue
         kinds = _kinds(rows) if by_kind else []
+        names = pc.unique(rows.column("person")).to_pylist()
         for reading, values, own in _readings(rows, question, field, scale):
-            alike = None if reading or field is None or own != Scale.NOMINAL else _alike(rows, field)
+            alike = None
+            if not reading and field is not None and own == Scale.NOMINAL and field.exchangeable_values:
+                # How many exchangeable options each answer is one of, 0 where it is none.
+                chosen = pc.is_in(rows.column("answer"), pa.array(field.exchangeable_values, pa.string()))
+                alike = np.where(chosen.to_numpy(), field.alike(rows.column("item").to_pylist()), 0)
             for kind in ["", *kinds]:
-                here = _mask(rows, kind)
+                here = np.ones(len(rows), dtype=np.bool_)
+                if kind:
+                    of_kind = [kind, *(f"{kind}-{k}" for k in (0, 1) if kind in ("i2t", "t2i"))]
+                    here = pc.is_in(rows.column("kind"), pa.array(of_kind)).to_numpy()
                 if here.any():
-                    parts.append(_part(question, reading, kind, rows, values, alike, here, own, draws, seed))
+                    items, people = codes(rows.column("item"))[here], codes(rows.column("person"))[here]
+                    answers, their_alike = values[here], None if alike is None else alike[here]
+                    drawn: Any = {"alike": their_alike, "draws": draws, "seed": seed}
+                    agreement = people_agreement(items, people, answers, scale=own, **drawn)
+                    cohen = _pairwise(items, people, answers, names, **drawn)
+                    parts.append(QuestionAgreement(question, reading, kind, agreement, cohen))
     return CampaignAgreement(tuple(parts), left_out)
-
-
-def _alike(rows: pa.Table, field: FormField) -> NDArray[np.int64] | None:
-    """How many exchangeable options each answer is one of, 0 where it is none; None where there are none."""
-    if not field.exchangeable_values:
-        return None
-    chosen = pc.is_in(rows.column("answer"), pa.array(field.exchangeable_values, pa.string())).to_numpy()
-    return np.where(chosen, field.alike(rows.column("item").to_pylist()), 0)
 
 
 def counted(table: pa.Table) -> pa.Table:
@@ -224,14 +221,6 @@ def _kinds(rows: pa.Table) -> list[str]:
     return sorted(kinds) if len(kinds) > 1 else []
 
 
-def _mask(rows: pa.Table, kind: str) -> NDArray[np.bool_]:
-    if not kind:
-        return np.ones(len(rows), dtype=np.bool_)
-    kinds = [kind, *(f"{kind}-{k}" for k in (0, 1) if kind in ("i2t", "t2i"))]
-    mask: NDArray[np.bool_] = pc.is_in(rows.column("kind"), pa.array(kinds)).to_numpy()
-    return mask
-
-
 def _readings(
     rows: pa.Table, question: str, field: FormField | None, scale: Scale | None
 ) -> Iterator[tuple[str, NDArray[Any], Scale]]:
@@ -240,7 +229,8 @@ def _readings(
     words = encoded.dictionary.to_pylist()
     of_row = encoded.indices.to_numpy(zero_copy_only=False)
     if field is not None and field.kind in ("many", "spans"):
-        marked = [_marked(word, field) for word in words]
+        marks = [answer_value(word, field.kind, where=f"question '{field.name}'") for word in words]
+        marked = [{mark["label"] if isinstance(mark, dict) else mark for mark in of} for of in marks]
         options = field.values or tuple(sorted(set().union(*marked)))
         for option in options:
             has = np.array([option in chosen for chosen in marked], dtype=np.int64)
@@ -250,11 +240,6 @@ def _readings(
     yield "", _placed(words, own, field, question)[of_row], own
     for name, joined in ({} if field is None else field.coarser).items():
         yield name, np.array([joined.get(word, word) for word in words])[of_row], Scale.NOMINAL
-
-
-def _marked(word: str, field: FormField) -> frozenset[str]:
-    marks = answer_value(word, field.kind, where=f"question '{field.name}'")
-    return frozenset(mark["label"] if isinstance(mark, dict) else mark for mark in marks)
 
 
 def _placed(words: Sequence[str], scale: Scale, field: FormField | None, question: str) -> NDArray[Any]:
@@ -277,32 +262,12 @@ def _placed(words: Sequence[str], scale: Scale, field: FormField | None, questio
     return np.array([places[word] for word in words], dtype=np.float64)
 
 
-def _part(
-    question: str,
-    reading: str,
-    kind: str,
-    rows: pa.Table,
-    values: NDArray[Any],
-    alike: NDArray[np.int64] | None,
-    here: NDArray[np.bool_],
-    scale: Scale,
-    draws: int,
-    seed: int,
-) -> QuestionAgreement:
-    items, people = codes(rows.column("item"))[here], codes(rows.column("person"))[here]
-    values, alike = values[here], None if alike is None else alike[here]
-    agreement = people_agreement(items, people, values, scale=scale, alike=alike, draws=draws, seed=seed)
-    names = pc.unique(rows.column("person")).to_pylist()
-    cohen = _pairwise(items, people, values, alike, names, draws, seed)
-    return QuestionAgreement(question, reading, kind, agreement, cohen)
-
-
 def _pairwise(
     items: NDArray[np.int64],
     people: NDArray[np.int64],
     values: NDArray[Any],
-    alike: NDArray[np.int64] | None,
     names: Sequence[str],
+    alike: NDArray[np.int64] | None,
     draws: int,
     seed: int,
 ) -> PairwiseKappa | None:

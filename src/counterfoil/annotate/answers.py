@@ -33,25 +33,19 @@ _SCHEMA = pa.schema(
 class Counts:
     """How far a campaign is.
 
-    `people` by state and how many have `finished`; `answers` to work that count, and those `set_aside`, of
-    the test before the work (`onboarding`) and `golden`; `items` of work, those `complete` and the answers
-    that these have (in an adaptive design they would have had `most` each), answers still `wanted`, and
-    items `leased` to people now.
+    `people` by state; `answers` to work that count, and those `set_aside`; `items` of work, those `complete`
+    and the answers that these have (in an adaptive design they would have had `most` each), answers still
+    `wanted`, items `leased` to people now, and blocks that are done.
     """
 
     people: Mapping[str, int]
-    finished: int
     answers: int
     set_aside: int
-    onboarding: int
-    golden: int
-    golden_wrong: int
     items: int
     complete: int
     complete_answers: int
     wanted: int
     leased: int
-    blocks: int
     blocks_done: int
 
 
@@ -80,71 +74,45 @@ def judgement_batches(
     with db.reading() as connection:
         rows = connection.execution_options(stream_results=True, max_row_buffer=_ROWS).execute(query)
         for part in rows.partitions(_ROWS):
-            yield _batch(campaign, part)
+            cells = [
+                row._asdict()
+                | {
+                    "item": campaign.items[row.item].id,
+                    "question": question,
+                    "answer": answer_cell(value),
+                    "golden": row.right if row.role == "golden" else None,
+                    "kind": campaign.items[row.item].kind,
+                    "comment": row.comment or None,
+                }
+                for row in part
+                for question, value in json.loads(row.answer).items()
+            ]
+            yield pa.RecordBatch.from_pylist(cells, _SCHEMA)
 
 
 def counts(db: Database) -> Counts:
     """How far a campaign is."""
-    with db.reading() as connection:
+    count, total = sa.func.count, sa.func.sum
 
-        def numbers(query: Any) -> tuple[int, ...]:
-            return tuple(int(value or 0) for value in connection.execute(query).one())
+    def where(condition: Any) -> Any:
+        return total(sa.case((condition, 1), else_=0))
 
-        states = connection.execute(sa.select(people.c.state, sa.func.count()).group_by(people.c.state)).all()
-        count, total = sa.func.count, sa.func.sum
-
-        def where(condition: Any) -> Any:
-            return total(sa.case((condition, 1), else_=0))
-
-        role = answers.c.role
-        given = numbers(
-            sa.select(
-                where(answers.c.counted & (role == "work")),
-                where(~answers.c.counted),
-                where(role == "onboarding"),
-                where(role == "golden"),
-                where((role == "golden") & answers.c.right.is_(False)),
-            )
-        )
-        full = items.c.answered >= items.c.target
-        of_items = numbers(
-            sa.select(
-                count(),
-                where(full),
-                total(sa.case((full, items.c.answered), else_=0)),
-                total(items.c.target - items.c.answered),
-                total(items.c.leased),
-            ).where(items.c.role == "work")
-        )
-        of_blocks = numbers(sa.select(count(), where(blocks.c.done)).select_from(blocks))
-        finished = numbers(sa.select(count()).where(people.c.finished.is_not(None)))
-    return Counts(
-        dict(sorted((state, int(n)) for state, n in states)), *finished, *given, *of_items, *of_blocks
+    full = items.c.answered >= items.c.target
+    queries = (
+        sa.select(where(answers.c.counted & (answers.c.role == "work")), where(~answers.c.counted)),
+        sa.select(
+            count(),
+            where(full),
+            total(sa.case((full, items.c.answered), else_=0)),
+            total(items.c.target - items.c.answered),
+            total(items.c.leased),
+        ).where(items.c.role == "work"),
+        sa.select(where(blocks.c.done)).select_from(blocks),
     )
-
-
-def _batch(campaign: Campaign, rows: Any) -> pa.RecordBatch:
-    columns: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
-    for at, person, role, text, seconds, submitted, right, counted, comment in rows:
-        item = campaign.items[at]
-        for question, value in json.loads(text).items():
-            golden = right if role == "golden" else None
-            row = (
-                item.id,
-                person,
-                question,
-                answer_cell(value),
-                seconds,
-                golden,
-                item.kind,
-                role,
-                submitted,
-                counted,
-                comment or None,
-            )
-            for name, cell in zip(_SCHEMA.names, row, strict=True):
-                columns[name].append(cell)
-    return pa.record_batch([pa.array(columns[field.name], field.type) for field in _SCHEMA], schema=_SCHEMA)
+    with db.reading() as connection:
+        states = connection.execute(sa.select(people.c.state, count()).group_by(people.c.state)).all()
+        numbers = [int(n or 0) for query in queries for n in connection.execute(query).one()]
+    return Counts(dict(sorted((state, int(n)) for state, n in states)), *numbers)
 
 
 @dataclass(frozen=True)
@@ -170,7 +138,7 @@ class PersonAnswer:
 
     def texts(self) -> Mapping[str, str]:
         """What was said, by question, as text."""
-        return {name: _text(value) for name, value in self.said.items()}
+        return {name: answer_cell(value) for name, value in self.said.items()}
 
 
 def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAnswer, ...]:
@@ -191,7 +159,7 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
         for item, text in connection.execute(rest):
             vote = json.loads(text).get(campaign.form.main)
             if vote is not None:
-                votes.setdefault(item, Counter())[_text(vote)] += 1
+                votes.setdefault(item, Counter())[answer_cell(vote)] += 1
     person_answers = []
     for row in mine:
         item = campaign.items[row.item]
@@ -212,7 +180,3 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
             )
         )
     return tuple(person_answers)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

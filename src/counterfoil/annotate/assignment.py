@@ -23,19 +23,11 @@ _EXCHANGES = 4
 _ACCURACY, _WEIGHT = 0.8, 5.0
 
 
-def permutation(seed: int, person: str, item: str, question: str, n: int) -> tuple[int, ...]:
-    """The order in which a person sees the n options of a question of an item; any order is as likely.
-
-    It follows from its arguments alone, so that an answer by shown places needs no order from the browser.
-
-    >>> sorted(permutation(0, "p", "item", "best", 3))
-    [0, 1, 2]
-    """
-    return tuple(random_numbers(seed, "options", person, item, question).permutation(n).tolist())
-
-
 def shown_order(seed: int, person: str, item: str, field: FormField) -> tuple[int, ...]:
     """The order of a field's options for a person: shuffled where the form says so, the last ones last.
+
+    Any order of the others is as likely. It follows from the arguments alone, so that an answer by shown
+    places needs no order from the browser.
 
     >>> from counterfoil.annotate.forms.base import Option
     >>> options = Option("0"), Option("1"), Option("none")
@@ -47,7 +39,8 @@ def shown_order(seed: int, person: str, item: str, field: FormField) -> tuple[in
     if not field.shuffled:
         return tuple(range(n))
     free = n - field.last
-    return (*permutation(seed, person, item, field.name, free), *range(free, n))
+    rng = random_numbers(seed, "options", person, item, field.name)
+    return (*rng.permutation(free).tolist(), *range(free, n))
 
 
 def work_order(items: Sequence[WorkItem], recipe: CampaignRecipe) -> Int[ndarray, "items"]:
@@ -112,8 +105,6 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
     rng = random_numbers(recipe.seed, "blocks")
     work = [at for at, item in enumerate(items) if item.role == "work"]
     size = recipe.per_person - recipe.golden_per_block
-    if not work:
-        raise InputError("blocks need items of the role work", given="none")
     copies = recipe.overlap // recipe.people_per_block
     n_blocks = -(-len(work) * copies // size)
     groups = _grouped(items[at].apart for at in work)
@@ -131,21 +122,15 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
     plan.exchange(rng)
     _add_golden(plan.blocks, items, recipe, rng)
     done = [rng.permutation(block).tolist() for block in plan.blocks for _ in range(recipe.people_per_block)]
-    if recipe.by_direction:
-        done = [_by_direction(block, items, rng) for block in done]
+    # Items of one direction ("i2t" of the kind "i2t-0") stand after those of the other, and golden items of
+    # no kind among all of them.
+    for block in done if recipe.by_direction else ():
+        directions = {at: items[at].kind.partition("-")[0] for at in block}
+        known = sorted(set(directions.values()) - {""})
+        order = {name: place for place, name in enumerate(known)}
+        parts = {at: order.get(way, int(rng.integers(max(1, len(known))))) for at, way in directions.items()}
+        block.sort(key=parts.__getitem__)
     return tuple(map(tuple, done))
-
-
-def _by_direction(block: list[int], items: Sequence[WorkItem], rng: np.random.Generator) -> list[int]:
-    """The items of a block, those of one direction ("i2t" of the kind "i2t-0") after those of the other.
-
-    Golden items of no kind are among all of them.
-    """
-    directions = {at: items[at].kind.partition("-")[0] for at in block}
-    known = sorted(set(directions.values()) - {""})
-    order = {name: place for place, name in enumerate(known)}
-    parts = {at: order.get(name, int(rng.integers(max(1, len(known))))) for at, name in directions.items()}
-    return sorted(block, key=lambda at: parts[at])
 
 
 def posterior(votes: Sequence[tuple[str, int, int]], n_options: int) -> dict[str, float]:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.annotate.forms.base import WorkForm, WorkItem
-from counterfoil.annotate.forms.match import FULLY, NEGATIVE, NOT, POSITIVE
+from counterfoil.annotate.forms.pairs import FULLY, NEGATIVE, NOT, POSITIVE
 from counterfoil.annotate.items import CampaignItems, KnownItems
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -160,12 +160,12 @@ def _choices(benchmark: Benchmark) -> Iterable[_Draft]:
     for name, texts, shown in zip(questions.ids, captions.tolist(), images.tolist(), strict=True):
         texts, shown = ([at for at in slots if at >= 0] for slots in (texts, shown))
         if len(texts) > 1 and len(shown) > 1:
-            for side in (0, 1):
+            for at, kind in enumerate(QUAD_KINDS):
+                side = at % 2
                 cells = {"images": [shown[side]], "captions": texts}
-                yield _Draft(f"{name}_{QUAD_KINDS[side]}", name, cells, QUAD_KINDS[side], str(side))
-            for side in (0, 1):
-                cells = {"images": shown, "captions": [texts[side]]}
-                yield _Draft(f"{name}_{QUAD_KINDS[2 + side]}", name, cells, QUAD_KINDS[2 + side], str(side))
+                if kind.startswith("t2i"):
+                    cells = {"images": shown, "captions": [texts[side]]}
+                yield _Draft(f"{name}_{kind}", name, cells, kind, str(side))
         else:
             truth = "|".join(map(str, range(questions.correct)))
             kind = "i2t" if len(texts) > 1 else "t2i"

@@ -18,10 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from counterfoil.annotate.figures import FIGURES
 from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
@@ -30,9 +28,9 @@ from counterfoil.annotate.languages import LANGUAGES, in_language
 from counterfoil.annotate.pay import Pay, pay_of
 from counterfoil.annotate.recipe import CampaignRecipe as CampaignRecipe
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.columns import read_parquet
+from counterfoil.inputs.columns import ColumnSchema, Kind, Schema, read_columns, read_parquet
 from counterfoil.inputs.fields import values_of
-from counterfoil.inputs.files import parse_json, read_json, read_text, read_toml, regular
+from counterfoil.inputs.files import Stored, parse_json, read_model, read_text, read_toml, regular
 from counterfoil.outputs import UNFINISHED
 from counterfoil.store import (
     begin,
@@ -82,6 +80,11 @@ USUAL_CONSENT = (
 )
 
 
+class _Secrets(Stored):
+    salt: str
+    token: str
+
+
 @dataclass(frozen=True, eq=False)
 class Campaign:
     """An opened campaign: its folder, recipe, form and items. Nothing of it changes while it is open."""
@@ -103,14 +106,7 @@ class Campaign:
     @cached_property
     def secrets(self) -> Mapping[str, str]:
         """`salt` of worker ids and `token` of the researcher; raises `DataError` for a damaged file."""
-        stored = read_json(self.folder / SECRETS)
-        if not isinstance(stored, dict) or not all(isinstance(stored.get(k), str) for k in ("salt", "token")):
-            raise DataError(
-                "no secrets of a campaign",
-                where=str(self.folder / SECRETS),
-                allowed="salt and token, as created",
-            )
-        return stored
+        return read_model(self.folder / SECRETS, _Secrets).model_dump()
 
     @cached_property
     def source(self) -> pa.Table | None:
@@ -179,7 +175,7 @@ class Campaign:
 def images_of(form: WorkForm, item: WorkItem) -> tuple[str, ...]:
     """The image cells of an item, by the form's columns.
 
-    >>> from counterfoil.annotate.forms.best_of_k import BestOfK
+    >>> from counterfoil.annotate.forms.choices import BestOfK
     >>> images_of(BestOfK(), WorkItem("1", {"caption": "A cat.", "images": ["a.png", "b.png"]}))
     ('a.png', 'b.png')
     """
@@ -211,16 +207,10 @@ def create_folder(
     `images` are the bytes of every image that items name, by that name; one is read at a time. `figures` are
     those of images that the texts show, `source` the rows that items are of. A `salt` is that of another
     campaign whose people are to be known again.
-    Raises `InputError` for no items, an id twice, an image that is not given, an item that the form cannot
-    show, and where the folder has answers to other items.
+    Raises `InputError` for no items, an id twice, and where the folder has answers to other items.
     """
     form = form_of(recipe, where="the campaign")
     table = items_table(items, form)
-    for item in items:
-        lacking = next((name for name in images_of(form, item) if name not in images), None)
-        if lacking is not None:
-            raise DataError("no image of this name", where=f"item '{item.id}'", given=lacking)
-        form.page(item)
     if (folder / DATABASE).exists():
         raise InputError("a campaign with answers is there", where=folder, hint="name another folder")
     begin(folder, "campaign")
@@ -292,7 +282,7 @@ def form_of(recipe: CampaignRecipe, *, where: object) -> WorkForm:
 
 
 def items_table(items: Sequence[WorkItem], form: WorkForm) -> pa.Table:
-    """Items as a table; raises `InputError` for none, an id twice, and golden items that name no field."""
+    """Items as a table; raises `InputError` for none, and for an id twice."""
     if not items:
         raise InputError("a campaign needs items", given="none")
     seen: set[str] = set()
@@ -300,55 +290,31 @@ def items_table(items: Sequence[WorkItem], form: WorkForm) -> pa.Table:
         if item.id in seen:
             raise InputError("an id is there twice", where="items", given=item.id)
         seen.add(item.id)
-        if item.role != "work" and not item.golden:
-            raise InputError(
-                f"no right answer of an item for {item.role}",
-                where=f"item '{item.id}'",
-                hint="give its column 'golden'",
-            )
-    columns: dict[str, list[Any]] = {
-        "id": [item.id for item in items],
-        "role": [item.role for item in items],
-        "golden": [json.dumps(dict(item.golden)) if item.golden else "" for item in items],
-        "instance": [item.instance for item in items],
-        "kind": [item.kind for item in items],
-        "truth": [item.truth for item in items],
-        **{name: [item.cells.get(name) for item in items] for name in form.columns},
-    }
-    return pa.table(columns, schema=_schema(form))
+    rows = [
+        {name: getattr(item, name) for name in _FIXED}
+        | {"golden": json.dumps(dict(item.golden)) if item.golden else ""}
+        | {name: item.cells.get(name) for name in form.columns}
+        for item in items
+    ]
+    types = {"images": pa.list_(pa.string()), "texts": pa.list_(pa.string())}
+    cells = [(name, types.get(kind, pa.string())) for name, kind in form.columns.items()]
+    return pa.Table.from_pylist(rows, pa.schema([*((name, pa.string()) for name in _FIXED), *cells]))
 
 
-def _schema(form: WorkForm) -> pa.Schema:
+def _schema(form: WorkForm) -> Schema:
     """The columns of a table of items; only cells may be empty."""
-    kinds = {"images": pa.list_(pa.string()), "texts": pa.list_(pa.string())}
-    cells = [pa.field(name, kinds.get(kind, pa.string())) for name, kind in form.columns.items()]
-    return pa.schema([*(pa.field(name, pa.string()) for name in _FIXED), *cells])
+    fixed = {name: ColumnSchema("text", unique=name == "id") for name in _FIXED}
+    kinds: dict[str, Kind] = {
+        name: "texts" if kind in ("images", "texts") else "text" for name, kind in form.columns.items()
+    }
+    return Schema(fixed | {name: ColumnSchema(kind, null=True) for name, kind in kinds.items()})
 
 
 def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
     """The items of a table as `items_table` writes it; raises `DataError` where a column is not there."""
-    table = read_parquet(path)
-    lacking = [name for name in (*_FIXED, *form.columns) if name not in table.column_names]
-    if lacking:
-        raise DataError(
-            "items of another form",
-            where=str(path),
-            given=", ".join(table.column_names),
-            allowed=f"a column '{lacking[0]}' for the form '{form.name}'",
-        )
-    for field in _schema(form):
-        column = table.column(field.name)
-        if column.type != field.type or (field.name in _FIXED and column.null_count):
-            raise DataError(
-                "not as a column of items is",
-                where=f"{path}, column '{field.name}'",
-                given=f"{column.type}, {column.null_count:,} of {len(column):,} empty",
-                allowed=f"{field.type}" + (", none empty" if field.name in _FIXED else ""),
-                hint=_AGAIN,
-            )
-    if not len(table) or len(pc.unique(table.column("id"))) < len(table):
-        what = "an id is there twice" if len(table) else "no items"
-        raise DataError(what, where=str(path), hint=_AGAIN)
+    table = read_columns(path, _schema(form))
+    if not len(table):
+        raise DataError("no items", where=str(path), hint=_AGAIN)
     items = []
     for row in table.to_pylist():
         where = f"{path}, item '{row['id']}'"

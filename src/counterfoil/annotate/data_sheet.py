@@ -25,13 +25,23 @@ def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
         return (f"Campaign “{title}”: no answers.",)
     per_item = done.per_item[done.per_item > 0]
     people = np.unique(done.person[done.counts])
+    who = "one person" if len(people) == 1 else f"{len(people):,} people"
     lines = [
-        f"Campaign “{title}”: {_people(len(people))} judged {len(per_item):,} items "
-        f"({campaign.form.summary}), {np.median(per_item):g} per item in the median, "
-        f"{int(done.counts.sum()):,} answers in all.",
-        *_pay(campaign, done),
-        *_dates(done),
+        f"Campaign “{title}”: {who} judged {len(per_item):,} items ({campaign.form.summary}), "
+        f"{np.median(per_item):g} per item in the median, {int(done.counts.sum()):,} answers in all."
     ]
+    pay, hourly = campaign.pay, done.hourly(campaign.pay.per_item)
+    if np.isnan(hourly).all():
+        lines.append(f"Pay was set at {pay.currency} {pay.terms}; no times are known.")
+    else:
+        lines.append(
+            f"Pay came to {pay.currency} {np.nanmedian(hourly):.2f} per hour of work in the median of people "
+            f"(set at {pay.terms}); an item took {np.nanmedian(done.seconds):.1f} s in the median."
+        )
+    if not np.isnan(done.submitted).all():
+        ends = np.nanmin(done.submitted), np.nanmax(done.submitted)
+        first, last = (datetime.fromtimestamp(float(at), UTC).date().isoformat() for at in ends)
+        lines.append(f"Answered on {first}." if first == last else f"Answered from {first} to {last}.")
     right, golden = (int(counts.sum()) for counts in done.golden_of)
     if golden:
         lines.append(
@@ -44,33 +54,6 @@ def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
         lines.append(_text(name, of()))
         lines += [_text(f"{name}, {language}", of(language)) for language in campaign.translations(file)]
     return tuple(lines)
-
-
-def _people(count: int) -> str:
-    return "one person" if count == 1 else f"{count:,} people"
-
-
-def _pay(campaign: Campaign, done: Submissions) -> list[str]:
-    pay = campaign.pay
-    hourly = done.hourly(pay.per_item)
-    hourly = hourly[~np.isnan(hourly)]
-    if not len(hourly):
-        return [f"Pay was set at {pay.currency} {pay.terms}; no times are known."]
-    seconds = done.seconds[~np.isnan(done.seconds)]
-    return [
-        f"Pay came to {pay.currency} {np.median(hourly):.2f} per hour of work in the median of people "
-        f"(set at {pay.terms}); an item took {np.median(seconds):.1f} s in the median."
-    ]
-
-
-def _dates(done: Submissions) -> list[str]:
-    known = done.submitted[~np.isnan(done.submitted)]
-    if not len(known):
-        return []
-    first, last = (
-        datetime.fromtimestamp(float(at), UTC).date().isoformat() for at in (known.min(), known.max())
-    )
-    return [f"Answered on {first}." if first == last else f"Answered from {first} to {last}."]
 
 
 def _text(name: str, text: str) -> str:

@@ -18,6 +18,7 @@ from typing import IO, Any
 from counterfoil.annotate import assignment
 from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.tables import (
+    METADATA,
     answers,
     block_items,
     blocks,
@@ -27,12 +28,15 @@ from counterfoil.annotate.tables import (
     people,
     sa,
     set_meta_value,
+    versions,
 )
 from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
 from counterfoil.store import digest, owner_only
 
 #: Every revision of the tables, oldest first; the last is what this version works with.
 REVISIONS = ("0001", "0002", "0003")
+#: Columns that came after the first revision, which older databases get; tables that they lack are made.
+_LATER = (people.c.wanted, people.c.browser, answers.c.comment)
 #: What the plan of a campaign depends on: none of it can change under answers, but the overlap of a queue.
 _PLANNED = ("design", "seed", "overlap", "per_person", "golden_per_block", "people_per_block", "by_direction")
 #: Those that came later, and what they were before: a plan without them is an older one.
@@ -62,23 +66,16 @@ class Database:
         return self.engine.dialect.name == "sqlite"
 
     @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
+    def writing(self, *, tables: bool = False) -> Iterator[sa.Connection]:
         """One writing transaction: all of it is on the disk when the block ends, nothing if the block fails.
 
-        Raises `StorageError` where the disk is full or the database cannot be reached.
+        With `tables` it makes them, and does not take for granted that they are there. Raises `StorageError`
+        where the disk is full or the database cannot be reached.
         """
         # Threads wait here and not in the database, which would have them ask again and again.
         with self._lock, refusals(self.url), self._begin(writing=True) as connection:
             if not self.is_sqlite:
-                connection.execute(_LOCK)
-            yield connection
-
-    @contextmanager
-    def changing_tables(self) -> Iterator[sa.Connection]:
-        """A writing transaction in which tables are made; that they are there is not taken for granted."""
-        with self._lock, refusals(self.url), self._begin(writing=True) as connection:
-            if not self.is_sqlite:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(SERVED + 1)))
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(SERVED + 1)) if tables else _LOCK)
             yield connection
 
     @contextmanager
@@ -116,21 +113,27 @@ def open_database(
     """
     address = address_of(campaign, url)
     database = Database(address, engine_of(address, durable))
-    fresh = _check_emptied(database)
+    path = Path(database.engine.url.database or DATABASE) if database.is_sqlite else None
+    fresh = path is not None and not path.exists()
+    if path is not None and path.is_file() and not path.stat().st_size:
+        raise DataError(
+            "the database is an empty file",
+            where=str(path),
+            hint="put a copy back; or delete the file, if no answers were in it, to begin anew",
+        )
     try:
         if serve:
             database._served = lock_served(database.engine, address, campaign)
         _migrate(database)
         _fill(database, campaign)
-        if database.is_sqlite:
-            # One that an earlier version made could be read by all.
-            for end in ("", "-wal", "-shm"):
-                with suppress(FileNotFoundError):
-                    os.chmod(f"{database.engine.url.database}{end}", 0o600)
+        # One that an earlier version made could be read by all.
+        for end in ("", "-wal", "-shm") if path is not None else ():
+            with suppress(FileNotFoundError):
+                os.chmod(f"{path}{end}", 0o600)
     except BaseException:
         database.close()
-        if fresh is not None and fresh.is_file() and not fresh.stat().st_size:
-            fresh.unlink()
+        if fresh and path is not None and path.is_file() and not path.stat().st_size:
+            path.unlink()
         raise
     return database
 
@@ -150,28 +153,12 @@ def existing_database(campaign: Campaign, url: str | None = None) -> Iterator[Da
         yield held.enter_context(closing(open_database(campaign, url, durable=durable)))
 
 
-def _check_emptied(database: Database) -> Path | None:
-    """The file of a database that is yet to be made; raises `DataError` for one that was emptied."""
-    name = database.engine.url.database if database.is_sqlite else None
-    path = Path(name) if name else None
-    if path is None or not path.exists():
-        return path
-    if path.is_file() and not path.stat().st_size:
-        raise DataError(
-            "the database is an empty file",
-            where=str(path),
-            hint="put a copy back; or delete the file, if no answers were in it, to begin anew",
-        )
-    return None
-
-
 def _migrate(database: Database) -> None:
+    """Make the tables, or add to older ones what has come since."""
     where = hidden(database.url).removeprefix("sqlite:///")
     with database.reading() as connection:
         known = sa.inspect(connection).get_table_names()
-        revision = None
-        if "alembic_version" in known:
-            revision = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+        revision = connection.execute(sa.select(versions)).scalar() if versions.name in known else None
     if revision == REVISIONS[-1]:
         return
     if revision is None and known:
@@ -184,29 +171,15 @@ def _migrate(database: Database) -> None:
             allowed=f"up to {REVISIONS[-1]}",
             hint="install that version",
         )
-    migrate_to(database, REVISIONS[-1])
-
-
-def migrate_to(database: Database, revision: str) -> None:
-    """Bring the tables to a revision; those of that revision or a later one are left as they are."""
-    try:
-        from alembic.config import Config
-        from alembic.runtime.environment import EnvironmentContext
-        from alembic.script import ScriptDirectory
-    except ModuleNotFoundError:
-        raise MissingExtraError("alembic", "annotate") from None
-
-    script = ScriptDirectory(str(Path(__file__).parent / "migrations"))
-
-    def steps(current: Any, context: object) -> Any:
-        return script._upgrade_revs(revision, current)
-
-    with (
-        database.changing_tables() as connection,
-        EnvironmentContext(Config(), script, fn=steps) as environment,
-    ):
-        environment.configure(connection=connection)
-        environment.run_migrations()
+    with database.writing(tables=True) as connection:
+        METADATA.create_all(connection)
+        for column in _LATER:
+            table, there = column.table.name, sa.inspect(connection).get_columns(column.table.name)
+            if column.name not in {known_column["name"] for known_column in there}:
+                definition = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
+        connection.execute(sa.delete(versions))
+        connection.execute(sa.insert(versions).values(version_num=REVISIONS[-1]))
 
 
 def _fill(database: Database, campaign: Campaign) -> None:
@@ -227,7 +200,11 @@ def _fill(database: Database, campaign: Campaign) -> None:
     where = str(campaign.folder)
     if stored["campaign"] not in ("", facts["campaign"]):
         raise DataError("the database is another campaign's", where=where, hint="name one of its own")
-    planned = _plan(campaign)
+    planned: tuple[tuple[int, ...], ...] = ()
+    if recipe.design == "blocks":
+        planned = assignment.plan_blocks(campaign.items, recipe)
+    elif recipe.golden_share and not any(item.role == "golden" for item in campaign.items):
+        raise InputError("no golden items for the golden share", where=where)
     with database.writing() as connection:
         stored = {key: meta_value(connection, key) for key in facts}
         if stored == facts:
@@ -244,15 +221,6 @@ def _fill(database: Database, campaign: Campaign) -> None:
             _raise_overlap(connection, json.loads(stored["plan"]), plan, where)
         for key, value in facts.items():
             set_meta_value(connection, key, value)
-
-
-def _plan(campaign: Campaign) -> tuple[tuple[int, ...], ...]:
-    recipe = campaign.recipe
-    if recipe.design == "blocks":
-        return assignment.plan_blocks(campaign.items, recipe)
-    if recipe.golden_share and not any(item.role == "golden" for item in campaign.items):
-        raise InputError("no golden items for the golden share", where=str(campaign.folder))
-    return ()
 
 
 def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[tuple[int, ...], ...]) -> None:
@@ -361,12 +329,8 @@ def engine_of(address: str, durable: bool = True) -> sa.Engine:
         connection.isolation_level = None
         # With FULL a commit is on the disk when it returns.
         mode = "FULL" if durable else "OFF"
-        for line in (
-            "journal_mode = WAL",
-            f"synchronous = {mode}",
-            "foreign_keys = ON",
-            "secure_delete = ON",
-        ):
+        pragmas = "journal_mode = WAL", f"synchronous = {mode}", "foreign_keys = ON", "secure_delete = ON"
+        for line in pragmas:
             connection.execute(f"PRAGMA {line}")
 
     @sa.event.listens_for(engine, "begin")

@@ -30,10 +30,8 @@ from counterfoil.annotate.agreement import counted, fields_of
 from counterfoil.annotate.benchmark_items import QUAD_KINDS
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE
-from counterfoil.annotate.forms.best_of_k import NONE
-from counterfoil.annotate.forms.match import POSITIVE
-from counterfoil.annotate.forms.preference import FIRST, SAME, SECOND
-from counterfoil.annotate.forms.which_image import OWN
+from counterfoil.annotate.forms.choices import FIRST, NONE, OWN, SAME, SECOND
+from counterfoil.annotate.forms.pairs import POSITIVE
 from counterfoil.annotate.judgement_table import answer_value
 from counterfoil.annotate.labels import ItemLabels, Partly, item_labels, merged_gains
 from counterfoil.benchmarks.judgements import gain_of
@@ -48,6 +46,11 @@ WORTH: Mapping[str, Mapping[str, float]] = {
     "rating": {},
     "yes-no": {"yes": 1.0, "no": 0.0},
     "error-spans": {"right": 1.0, "wrong": 0.0},
+}
+#: The answers by which a question is accepted, by form.
+_ACCEPTED: Mapping[str, Mapping[str, str]] = {
+    "which-image": {"answer:fits": OWN},
+    "quad-validation": {"answer:first_image": FIRST, "answer:second_image": SECOND},
 }
 #: Single directions as tables of outcomes call them, by kind of item.
 _DIRECTIONS = dict(zip(QUAD_KINDS, ("ipos2t", "ineg2t", "tpos2i", "tneg2i"), strict=True))
@@ -98,6 +101,10 @@ class JudgedCampaign:
         main = f"answer:{self.campaign.form.main}"
         return [(a["item"], a["person"], a["seconds"], a[main]) for a in self.answers() if main in a]
 
+    def cells(self, item: str) -> Mapping[str, Any]:
+        """The cells of an item by its id."""
+        return self.campaign.items[self.campaign.places[item]].cells
+
     def source(self) -> dict[str, list[dict[str, Any]]]:
         """The rows that each item is of; none where the campaign kept none."""
         rows: dict[str, list[dict[str, Any]]] = {}
@@ -124,11 +131,10 @@ def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = 
     if judged.campaign.form.name in WORTH:
         tables["scores"] = mean_scores(judged)
     if not people:
-        for name, named_table in tables.items():
-            named = [
-                column for column in ("annotator", "judge", "author") if column in named_table.column_names
-            ]
-            tables[name] = named_table.drop_columns(named)
+        for name, its in tables.items():
+            tables[name] = its.drop_columns(
+                [who for who in ("annotator", "judge", "author") if who in its.schema.names]
+            )
     return tables
 
 
@@ -168,28 +174,18 @@ def _choices(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     return {"choices": _table(rows, ("of", "chosen", "annotator", "seconds"))}
 
 
-def _accepted(judged: JudgedCampaign, right: Callable[[dict[str, Any]], bool]) -> dict[str, pa.Table]:
+def _accepted(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
+    right = _ACCEPTED[judged.campaign.form.name]
     rows = [
         {
             "id": answer["item"],
-            "answer": "yes" if right(answer) else "no",
+            "answer": "yes" if right.items() <= answer.items() else "no",
             "annotator": answer["person"],
             "seconds": answer["seconds"],
         }
         for answer in judged.answers()
     ]
     return {"answers": _table(rows, ("id", "answer", "annotator", "seconds"))}
-
-
-def _which(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
-    return _accepted(judged, lambda answer: answer.get("answer:fits") == OWN)
-
-
-def _validated(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
-    def holds(answer: dict[str, Any]) -> bool:
-        return (answer.get("answer:first_image"), answer.get("answer:second_image")) == (FIRST, SECOND)
-
-    return _accepted(judged, holds)
 
 
 def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
@@ -291,7 +287,7 @@ def _votes(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     rows = []
     for name, person, seconds, answer in judged.main_answers():
         if answer != SAME:
-            cells = judged.campaign.items[judged.campaign.places[name]].cells
+            cells = judged.cells(name)
             winner, loser = (FIRST, SECOND) if answer == FIRST else (SECOND, FIRST)
             rows.append({"winner": cells[winner], "loser": cells[loser], "judge": person, "seconds": seconds})
     return {"votes": _table(rows, ("winner", "loser", "judge", "seconds"))}
@@ -304,7 +300,7 @@ def _ratings(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     most = max(map(len, given.values()), default=1)
     rows = []
     for name, ratings in given.items():
-        cells = judged.campaign.items[judged.campaign.places[name]].cells
+        cells = judged.cells(name)
         row: dict[str, Any] = {"id": name, "image": cells["image"], "caption": cells["caption"]}
         rows.append(row | {f"rating_{at + 1}": rating for at, rating in enumerate(ratings)})
     return {"ratings": _table(rows, ("id", "image", "caption", *(f"rating_{at + 1}" for at in range(most))))}
@@ -314,20 +310,16 @@ def authored_rows(judged: JudgedCampaign) -> pa.Table:
     """A row per quad that a person wrote: its captions, the images that were picked, tags and the author."""
     rows = []
     for at, answer in enumerate(judged.answers()):
-        cells = judged.campaign.items[judged.campaign.places[answer["item"]]].cells
-        images = cells.get("images") or []
-
-        def picked(which: str, answer: dict[str, Any] = answer, images: Sequence[str] = images) -> str | None:
-            place = answer.get(f"answer:{which}_image")
-            return None if place is None else images[int(place)]
-
+        images = judged.cells(answer["item"]).get("images") or []
+        places = (answer.get(f"answer:{which}_image") for which in ("first", "second"))
+        first, second = (None if place is None else images[int(place)] for place in places)
         rows.append(
             {
                 "id": f"{answer['item']}/{at}",
                 "caption": answer["answer:first_caption"],
                 "negative_caption": answer["answer:second_caption"],
-                "image": picked("first"),
-                "negative_image": picked("second"),
+                "image": first,
+                "negative_image": second,
                 "subset": answer.get("answer:swap"),
                 "predicates": answer.get("answer:predicates"),
                 "visual": ",".join(answer_value(answer.get("answer:visual", "[]"), "many")),
@@ -338,14 +330,10 @@ def authored_rows(judged: JudgedCampaign) -> pa.Table:
     return _table(rows, (*names, "author"))
 
 
-def _authored(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
-    return {"rows": authored_rows(judged)}
-
-
 def _spans(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     rows = []
     for answer in judged.answers():
-        caption = judged.campaign.items[judged.campaign.places[answer["item"]]].cells["caption"]
+        caption = judged.cells(answer["item"])["caption"]
         for span in answer_value(answer.get("answer:errors", "[]"), "spans"):
             words = caption[span["start"] : span["end"]]
             rows.append({"item": answer["item"], **span, "text": words, "annotator": answer["person"]})
@@ -354,12 +342,12 @@ def _spans(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
 
 _TABLES: Mapping[str, Callable[[JudgedCampaign, Partly], dict[str, pa.Table]]] = {
     "best-of-k": _choices,
-    "which-image": _which,
-    "quad-validation": _validated,
+    "which-image": _accepted,
+    "quad-validation": _accepted,
     "match": _judged_pool,
     "choose": outcomes,
     "preference": _votes,
     "rating": _ratings,
-    "quad-authoring": _authored,
+    "quad-authoring": lambda judged, partly: {"rows": authored_rows(judged)},
     "error-spans": _spans,
 }

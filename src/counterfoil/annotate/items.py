@@ -79,10 +79,9 @@ def items_of_table(
     place = folder or (Path(source.source).parent if Path(source.source).is_file() else None)
     cells = {name: _column(table, name, kind) for name, kind in form.columns.items()}
     pick = _finder(table, place, known, pictures)
-    ids = labels(table, "id") if "id" in table else ("",) * len(table)
     texts = {
         name: (labels(table, name) if name in table else ("",) * len(table))
-        for name in ("role", "instance", "kind", "truth")
+        for name in ("id", "role", "instance", "kind", "truth")
     }
     items = []
     for row in range(len(table)):
@@ -98,7 +97,7 @@ def items_of_table(
         if its not in ROLES:
             raise DataError("no such role", where=table.where(row, "role"), given=its, allowed=ROLES)
         item = WorkItem(
-            ids[row] or (str(row) if its == "work" else f"{its}-{row}"),
+            texts["id"][row] or (str(row) if its == "work" else f"{its}-{row}"),
             own,
             its,
             instance=texts["instance"][row],

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, read_table
 from counterfoil.errors import DataError, InputError
@@ -88,27 +87,17 @@ def check_judgement_table(table: pa.Table, *, where: object) -> pa.Table:
             row = int(np.argmax(empty.to_numpy(zero_copy_only=False)))
             hint = "leave rows without an answer out" if name == "answer" else None
             raise DataError("empty", where=f"{where}, column '{name}', row {row + 1}", hint=hint)
-    _check_once(table, where)
+    seen = set()
+    for row, key in enumerate(zip(*(table.column(name).to_pylist() for name in _KEY), strict=True)):
+        if key in seen:
+            item, person, question = key
+            raise DataError(
+                f"answered before: item {item}, person {person}, question {question}",
+                where=f"{where}, row {row + 1}",
+                hint="keep one answer of each person to each question of an item",
+            )
+        seen.add(key)
     return table.select([*SCHEMA.names, *(name for name in table.column_names if name not in SCHEMA.names)])
-
-
-def _check_once(table: pa.Table, where: object) -> None:
-    code = np.zeros(len(table), dtype=np.int64)
-    for name in _KEY:
-        values = table.column(name).combine_chunks().dictionary_encode()
-        # Numbered anew after each column, so that products of counts stay in 64 bits.
-        code = code * max(1, len(values.dictionary)) + values.indices.to_numpy(zero_copy_only=False)
-        code = np.unique(code, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    _, first = np.unique(code, return_index=True)
-    if len(first) == len(code):
-        return
-    row = int(np.setdiff1d(np.arange(len(code)), first)[0])
-    item, person, question = (table.column(name)[row].as_py() for name in _KEY)
-    raise DataError(
-        f"answered before: item {item}, person {person}, question {question}",
-        where=f"{where}, row {row + 1}",
-        hint="keep one answer of each person to each question of an item",
-    )
 
 
 def read_judgement_table(path: str | Path) -> pa.Table:
@@ -119,25 +108,18 @@ def read_judgement_table(path: str | Path) -> pa.Table:
     `ScoreError` naming the row and column that is not as it should be.
     """
     table = read_table(path)
+    as_text = csv_text if table.kind in ("csv", "tsv") else str
     columns: dict[str, pa.Array] = {}
     for name in (*_KEY, "answer"):
         cells = labels(table, name) if name != "answer" else _answers(table)
-        if table.kind in ("csv", "tsv"):
-            cells = tuple(map(csv_text, cells))
-        columns[name] = pa.array(cells, pa.string())
-    columns["seconds"] = _numbers(table)
-    columns["golden"] = _truths(table, "golden")
-    if "counted" in table:
-        columns["counted"] = _truths(table, "counted")
+        columns[name] = pa.array(map(as_text, cells), pa.string())
+    for name in ("seconds", "golden", "counted"):
+        if name in table:
+            columns[name] = _nullable(table, name)
     for name in table.columns:
         if name not in columns:
-            texts = [None if cell is None else str(cell) for cell in table[name]]
-            columns[name] = pa.array(
-                [None if cell is None else csv_text(cell) for cell in texts]
-                if table.kind in ("csv", "tsv")
-                else texts,
-                pa.string(),
-            )
+            texts = [None if cell is None else as_text(str(cell)) for cell in table[name]]
+            columns[name] = pa.array(texts, pa.string())
     return check_judgement_table(pa.table(columns), where=path)
 
 
@@ -204,29 +186,12 @@ def _answers(table: DataTable) -> tuple[str, ...]:
     return tuple(answers)
 
 
-def _filled(table: DataTable, name: str) -> tuple[NDArray[np.bool_], DataTable] | None:
-    """Which cells of a column are empty, and the column with 0 in them; None without the column."""
-    if name not in table:
-        return None
+def _nullable(table: DataTable, name: str) -> pa.Array:
+    """A column of numbers, or of right and wrong, whose cells may be empty."""
     empty = np.array([cell is None or cell == "" for cell in table[name]])
     cells = [0 if none else cell for cell, none in zip(table[name], empty, strict=True)]
-    return empty, DataTable({name: cells}, table.source, table.kind, table.parts)
-
-
-def _numbers(table: DataTable) -> pa.Array:
-    column = _filled(table, "seconds")
-    if column is None:
-        return pa.nulls(len(table), pa.float64())
-    empty, filled = column
-    return pa.array(floats(filled, "seconds"), mask=empty)
-
-
-def _truths(table: DataTable, name: str) -> pa.Array:
-    column = _filled(table, name)
-    if column is None:
-        return pa.nulls(len(table), pa.bool_())
-    empty, filled = column
-    words = {"right": True, "wrong": False}
-    cells = [words.get(str(cell).strip().lower(), cell) for cell in filled[name]]
-    read = booleans(DataTable({name: cells}, table.source, table.kind, table.parts), name)
-    return pa.array(read, mask=empty)
+    if name != "seconds":
+        words = {"right": True, "wrong": False}
+        cells = [words.get(str(cell).strip().lower(), cell) for cell in cells]
+    read = floats if name == "seconds" else booleans
+    return pa.array(read(DataTable({name: cells}, table.source, table.kind, table.parts), name), mask=empty)

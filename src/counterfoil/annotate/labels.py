@@ -76,6 +76,27 @@ class ItemLabels:
         return pa.table(columns)
 
 
+def of_question(table: pa.Table, field: FormField) -> pa.Table:
+    """The answers that count to a question."""
+    rows = counted(table)
+    return rows.filter(pc.equal(rows.column("question"), field.name))
+
+
+def given_labels(rows: pa.Table, field: FormField) -> tuple[list[str], Labels]:
+    """The items of answers to a question of one option, and the answers as models of labels take them."""
+    names = pc.unique(rows.column("item")).to_pylist()
+    place = {value: at for at, value in enumerate(field.values)}
+    given = Labels.of(
+        codes(rows.column("item")),
+        codes(rows.column("person")),
+        np.array([place[word] for word in rows.column("answer").to_pylist()], dtype=np.int64),
+        n_classes=len(field.values),
+        n_items=len(names),
+        alike=np.array(field.alike(names), dtype=np.int64),
+    )
+    return names, given
+
+
 def item_labels(
     table: pa.Table,
     field: FormField,
@@ -110,26 +131,17 @@ def item_labels(
         raise UnknownNameError("model of labels", model, MODELS)
     if field.kind != "one" or len(field.values) < 2:
         raise InputError("is not answered by one option", where=f"question '{field.name}'", given=field.kind)
-    rows = counted(table)
-    rows = rows.filter(pc.equal(rows.column("question"), field.name))
+    rows = of_question(table, field)
     if not len(rows):
         raise InputError("no answers that count", where=f"question '{field.name}'")
-    place = {value: at for at, value in enumerate(field.values)}
-    words = rows.column("answer").to_pylist()
-    odd = next((word for word in words if word not in place), None)
+    odd = next(
+        (word for word in pc.unique(rows.column("answer")).to_pylist() if word not in field.values), None
+    )
     if odd is not None:
         raise InputError(
             "an answer that is no option", where=f"question '{field.name}'", given=odd, allowed=field.values
         )
-    names = pc.unique(rows.column("item")).to_pylist()
-    given = Labels.of(
-        codes(rows.column("item")),
-        codes(rows.column("person")),
-        np.array([place[word] for word in words], dtype=np.int64),
-        n_classes=len(field.values),
-        n_items=len(names),
-        alike=np.array(field.alike(names), dtype=np.int64),
-    )
+    names, given = given_labels(rows, field)
     if given.votes.sum(axis=1).max() < 2:
         # Without an item of two answers nothing tells how good people are, and a model would make it up.
         model = "majority"
@@ -138,10 +150,9 @@ def item_labels(
     by_hand = np.zeros(len(names), dtype=bool)
     for at, name in enumerate(names):
         choice = (decided or {}).get((name, field.name))
-        if choice is not None and choice in place:
-            by_hand[at] = True
-            posterior[at], labels[at] = 0.0, place[choice]
-            posterior[at, place[choice]] = 1.0
+        if choice in field.values:
+            by_hand[at], labels[at] = True, field.values.index(choice)
+            posterior[at] = np.arange(len(field.values)) == labels[at]
     return ItemLabels(
         field.name,
         model,

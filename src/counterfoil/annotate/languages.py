@@ -76,9 +76,8 @@ def language_for(accepted: str, offered: tuple[str, ...]) -> str:
     >>> language_for("", ("ja",))
     'en'
     """
-    able = [
-        language for language in (name.split("-")[0].lower() for name in offered) if language in LANGUAGES
-    ]
+    names = [name.split("-")[0].lower() for name in offered]
+    able = [name for name in names if name in LANGUAGES]
     wanted = []
     for part in accepted.split(",")[:20]:
         name, _, quality = part.strip().partition(";q=")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from counterfoil.annotate.adjudication import DisputedItem, adjudicated, disputed_items
 from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, counted, fields_of
 from counterfoil.annotate.answers import counts, judgement_table
@@ -54,7 +56,7 @@ def read_overview(db: Database, campaign: Campaign, *, now: float, draws: int) -
     """The overview at `now`; `draws` are the reweightings behind intervals of agreement."""
     table = judgement_table(db, campaign, everything=True)
     decisions = reviews(db)
-    status = _status(db, campaign, table, decisions, now)
+    status = read_status(db, campaign, now=now, table=table)
     counted_rows = table.filter(table.column("counted"))
     fields = fields_of(campaign)
     main = fields.get(campaign.form.main)
@@ -64,9 +66,20 @@ def read_overview(db: Database, campaign: Campaign, *, now: float, draws: int) -
     return CampaignOverview(now, status, agreement, quality, decisions, disputes)
 
 
-def read_status(db: Database, campaign: Campaign, *, now: float) -> CampaignStatus:
-    """The status alone."""
-    return _status(db, campaign, judgement_table(db, campaign, everything=True), reviews(db), now)
+def read_status(
+    db: Database, campaign: Campaign, *, now: float, table: pa.Table | None = None
+) -> CampaignStatus:
+    """The status alone; `table` are all judgements, where they were read before."""
+    far = counts(db)
+    return campaign_status(
+        campaign,
+        judgement_table(db, campaign, everything=True) if table is None else table,
+        workers(db, reviews(db)),
+        now=now,
+        state=running(db),
+        storage=storage(db),
+        open_items=far.items - far.complete if campaign.recipe.design == "adaptive" else None,
+    )
 
 
 def workers(db: Database, decisions: dict[str, Review]) -> tuple[WorkerRow, ...]:
@@ -92,18 +105,3 @@ def storage(db: Database) -> Storage:
     files = [Path(f"{path}{end}") for end in _BESIDE]
     size = sum(file.stat().st_size for file in files if file.exists())
     return Storage(path.name, size, shutil.disk_usage(path.absolute().parent).free)
-
-
-def _status(
-    db: Database, campaign: Campaign, table: Any, decisions: dict[str, Review], now: float
-) -> CampaignStatus:
-    far = counts(db)
-    return campaign_status(
-        campaign,
-        table,
-        workers(db, decisions),
-        now=now,
-        state=running(db),
-        storage=storage(db),
-        open_items=far.items - far.complete if campaign.recipe.design == "adaptive" else None,
-    )

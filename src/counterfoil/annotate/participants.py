@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.leases import COLUMNS, LEASE_ID, Lease, invalidate
-from counterfoil.annotate.tables import answers, leases, log_event, meta, people, sa, tokens
+from counterfoil.annotate.tables import answers, leases, log_event, meta, people, sa, set_person, tokens
 from counterfoil.errors import InputError
 
 #: Tokens of a person that are valid at once: pages left open in other tabs go on.
@@ -101,10 +101,8 @@ def enter(
     id = person_id(campaign, platform, worker)
     given = sorted(parameters.get("language", "").lower().split("-"))
     languages = campaign.recipe.languages
-    language = next(
-        (known_language for known_language in languages if known_language.lower() in given),
-        languages[0] if languages else "en",
-    )
+    usual = languages[0] if languages else "en"
+    language = next((offered for offered in languages if offered.lower() in given), usual)
     # Neither the worker's id, by whatever name a platform gives it, nor the code is kept.
     stored = {name: value for name, value in sorted(parameters.items()) if value != worker and name != "code"}
     text = json.dumps(stored)
@@ -122,18 +120,16 @@ def enter(
                 "you began this study in another browser or on another device",
                 hint="go on there, or ask the researcher to let you in here",
             )
-        bound = sa.update(people).where(people.c.id == id)
-        connection.execute(bound.values(browser=own))
+        set_person(connection, id, browser=own)
     if row is not None and row.state != "withdrawn" and text != row.parameters:
-        change = sa.update(people).where(people.c.id == id)
         another = row.finished is not None and campaign.recipe.design == "blocks"
-        connection.execute(
-            change.values(
-                parameters=text,
-                wanted=people.c.wanted + int(another),
-                finished=None if another else row.finished,
-                state="work" if another and row.state == "ended" else row.state,
-            )
+        set_person(
+            connection,
+            id,
+            parameters=text,
+            wanted=people.c.wanted + int(another),
+            finished=None if another else row.finished,
+            state="work" if another and row.state == "ended" else row.state,
         )
     connection.execute(sa.insert(tokens).values(hash=_hash(token), person=id, issued=now))
     valid = sa.select(tokens.c.hash).where(tokens.c.person == id)
@@ -165,8 +161,7 @@ def person_and_lease(connection: sa.Connection, token: str, lease: str) -> tuple
 
 def consent(connection: sa.Connection, person: Person, now: float, *, text: str = "") -> Person:
     """Note that a person agreed to take part, and to which text; who agreed already has."""
-    agreed = sa.update(people).where(people.c.id == person.id, people.c.state == "consent")
-    if connection.execute(agreed.values(state="onboarding", consented=now)).rowcount:
+    if set_person(connection, person.id, people.c.state == "consent", state="onboarding", consented=now):
         read = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         log_event(connection, now, "consented", person.id, read)
     return person_by_id(connection, person.id)
@@ -178,9 +173,8 @@ def withdraw(connection: sa.Connection, campaign: Campaign, person: Person, now:
         invalidate(connection, campaign, person.id)
         connection.execute(sa.delete(answers).where(answers.c.person == person.id))
         connection.execute(sa.delete(leases).where(leases.c.person == person.id))
-        change = sa.update(people).where(people.c.id == person.id)
-        connection.execute(
-            change.values(state="withdrawn", parameters="{}", right=0, wrong=0, pages=0, done=0)
+        set_person(
+            connection, person.id, state="withdrawn", parameters="{}", right=0, wrong=0, pages=0, done=0
         )
         log_event(connection, now, "withdrew", person.id)
     return person_by_id(connection, person.id)
@@ -191,8 +185,7 @@ def readmit(connection: sa.Connection, person: str, now: float, *, named: str = 
 
     Raises `InputError` for a person who is not there, which says how they were `named`.
     """
-    known = sa.update(people).where(people.c.id == person).values(browser=None)
-    if not connection.execute(known).rowcount:
+    if not set_person(connection, person, browser=None):
         raise InputError("no such person in this campaign", given=named or person)
     connection.execute(sa.delete(tokens).where(tokens.c.person == person))
     log_event(connection, now, "readmitted", person)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
+from counterfoil.annotate.campaign import open_campaign, unanswered
 from counterfoil.annotate.export import ABOUT, WORTH, JudgedCampaign, mean_scores, question_outcomes
 from counterfoil.annotate.judgement_table import read_judgement_table
 from counterfoil.benchmarks.tables import DataTable, read_table
@@ -139,10 +139,6 @@ def _judged(path: Path, settings: ScorerSettings) -> _Answered:
     model = settings.get("model")
     judged = JudgedCampaign.of(campaign, table, model=model or None, decided=decided)
     people = len(set(judged.judgements.column("person").to_pylist()))
-    return _answered(campaign, judged, people, model)
-
-
-def _answered(campaign: Campaign, judged: JudgedCampaign, people: int, model: str) -> _Answered:
     queries = tied = 0
     if campaign.form.name == "choose":
         outcomes = question_outcomes(judged)

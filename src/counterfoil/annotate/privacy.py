@@ -57,8 +57,8 @@ def withdraw_person(db: Database, campaign: Campaign, person: str, now: float, *
     Returns how many answers were deleted. Raises `InputError` for an id that no person has, which says how
     the person was `named`.
     """
+    query = sa.select(sa.func.count()).select_from(answers).where(answers.c.person == person)
     with db.writing() as connection:
-        query = sa.select(sa.func.count()).select_from(answers).where(answers.c.person == person)
         count = connection.execute(query).scalar_one()
         if connection.execute(sa.select(people.c.id).where(people.c.id == person)).first() is None:
             raise InputError("no such person in this campaign", given=named or person)

@@ -18,6 +18,7 @@ from counterfoil.annotate.agreement import codes, fields_of
 from counterfoil.annotate.assignment import shown_order
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField
+from counterfoil.annotate.submissions import numbers_of
 from counterfoil.stats.inattention import FLOOR, SIGNS, CarelessSigns, careless
 from counterfoil.stats.tests import holm
 
@@ -87,7 +88,11 @@ def people_quality(
         )
     unseen = pc.equal(table.column("answer"), NOT_VISIBLE)
     blind = Counter(table.filter(unseen).column("person").to_pylist())
-    rows = _of_main(table.filter(pc.invert(unseen)), field)
+    table = table.filter(pc.invert(unseen))
+    # One row per item and person: that of the main question.
+    questions = pc.unique(table.column("question")).to_pylist()
+    main = field.name if field is not None and field.name in questions else (questions or [""])[0]
+    rows = table.filter(pc.equal(table.column("question"), main))
     if not len(rows):
         return tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
     names = pc.unique(rows.column("person")).to_pylist()
@@ -95,11 +100,11 @@ def people_quality(
     answer, options = _answers(rows, field)
     right = pc.fill_null(pc.cast(rows.column("golden"), pa.int8()), -1).to_numpy()
     known, labels = _known(item, answer, right, max(2, len(options)))
-    seconds = _floats(rows, "seconds")
+    seconds = numbers_of(rows, "seconds")
     common: Mapping[str, Any] = {
         "n_classes": max(2, len(options)),
         "seconds": None if np.isnan(seconds).all() else seconds,
-        "order": _floats(rows, "submitted") if "submitted" in rows.column_names else None,
+        "order": numbers_of(rows, "submitted") if "submitted" in rows.column_names else None,
         "known": known if (known >= 0).any() else None,
         "alike": 0 if field is None or field.alike_in else len(field.exchangeable_values),
         "floor": (0.0 if campaign is None else campaign.recipe.least_seconds) or FLOOR,
@@ -116,13 +121,6 @@ def people_quality(
         PersonQuality(name, int(counts[at]), _reasons(signs, at, int(golden[at]), level), blind.pop(name, 0))
         for at, name in enumerate(names)
     ) + tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
-
-
-def _of_main(table: pa.Table, field: FormField | None) -> pa.Table:
-    """One row per item and person: that of the main question."""
-    questions = pc.unique(table.column("question")).to_pylist()
-    main = field.name if field is not None and field.name in questions else (questions or [""])[0]
-    return table.filter(pc.equal(table.column("question"), main))
 
 
 def _answers(rows: pa.Table, field: FormField | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -145,14 +143,11 @@ def _known(
     never has the code of the right one.
     """
     n_items = int(item.max()) + 1
-    votes = np.zeros((n_items, n_classes), dtype=np.int64)
-    hit = right == 1
+    hit, missed = right == 1, right == 0
+    votes, wrong = np.zeros((2, n_items, n_classes), dtype=np.int64)
     np.add.at(votes, (item[hit], answer[hit]), 1)
-    missed = right == 0
-    wrong = np.zeros((n_items, n_classes), dtype=np.int64)
     np.add.at(wrong, (item[missed], answer[missed]), 1)
-    golden = np.zeros(n_items, dtype=np.bool_)
-    golden[item[right >= 0]] = True
+    golden = np.isin(np.arange(n_items), item[right >= 0])
     # What was right most often; where nothing was, what was wrong least often.
     best = np.where(votes.any(axis=1), votes.argmax(axis=1), wrong.argmin(axis=1))
     known = np.where(golden, best, -1)
@@ -211,10 +206,3 @@ def _reasons(signs: CarelessSigns, person: int, golden: int, level: float) -> tu
             )
         )
     return tuple(reasons)
-
-
-def _floats(rows: pa.Table, name: str) -> NDArray[np.float64]:
-    if name not in rows.column_names:
-        return np.full(len(rows), np.nan)
-    numbers: NDArray[np.float64] = pc.cast(rows.column(name), pa.float64()).to_numpy(zero_copy_only=False)
-    return numbers

@@ -14,7 +14,7 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.leases import invalidate
 from counterfoil.annotate.platforms.prolific_submissions import Rejection
-from counterfoil.annotate.tables import events, log_event, people, sa
+from counterfoil.annotate.tables import events, log_event, people, sa, set_person
 from counterfoil.errors import InputError
 
 Decision = Literal["approved", "rejected"]
@@ -71,13 +71,8 @@ def person_like(db: Database, given: str) -> str:
     """
     start = given.strip().lower()
     with db.reading() as connection:
-        rows = connection.execute(
-            sa.select(people.c.id)
-            .where(sa.func.substr(people.c.id, 1, len(start)) == start)
-            .order_by(people.c.id)
-            .limit(2)
-        ).scalars()
-        people_ids = list(rows)
+        like = sa.select(people.c.id).where(sa.func.substr(people.c.id, 1, len(start)) == start)
+        people_ids = list(connection.execute(like.order_by(people.c.id).limit(2)).scalars())
     if not start or not people_ids:
         raise InputError(
             "no such person", given=given, hint="see their ids with: counterfoil annotate review"
@@ -136,7 +131,7 @@ def reject(
             # Its rules are checked where its client checks them.
             Rejection(person[:SHORT_ID], reason, category)
         aside = invalidate(connection, campaign, person)
-        connection.execute(sa.update(people).where(people.c.id == person).values(state="disqualified"))
+        set_person(connection, person, state="disqualified")
         _note(connection, person, "rejected", reason, category, by, now)
     return aside
 
@@ -150,13 +145,9 @@ def _known(connection: sa.Connection, person: str) -> Any:
 
 
 def _latest(connection: sa.Connection, person: str) -> str | None:
-    decision: str | None = connection.execute(
-        sa.select(events.c.kind)
-        .where(events.c.person == person, events.c.kind.in_(DECISIONS))
-        .order_by(events.c.number.desc())
-        .limit(1)
-    ).scalar()
-    return decision
+    of_person = events.c.person == person, events.c.kind.in_(DECISIONS)
+    latest = sa.select(events.c.kind).where(*of_person).order_by(events.c.number.desc()).limit(1)
+    return connection.execute(latest).scalar()
 
 
 def _note(

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterfoil.annotate.agreement import codes, counted
 from counterfoil.annotate.forms.base import FormField
+from counterfoil.annotate.labels import given_labels, of_question
 from counterfoil.stats.dawid_skene import dawid_skene
 from counterfoil.stats.estimates import wilson
 from counterfoil.stats.label_models import TIE, LabelModel, Labels, majority_vote
@@ -59,28 +59,13 @@ def label_outcomes(
     >>> label_outcomes(pa.table(rows), match, {"a": "yes", "b": "yes"})[0].right
     0.5
     """
-    rows = counted(judgements)
-    if "counted" in rows.column_names:
-        rows = rows.filter(rows.column("counted"))
+    rows = of_question(judgements, field)
     known = [item for item, right in truth.items() if right in field.values]
-    rows = rows.filter(
-        pc.and_(
-            pc.equal(rows.column("question"), field.name),
-            pc.is_in(rows.column("item"), pa.array(known, pa.string())),
-        )
-    )
+    rows = rows.filter(pc.is_in(rows.column("item"), pa.array(known, pa.string())))
     if not len(rows) or len(field.values) < 2:
         return ()
-    names = pc.unique(rows.column("item")).to_pylist()
-    place = {value: at for at, value in enumerate(field.values)}
-    given = Labels.of(
-        codes(rows.column("item")),
-        codes(rows.column("person")),
-        np.array([place[answer] for answer in rows.column("answer").to_pylist()], dtype=np.int64),
-        n_classes=len(field.values),
-        alike=np.array(field.alike(names), dtype=np.int64),
-    )
-    right = np.array([place[truth[name]] for name in names], dtype=np.int64)
+    names, given = given_labels(rows, field)
+    right = np.array([field.values.index(truth[name]) for name in names], dtype=np.int64)
     outcomes = []
     for model, (label, promises) in _MODELS.items():
         posterior = label(given).posterior

@@ -4,7 +4,7 @@ A simulated person knows the right answer of an item (its `golden` or `truth`) a
 their own. So a campaign can be run before people are paid, and its result held against the truth.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,15 +97,11 @@ def crowd(
     counts = {kind: round(n * share / total) for kind, share in shares.items()}
     chosen = [kind for kind, count in counts.items() for _ in range(count)][:n]
     chosen += [next(iter(shares))] * (n - len(chosen))
-    numbers: dict[str, int] = {}
     people = []
-    for kind in chosen:
-        numbers[kind] = numbers.get(kind, 0) + 1
-        usual = KINDS[kind]
+    for at, kind in enumerate(chosen):
+        usual, name = KINDS[kind], f"{kind}-{chosen[: at + 1].count(kind)}"
         able = usual.accuracy if accuracy is None or kind != "able" else accuracy
-        people.append(
-            replace(usual, name=f"{kind}-{numbers[kind]}", accuracy=able, seconds=usual.seconds * seconds)
-        )
+        people.append(replace(usual, name=name, accuracy=able, seconds=usual.seconds * seconds))
     return tuple(people)
 
 
@@ -133,16 +129,11 @@ def respond(
             refused = error
             answering = replace(person, first=0.0, guesses=1.0)
         else:
-            return raw, _seconds(person, rng)
+            mean = person.seconds
+            return raw, mean if person.even else float(rng.gamma(_SHAPE, mean / _SHAPE))
     raise InputError(
         "simulated people cannot answer this form", where=f"item '{item.id}'", given=str(refused)
     )
-
-
-def _seconds(person: SimulatedPerson, rng: np.random.Generator) -> float:
-    if person.even:
-        return person.seconds
-    return float(rng.gamma(_SHAPE, person.seconds / _SHAPE))
 
 
 def _fill(
@@ -176,13 +167,9 @@ def _option(person: SimulatedPerson, truth: str, field: FormField, rng: np.rando
     right = field.values.index(truth)
     if rng.random() < person.accuracy or n == 1:
         return right
-    return int(rng.choice(_wrong(right, n, field.level)))
-
-
-def _wrong(right: int, n: int, level: str) -> Sequence[int]:
-    """Places of wrong options: on a scale those beside the right one, else all others."""
-    others = [at for at in range(n) if at != right]
-    return others if level == "nominal" else [at for at in others if abs(at - right) == 1]
+    # On a scale a wrong answer is one beside the right one.
+    wrong = [at for at in range(n) if at != right and (field.level == "nominal" or abs(at - right) == 1)]
+    return int(rng.choice(wrong))
 
 
 def _span(field: FormField, page: WorkPage, rng: np.random.Generator) -> list[dict[str, int]]:

@@ -6,14 +6,13 @@ campaign's own database is never touched.
 """
 
 import heapq
+import itertools
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +32,7 @@ from counterfoil.annotate.campaign import (
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.simulated_people import SimulatedPerson, respond, right_answer
-from counterfoil.annotate.simulation_clients import CampaignClient, SeenPage, direct_client
+from counterfoil.annotate.simulation_clients import CampaignClient, direct_client
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.stats.resampling import random_numbers
@@ -176,10 +175,7 @@ class _Crowd:
         self.people, self.seed, self.progress = people, seed, progress
         self.inside: list[str] = []
         self.first = self.last = 0.0
-        self._moves: list[tuple[float, int, Callable[[float], None]]] = []
-        self._rngs = [random_numbers(seed, "person", person.name) for person in people]
-        self._answers = self._number = 0
-        self._wanted = counts(db).wanted
+        self._answers, self._wanted = 0, counts(db).wanted
 
     def run(self) -> None:
         """Let all people come, one after the other, and go on until none has anything to do."""
@@ -187,40 +183,42 @@ class _Crowd:
         # All are there before half of the work is done, and kinds of people come in no order.
         busy = self._wanted * self.campaign.form.seconds / n
         gaps = rng.exponential(min(_ARRIVAL, busy / (2 * n)), n)
-        arrivals = np.cumsum(gaps)[rng.permutation(n)]
-        for who, link in enumerate(participants.make_links(self.campaign, n)):
-            self.inside.append(participants.person_id(self.campaign, "link", link))
-            self._later(float(arrivals[who]), partial(self._enter, who, link))
-        self.first = float(arrivals.min())
-        while self._moves:
-            now, _, move = heapq.heappop(self._moves)
-            move(now)
-
-    def _later(self, at: float, move: Callable[[float], None]) -> None:
+        arrivals = np.cumsum(gaps)[rng.permutation(n)].tolist()
+        self.first = min(arrivals)
+        links = participants.make_links(self.campaign, n)
+        self.inside += [participants.person_id(self.campaign, "link", link) for link in links]
         # The number keeps moves of one moment in the order in which they were made.
-        self._number += 1
-        heapq.heappush(self._moves, (at, self._number, move))
+        numbers = itertools.count()
+        waiting = [
+            (at, next(numbers), self._moves(person, id, link, at))
+            for at, person, id, link in zip(arrivals, self.people, self.inside, links, strict=True)
+        ]
+        heapq.heapify(waiting)
+        while waiting:
+            _, _, moves = heapq.heappop(waiting)
+            at = next(moves, None)
+            if at is not None:
+                heapq.heappush(waiting, (at, next(numbers), moves))
 
-    def _enter(self, who: int, link: str, now: float) -> None:
+    def _moves(self, person: SimulatedPerson, id: str, link: str, now: float) -> Iterator[float]:
+        """What a person does from their arrival on: each time it goes on it is the time that it gave last."""
+        rng = random_numbers(self.seed, "person", person.name)
         self.client.enter(link, now)
-        self._look(who, _LOOKS, now)
-
-    def _look(self, who: int, looks: int, now: float) -> None:
-        self._go_on(who, looks, now, self.client.look(self.inside[who], now))
-
-    def _go_on(self, who: int, looks: int, now: float, seen: SeenPage) -> None:
-        """Begin with the item before a person, or look again later where others have all there is."""
-        if seen.item is not None and seen.page is not None:
-            person, rng = self.people[who], self._rngs[who]
-            raw, seconds = respond(person, self.campaign.form, seen.item, seen.page, rng)
-            self._later(now + seconds, partial(self._submit, who, seen.lease, raw, seconds))
-        elif seen.state in ("full", "done") and looks and counts(self.db).leased:
-            self._later(now + _LOOK_AGAIN, partial(self._look, who, looks - 1))
-
-    def _submit(self, who: int, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> None:
-        seen = self.client.answer(self.inside[who], lease, raw, seconds, now)
-        self.last = max(self.last, now)
-        self._answers += 1
-        if self.progress is not None:
-            self.progress(min(self._answers, self._wanted), self._wanted)
-        self._go_on(who, _LOOKS, now, seen)
+        seen, looks = self.client.look(id, now), _LOOKS
+        while True:
+            if seen.item is not None and seen.page is not None:
+                raw, seconds = respond(person, self.campaign.form, seen.item, seen.page, rng)
+                now += seconds
+                yield now
+                seen, looks = self.client.answer(id, seen.lease, raw, seconds, now), _LOOKS
+                self.last = max(self.last, now)
+                self._answers += 1
+                if self.progress is not None:
+                    self.progress(min(self._answers, self._wanted), self._wanted)
+            elif seen.state in ("full", "done") and looks and counts(self.db).leased:
+                # Others have all there is: look again later.
+                now += _LOOK_AGAIN
+                yield now
+                seen, looks = self.client.look(id, now), looks - 1
+            else:
+                return

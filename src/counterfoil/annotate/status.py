@@ -34,20 +34,17 @@ class WorkerRow:
 
 
 @dataclass(frozen=True)
-class PersonProgress:
+class PersonProgress(WorkerRow):
     """What one person did: items, golden ones among them, median seconds per item, and pay per hour.
 
     `seconds` and `pay` are None where no time is known.
     """
 
-    person: str
-    state: str
-    review: str
-    items: int
-    golden_right: int
-    golden: int
-    seconds: float | None
-    pay: float | None
+    items: int = 0
+    golden_right: int = 0
+    golden: int = 0
+    seconds: float | None = None
+    pay: float | None = None
 
 
 @dataclass(frozen=True)
@@ -173,10 +170,13 @@ def campaign_status(
 
 def facts_of(status: CampaignStatus) -> Mapping[str, str]:
     """The figures of a campaign in words, by what they are."""
+    end = "all items are finished" if not status.needed else "not known: no answers in the last week"
+    if status.pace is not None and status.ends is not None:
+        end = f"{moment(status.ends)} at {status.pace:,.0f} answers per hour"
     facts = {
         "Items finished": f"{status.finished:,} of {status.items:,}",
         "Answers": f"{status.answers:,}, {status.needed:,} still needed",
-        "Expected end": _end(status),
+        "Expected end": end,
     }
     if status.saved is not None:
         facts["Saved by the adaptive design"] = f"{status.saved:,} answers"
@@ -235,35 +235,13 @@ def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tupl
     rows = [*people, *(WorkerRow(name, "") for name in done.people if name not in known)]
     progress = []
     for row in rows:
-        place = at.get(row.person)
-        if place is None:
-            progress.append(PersonProgress(row.person, row.state, row.review, 0, 0, 0, None, None))
-            continue
-        progress.append(
-            PersonProgress(
-                row.person,
-                row.state,
-                row.review,
-                int(done.per_person[place]),
-                int(right[place]),
-                int(golden[place]),
-                _known(done.median_seconds[place]),
-                _known(hourly[place]),
-            )
-        )
+        figures: tuple[Any, ...] = ()
+        if row.person in at:
+            columns = done.per_person, right, golden, done.median_seconds, hourly
+            cells = [column[at[row.person]].item() for column in columns]
+            figures = tuple(None if np.isnan(cell) else cell for cell in cells)
+        progress.append(PersonProgress(row.person, row.state, row.review, *figures))
     return tuple(progress)
-
-
-def _known(value: np.float64) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _end(status: CampaignStatus) -> str:
-    if not status.needed:
-        return "all items are finished"
-    if status.pace is None or status.ends is None:
-        return "not known: no answers in the last week"
-    return f"{moment(status.ends)} at {status.pace:,.0f} answers per hour"
 
 
 def moment(at: float) -> str:

@@ -66,8 +66,8 @@ class Submissions:
             people,
             item[rows],
             person[rows],
-            _numbers(table, "seconds")[rows],
-            _numbers(table, "submitted")[rows],
+            numbers_of(table, "seconds")[rows],
+            numbers_of(table, "submitted")[rows],
             right[order],
             work[order],
         )
@@ -101,15 +101,9 @@ class Submissions:
         """The median time per item of each person; NaN of those of whom no time is known."""
         known = ~np.isnan(self.seconds)
         person, seconds = self.person[known], self.seconds[known]
-        medians = np.full(len(self.people), np.nan)
-        order = np.lexsort((seconds, person))
-        many = np.bincount(person, minlength=len(self.people))
-        start = np.cumsum(many) - many
-        has = many > 0
-        sorted_ = seconds[order]
-        low, high = (start + (many - 1) // 2)[has], (start + many // 2)[has]
-        medians[has] = (sorted_[low] + sorted_[high]) / 2
-        return medians
+        ends = np.cumsum(np.bincount(person, minlength=len(self.people)))[:-1]
+        parts = np.split(seconds[np.argsort(person, kind="stable")], ends)
+        return np.array([np.median(part) if len(part) else np.nan for part in parts], dtype=np.float64)
 
     def hourly(self, pay_per_item: float) -> NDArray[np.float64]:
         """What each person earned per hour of work, paid by item; NaN of those of whom no time is known.
@@ -136,7 +130,7 @@ def _encoded(column: pa.ChunkedArray) -> tuple[tuple[str, ...], NDArray[np.int64
     )
 
 
-def _numbers(table: pa.Table, name: str) -> NDArray[np.float64]:
+def numbers_of(table: pa.Table, name: str) -> NDArray[np.float64]:
     """A column of numbers with NaN for null; NaN throughout where there is none or it holds other things."""
     if name not in table.column_names:
         return np.full(len(table), np.nan)

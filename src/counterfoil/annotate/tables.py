@@ -5,6 +5,8 @@ database itself: an item with more answers and leases than are wanted, a person 
 two answers of a person to an item.
 """
 
+from typing import Any
+
 from counterfoil.errors import MissingExtraError
 
 try:
@@ -28,7 +30,9 @@ __all__ = [
     "people",
     "sa",
     "set_meta_value",
+    "set_person",
     "tokens",
+    "versions",
 ]
 
 METADATA = sa.MetaData()
@@ -36,6 +40,9 @@ METADATA = sa.MetaData()
 OPEN = "CASE WHEN answered + leased < target THEN 1 ELSE 0 END"
 #: What each answer or lease of an item adds to its rank: a queue goes round all items before it begins again.
 ROUND = 1_000_000
+
+#: The revision of the tables, under the name by which earlier versions noted it.
+versions = sa.Table("alembic_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
 
 #: What the database belongs to and how it was planned, by key.
 meta = sa.Table(
@@ -198,6 +205,12 @@ def set_meta_value(connection: sa.Connection, key: str, value: str) -> None:
     """Let `meta` hold a value under a key."""
     if not connection.execute(sa.update(meta).where(meta.c.key == key).values(value=value)).rowcount:
         connection.execute(sa.insert(meta).values(key=key, value=value))
+
+
+def set_person(connection: sa.Connection, person: str, *where: Any, **values: Any) -> bool:
+    """Change a person's row, where further conditions hold; whether there was one to change."""
+    own = sa.update(people).where(people.c.id == person, *where)
+    return bool(connection.execute(own.values(values)).rowcount)
 
 
 def log_event(

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from counterfoil.annotate import assignment
-from counterfoil.annotate.blocks import finish_in_block
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer, is_right
@@ -24,7 +23,13 @@ from counterfoil.annotate.leases import (
     set_target,
     store_answer,
 )
-from counterfoil.annotate.next_items import items_per_person, next_items, positions_of, qualification_items
+from counterfoil.annotate.next_items import (
+    finish_in_block,
+    items_per_person,
+    next_items,
+    positions_of,
+    qualification_items,
+)
 from counterfoil.annotate.participants import Person, person_by_id
 from counterfoil.annotate.tables import (
     answers,
@@ -35,6 +40,7 @@ from counterfoil.annotate.tables import (
     people,
     sa,
     set_meta_value,
+    set_person,
 )
 from counterfoil.errors import InputError
 
@@ -147,8 +153,7 @@ def work_state(
             n = min(recipe.onboarding, len(positions_of(campaign, "onboarding")))
             done = test[0].place
             return WorkState("onboarding", _assignments(campaign, test, done, n), done, n)
-        passed = sa.update(people).where(people.c.id == person.id)
-        connection.execute(passed.values(state="work"))
+        set_person(connection, person.id, state="work")
     leased = next_items(connection, campaign, person, now, ahead) if running == "open" else ()
     if leased:
         of = max(of, person.done + len(leased))
@@ -156,8 +161,7 @@ def work_state(
     if not person.done:
         return WorkState("full", of=of, notice=NOTICES["full"])
     if person.finished is None:
-        ended = sa.update(people).where(people.c.id == person.id)
-        connection.execute(ended.values(finished=now))
+        set_person(connection, person.id, finished=now)
         log_event(connection, now, "finished", person.id)
     return WorkState("done", done=person.done, of=person.done, code=recipe.completion)
 
@@ -237,8 +241,8 @@ def end_work(connection: sa.Connection, person: Person, now: float) -> Person:
 
     A block that was begun waits for another person, and its answers are set aside once one takes it.
     """
-    own = sa.update(people).where(people.c.id == person.id, people.c.state.in_(("onboarding", "work")))
-    if connection.execute(own.values(state="ended", finished=now)).rowcount:
+    at_work = people.c.state.in_(("onboarding", "work"))
+    if set_person(connection, person.id, at_work, state="ended", finished=now):
         release(connection, leases.c.person == person.id)
         begun = sa.update(blocks).where(blocks.c.person == person.id, ~blocks.c.done)
         connection.execute(begun.values(expires=now))
@@ -327,8 +331,7 @@ def _replace_answer(
     connection.execute(sa.update(answers).where(own).values(row))
     if lease.role == "golden":
         right, wrong = (int(row["right"] is outcome) - int(before is outcome) for outcome in (True, False))
-        counts = {"right": people.c.right + right, "wrong": people.c.wrong + wrong}
-        connection.execute(sa.update(people).where(people.c.id == person.id).values(counts))
+        set_person(connection, person.id, right=people.c.right + right, wrong=people.c.wrong + wrong)
         return replace(person, wrong=person.wrong + wrong)
     if campaign.recipe.design == "adaptive":
         set_target(connection, campaign, lease.item)
@@ -340,7 +343,7 @@ def _count_error(
 ) -> tuple[Person, str]:
     """An error in the test before the work: pointed out so often as the recipe says, then the end of it."""
     errors = person.warned + 1
-    connection.execute(sa.update(people).where(people.c.id == person.id).values(warned=errors))
+    set_person(connection, person.id, warned=errors)
     if errors > campaign.recipe.onboarding_warnings:
         why = f"{errors} errors in the test before the work"
         return _disqualified(connection, campaign, person, now, why), ""
@@ -353,6 +356,6 @@ def _disqualified(
 ) -> Person:
     """The person, whose answers no longer count and who gets no more items."""
     invalidate(connection, campaign, person.id)
-    connection.execute(sa.update(people).where(people.c.id == person.id).values(state="disqualified"))
+    set_person(connection, person.id, state="disqualified")
     log_event(connection, now, "disqualified", person.id, why)
     return replace(person, state="disqualified")

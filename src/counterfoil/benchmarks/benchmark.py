@@ -5,7 +5,7 @@ A benchmark never sees a model.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -332,11 +332,27 @@ def _numbers(values: Sequence[object], positions: NDArray[np.int64]) -> NDArray[
     return np.where(positions < 0, -1, same[positions])
 
 
+#: The reader of benchmarks whose layout the catalog describes.
+SPEC_READER = "counterfoil.benchmarks.readers.specs:read"
+
+
 def cards_of(package: str) -> Iterator[Card]:
-    """The cards in `catalog.toml` of a package of counterfoil, in the order of the file."""
+    """The cards in `catalog.toml` of a package of counterfoil, in the order of the file.
+
+    One that is `like` an earlier one says what differs; where none names a reader, its layout is read.
+    """
+    facts_of: dict[str, dict[str, Any]] = {"": {"reader": SPEC_READER}}
+    for name, row in catalog(package).items():
+        facts = {field: value for field, value in row.items() if field not in ("like", "layout")}
+        facts_of[name] = {**facts_of[row.get("like", "")], **facts}
+        yield check_model({"name": name, **facts_of[name]}, Card, where=f"catalog.toml, [{name}]")
+
+
+@cache
+def catalog(package: str) -> dict[str, dict[str, Any]]:
+    """The tables of `catalog.toml` in a package of counterfoil, by name."""
     text = files(package).joinpath("catalog.toml").read_text(encoding="utf-8")
-    for name, facts in parse_toml(text, where="catalog.toml").items():
-        yield check_model({"name": name, **facts}, Card, where=f"catalog.toml, [{name}]")
+    return parse_toml(text, where="catalog.toml")
 
 
 #: The card of every benchmark by name; `counterfoil.catalog` adds those that are drawn from the world.

@@ -171,14 +171,13 @@ def contained(
     policy: str,
     *,
     shared: Ids | None = None,
-    every: bool = False,
 ) -> Contained:
     """References that are equal to their row's candidate, dealt with as `policy` says.
 
     `captions` are all texts, `candidates` (rows,) positions into them. `drop-reference` takes out the first
-    equal reference, or with `every` all that are equal. Rows with one number in `shared` (rows,) read one
-    list, that of the first of them: what is taken out for one row is gone for all, as `list.remove` does on
-    the list of an image. Raises `DataError` for an unknown policy.
+    equal reference. Rows with one number in `shared` (rows,) read one list, that of the first of them: what
+    is taken out for one row is gone for all, as `list.remove` does on the list of an image. Raises
+    `DataError` for an unknown policy.
 
     >>> texts = ["a dog", "a  dog", "a cat"]
     >>> found = contained(texts, np.array([0, 2]), References.of([[1, 2], [1, 2]]), "drop-reference",
@@ -194,24 +193,21 @@ def contained(
         )
     same: dict[str, int] = {}
     text = np.array([same.setdefault(collapsed(caption), len(same)) for caption in captions], dtype=np.int64)
-    number = np.arange(len(candidates)) if shared is None else shared
+    number = (np.arange(len(candidates)) if shared is None else shared).tolist()
     lists: dict[int, list[int]] = {}
     equal_rows = np.zeros(len(candidates), dtype=bool)
     dropped = 0
-    for row, own in enumerate(number.tolist()):
-        if own not in lists:
-            lists[own] = references.row(row).tolist()
+    for row, own in enumerate(number):
+        left = lists.setdefault(own, references.row(row).tolist())
         # Looked up in the row's own list: another row may have emptied the shared one already.
-        mine = text[references.row(row)] == text[candidates[row]]
-        equal_rows[row] = bool(mine.any())
+        equal_rows[row] = bool((text[references.row(row)] == text[candidates[row]]).any())
         if policy == "drop-reference" and equal_rows[row]:
-            left = lists[own]
-            equal = [at for at, caption in enumerate(left) if text[caption] == text[candidates[row]]]
-            gone = set(equal if every else equal[:1])
-            lists[own] = [caption for at, caption in enumerate(left) if at not in gone]
-            dropped += len(gone)
-    after = references
-    if policy == "drop-reference":
-        after = References.of([lists[own] for own in number.tolist()])
+            gone = next(
+                (at for at, caption in enumerate(left) if text[caption] == text[candidates[row]]), None
+            )
+            if gone is not None:
+                del left[gone]
+                dropped += 1
+    after = References.of([lists[own] for own in number]) if policy == "drop-reference" else references
     asked_about = ~equal_rows if policy == "drop-item" else np.ones(len(candidates), dtype=bool)
     return Contained(after, asked_about, int(equal_rows.sum()), dropped)

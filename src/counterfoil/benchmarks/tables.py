@@ -71,6 +71,8 @@ class DataTable:
     parts: tuple[TablePart, ...] = ()
     #: Numbers among the objects of keyed files, such as their accuracy: the file and the key of each.
     passed_over: tuple[str, ...] = ()
+    #: What a reader left out or drew, in words, for the source of the benchmark.
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         lengths = {name: len(cells) for name, cells in self.columns.items()}
@@ -224,8 +226,11 @@ def floats(table: DataTable, column: str) -> NDArray[np.float64]:
 
 def integers(table: DataTable, column: str) -> NDArray[np.int64]:
     """A column of whole numbers, (rows,) int64; raises `DataError` naming the row that is not one."""
+    cells = table[column]
+    if {*map(type, cells)} == {int} and -(1 << 63) <= min(cells) <= max(cells) < 1 << 63:
+        return np.array(cells, dtype=np.int64)
     numbers = np.empty(len(table), dtype=np.int64)
-    for row, cell in enumerate(table[column]):
+    for row, cell in enumerate(cells):
         number = _whole(cell)
         if number is None or not -(1 << 63) <= number < 1 << 63:
             raise DataError(
@@ -381,7 +386,7 @@ def _read_delimited(path: Path) -> DataTable:
 def _read_json(path: Path, summaries: bool = False) -> DataTable:
     value = parse_json(read_text(path), where=path)
     if isinstance(value, list):
-        return _from_objects(value, TablePart(str(path), len(value)), "json")
+        return objects_table(value, TablePart(str(path), len(value)), "json")
     if isinstance(value, dict):
         extra = summary_keys(value) if summaries else []
         value = {key: item for key, item in value.items() if key not in extra}
@@ -396,7 +401,7 @@ def _read_json(path: Path, summaries: bool = False) -> DataTable:
                     raise DataError("id differs from the key", where=part.where(row), given=item["id"])
                 objects.append({"id": key, **item, **({"id": key} if "id" in item else {})})
             passed_over = tuple(f"'{key}' of {path.name}" for key in extra)
-            return replace(_from_objects(objects, part, "keyed"), passed_over=passed_over)
+            return replace(objects_table(objects, part, "keyed"), passed_over=passed_over)
         for row, item in enumerate(value.values()):
             if isinstance(item, dict | list):
                 raise DataError(
@@ -441,7 +446,7 @@ def _read_lines(path: Path) -> DataTable:
                 # Within one line, JSON's own "line 1" would only mislead.
                 raise DataError(str(error).replace(", line 1, column", ", column")) from None
             numbers.append(number)
-    return _from_objects(objects, TablePart(str(path), len(objects), "line", numbers), "jsonl")
+    return objects_table(objects, TablePart(str(path), len(objects), "line", numbers), "jsonl")
 
 
 def _read_parquet(path: Path) -> DataTable:
@@ -527,7 +532,8 @@ def stack(
     return DataTable(columns, source, "folder", parts, passed_over)
 
 
-def _from_objects(objects: Sequence[Any], part: TablePart, kind: str) -> DataTable:
+def objects_table(objects: Sequence[Any], part: TablePart, kind: str) -> DataTable:
+    """A row of each object; raises `DataError` naming what is none."""
     names: dict[str, None] = {}
     for row, item in enumerate(objects):
         if not isinstance(item, dict):

@@ -48,27 +48,27 @@ def read_coco(
             raise DataError("no captions of this split", where=path, given=split, allowed=stems)
         files = chosen
     coco = read_captions(files)
-    sources = photographs([(name,) for name in coco.files], dict.fromkeys(coco.splits), path, images)
+    sources = photographs(coco.files, coco.splits, path, images)
     used = np.unique(coco.owners)
     lacking = [i for i in used.tolist() if sources[i] is None]
     if lacking and missing == "refuse":
         raise DataError(
             f"{len(lacking):,} of {len(used):,} photographs are not there",
             where=images or path,
-            given=coco.files[lacking[0]],
+            given=coco.files[lacking[0]][0],
             hint="give the folder that holds them with --images",
         )
     beside = images or (path if path.is_dir() else path.parent)
     place = np.zeros(len(coco.files), dtype=np.int64)
     place[used] = np.arange(len(used))
-    texts = [" ".join(text.strip().split("\n")) for text in coco.texts]
+    texts = [" ".join(text.strip().split("\n")) for text in map(str, coco.texts)]
     empty = next((i for i, text in enumerate(texts) if not text), None)
     if empty is not None:
         raise DataError("empty text", where=f"{coco.source}, annotation {coco.captions[empty]}")
     return TrainingSet(
         name="coco",
         images=tuple(
-            Image(str(coco.images[i]), sources[i] or FileSource(beside / coco.files[i]))
+            Image(str(coco.images[i]), sources[i] or FileSource(beside / coco.files[i][0]))
             for i in used.tolist()
         ),
         captions=tuple(

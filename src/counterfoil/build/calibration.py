@@ -176,7 +176,7 @@ def auroc(sample: Verified) -> Share:
         sides.append(np.append(0.0, np.cumsum(mass) / mass.sum()))
     wrong, right = sides
     area = float((np.diff(wrong) * (right[1:] + right[:-1]) / 2).sum())
-    places, variance = _placements(sample), 0.0
+    places, variance = placements(sample.scores, sample.right, sample.weight), 0.0
     for side in (sample.right, ~sample.right):
         weights = sample.weight[side]
         n = len(weights)
@@ -186,22 +186,6 @@ def auroc(sample: Verified) -> Share:
     size = area * (1 - area) / variance if variance > 0 else fewest
     low, high = wilson_score(np.array([area]), np.array([size]), np.array([normal_quantile(0.95)]))
     return Share(area, float(low[0]), float(high[0]))
-
-
-def _placements(sample: Verified) -> NDArray[np.float64]:
-    """The share of the weight of the other truth that each row is on the right side of; a tie is one half."""
-    if sample.weights is None:
-        return placements(sample.scores, sample.right)
-    shares = np.empty(len(sample))
-    for side, sign in ((sample.right, 1.0), (~sample.right, -1.0)):
-        order = np.argsort(sign * sample.scores[~side], kind="stable")
-        others = (sign * sample.scores[~side])[order]
-        mass = np.append(0.0, np.cumsum(sample.weight[~side][order]))
-        below, upto = (
-            np.searchsorted(others, sign * sample.scores[side], side=at) for at in ("left", "right")
-        )
-        shares[side] = (mass[below] + mass[upto]) / 2 / mass[-1]
-    return shares
 
 
 def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -> float | None:

@@ -203,7 +203,11 @@ class ImagePipeline:
                     "the pipeline draws with no UNet", where=settings.where, given=type(pipe).__name__
                 )
             if settings.scheduler is not None:
-                pipe.scheduler = _scheduler(library, pipe, settings)
+                known = {*pipe.scheduler.compatibles, type(pipe.scheduler)}
+                allowed = sorted({kind.__name__ for kind in known})
+                if settings.scheduler not in allowed:
+                    raise UnknownNameError("scheduler", settings.scheduler, allowed, where=settings.where)
+                pipe.scheduler = getattr(library, settings.scheduler).from_config(pipe.scheduler.config)
             pipe = pipe.to(self._device)
             pipe.set_progress_bar_config(disable=True)
         _check_call(pipe, settings)
@@ -406,13 +410,6 @@ def _explained(error: Exception, where: str, what: str, name: str) -> ModelError
             hint="load it once with a network, or give a local folder",
         )
     return ModelError(f"the {what} cannot be loaded: {' '.join(str(error).split())[:240]}", where=where)
-
-
-def _scheduler(library: Any, pipe: Any, settings: PipelineSettings) -> Any:
-    allowed = sorted({kind.__name__ for kind in pipe.scheduler.compatibles} | {type(pipe.scheduler).__name__})
-    if settings.scheduler not in allowed:
-        raise UnknownNameError("scheduler", str(settings.scheduler), allowed, where=settings.where)
-    return getattr(library, str(settings.scheduler)).from_config(pipe.scheduler.config)
 
 
 def _call_settings(settings: PipelineSettings) -> dict[str, Any]:

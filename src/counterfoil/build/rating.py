@@ -155,8 +155,7 @@ class BlindGaps:
     def _fixed(self) -> NDArray[np.float64]:
         scores = caption_scores(self.scorer, [*self.right, *self.wrong], self.context)
         n = len(self.right)
-        gaps: NDArray[np.float64] = scores[:n] - scores[n:]
-        return gaps
+        return np.asarray(scores[:n] - scores[n:])
 
 
 def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"]) -> Estimate:

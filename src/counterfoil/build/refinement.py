@@ -29,9 +29,6 @@ from counterfoil.errors import InputError, ScoreError
 #: Bins of a gap between 0 and the scale, and those where some other gap of the row is 0.
 BINS, EDGE_BINS = 50, 10
 
-#: Tables of cells up to this size are counted without sorting.
-_DENSE = 1 << 22
-
 
 def cells(
     gaps: Float[ndarray, "n d"],
@@ -58,41 +55,21 @@ def cells(
     n, d = gaps.shape
     scales = [1.0] * d if scales is None else list(scales)
     _check(gaps, scales, bins, edge_bins)
-    columns = [np.ascontiguousarray(gaps[:, at]) for at in range(d)]
-    # -1, 0 and 1; the first gap that is not 0 decides which of two mirror images a row is.
-    signs = [np.sign(column).astype(np.int8) for column in columns]
-    side = signs[0].copy()
-    zeros = columns[0] == 0
-    edge = zeros.copy()
-    for sign in signs[1:]:
-        np.copyto(side, sign, where=side == 0)
-        zeros = sign == 0
-        edge |= zeros
+    signs = np.sign(gaps).astype(np.int8)
+    # The first gap that is not 0 decides which of two mirror images a row is.
+    side: NDArray[np.int8] = signs[np.arange(n), (signs != 0).argmax(axis=1)]
+    many = np.where((signs == 0).any(axis=1), edge_bins, bins)[:, None]
+    height = np.minimum(np.abs(gaps) / scales * many, many - 1)
     wide = 2 * max(bins, edge_bins) + 1
-    place = np.zeros(n, dtype=np.int64) if groups is None else _numbered(np.asarray(groups))[0]
-    size = 1 if groups is None else int(place.max(initial=0)) + 1
-    some = bool(edge.any())
-    for column, sign, scale in zip(columns, signs, scales, strict=True):
-        height = np.abs(column)
-        if scale != 1:
-            height /= scale
-        if some:
-            height *= np.where(edge, float(edge_bins), float(bins))
-            height = np.minimum(height, np.where(edge, edge_bins - 1, bins - 1))
-        else:
-            height *= bins
-            np.minimum(height, bins - 1, out=height)
-        digit = height.astype(np.int64)
-        digit += 1
-        digit *= sign * side  # mirror images have the same digits
-        digit += wide // 2
-        place *= wide
-        place += digit
-        size *= wide
+    # Mirror images have the same digits.
+    digits = (height.astype(np.int64) + 1) * (signs * side[:, None]) + wide // 2
+    place, size = np.unique(np.zeros(n) if groups is None else groups, return_inverse=True)[1], n + 1
+    for digit in digits.T:
+        place, size = place * wide + digit, size * wide
         if size > 2**62 // wide:
-            place, size = _numbered(place)
+            place, size = np.unique(place, return_inverse=True)[1], n + 1
     # Of the rows of which a gap is 0 bins are wider, and the digit 0 tells them from all others.
-    return _numbered(place)[0], side
+    return np.unique(place, return_inverse=True)[1], side
 
 
 def refine(
@@ -130,8 +107,6 @@ def refine(
     number = 2 * cell + (side < 0)
     counts = np.bincount(number, minlength=2 * several)
     least = counts.reshape(-1, 2).min(axis=1)
-    if 2 * several <= 1 << 16:
-        number = number.astype(np.uint16)  # sorted by their digits, several times as fast
     by_cell = order[np.argsort(number[order], kind="stable")]
     starts = np.cumsum(counts) - counts
     rank = np.arange(n) - np.repeat(starts, counts)
@@ -240,15 +215,3 @@ def _check(gaps: ndarray, scales: Sequence[float], bins: int, edge_bins: int) ->
     odd = np.flatnonzero(~np.isfinite(gaps).all(axis=1))
     if len(odd):
         raise ScoreError("a gap is not finite", where=f"row {odd[0] + 1}", given=gaps[odd[0]].tolist())
-
-
-def _numbered(place: NDArray[np.integer]) -> tuple[NDArray[np.int64], int]:
-    """The numbers in their order from 0 on, without gaps in between, and how many there are."""
-    low, high = (int(place.min()), int(place.max())) if len(place) else (0, -1)
-    if high - low < _DENSE:
-        there = np.zeros(high - low + 1, dtype=bool)
-        there[place - low] = True
-        names = np.cumsum(there) - 1
-        return names[place - low], int(there.sum())
-    names, number = np.unique(place, return_inverse=True)
-    return number.reshape(-1).astype(np.int64), len(names)

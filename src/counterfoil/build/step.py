@@ -14,7 +14,6 @@ A cell of an image column is the name of a file in the build's folder of images,
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from math import inf, isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -28,6 +27,7 @@ from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.fields import check_fields
 from counterfoil.stats.resampling import seed_of
 
 #: The column that says why a row was dropped.
@@ -172,41 +172,20 @@ class Step(Protocol):
     @property
     def requires(self) -> Sequence[str]:
         """The columns that rows must have."""
-        ...
 
     @property
     def produces(self) -> Sequence[str]:
         """The columns that the step adds or replaces."""
-        ...
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """Apply the step; equal rows, settings and seed give equal bytes."""
-        ...
-
-
-#: What values a setting may have, in words and as a test.
-_RANGES: Mapping[str, Callable[[Any], bool]] = {
-    "1 or more": lambda number: 1 <= number < inf,
-    "0 or more": lambda number: 0 <= number < inf,
-    "0 to 1": lambda number: 0 <= number <= 1,
-    "0 to 2": lambda number: 0 <= number <= 2,
-    "between 0 and 1": lambda number: 0 < number < 1,
-    "above 0, at most 1": lambda number: 0 < number <= 1,
-    "1 to 10,000": lambda number: 1 <= number <= 10_000,
-    "a finite number": isfinite,
-    "one or more": bool,
-}
-
-
-def setting(default: Any, help: str, **metadata: Any) -> Any:
-    """A field of a step with its help, and with `file`, `model`, `within` (a range) or `among` (names)."""
-    return field(default=default, metadata={"help": help, **metadata})
 
 
 class BuiltStep:
     """What a step is unless it says otherwise: the first version, no columns needed or made, images opened.
 
-    Raises `InputError` for a setting outside its range.
+    Settings are declared by `counterfoil.inputs.fields.setting`, with `file` or `model` where they name such.
+    Raises `InputError` for one outside its range.
     """
 
     version: ClassVar[int] = 1
@@ -215,14 +194,7 @@ class BuiltStep:
     drops_blank: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for parameter in fields(self):  # type: ignore[arg-type]
-            value, allowed = getattr(self, parameter.name), parameter.metadata.get("within")
-            if allowed is not None and value is not None and not _RANGES[allowed](value):
-                raise InputError(parameter.name, given=value, allowed=allowed)
-            if (names := parameter.metadata.get("among")) is not None and value is not None:
-                odd = [name for name in ((value,) if isinstance(value, str) else value) if name not in names]
-                if odd or not value:
-                    raise InputError(parameter.name, given=odd[0] if odd else "none", allowed=names)
+        check_fields(self)
 
     @property
     def requires(self) -> Sequence[str]:

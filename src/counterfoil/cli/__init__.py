@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from counterfoil import __version__
-from counterfoil.cli import faults, usage
+from counterfoil.cli import faults, groups, usage
 from counterfoil.cli.faults import complain, main_process
 from counterfoil.errors import expected_error
 
@@ -38,8 +38,8 @@ COMMANDS = {
     "reproduce": "jobs.reproduce:reproduce reproduce:show_ledger",
     "save": "benchmark_files:save",
     "publish": "jobs.publish:publish",
-    "train": "train:command",
-    "mix": "mix:command",
+    "train": "jobs.training:train_model",
+    "mix": "jobs.mix:mix",
     "demo": "jobs.tour:demo demo:show_demo",
     "build": "build:app",
     "annotate": "annotate:app",
@@ -51,7 +51,7 @@ COMMANDS = {
 
 app = typer.Typer(
     name="counterfoil",
-    cls=usage.lazily(COMMANDS),
+    cls=groups.lazily(COMMANDS),
     help="Do these images and captions belong together, and how sure can we be of the answer?",
     epilog="Start with: counterfoil demo",
     no_args_is_help=True,

@@ -17,10 +17,11 @@ from rich.markup import escape
 
 from counterfoil import terminal
 from counterfoil.cli import paths, usage
+from counterfoil.cli.faults import main_process
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.arguments import OVERWRITE
-from counterfoil.jobs.feedback import terminal_feedback
+from counterfoil.jobs.feedback import ignore, terminal_feedback
 from counterfoil.jobs.job import Job, closing_at_end
 
 _CONFIG = Option(
@@ -40,9 +41,16 @@ _OUTPUTS = {
 }
 
 
-def command(job: Job, show: str = "") -> Callable[..., None]:
+def command(
+    job: Job,
+    show: str = "",
+    *,
+    arguments: Mapping[str, Argument] | None = None,
+    filled: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+) -> Callable[..., None]:
     """The function that Typer makes a command of.
 
+    `arguments` are those of a command that has others than the job, of whose values `filled` makes the job's.
     `show` is the "module:function" of `counterfoil.cli` that prints a result on a console; its further
     arguments are options of the command. Without it the tables and notes of the result are printed.
     """
@@ -62,9 +70,10 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
         outputs["save"] = replace(
             outputs["save"], option=replace(outputs["save"].option, help=kind.save_help)
         )
-    arguments = {**of_show, **of_page, **job.arguments}
-    options = {**job.arguments, **outputs, **of_page, **of_show}
-    if outputs:
+    of_job = job.arguments if arguments is None else arguments
+    typed_for = {**of_show, **of_page, **of_job}
+    options = {**of_job, **outputs, **of_page, **of_show}
+    if paths.WRITTEN & set(options):
         options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
     if all(argument.flag != _CONFIG.flag for argument in options.values()):
         options["config_file"] = Argument("config_file", Path | None, _CONFIG)
@@ -75,7 +84,7 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
         with usage.running(ctx, typed), closing_at_end():
             values = {
                 name: value
-                for name, option in arguments.items()
+                for name, option in typed_for.items()
                 if (value := _typed(option, typed)) is not None
             }
             targets = {
@@ -84,7 +93,7 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
                 if (target := typed.get(name)) is not None
             }
             _check(kind, targets)
-            _forget_names(arguments, values)
+            _forget_names(typed_for, values)
             json: Any = targets.get("json")
             shown: list[Any] = []
 
@@ -94,12 +103,15 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
                     printing(result, terminal.beside(json), **_converted(of_show, values))
 
             given: dict[str, Any] = {
-                name: None if values[name] is _OFF else values[name]
-                for name in job.arguments
-                if name in values
+                name: None if values[name] is _OFF else values[name] for name in of_job if name in values
             }
-            given["feedback"] = replace(terminal_feedback(), result=print_result)
-            checked = job.checked(given, lambda argument: places.get(argument.name, argument.flag))
+            given = filled(given)
+            # Of several processes that work together one prints and writes.
+            first = main_process()
+            given["feedback"] = replace(
+                terminal_feedback(quiet=not first), result=print_result if first else ignore
+            )
+            checked = job.checked(given, lambda argument: places.get(argument.name, _called(argument)))
             page = _converted(of_page, values)
             try:
                 result = job.function(**checked)
@@ -107,6 +119,8 @@ def command(job: Job, show: str = "") -> Callable[..., None]:
                 # What was measured before one of several could not be is written all the same.
                 _write(shown, targets, page)
                 raise
+            if not first:
+                return
             if not shown:
                 print_result(result)
             _write(shown, targets, page)
@@ -143,10 +157,14 @@ def _configured(ctx: Any, typed: dict[str, Any], options: Mapping[str, Argument]
                 typed[name], places[name] = value, f"{file}, {command}.{key}"
     for name, argument in options.items():
         if argument.default is REQUIRED and typed.get(name) in (None, []):
-            word = "argument" if argument.positional and not argument.option.flag else "option"
-            shown = name if word == "argument" else argument.flag
-            raise InputError(f"missing {word} '{shown}'", hint=f"see '{ctx.command_path} --help'")
+            word = "option" if _called(argument) == argument.flag else "argument"
+            raise InputError(f"missing {word} '{_called(argument)}'", hint=f"see '{ctx.command_path} --help'")
     return places
+
+
+def _called(argument: Argument) -> str:
+    """The option of an argument, or the name of one that has none."""
+    return argument.name if argument.positional and not argument.option.flag else argument.flag
 
 
 def _result_type(job: Job) -> Any:
@@ -169,7 +187,9 @@ def _typed(argument: Argument, typed: Mapping[str, Any]) -> Any:
         return False if bool in argument.members else _OFF
     if value and typed.get(f"more_{argument.name}"):
         value = [*value, *typed[f"more_{argument.name}"]]
-    return None if value in (None, []) or value is argument.default is False else value
+    # What has no default is switched off by an option of its own.
+    open_switch = bool in argument.members and argument.default is None
+    return None if value in (None, []) or (value is False and not open_switch) else value
 
 
 #: Typed for an argument that is None by its `--no-` option.
@@ -194,13 +214,15 @@ def _check(kind: Any, targets: Mapping[str, Any]) -> None:
 
 
 def _forget_names(arguments: Mapping[str, Argument], values: Mapping[str, Any]) -> None:
-    """Have names of benchmarks not taken for the files of the same names, which the command would read."""
+    """Have choices, and names of benchmarks, not taken for files of such names that the command reads."""
     from counterfoil.catalog import benchmark_name, benchmarks
 
     for name, argument in arguments.items():
         if argument.option.complete.endswith(":complete_benchmarks") and name in values:
             names = values[name] if isinstance(values[name], list) else [values[name]]
             paths.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
+        elif argument.choices and isinstance(values.get(name), str):
+            paths.not_read(values[name])
 
 
 def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, Any]) -> None:
@@ -238,6 +260,8 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     if option.complete:
         module, _, function = option.complete.partition(":")
         given["autocompletion"] = getattr(import_module(module), function)
+    if option.shown:
+        given["show_default"] = option.shown
     if bool in argument.members:
         return [_switch(argument, given)]
     if option.metavar or option.flag or not argument.positional:
@@ -250,8 +274,6 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     default = None if required or default in (None, ()) or option.shown else str(default)
     if argument.positional and not option.flag:
         return [_parameter(name, kind | None, typer.Argument(**given), None)]
-    if option.shown:
-        given["show_default"] = option.shown
     if option.variable:
         given["envvar"] = option.variable
     parameters = [_parameter(name, kind | None, typer.Option(argument.flag, **given), default)]
@@ -269,10 +291,10 @@ def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:
     """A flag: of what is on by default its `--no-`, of what has no default both."""
     flag = argument.flag
     if argument.default is True:
-        off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}"
+        off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}/{flag}"
         return _parameter(f"no_{argument.name}", bool, typer.Option(off, **given), False)
     if argument.default is None:
-        both = typer.Option(f"{flag}/--no-{flag[2:]}", show_default=argument.option.shown or True, **given)
+        both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)
         return _parameter(argument.name, bool | None, both, None)
     return _parameter(argument.name, bool, typer.Option(flag, **given), False)
 

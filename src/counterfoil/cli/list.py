@@ -151,10 +151,13 @@ def recipes(
         if json:
             print_json(asdict(recipe))
             return
-        from counterfoil.cli.train_tables import recipe_text
+        from counterfoil.cli.tables import show
+        from counterfoil.jobs.training import TrainingPlan
         from counterfoil.terminal import out
 
-        out().print(recipe_text(recipe, all_of_it=True))
+        plan = TrainingPlan(recipe, recipe, {})
+        show(out(), plan.tables)
+        out().print(*plan.notes, sep="\n", markup=False, highlight=False)
         return
     if json:
         print_json([asdict(recipe) for recipe in known.values()])

@@ -1,22 +1,17 @@
-"""Options that several commands share, groups of them, and the names that a shell completes in them.
-
-A command takes a group as one argument of the group's class; `usage.with_levels` makes options of its fields.
-"""
+"""Options that several commands share, and the names that a shell completes in them."""
 
 import tomllib
 from collections.abc import Collection, Iterable, Sequence
-from contextlib import ExitStack
-from contextvars import ContextVar
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
 from counterfoil.errors import InputError
-from counterfoil.inputs.fields import field_types
 from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import fields_of
 
 #: Those with a `catalog.toml` of benchmarks.
 _PACKAGES = ("counterfoil.benchmarks", "counterfoil.world")
@@ -98,85 +93,9 @@ Draws = Annotated[int, typer.Option(min=100, max=most("draws"), help="Draws of a
 Seed = Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of everything random.")]
 
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
-Scores = Annotated[
-    list[Path],
-    typer.Argument(metavar="SCORES", help="Run folders, embeddings (.npz) or similarities (.npy)."),
-]
-Ids = Annotated[
-    Path | None, typer.Option(help="An npz file with image_ids and caption_ids, for files without.")
-]
-ImageFolder = Annotated[Path | None, typer.Option(help="Folder of the images, where the data name files.")]
 Available = Annotated[
     bool, typer.Option("--available", help="Only the questions whose images and captions are at hand.")
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel="Model")]
-Precision = Annotated[
-    Literal["fp32", "bf16", "fp16"], typer.Option(help="Of weights and activations.", rich_help_panel="Model")
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        max=most("workers"),
-        help="Processes that decode images; default: one per core, at most 8.",
-        rich_help_panel="Work",
-    ),
-]
-CacheFolder = Annotated[
-    Path | None,
-    typer.Option(envvar="COUNTERFOIL_CACHE", help="Folder of finished work.", rich_help_panel="Work"),
-]
-
-
-#: What is closed when the command that runs has ended, as workers of a cluster are.
-ENDING: ContextVar[ExitStack | None] = ContextVar("ending", default=None)
-
-
-@dataclass(frozen=True)
-class WorkOptions:
-    """How models are run, and where finished work is kept."""
-
-    batch_size: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=most("batch_size"),
-            help="Items per batch; does not change decisions.",
-            rich_help_panel="Work",
-        ),
-    ] = 32
-    workers: Workers = None
-    cache: CacheFolder = None
-    no_cache: Annotated[
-        bool,
-        typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel="Work"),
-    ] = False
-
-    executor: Annotated[
-        str,
-        typer.Option(
-            metavar="local | ray | ray://HOST:PORT | rank:R/N",
-            help="Who computes what the cache lacks: this process, a Ray cluster, or number R of N processes "
-            "that share the cache.",
-            rich_help_panel="Work",
-        ),
-    ] = "local"
-
-    def asked(self) -> dict[str, Any]:
-        """The arguments of the same names of a task."""
-        from counterfoil.cli.paths import cache_folder
-        from counterfoil.engine.executor import executor_named
-
-        cache = None if self.no_cache else cache_folder(self.cache)
-        executor, ending = executor_named(self.executor), ENDING.get()
-        if executor.distant and ending is not None:
-            ending.callback(cast(Any, executor).close)
-        return {
-            "cache": cache,
-            "batch_size": self.batch_size,
-            "workers": self.workers,
-            "executor": executor,
-        }
 
 
 def key_values(
@@ -207,7 +126,7 @@ def field_options(kind: type, *, leave: Collection[str] = ()) -> dict[str, tuple
     into the field's values; yes and no are flags. Fields in `leave` get no option.
     """
     options: dict[str, tuple[Any, Any]] = {}
-    types = field_types(kind)
+    types = {name: argument.hint for name, argument in fields_of(kind).items()}
     for column in fields(kind):
         if column.name in leave:
             continue

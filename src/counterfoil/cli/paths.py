@@ -12,7 +12,7 @@ from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths,
 from counterfoil.store import check_writable
 
 #: Options that name what is written; all other arguments that name a file or a folder are read.
-_WRITTEN = frozenset(
+WRITTEN = frozenset(
     {"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "save", "cache", "dropped", "keep"}
 )
 
@@ -23,7 +23,7 @@ def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[
 
     `data` is the folder of benchmark files where no argument names one.
     """
-    read = {name: value for name, value in arguments.items() if name not in _WRITTEN}
+    read = {name: value for name, value in arguments.items() if name not in WRITTEN}
     if "data" in read and not read["data"]:
         read["data"] = data
     inputs = existing_paths(text for value in read.values() for text in _texts(value))
@@ -104,11 +104,6 @@ def api_key(scorer: str, variable: str | None) -> str:
     if variable is not None and not key:
         raise InputError("the environment variable is not set", where="--api-key-env", given=variable)
     return key
-
-
-def endpoint_key() -> str:
-    """The key of endpoints that a build asks, from COUNTERFOIL_API_KEY; none where it is not set."""
-    return secret(os.environ.get("COUNTERFOIL_API_KEY", ""), where="COUNTERFOIL_API_KEY")
 
 
 def check_drawing(page: Path | None) -> None:

@@ -16,7 +16,6 @@ folder may be a prefix in a bucket (`counterfoil.storage`): the names and the by
 """
 
 import io
-import itertools
 import time
 import zipfile
 import zlib
@@ -24,8 +23,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
@@ -122,12 +122,7 @@ class Cache:
         rows: list[int] = []
         parts: list[ndarray] = []
         broken: list[Path] = []
-        for entry, file in self._opened(kind, wanted):
-            try:
-                taken, values = _read_shard(file, wanted, KEY_BYTES[kind])
-            except _BROKEN:
-                broken.append(self._path(entry))
-                continue
+        for entry, (taken, values) in self._readable(kind, wanted, _read_shard, broken):
             if values is None:
                 continue
             if parts and (values.shape[1], values.dtype) != (parts[0].shape[1], parts[0].dtype):
@@ -138,8 +133,8 @@ class Cache:
             self._used(entry)
         if not rows:
             return Found(np.empty(0, dtype=np.int64), None, tuple(broken))
-        order = np.argsort(np.asarray(rows, dtype=np.int64), kind="stable")
-        return Found(np.asarray(rows, dtype=np.int64)[order], np.concatenate(parts)[order], tuple(broken))
+        of_rows, order = np.asarray(rows, dtype=np.int64), np.argsort(rows, kind="stable")
+        return Found(of_rows[order], np.concatenate(parts)[order], tuple(broken))
 
     def write(self, kind: Kind, keys: Sequence[str], values: Values) -> None:
         """Keep one shard; raises `StorageError` where there is no room, and then keeps nothing of it."""
@@ -159,12 +154,7 @@ class Cache:
         if self.folder is None or not keys:
             return
         wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
-        for entry, file in self._opened(kind, wanted):
-            try:
-                known = _read_parts(file, wanted, KEY_BYTES[kind])
-            except _BROKEN:
-                broken.append(self._path(entry))
-                continue
+        for entry, known in self._readable(kind, wanted, _read_parts, broken):
             if known:
                 self._used(entry)
             for key, parts in known.items():
@@ -190,7 +180,7 @@ class Cache:
         self._noted.append(note)
         table = np.frombuffer(packed, dtype=np.uint8).reshape(len(keys), KEY_BYTES[kind])
         data = _packed_arrays({"keys": table, **arrays})
-        self.place.write(f"{self._root}/{kind}/{digest(packed)}.npz", data)
+        self.place.write(f"{self._root}/{kind}/{digest(packed)}{_ENDING}", data)
 
     def shards(self, kind: Kind) -> set[str]:
         """The names of the finished shards (`shard_name`)."""
@@ -205,10 +195,8 @@ class Cache:
         """Remove what processes that were killed while writing left behind; in a bucket nothing ever is."""
         if self.folder is None or not isinstance(folder := location(self.folder), Path):
             return
-        root = folder / self._root
-        ours = (*(root.glob(pattern) for pattern in ("*/.*.part", ".*.part")), folder.glob(".files-*.part"))
-        ours = (*ours, (folder / LEASES).glob(".*.part"))
-        for path in itertools.chain(*ours):
+        patterns = (f"{self._root}/*/.*.part", f"{self._root}/.*.part", ".files-*.part", f"{LEASES}/.*.part")
+        for path in chain.from_iterable(map(folder.glob, patterns)):
             try:
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     path.unlink()
@@ -226,20 +214,22 @@ class Cache:
         return f"v{SCHEMA}/{self.identity.key}"
 
     def _entries(self, kind: Kind) -> list[PlaceEntry]:
-        if self.folder is None:
-            return []
-        return [
-            entry for entry in self.place.entries(f"{self._root}/{kind}/") if entry.name.endswith(_ENDING)
-        ]
+        entries = [] if self.folder is None else self.place.entries(f"{self._root}/{kind}/")
+        return [entry for entry in entries if entry.name.endswith(_ENDING)]
 
-    def _opened(
-        self, kind: Kind, wanted: Mapping[bytes, int]
-    ) -> Iterator[tuple[PlaceEntry, io.BufferedIOBase]]:
-        """The shards of a kind in order of their names, each open while the caller looks at it."""
+    def _readable(
+        self, kind: Kind, wanted: Mapping[bytes, int], read: Callable[..., Any], broken: list[Path]
+    ) -> Iterator[tuple[PlaceEntry, Any]]:
+        """What `read` finds in each shard of a kind, in order of their names; others go to `broken`."""
         may_hold = partial(_may_hold, wanted=wanted, key_bytes=KEY_BYTES[kind])
         for entry, file in self.place.opened(self._entries(kind), may_hold):
-            with io.BytesIO() if file is None else file as opened:
-                yield entry, opened
+            try:
+                with io.BytesIO() if file is None else file as opened:
+                    found = read(opened, wanted, KEY_BYTES[kind])
+            except _BROKEN:
+                broken.append(self._path(entry))
+                continue
+            yield entry, found
 
     def _path(self, entry: PlaceEntry) -> Path:
         return Path(f"{self.place}/{entry.name}")
@@ -254,16 +244,21 @@ class Cache:
 Where = Callable[[int], str]
 
 
-class Vectors:
-    """One vector per item: an array (items, width)."""
+class Keyed:
+    """What is computed of items that have keys."""
 
     def __init__(self, kind: Kind, keys: Sequence[str]) -> None:
         self.kind, self.keys = kind, keys
-        self._values: ndarray | None = None
 
-    def alike(self, keys: Sequence[str]) -> "Vectors":
+    def alike(self, keys: Sequence[str]) -> Self:
         """Of other items."""
-        return Vectors(self.kind, keys)
+        return type(self)(self.kind, keys)
+
+
+class Vectors(Keyed):
+    """One vector per item: an array (items, width)."""
+
+    _values: ndarray | None = None
 
     @property
     def values(self) -> ndarray:
@@ -282,12 +277,8 @@ class Vectors:
     def put(self, rows: Sequence[int], part: ndarray, where: Where) -> None:
         """Take the vectors of a batch, (batch, width); raises `ScoreError` where they are not."""
         if part.ndim != 2 or len(part) != len(rows):
-            raise ScoreError(
-                "the scorer gave the wrong number of rows",
-                where=where(0),
-                given=part.shape,
-                allowed=f"({len(rows)}, width)",
-            )
+            problem = "the scorer gave the wrong number of rows"
+            raise ScoreError(problem, where=where(0), given=part.shape, allowed=f"({len(rows)}, width)")
         if self._values is None:
             self._values = np.empty((len(self.keys), part.shape[1]), dtype=part.dtype)
         _check_width(part.shape[1], self._values.shape[1], where(0))
@@ -299,17 +290,14 @@ class Vectors:
         cache.write(self.kind, [self.keys[row] for row in rows], np.concatenate(parts))
 
 
-class NamedRows:
+class NamedRows(Keyed):
     """Named arrays per item, "vectors" among them, each of any number of rows: frames of videos, tokens."""
 
-    def __init__(self, kind: Kind, keys: Sequence[str]) -> None:
-        self.kind, self.keys = kind, keys
-        self._found: dict[int, Parts] = {}
-        self._width: int | None = None
+    _width: int | None = None
 
-    def alike(self, keys: Sequence[str]) -> "NamedRows":
-        """Of other items."""
-        return NamedRows(self.kind, keys)
+    def __init__(self, kind: Kind, keys: Sequence[str]) -> None:
+        super().__init__(kind, keys)
+        self._found: dict[int, Parts] = {}
 
     @property
     def values(self) -> list[Parts]:
@@ -326,12 +314,8 @@ class NamedRows:
     def put(self, rows: Sequence[int], part: Sequence[Parts], where: Where) -> None:
         """Take the arrays of a batch; raises `ScoreError` for an item of no rows too."""
         if len(part) != len(rows):
-            raise ScoreError(
-                "the scorer gave the wrong number of items",
-                where=where(0),
-                given=len(part),
-                allowed=str(len(rows)),
-            )
+            problem = "the scorer gave the wrong number of items"
+            raise ScoreError(problem, where=where(0), given=len(part), allowed=str(len(rows)))
         for at, parts in enumerate(part):
             if not len(parts["vectors"]):
                 raise ScoreError("an item without any part", where=where(at))
@@ -342,9 +326,7 @@ class NamedRows:
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
         """Keep the arrays of some batches as one shard."""
-        cache.write_parts(
-            self.kind, [self.keys[row] for row in rows], [item for part in parts for item in part]
-        )
+        cache.write_parts(self.kind, [self.keys[row] for row in rows], list(chain.from_iterable(parts)))
 
     def _take(self, row: int, parts: Parts, where: str) -> None:
         width = parts["vectors"].shape[1]
@@ -360,12 +342,10 @@ def _check_width(width: int, before: int, where: str) -> None:
 
 def _check_finite(broken: ndarray, where: Where) -> None:
     if broken.any():
-        raise ScoreError(
-            "the scorer gave numbers that are not finite",
-            where=where(int(np.argmax(broken))),
-            given=f"{int(broken.sum())} of {len(broken)} rows of the batch",
-            hint="a half-precision model may overflow: try --precision fp32",
-        )
+        problem = "the scorer gave numbers that are not finite"
+        given = f"{int(broken.sum())} of {len(broken)} rows of the batch"
+        hint = "a half-precision model may overflow: try --precision fp32"
+        raise ScoreError(problem, where=where(int(np.argmax(broken))), given=given, hint=hint)
 
 
 def shard_name(keys: Sequence[str]) -> str:
@@ -439,14 +419,11 @@ def _read_parts(file: io.BufferedIOBase, wanted: Mapping[bytes, int], key_bytes:
             return {}
         parts_of: dict[bytes, dict[str, ndarray]] = {key: {} for key in seen}
         ending = ".counts.npy"
-        for member in sorted(shard.namelist()):
-            if not member.endswith(ending):
-                continue
-            name = member.removesuffix(ending)
+        names = [member.removesuffix(ending) for member in shard.namelist() if member.endswith(ending)]
+        for name in sorted(names):
             counts, values = _array(shard, f"{name}.counts"), _array(shard, f"{name}.rows")
-            if counts.shape != (rows,) or counts.dtype != np.int64 or (counts < 0).any() or not values.ndim:
-                raise ValueError("parts of another layout")
-            if counts.sum() != len(values):
+            whole = counts.shape == (rows,) and counts.dtype == np.int64 and (counts >= 0).all()
+            if not whole or not values.ndim or counts.sum() != len(values):
                 raise ValueError("parts of another layout")
             if values.dtype.kind == "f" and not np.isfinite(values).all():
                 raise ValueError("values that are not finite")
@@ -463,10 +440,8 @@ def _wanted_keys(
     keys = _array(shard, "keys")
     if keys.ndim != 2 or keys.dtype != np.uint8 or keys.shape[1] != key_bytes:
         raise ValueError("keys of another layout")
-    packed = keys.tobytes()
     seen: dict[bytes, int] = {}
-    for row in range(len(keys)):
-        key = packed[row * key_bytes : (row + 1) * key_bytes]
+    for row, key in enumerate(map(bytes, keys)):
         if key in wanted:
             seen.setdefault(key, row)
     return len(keys), seen

@@ -22,8 +22,8 @@ from counterfoil.benchmarks.forms.base import first_use
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import References, check_references
 from counterfoil.benchmarks.videos import Video
-from counterfoil.engine.deduplicate import Note, ScoringPlan, ability_for, at_hand, items
-from counterfoil.engine.join_scores import used_rows
+from counterfoil.engine.deduplicate import Note, ScoringPlan, ability_for, check_images, items
+from counterfoil.engine.join_scores import item_rows
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.captions.base import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
@@ -60,10 +60,6 @@ class CaptionInputs:
 
     def __len__(self) -> int:
         return len(self.candidate)
-
-    def beside(self, references: References | None) -> "CaptionInputs":
-        """The same rows beside other references."""
-        return replace(self, references=references)
 
     def take(self, rows: Int64[ndarray, "some"]) -> "CaptionInputs":
         """Some of the rows, in that order."""
@@ -103,10 +99,8 @@ class CaptionInputs:
         needs = metric.needs
         references = self.references if "references" in needs else None
         if "references" in needs and references is None:
-            raise InputError(
-                f"{self.name} has no references, which {metric.identity.name} compares with",
-                hint=_without_references(metric.identity.name),
-            )
+            problem = f"{self.name} has no references, which {metric.identity.name} compares with"
+            raise InputError(problem, hint=_without_references(metric.identity.name))
         if references is not None and not references.counts.all():
             raise DataError(
                 f"a caption has no references, which {metric.identity.name} compares with",
@@ -116,40 +110,28 @@ class CaptionInputs:
             )
         image = self.image if "images" in needs else None
         if "images" in needs and image is None:
-            raise InputError(
-                f"{metric.identity.name} looks at images, and none were given",
-                where=self.name,
-                hint="name their folder with --images, or that of videos with --videos",
-            )
+            problem = f"{metric.identity.name} looks at images, and none were given"
+            hint = "name their folder with --images, or that of videos with --videos"
+            raise InputError(problem, where=self.name, hint=hint)
         if not isinstance(getattr(metric, "embedder", None), PrecomputedEmbeddings):
             self._check_texts(self.candidate, "candidate")
             if references is not None:
                 self._check_texts(references.captions, "reference")
             if image is not None:
-                self._check_images(image)
+                hint = (
+                    "give their folder with --images, or measure only the questions whose images are there "
+                    "with --available"
+                )
+                check_images([self.images[position] for position in np.unique(image)], self.name, hint)
         return replace(self, image=image, references=references)
 
     def _check_texts(self, positions: Int64[ndarray, "some"], kind: str) -> None:
         for position in np.unique(positions):
             text = self.captions[position].text
             if text is None:
-                raise DataError(
-                    f"the {kind} is not at hand",
-                    where=f"{self.name}, '{self.captions[position].id}'",
-                    hint="give the captions with --data, or measure from given scores",
-                )
-
-    def _check_images(self, image: Int64[ndarray, "rows"]) -> None:
-        shown = [self.images[position] for position in np.unique(image)]
-        gone = [image.id for image in shown if not at_hand(image.source)]
-        if gone:
-            raise DataError(
-                "images are not at hand",
-                where=self.name,
-                given=f"{len(gone)} of {len(shown)} missing, first: {', '.join(gone[:3])}",
-                hint="give their folder with --images, or measure only the questions whose images are there "
-                "with --available",
-            )
+                problem = f"the {kind} is not at hand"
+                hint = "give the captions with --data, or measure from given scores"
+                raise DataError(problem, where=f"{self.name}, '{self.captions[position].id}'", hint=hint)
 
 
 def _without_references(name: str) -> str:
@@ -172,12 +154,9 @@ def _plan(question_sets: Sequence[CaptionInputs], session: Session) -> ScoringPl
     first = question_sets[0]
     mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
     shown = np.empty(0, np.int64) if first.image is None else first_use(first.image)
+    used = first_use(np.concatenate([first.candidate, *mentioned])), shown
     return items(
-        first.images,
-        first.captions,
-        used_images=shown,
-        image_keys=session.keys([first.images[position] for position in shown]),
-        used_captions=first_use(np.concatenate([first.candidate, *mentioned])),
+        first.images, first.captions, used, session.keys([first.images[position] for position in shown])
     )
 
 
@@ -215,17 +194,13 @@ def texts(inputs: CaptionInputs) -> tuple[list[str], list[list[str]]]:
 def _by_given(
     question_sets: Sequence[CaptionInputs], metric: EmbeddingMetric, given: PrecomputedEmbeddings
 ) -> Answer:
-    first, where = question_sets[0], given.identity.name
-    name = first.name
+    first = question_sets[0]
     mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
     used = np.unique(np.concatenate([first.candidate, *mentioned]))
-    caption_of = used_rows(
-        "caption", first.captions, used, given.caption_ids, len(given.captions), name, where
-    )
+    caption_of = item_rows("caption", first.captions, given, first.name, used)
     image_of = np.empty(0, np.int64)
     if first.image is not None:
-        shown = np.unique(first.image)
-        image_of = used_rows("image", first.images, shown, given.image_ids, len(given.images), name, where)
+        image_of = item_rows("image", first.images, given, first.name, np.unique(first.image))
     return _rows_of(metric, _unit(given.captions), caption_of, _unit(given.images), image_of)
 
 
@@ -243,12 +218,13 @@ def _rows_of(
         for start, stop in _blocks(inputs, captions.shape[1]):
             rows = np.arange(start, stop)
             references = None if inputs.references is None else inputs.references.take(rows)
-            scores[rows] = metric.of_embeddings(
-                captions[caption_of[inputs.candidate[rows]]],
-                None if inputs.image is None or images is None else images[image_of[inputs.image[rows]]],
-                None if references is None else captions[caption_of[references.captions]],
-                None if references is None else references.starts,
-            )
+            shown, others, starts = None, None, None
+            if inputs.image is not None and images is not None:
+                shown = images[image_of[inputs.image[rows]]]
+            if references is not None:
+                others, starts = captions[caption_of[references.captions]], references.starts
+            candidates = captions[caption_of[inputs.candidate[rows]]]
+            scores[rows] = metric.of_embeddings(candidates, shown, others, starts)
         return scores
 
     return answer
@@ -270,16 +246,13 @@ def _by_parts(question_sets: Sequence[CaptionInputs], metric: LocalMetric, sessi
 
     def answer(inputs: CaptionInputs) -> ndarray:
         references = inputs.references
-        return metric.of_parts(
-            [tokens[i] for i in plan.caption_of[inputs.candidate]],
-            None
-            if inputs.image is None or frames is None
-            else [frames[i] for i in plan.image_of[inputs.image]],
-            None
-            if references is None
-            else [[tokens[i] for i in plan.caption_of[references.row(row)]] for row in range(len(inputs))],
-            **_documents(inputs),
-        )
+        candidates, shown, groups = [tokens[i] for i in plan.caption_of[inputs.candidate]], None, None
+        if inputs.image is not None and frames is not None:
+            shown = [frames[i] for i in plan.image_of[inputs.image]]
+        if references is not None:
+            own = (plan.caption_of[references.row(row)] for row in range(len(inputs)))
+            groups = [[tokens[i] for i in positions] for positions in own]
+        return metric.of_parts(candidates, shown, groups, **_documents(inputs))
 
     return answer
 
@@ -290,16 +263,7 @@ def _unit(rows: ndarray) -> ndarray:
     return unit
 
 
-#: Metrics of pictures that are asked of videos in another way, or refuse it.
-_Moving = Callable[[], CaptionMetric]
-
-
-def score_benchmark(
-    benchmark: Benchmark,
-    metric: CaptionMetric,
-    *,
-    session: Session = Session(),
-) -> Scores:
+def score_benchmark(benchmark: Benchmark, metric: CaptionMetric, *, session: Session = Session()) -> Scores:
     """What a caption metric gives to every candidate that `benchmark` asks about.
 
     Returns float64 scores in the shape of the questions; of preferences that draw references (n, 2, draws),
@@ -316,7 +280,7 @@ def score_benchmark(
     _say_corpus(benchmark, metric, session.note)
     metric = metric_for(metric, benchmark.images, benchmark.corpus)
     draws = questions.drawn() if "references" in metric.needs else ()
-    question_sets = [inputs.beside(references) for references in draws] or [inputs]
+    question_sets = [replace(inputs, references=references) for references in draws] or [inputs]
     values = _answered(question_sets, metric, session, loads=questions.loads)
     collected = questions.collect_draws(values) if draws else questions.collect(values[0])
     checked = Scores(collected).check(benchmark, where=f"scores of {metric.identity.name}")
@@ -324,10 +288,7 @@ def score_benchmark(
 
 
 def score_captions(
-    inputs: CaptionInputs,
-    metric: CaptionMetric,
-    *,
-    session: Session = Session(),
+    inputs: CaptionInputs, metric: CaptionMetric, *, session: Session = Session()
 ) -> Float64[ndarray, "rows"]:
     """One number per row, all finite.
 
@@ -370,10 +331,9 @@ def metric_for(metric: CaptionMetric, images: Sequence[Image], corpus: Path | No
 
 
 def _of_shown(metric: CaptionMetric, images: Sequence[Image]) -> CaptionMetric:
-    moving: _Moving | None = getattr(metric, "for_videos", None)
-    if moving is None or "images" not in metric.needs:
-        return metric
-    return moving() if any(isinstance(image, Video) for image in images) else metric
+    moving: Callable[[], CaptionMetric] | None = getattr(metric, "for_videos", None)
+    videos = "images" in metric.needs and any(isinstance(image, Video) for image in images)
+    return moving() if moving is not None and videos else metric
 
 
 def _say_corpus(benchmark: Benchmark, metric: CaptionMetric, note: Note) -> None:
@@ -409,21 +369,15 @@ def _answered(
             rows = np.flatnonzero(loads == load) if loads is not None else np.arange(len(inputs))
             part = np.asarray(answer(inputs.take(rows)), dtype=np.float64)
             if part.shape != (len(rows),):
-                raise ScoreError(
-                    "the metric gave the wrong number of scores",
-                    where=metric.identity.name,
-                    given=part.shape,
-                    allowed=f"({len(rows)},)",
-                )
+                problem = "the metric gave the wrong number of scores"
+                given = part.shape
+                raise ScoreError(problem, where=metric.identity.name, given=given, allowed=f"({len(rows)},)")
             values[rows] = part
         broken = np.flatnonzero(~np.isfinite(values))
         if len(broken):
-            raise ScoreError(
-                f"{metric.identity.name} gave a score that is not a finite number",
-                where=inputs.row(int(broken[0])),
-                given=values[broken[0]],
-                hint=f"{len(broken)} of {len(values)} scores are NaN or infinite",
-            )
+            problem = f"{metric.identity.name} gave a score that is not a finite number"
+            hint = f"{len(broken)} of {len(values)} scores are NaN or infinite"
+            raise ScoreError(problem, where=inputs.row(int(broken[0])), given=values[broken[0]], hint=hint)
         scores.append(values)
     session.progress("comparing captions", len(question_sets), len(question_sets))
     return scores

@@ -7,7 +7,7 @@ them (`session.with_provenance`).
 
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,10 @@ def silent(stage: str, done: int, total: int) -> None:
 def warn(message: str) -> None:
     """Default note: a Python warning."""
     warnings.warn(message, UserWarning, stacklevel=2)
+
+
+#: Positions of captions and of images whose scores are asked for, both of one shape.
+Asked = tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]]
 
 
 @dataclass(frozen=True)
@@ -79,13 +83,10 @@ def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
     if not able:
         raise TypeError(f"{type(scorer).__name__} is no scorer: it declares no ability in `does`")
     kinds = [answering.kind for answering in ANSWERS.values() if answering.answers(form)]
-    raise InputError(
-        f"{ANSWERS[able[0]].kind} cannot answer questions of form '{form}'",
-        where=scorer.identity.name,
-        given=benchmark.name,
-        allowed=[name for name in FORMS if ANSWERS[able[0]].answers(name)],
-        hint=f"this form is answered by {', '.join(kinds)}",
-    )
+    problem = f"{ANSWERS[able[0]].kind} cannot answer questions of form '{form}'"
+    allowed = [name for name in FORMS if ANSWERS[able[0]].answers(name)]
+    hint = f"this form is answered by {', '.join(kinds)}"
+    raise InputError(problem, where=scorer.identity.name, given=benchmark.name, allowed=allowed, hint=hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,30 +128,30 @@ def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool =
     texts = [benchmark.captions[i] for i in used_captions(benchmark)]
     without = [caption.id for caption in texts if caption.text is None]
     if captions and without:
-        raise DataError(
-            "captions have no text",
-            where=benchmark.source or benchmark.name,
-            given=f"{len(without)} of {len(texts)} without, first: {_few(without)}",
-            hint="give the benchmark's own files with --data, or measure given scores (given:PATH)",
+        problem = "captions have no text"
+        given = f"{len(without)} of {len(texts)} without, first: {few(without, '')}"
+        hint = "give the benchmark's own files with --data, or measure given scores (given:PATH)"
+        raise DataError(problem, where=benchmark.source or benchmark.name, given=given, hint=hint)
+    if images:
+        hint = (
+            "give their folder with --images, measure only the questions whose images are there with "
+            "--available, or measure given scores (given:PATH)"
         )
-    pictures = [benchmark.images[i] for i in used_images(benchmark)]
-    gone = [image for image in pictures if images and not at_hand(image.source)]
+        pictures = [benchmark.images[i] for i in used_images(benchmark)]
+        check_images(pictures, benchmark.source or benchmark.name, hint)
+
+
+def check_images(images: Sequence[Image], where: object, hint: str) -> None:
+    """Raise one `DataError` where images are not at hand."""
+    gone = [image for image in images if not at_hand(image.source)]
     if gone:
-        first = _few([image.id for image in gone]) + (f" ({gone[0].sought})" if gone[0].sought else "")
-        raise DataError(
-            "images are not at hand",
-            where=benchmark.source or benchmark.name,
-            given=f"{len(gone)} of {len(pictures)} missing, first: {first}",
-            hint="give their folder with --images, measure only the questions whose images are there with "
-            "--available, or measure given scores (given:PATH)",
-        )
+        first = few([image.id for image in gone], "") + (f" ({gone[0].sought})" if gone[0].sought else "")
+        given = f"{len(gone)} of {len(images)} missing, first: {first}"
+        raise DataError("images are not at hand", where=where, given=given, hint=hint)
 
 
 def deduplicate(
-    benchmark: Benchmark,
-    image_keys: Sequence[str],
-    *,
-    pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]] | None = None,
+    benchmark: Benchmark, image_keys: Sequence[str], *, pairs: Asked | None = None
 ) -> ScoringPlan:
     """The distinct work behind `benchmark`: its items, and the scores that its questions ask for.
 
@@ -168,52 +169,38 @@ def deduplicate(
     >>> len(work.images), len(work.captions), len(work.pairs), work.row_of.tolist()
     (1, 3, 3, [[0, 1], [0, 2]])
     """
-    captions, images = pairs or benchmark.questions.pairs()
-    distinct = items(
-        benchmark.images,
-        benchmark.captions,
-        used_images=used_images(benchmark),
-        image_keys=image_keys,
-        used_captions=used_captions(benchmark),
-    )
-    return with_pairs(distinct, captions, images)
+    used, asked = benchmark.questions.used(), pairs or benchmark.questions.pairs()
+    return items(benchmark.images, benchmark.captions, used, image_keys, asked)
 
 
-def with_pairs(
-    plan: ScoringPlan, captions: Int64[ndarray, "*asked"], images: Int64[ndarray, "*asked"]
-) -> ScoringPlan:
-    """`plan` with the scores of these (caption, image) positions to be asked for, both of one shape."""
-    asked_c, asked_i = plan.caption_of[captions].ravel(), plan.image_of[images].ravel()
-    # One number per pair, so that the pairs of an image lie together: a scorer of pairs decodes it once.
-    number = asked_i * len(plan.captions) + asked_c
-    distinct, inverse = np.unique(number, return_inverse=True)
-    distinct_pairs = np.stack([distinct % len(plan.captions), distinct // len(plan.captions)], axis=1)
-    return replace(
-        plan, pairs=distinct_pairs.astype(np.int64), row_of=inverse.reshape(captions.shape).astype(np.int64)
-    )
+_NONE = np.empty(0, np.int64)
 
 
 def items(
     images: Sequence[Image],
     captions: Sequence[Caption],
-    *,
-    used_images: Int64[ndarray, "used_images"],
+    used: tuple[Int64[ndarray, "used_captions"], Int64[ndarray, "used_images"]],
     image_keys: Sequence[str],
-    used_captions: Int64[ndarray, "used_captions"],
+    pairs: Asked = (_NONE, _NONE),
 ) -> ScoringPlan:
-    """The distinct items among those in use, and no pairs.
+    """The distinct items among the captions and images in use, and the pairs of them that are asked for.
+
+    `pairs` are (caption, image) positions, both of one shape.
 
     >>> captions = tuple(Caption(str(i), text) for i, text in enumerate(["dog", "cat", "dog"]))
-    >>> none = np.array([], int)
-    >>> found = items((), captions, used_images=none, image_keys=[], used_captions=np.array([2, 0]))
+    >>> found = items((), captions, (np.array([2, 0]), np.array([], int)), [])
     >>> [caption.text for caption in found.captions], found.caption_of.tolist()
     (['dog'], [0, -1, 0])
     """
+    used_captions, used_images = used
     texts = [captions[position].text for position in used_captions]
     names = [(captions[p].id,) if t is None else t for p, t in zip(used_captions, texts, strict=True)]
     image_of, first_i = _distinct(used_images, image_keys, len(images))
     caption_of, first_c = _distinct(used_captions, names, len(captions))
-    none = np.empty(0, np.int64)
+    asked_c, asked_i = caption_of[pairs[0]].ravel(), image_of[pairs[1]].ravel()
+    # One number per pair, so that the pairs of an image lie together: a scorer of pairs decodes it once.
+    distinct, inverse = np.unique(asked_i * len(first_c) + asked_c, return_inverse=True)
+    distinct_pairs = np.stack([distinct % len(first_c), distinct // len(first_c)], axis=1)
     return ScoringPlan(
         images=tuple(images[used_images[row]] for row in first_i),
         captions=tuple(captions[used_captions[row]] for row in first_c),
@@ -221,8 +208,8 @@ def items(
         caption_keys=tuple(caption_key(captions[used_captions[row]]) for row in first_c),
         image_of=image_of,
         caption_of=caption_of,
-        pairs=none.reshape(0, 2),
-        row_of=none,
+        pairs=distinct_pairs.astype(np.int64),
+        row_of=inverse.reshape(pairs[0].shape).astype(np.int64),
     )
 
 
@@ -281,5 +268,6 @@ def at_hand(source: Any) -> bool:
     return source is not None
 
 
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+def few(names: Sequence[str], quote: str = "'") -> str:
+    """The first three of some names, for an error."""
+    return ", ".join(f"{quote}{name}{quote}" for name in names[:3]) + (", ..." if len(names) > 3 else "")

@@ -31,7 +31,6 @@ class Executor(Protocol):
 
         Where they are not they lie in the cache. `advance` is called as items are done.
         """
-        ...
 
 
 class LocalExecutor:
@@ -112,8 +111,5 @@ def executor_named(name: str) -> Executor:
 
         address = f"ray://{ray[2]}" if ray[1] == "://" else ray[2] or os.environ.get("RAY_ADDRESS", "")
         return RayExecutor(address, None if ray[3] is None else float(ray[3]))
-    raise InputError(
-        "unknown executor",
-        given=name,
-        allowed=("local", "rank:R/N", "ray", "ray:HOST:PORT", "ray://HOST:PORT", "ray?cpus=4"),
-    )
+    allowed = ("local", "rank:R/N", "ray", "ray:HOST:PORT", "ray://HOST:PORT", "ray?cpus=4")
+    raise InputError("unknown executor", given=name, allowed=allowed)

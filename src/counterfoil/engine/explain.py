@@ -10,7 +10,7 @@ For any scorer of pairs, by its scores alone:
 Everything is scored at once through the session: each distinct picture is embedded once by a dual encoder,
 each distinct pair scored once by any other, and what the cache knows is not computed again.
 
-Dual encoders with features of patches in their joint space (`counterfoil.models.patches`) also give the
+Dual encoders with features of patches in their joint space (`counterfoil.models.dual`) also give the
 cosine of every patch with each word by itself, and with the caption. Cross-encoders have attention and states
 over words and patches (`counterfoil.models.saliency`).
 """
@@ -52,18 +52,40 @@ class HeatMethod:
     unit: str
     #: Whether 0 means nothing and the sign matters.
     signed: bool = False
+    #: What of a model it needs.
+    needs: str = ""
 
 
 OCCLUSION = HeatMethod("occlusion", "Occlusion", "how far the score drops where the cell is covered", True)
-PATCHES = HeatMethod("patches", "Patch similarity", "cosine of the patch with the text")
+PATCHES = HeatMethod(
+    "patches",
+    "Patch similarity",
+    "cosine of the patch with the text",
+    needs="a dual encoder with features of patches in the space of its captions",
+)
 METHODS: Mapping[str, HeatMethod] = {
     method.name: method
     for method in (
         OCCLUSION,
         PATCHES,
-        HeatMethod("rollout", "Attention rollout", "share of the attention that goes back to the patch"),
-        HeatMethod("transport", "Optimal transport", "share of the word that is carried to the patch"),
-        HeatMethod("grad-cam", "Grad-CAM", "cross-attention times the gradient of a match"),
+        HeatMethod(
+            "rollout",
+            "Attention rollout",
+            "share of the attention that goes back to the patch",
+            needs="the attention of ViLT, FLAVA or VisualBERT",
+        ),
+        HeatMethod(
+            "transport",
+            "Optimal transport",
+            "share of the word that is carried to the patch",
+            needs="the states of ViLT, FLAVA or VisualBERT",
+        ),
+        HeatMethod(
+            "grad-cam",
+            "Grad-CAM",
+            "cross-attention times the gradient of a match",
+            needs="the cross-attention of BLIP, BLIP-2, BridgeTower or LXMERT",
+        ),
     )
 }
 
@@ -119,13 +141,10 @@ def methods_of(scorer: Any) -> tuple[str, ...]:
     Raises `InputError` for a scorer that gives no scores of new pairs.
     """
     if not {"embeds", "scores_pairs"}.intersection(abilities(scorer)):
-        raise InputError(
-            "has no scores of new images and captions, so there is nothing to explain",
-            where=scorer.identity.name,
-            allowed="dual encoders and scorers of pairs: models, functions, ...",
-        )
-    inside = [name for name, of in _INSIDE.items() if of(scorer) is not None]
-    return (*inside, OCCLUSION.name)
+        problem = "has no scores of new images and captions, so there is nothing to explain"
+        allowed = "dual encoders and scorers of pairs: models, functions, ..."
+        raise InputError(problem, where=scorer.identity.name, allowed=allowed)
+    return (*(name for name in METHODS if _inside(name, scorer) is not None), OCCLUSION.name)
 
 
 def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
@@ -140,12 +159,8 @@ def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
     able = methods_of(scorer)
     for name in wanted:
         if name not in able:
-            raise InputError(
-                f"{METHODS[name].title.lower()} needs {_NEEDS[name]}",
-                where=scorer.identity.name,
-                given=f"--method {name}",
-                allowed=able,
-            )
+            problem = f"{METHODS[name].title.lower()} needs {METHODS[name].needs}"
+            raise InputError(problem, where=scorer.identity.name, given=f"--method {name}", allowed=able)
     if not wanted and able == (OCCLUSION.name,) and "images" not in getattr(scorer, "needs", ("images",)):
         return ()
     return tuple(dict.fromkeys(wanted)) or able[: max(1, len(able) - 1)]
@@ -167,7 +182,7 @@ def explain(
     """
     names = check_methods(scorer, methods)
     scored = _by_scores(scorer, pairs, occlusion if "occlusion" in names else None, mask, session)
-    inside = {name: _INSIDE[name](scorer) for name in names if name in _INSIDE}
+    inside = {name: _inside(name, scorer) for name in names}
     heats = {name: of(scorer, pairs, session) for name, of in inside.items() if of is not None}
     return [
         ExplainedPair(
@@ -185,18 +200,26 @@ def _by_scores(
     session: Session,
 ) -> Iterator[tuple[float, ndarray, Any]]:
     """The score, the drops and the occlusion of every pair, all of them scored in one go."""
-    variants = _Variants(scorer, occlusion, session)
-    places = [variants.add(pair, mask) for pair in pairs]
+    whole = {pair.image.id: pair.image for pair in pairs}
+    opens = "images" in getattr(scorer, "needs", ("images", "captions"))
+    names = session.keys([*whole.values()]) if opens else [id_key(image) for image in whole.values()]
+    # All perturbed items, and where those of each picture and of each pair are; equal ones are scored once.
+    images, keys, captions = list[Image](), list[str](), list[Caption]()
+    pictures_of: dict[str, ndarray] = {}
+    for image, key in zip(whole.values(), names, strict=True):
+        covered, names_of_covered = ([], []) if occlusion is None else occlusion.of(image, key)
+        pictures_of[image.id] = len(images) + np.arange(1 + len(covered))
+        images += [image, *covered]
+        keys += [key, *names_of_covered]
+    places = []
+    for pair in pairs:
+        cut = [pair.caption, *shortened(pair.caption, pair.spans, mask)]
+        places.append((len(captions) + np.arange(len(cut)), pictures_of[pair.image.id]))
+        captions += cut
     rows = [np.repeat(texts[:, None], len(pictures), axis=1).ravel() for texts, pictures in places]
     columns = [np.tile(pictures, len(texts)) for texts, pictures in places]
-    scores = score_items(
-        scorer,
-        variants.images,
-        variants.keys,
-        variants.captions,
-        (np.concatenate(rows), np.concatenate(columns)),
-        session=session,
-    )
+    asked_pairs = np.concatenate(rows), np.concatenate(columns)
+    scores = score_items(scorer, images, keys, captions, asked_pairs, session=session)
     at = 0
     for texts, pictures in places:
         part = scores[at : at + len(texts) * len(pictures)].reshape(len(texts), len(pictures))
@@ -206,11 +229,8 @@ def _by_scores(
         if occlusion is not None:
             fall = _rounded(part[:, :1] - part[:, 1:], part)
             grid = (-1, occlusion.cells, occlusion.cells)
-            heat = Heat(
-                OCCLUSION.name,
-                fall[0].reshape(grid[1:]),
-                _rounded(fall[0] - fall[1:], part).reshape(grid),
-            )
+            more = _rounded(fall[0] - fall[1:], part)
+            heat = Heat(OCCLUSION.name, fall[0].reshape(grid[1:]), more.reshape(grid))
         yield float(part[0, 0]), drop, heat
 
 
@@ -220,56 +240,19 @@ def _rounded(differences: ndarray, scores: ndarray) -> ndarray:
     return np.where(np.abs(differences) <= least, 0.0, differences)
 
 
-class _Variants:
-    """All perturbed items behind some pairs, each once."""
-
-    def __init__(self, scorer: Any, occlusion: Occlusion | None, session: Session) -> None:
-        self.images: list[Image] = []
-        self.keys: list[str] = []
-        self.captions: list[Caption] = []
-        self._occlusion, self._session = occlusion, session
-        self._opens = "images" in getattr(scorer, "needs", ("images", "captions"))
-        self._image_at: dict[str, ndarray] = {}
-        self._caption_at: dict[str, int] = {}
-
-    def add(self, pair: PairToExplain, mask: str | None) -> tuple[ndarray, ndarray]:
-        """Places of the caption and of it without each part, and of the picture and its covered ones."""
-        texts = [pair.caption, *shortened(pair.caption, pair.spans, mask)]
-        return np.array([self._caption(text) for text in texts]), self._pictures(pair.image)
-
-    def _caption(self, caption: Caption) -> int:
-        text = caption.text or ""
-        if text not in self._caption_at:
-            self._caption_at[text] = len(self.captions)
-            self.captions.append(caption)
-        return self._caption_at[text]
-
-    def _pictures(self, image: Image) -> ndarray:
-        if image.id not in self._image_at:
-            key = self._session.keys([image])[0] if self._opens else id_key(image)
-            more, keys = ([], []) if self._occlusion is None else self._occlusion.of(image, key)
-            start = len(self.images)
-            self.images += [image, *more]
-            self.keys += [key, *keys]
-            self._image_at[image.id] = np.arange(start, len(self.images))
-        return self._image_at[image.id]
-
-
 def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> list[Heat]:
     """The cosine of every patch with the caption and with each part of it as a text of its own."""
     images = list({pair.image.id: pair.image for pair in pairs}.values())
     batches = _cut(images, session.batch_size)
     patches_of: dict[str, Any] = {}
-    for batch, embedded in zip(
-        batches, scorer.patches.embed_patches(batches, workers=session.workers), strict=True
-    ):
+    stream = scorer.patches.embed_patches(batches, workers=session.workers)
+    for batch, embedded in zip(batches, stream, strict=True):
         patches_of |= {image.id: patches for image, patches in zip(batch, embedded, strict=True)}
         session.progress("embedding patches", len(patches_of), len(images))
     texts = {text: number for number, text in enumerate(dict.fromkeys(t for p in pairs for t in _texts(p)))}
     captions = [Caption(str(number), text) for text, number in texts.items()]
-    vectors = np.concatenate(
-        [rows.astype(np.float64) for rows in scorer.embed_captions(_cut(captions, session.batch_size))]
-    )
+    rows_of_batches = scorer.embed_captions(_cut(captions, session.batch_size))
+    vectors = np.concatenate([rows.astype(np.float64) for rows in rows_of_batches])
     heats = []
     for pair in pairs:
         patches = patches_of[pair.image.id]
@@ -300,24 +283,12 @@ def _cross(name: str, scorer: Any, pairs: Sequence[PairToExplain], session: Sess
     return heats
 
 
-def _crossed(name: str) -> Callable[[Any], Any]:
-    def found(scorer: Any) -> Any:
-        heats = getattr(scorer, "heats", None)
-        return partial(_cross, name) if heats is not None and name in heats.methods else None
-
-    return found
-
-
 _Inside = Callable[[Any, Sequence[PairToExplain], Session], list[Heat]]
 
-#: Methods that look inside of a model: what computes them for a scorer, None where it cannot be asked so.
-_INSIDE: Mapping[str, Callable[[Any], _Inside | None]] = {
-    PATCHES.name: lambda scorer: None if getattr(scorer, "patches", None) is None else _patches,
-    **{name: _crossed(name) for name in ("rollout", "transport", "grad-cam")},
-}
-_NEEDS: Mapping[str, str] = {
-    PATCHES.name: "a dual encoder with features of patches in the space of its captions",
-    "rollout": "the attention of ViLT, FLAVA or VisualBERT",
-    "transport": "the states of ViLT, FLAVA or VisualBERT",
-    "grad-cam": "the cross-attention of BLIP, BLIP-2, BridgeTower or LXMERT",
-}
+
+def _inside(name: str, scorer: Any) -> _Inside | None:
+    """What computes a method that looks inside of a model; None where the scorer cannot be asked so."""
+    if name == PATCHES.name:
+        return None if getattr(scorer, "patches", None) is None else _patches
+    heats = getattr(scorer, "heats", None)
+    return partial(_cross, name) if heats is not None and name in heats.methods else None

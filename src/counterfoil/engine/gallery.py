@@ -48,11 +48,9 @@ def rank(
     galleries = [benchmark.gallery for benchmark in benchmarks]
     for gallery in galleries:
         if (gallery.n_images, gallery.n_captions) != (blocks.n_images, blocks.n_captions):
-            raise InputError(
-                "scores are not of the gallery's items",
-                given=f"{blocks.n_images} images x {blocks.n_captions} captions",
-                allowed=f"{gallery.n_images} x {gallery.n_captions}",
-            )
+            problem = "scores are not of the gallery's items"
+            given = f"{blocks.n_images} images x {blocks.n_captions} captions"
+            raise InputError(problem, given=given, allowed=f"{gallery.n_images} x {gallery.n_captions}")
     work = _Pass(galleries, blocks, top, block or max(1, _BLOCK // (blocks.n_captions * blocks.itemsize)))
     work.run(threads, progress)
     return [work.rankings(i) for i in range(len(galleries))]

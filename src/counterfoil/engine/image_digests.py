@@ -215,13 +215,5 @@ def _save_memo(
     entries = {**_load_memo(cache), **new}
     paths = sorted(entries)
     stamps = np.asarray([entries[path][0] for path in paths], dtype=np.int64)
-    table = pa.table(
-        {
-            "path": paths,
-            "size": stamps[:, 0],
-            "mtime": stamps[:, 1],
-            "ctime": stamps[:, 2],
-            "digest": [entries[path][1] for path in paths],
-        }
-    )
-    write_parquet(cache / MEMO, table)
+    columns = (paths, *stamps.T, [entries[path][1] for path in paths])
+    write_parquet(cache / MEMO, pa.table(dict(zip(_MEMO_SCHEMA.columns, columns, strict=True))))

@@ -62,10 +62,8 @@ def connect(address: str) -> Callable[[], None]:
         except Exception as error:
             if left and isinstance(error, ConnectionAbortedError):
                 continue
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            raise InputError(
-                "cannot join the Ray cluster", where=address, given=" ".join(lines) or type(error).__name__
-            ) from None
+            given = " ".join(str(error).split()) or type(error).__name__
+            raise InputError("cannot join the Ray cluster", where=address, given=given) from None
         break
     return ray.shutdown
 
@@ -85,12 +83,10 @@ def count_workers(cpus: float | None) -> tuple[int, dict[str, float]]:
     count = sum(int(node.get("CPU", 0) / cpus_each + 1e-9) for node in nodes)
     if not count:
         most = max((node.get("CPU", 0) for node in nodes), default=0)
-        raise InputError(
-            "the Ray cluster has no machine with a GPU or with so many processors",
-            given=f"{cpus_each:g}",
-            allowed=f"at most {most:g}" if most else None,
-            hint=None if most else "give its nodes processors: ray start --num-cpus N",
-        )
+        problem = "the Ray cluster has no machine with a GPU or with so many processors"
+        given = f"{cpus_each:g}"
+        hint = None if most else "give its nodes processors: ray start --num-cpus N"
+        raise InputError(problem, given=given, allowed=f"at most {most:g}" if most else None, hint=hint)
     return count, {"num_cpus": cpus_each}
 
 
@@ -104,17 +100,12 @@ def _start(ray: Any) -> Callable[[], None]:
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     try:
         ray.init(
-            "local",
-            include_dashboard=False,
-            object_store_memory=_STORE,
-            _temp_dir=str(folder),
-            **_QUIET,
+            "local", include_dashboard=False, object_store_memory=_STORE, _temp_dir=str(folder), **_QUIET
         )
     except Exception as error:
         _remove(folder)
-        raise InputError(
-            "Ray cannot be started", where=folder, given=str(error) or type(error).__name__
-        ) from None
+        given = str(error) or type(error).__name__
+        raise InputError("Ray cannot be started", where=folder, given=given) from None
 
     def leave() -> None:
         ray.shutdown()
@@ -133,12 +124,9 @@ def _check_answers(address: str) -> None:
             raise InputError("no port of an address", given=port, allowed="1 to 65,535", where=address)
         socket.create_connection((host, int(port)), timeout=_ANSWERS_WITHIN).close()
     except (OSError, ValueError) as error:
-        raise InputError(
-            "there is no Ray cluster",
-            where=address,
-            given=getattr(error, "strerror", None) or str(error),
-            hint="start one with 'ray start --head', or leave the address out to use this machine",
-        ) from None
+        given = getattr(error, "strerror", None) or str(error)
+        hint = "start one with 'ray start --head', or leave the address out to use this machine"
+        raise InputError("there is no Ray cluster", where=address, given=given, hint=hint) from None
 
 
 def _sweep(root: Path) -> None:

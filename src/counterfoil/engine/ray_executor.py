@@ -9,7 +9,6 @@ is done again by another one, and Ray's own restarts and retries are not used.
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -146,14 +145,10 @@ class _Stage:
         """Have as many workers as there is work for."""
         while len(self._pool.workers) < min(self._pool.most, len(self._open)):
             self._pool.start()
-        if (
-            all(worker.sees is None for worker in self._pool.workers)
-            and time.monotonic() - self._progress > _START
-        ):
-            raise StorageError(
-                f"no worker of the Ray cluster has started within {_START:.0f} s",
-                hint="is it busy with other work, or has it lost its machines? 'ray status' tells",
-            )
+        late = time.monotonic() - self._progress > _START
+        if late and all(worker.sees is None for worker in self._pool.workers):
+            hint = "is it busy with other work, or has it lost its machines? 'ray status' tells"
+            raise StorageError(f"no worker of the Ray cluster has started within {_START:.0f} s", hint=hint)
 
     def _send(self, worker: Worker) -> None:
         """Give a worker chunks, as many as it may have."""
@@ -201,7 +196,9 @@ class _Stage:
         from ray import cloudpickle
 
         if self._scorer is None:
-            load = source_of(self._work.scorer) or partial(_itself, self._work.scorer)
+            scorer = self._work.scorer
+            # One that was not loaded by its name travels with its weights.
+            load = source_of(scorer) or (lambda: scorer)
             try:
                 self._scorer = ray.put(cloudpickle.dumps(load))
             except Exception as error:
@@ -217,11 +214,7 @@ class _Stage:
         """Take an answer: of a worker that it meets, of a chunk, or that a worker is lost."""
         import ray
 
-        worker = next(
-            candidate
-            for candidate in self._pool.workers
-            if ref == candidate.meeting or ref in candidate.chunks
-        )
+        worker = next(one for one in self._pool.workers if ref == one.meeting or ref in one.chunks)
         try:
             answer = ray.get(ref)
         except ray.exceptions.RayError as error:
@@ -249,14 +242,11 @@ class _Stage:
             self._losses[begun[0][0]] += 1
         worst = max(self._losses.values(), default=0)
         if worst >= _LOSSES or self._failures >= _FAILURES:
-            raise StorageError(
-                f"{worst} workers ended while they computed the same shard"
-                if worst >= _LOSSES
-                else f"{self._failures} workers ended one after the other and finished nothing",
-                where=self._work.stage,
-                given=_cause(error),
-                hint="it goes on where it was when run again; a smaller --batch-size needs less memory",
-            ) from None
+            problem = f"{self._failures} workers ended one after the other and finished nothing"
+            if worst >= _LOSSES:
+                problem = f"{worst} workers ended while they computed the same shard"
+            hint = "it goes on where it was when run again; a smaller --batch-size needs less memory"
+            raise StorageError(problem, where=self._work.stage, given=_cause(error), hint=hint) from None
         again = dict.fromkeys(shard for shards in begun for shard in shards)
         chunks = [shards for other in self._pool.workers for shards in other.chunks.values()]
         self._left.extendleft(reversed([shard for shard in again if not any(shard in c for c in chunks)]))
@@ -264,18 +254,12 @@ class _Stage:
 
 def _everywhere(work: ShardWork) -> Path:
     """The cache's folder or URL as a worker may call it, which may be in another folder than this process."""
-    assert work.cache.folder is not None
-    return (
-        work.cache.folder.absolute() if isinstance(location(work.cache.folder), Path) else work.cache.folder
-    )
+    folder = work.cache.folder
+    assert folder is not None
+    return folder.absolute() if isinstance(location(folder), Path) else folder
 
 
 def _cause(error: Exception) -> str:
     """What Ray says of a lost worker, without its headings."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(line for line in lines if not line.startswith(("class_name", "actor_id", "namespace")))
-
-
-def _itself(scorer: Any) -> Any:
-    """A scorer that travels with its weights."""
-    return scorer

@@ -12,13 +12,12 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from counterfoil.engine.shard_work import ShardWork
 from counterfoil.errors import CounterfoilError, InputError
-from counterfoil.models.base import Identity, identity_of
+from counterfoil.models.base import Identity, identity_of, version_of
 from counterfoil.storage import open_place
 
 #: Libraries whose versions must agree, since numbers depend on them.
@@ -29,13 +28,8 @@ _SEEN_WITHIN = 5.0
 
 def versions() -> dict[str, str]:
     """The versions that driver and workers must share; "" of a library that is not installed."""
-    version_of = {"python": ".".join(platform.python_version_tuple()[:2])}
-    for name in _LIBRARIES:
-        try:
-            version_of[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            version_of[name] = ""
-    return version_of
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"python": python, **{name: version_of(name) for name in _LIBRARIES}}
 
 
 @dataclass(frozen=True)
@@ -141,12 +135,9 @@ def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:
         differ = [
             f"{fact} {theirs[fact]!r} for {ours[fact]!r}" for fact in ours if ours[fact] != theirs[fact]
         ]
-        raise InputError(
-            f"the worker on {socket.gethostname()} loads another scorer than the driver",
-            where=wanted.name,
-            given=", ".join(differ),
-            hint="give all machines the same files, and driver and workers the same kind of device",
-        )
+        problem = f"the worker on {socket.gethostname()} loads another scorer than the driver"
+        hint = "give all machines the same files, and driver and workers the same kind of device"
+        raise InputError(problem, where=wanted.name, given=", ".join(differ), hint=hint)
     return scorer
 
 
@@ -155,21 +146,16 @@ def _agree(handshake: Handshake, node: str) -> None:
     differ = {name: (have, handshake.versions.get(name, "")) for name, have in versions().items()}
     differ = {name: (have, wanted) for name, (have, wanted) in differ.items() if have != wanted}
     if differ:
-        raise InputError(
-            "other versions than the driver's",
-            where=f"worker on {node}",
-            given=", ".join(f"{name} {have or '(none)'}" for name, (have, _) in differ.items()),
-            allowed=[f"{name} {wanted or '(none)'}" for name, (_, wanted) in differ.items()],
-        )
+        problem = "other versions than the driver's"
+        given = ", ".join(f"{name} {have or '(none)'}" for name, (have, _) in differ.items())
+        allowed = [f"{name} {wanted or '(none)'}" for name, (_, wanted) in differ.items()]
+        raise InputError(problem, where=f"worker on {node}", given=given, allowed=allowed)
     until = time.monotonic() + _SEEN_WITHIN
     while not _holds(handshake):
         if time.monotonic() > until:
-            raise InputError(
-                "does not see the cache",
-                where=f"worker on {node}",
-                given=handshake.cache,
-                hint="give a folder that all machines share with --cache",
-            )
+            problem = "does not see the cache"
+            hint = "give a folder that all machines share with --cache"
+            raise InputError(problem, where=f"worker on {node}", given=handshake.cache, hint=hint)
         time.sleep(0.2)
 
 

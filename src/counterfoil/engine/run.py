@@ -10,7 +10,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.engine.deduplicate import ability_for, check_at_hand, items, with_pairs
+from counterfoil.engine.deduplicate import Asked, ability_for, check_at_hand, items
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.models.base import (
@@ -73,7 +73,7 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
 #: answer is one of two matchings.
 _FOUR = {"i2t": 1 / 4, "t2i": 1 / 4, "group": 1 / 16}
 _ONE = {"i2t": 1 / 2, "t2i": 1 / 2, "group": 1 / 2}
-_PICKED = "options were picked, so nothing ties; "
+_PICKED = "options were picked, so nothing ties"
 
 
 def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Session()) -> Outcomes:
@@ -86,12 +86,10 @@ def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Ses
     refuses those, and what the scorer raises.
     """
     if benchmark.paired.correct > 1:
-        raise InputError(
-            "one pick does not answer a question with several right candidates",
-            where=scorer.identity.name,
-            given=f"{benchmark.name}, {benchmark.paired.correct} right candidates",
-            hint="score its pairs: --set protocol=yes-no",
-        )
+        problem = "one pick does not answer a question with several right candidates"
+        given = f"{benchmark.name}, {benchmark.paired.correct} right candidates"
+        hint = "score its pairs: --set protocol=yes-no"
+        raise InputError(problem, where=scorer.identity.name, given=given, hint=hint)
     check_at_hand(benchmark)
     questions = question_items(benchmark)
     total, picked = len(questions), list[Picks]()
@@ -106,32 +104,29 @@ def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Ses
     quads = captions.shape[1] == images.shape[1] == 2
     if not quads:
         right = {"accuracy": (captions if captions.shape[1] else images)[:, 0] == 0}
-        note = "options were picked, so nothing ties"
-        return with_provenance(Outcomes(right, note, unanswered=missing), scorer, session=session)
+        return with_provenance(Outcomes(right, _PICKED, unanswered=missing), scorer, session=session)
     right = {
         **{name: captions[:, place] == place for place, name in enumerate(("ipos2t", "ineg2t"))},
         **{name: images[:, place] == place for place, name in enumerate(("tpos2i", "tneg2i"))},
     }
     # One answer names the whole matching where the scorer says so.
     matched = bool(getattr(scorer, "picks_matchings", False))
-    note = _PICKED + (
-        "one matching answers all directions of a quad"
-        if matched
-        else "each direction of a quad is a question of its own"
-    )
-    chance = _ONE if matched else _FOUR
-    return with_provenance(Outcomes(right, note, unanswered=missing, chance=chance), scorer, session=session)
+    note, chance = "each direction of a quad is a question of its own", _FOUR
+    if matched:
+        note, chance = "one matching answers all directions of a quad", _ONE
+    outcomes = Outcomes(right, f"{_PICKED}; {note}", unanswered=missing, chance=chance)
+    return with_provenance(outcomes, scorer, session=session)
 
 
 def question_items(benchmark: Benchmark) -> list[QuestionItems]:
     """The items of each quad or choice, in the order of the benchmark: the right candidate stands first."""
-    captions, images = benchmark.paired.slots()
+    slots = (side.tolist() for side in benchmark.paired.slots())
     return [
         QuestionItems(
-            tuple(benchmark.images[place] for place in of_images if place >= 0),
-            tuple(benchmark.captions[place] for place in of_captions if place >= 0),
+            tuple(benchmark.images[place] for place in images if place >= 0),
+            tuple(benchmark.captions[place] for place in captions if place >= 0),
         )
-        for of_captions, of_images in zip(captions.tolist(), images.tolist(), strict=True)
+        for captions, images in zip(*slots, strict=True)
     ]
 
 
@@ -178,12 +173,7 @@ def check_answered(missing: Bool[ndarray, "n"], scorer: Any) -> None:
 _BLOCK = 1 << 24
 
 
-def run(
-    benchmark: Benchmark,
-    scorer: Any,
-    *,
-    session: Session = Session(),
-) -> Answers:
+def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> Answers:
     """What `scorer` answers to every question of `benchmark`.
 
     * An `Embedder` embeds each distinct image and caption once; distinct pairs are compared once, in blocks.
@@ -195,7 +185,7 @@ def run(
       (`counterfoil.engine.detect`).
     * A caption metric reads candidates beside their references, or looks at their images
       (`counterfoil.engine.caption_scoring`).
-    * A blind scorer that learns answers each question by others of the benchmark (`scorers.learned`).
+    * A blind scorer that learns answers each question by others of the benchmark (`models.learned`).
     * Given tables and embeddings are matched to the questions (`counterfoil.engine.join_scores`).
     * A gallery is ranked (`counterfoil.engine.rank`).
 
@@ -228,7 +218,7 @@ def score_items(
     images: Sequence[Image],
     image_keys: Sequence[str],
     captions: Sequence[Caption],
-    pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]],
+    pairs: Asked,
     *,
     session: Session,
 ) -> Float64[ndarray, "*asked"]:
@@ -240,16 +230,10 @@ def score_items(
     """
     able = [ability for ability in abilities(scorer) if ability in _OF_PAIRS]
     if not able:
-        raise InputError(
-            "gives no scores of new images and captions",
-            where=scorer.identity.name,
-            allowed="dual encoders and scorers of pairs",
-        )
-    everything = np.arange(len(images)), np.arange(len(captions))
-    distinct = items(
-        images, captions, used_images=everything[0], image_keys=image_keys, used_captions=everything[1]
-    )
-    work = with_pairs(distinct, *pairs)
+        problem = "gives no scores of new images and captions"
+        raise InputError(problem, where=scorer.identity.name, allowed="dual encoders and scorers of pairs")
+    used = np.arange(len(captions)), np.arange(len(images))
+    work = items(images, captions, used, image_keys, pairs)
     reads = "images" in getattr(scorer, "needs", ("images", "captions"))
     cache = session.cache_for(scorer) if reads else session.caption_only_cache(scorer)
     if able[0] == "embeds":
@@ -292,10 +276,7 @@ def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Sessi
     """Every distinct pair scored once."""
     if hasattr(scorer, "unanswered"):
         return score_or_refuse(benchmark, scorer, session=session)
-    work, cache = session.prepare(benchmark, scorer)
-    scores = work.spread(session.score_pairs(scorer, work, cache))
-    session.note_truncated(scorer, work, cache, scorer.identity.name)
-    return _signed(benchmark, scorer, scores, session)
+    return _signed(benchmark, scorer, session.scores(benchmark, scorer), session)
 
 
 def _learned(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
@@ -330,12 +311,7 @@ _QUESTIONS: Mapping[Ability, Callable[..., Answers] | str] = {
 }
 
 
-def _signed(
-    benchmark: Benchmark,
-    scorer: Any,
-    scores: Float64[ndarray, "..."],
-    session: Session,
-) -> Scores:
+def _signed(benchmark: Benchmark, scorer: Any, scores: Float64[ndarray, "..."], session: Session) -> Scores:
     """The scores of all pairs that the questions list, checked and signed."""
     checked = Scores(benchmark.listed.collect(scores))
     checked.check(benchmark, where=f"scores of {scorer.identity.name}")

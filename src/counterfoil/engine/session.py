@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64, Int64
+from jaxtyping import Float, Float32, Float64
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores, versions
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.engine import shard_work
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
 from counterfoil.engine.deduplicate import (
+    Asked,
     Note,
     Progress,
     ScoringPlan,
@@ -32,21 +34,7 @@ from counterfoil.engine.deduplicate import (
 )
 from counterfoil.engine.executor import LOCAL, Executor
 from counterfoil.engine.image_digests import image_keys
-from counterfoil.engine.shard_work import (
-    BatchGenerator,
-    Compute,
-    GeneratedBytes,
-    ShardWork,
-    Take,
-    caption_probabilities,
-    caption_vectors,
-    frame_parts,
-    generated_parts,
-    image_probabilities,
-    image_vectors,
-    pair_scores,
-    token_parts,
-)
+from counterfoil.engine.shard_work import BatchGenerator, Compute, GeneratedBytes, ShardWork, Take
 from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.models.base import (
     Classifier,
@@ -120,7 +108,7 @@ class Session:
         scorer: TextEmbedder | PairScorer | Scorer | Classifier,
         *,
         reads: Collection[str] | None = None,
-        pairs: tuple[Int64[ndarray, "*asked"], Int64[ndarray, "*asked"]] | None = None,
+        pairs: Asked | None = None,
     ) -> tuple[ScoringPlan, Cache]:
         """The distinct work behind a benchmark (or behind some of its `pairs`), and the scorer's shards.
 
@@ -132,9 +120,8 @@ class Session:
         images = [benchmark.images[position] for position in used_images(benchmark)]
         if "images" in reads or not images:
             return deduplicate(benchmark, self.keys(images), pairs=pairs), self.cache_for(scorer)
-        return deduplicate(
-            benchmark, [id_key(image) for image in images], pairs=pairs
-        ), self.caption_only_cache(scorer)
+        keys = [id_key(image) for image in images]
+        return deduplicate(benchmark, keys, pairs=pairs), self.caption_only_cache(scorer)
 
     def caption_only_cache(self, scorer: Any) -> Cache:
         """The finished shards of a scorer that opens no images.
@@ -153,24 +140,24 @@ class Session:
         captions = self.embed_captions(embedder, work, cache)
         self.note_truncated(embedder, work, cache, embedder.identity.name)
         if captions.shape[1] != images.shape[1]:
-            raise ScoreError(
-                "captions and images have embeddings of different widths",
-                where=embedder.identity.name,
-                given=f"{captions.shape[1]} and {images.shape[1]}",
-            )
+            problem = "captions and images have embeddings of different widths"
+            given = f"{captions.shape[1]} and {images.shape[1]}"
+            raise ScoreError(problem, where=embedder.identity.name, given=given)
         return captions, images
 
     def embed_images(
-        self, embedder: Embedder, work: ScoringPlan, cache: Cache
+        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = shard_work.image_vectors
     ) -> Float32[ndarray, "images width"]:
-        """The embeddings of the distinct images."""
-        return self._images(embedder, image_vectors, work, cache)
+        """The embeddings of the distinct images, or what else `compute` gets of each."""
+        values = Vectors("images", work.image_keys)
+        return self._finish(embedder, compute, values, work.images, cache=cache).values
 
     def embed_captions(
-        self, embedder: TextEmbedder, work: ScoringPlan, cache: Cache
+        self, embedder: Any, work: ScoringPlan, cache: Cache, compute: Compute = shard_work.caption_vectors
     ) -> Float32[ndarray, "captions width"]:
-        """The embeddings of the distinct captions."""
-        return self._captions(embedder, caption_vectors, work, cache)
+        """The embeddings of the distinct captions, or what else `compute` gets of each."""
+        values, order = Vectors("captions", work.caption_keys), _by_length(embedder.lengths)
+        return self._finish(embedder, compute, values, work.captions, cache=cache, order=order).values
 
     def classify(
         self, classifier: Classifier, work: ScoringPlan, cache: Cache, *, kinds: Collection[str]
@@ -181,44 +168,46 @@ class Session:
         """
         probabilities: dict[str, ndarray] = {}
         if "images" in kinds:
-            probabilities["images"] = self._images(classifier, image_probabilities, work, cache)[:, 0]
+            rows = self.embed_images(classifier, work, cache, shard_work.image_probabilities)
+            probabilities["images"] = rows[:, 0]
         if "captions" in kinds:
-            probabilities["captions"] = self._captions(classifier, caption_probabilities, work, cache)[:, 0]
+            rows = self.embed_captions(classifier, work, cache, shard_work.caption_probabilities)
+            probabilities["captions"] = rows[:, 0]
         for values in probabilities.values():
             if len(values) and not 0 <= values.min() <= values.max() <= 1:
-                raise ScoreError(
-                    "the detector gave numbers that are no probabilities",
-                    where=classifier.identity.name,
-                    given=f"{values.min()} to {values.max()}",
-                    allowed="0 to 1",
-                )
+                problem = "the detector gave numbers that are no probabilities"
+                given = f"{values.min()} to {values.max()}"
+                raise ScoreError(problem, where=classifier.identity.name, given=given, allowed="0 to 1")
         return probabilities
 
     def score_pairs(
         self, scorer: PairScorer | Scorer, work: ScoringPlan, cache: Cache
     ) -> Float64[ndarray, "pairs"]:
         """One score per distinct pair; of a scorer that reads captions alone each is scored once."""
-        rows, alone = np.arange(len(work.pairs)), _of_captions(scorer)
-        if alone:
-            _, rows = np.unique(work.pairs[:, 0], return_index=True)
+        alone = _of_captions(scorer)
+        rows = np.unique(work.pairs[:, 0], return_index=True)[1] if alone else slice(None)
         pairs = work.pairs[rows]
-        keys = [pair_key(work.caption_keys[caption], work.image_keys[image]) for caption, image in pairs]
-        values = self._finish(
-            scorer,
-            pair_scores,
-            Vectors("captions", [work.caption_keys[caption] for caption, _ in pairs])
-            if alone
-            else Vectors("pairs", keys),
-            [(work.images[image], work.captions[caption]) for caption, image in pairs],
-            order=_longest_text_last if alone else None,
-            cache=cache,
-        ).values
-        if values.shape[1] != 1:
-            raise ScoreError(
-                "a scorer of pairs gave more than one number for a pair", where=scorer.identity.name
-            )
-        scores: ndarray = values[:, 0]
+        values = Vectors("captions", [work.caption_keys[caption] for caption, _ in pairs])
+        if not alone:
+            image_keys = [work.image_keys[image] for _, image in pairs]
+            values = Vectors("pairs", list(map(pair_key, values.keys, image_keys)))
+        items = [(work.images[image], work.captions[caption]) for caption, image in pairs]
+        order = _by_length(lambda own: [len(caption.text or "") for _, caption in own]) if alone else None
+        numbers = self._finish(scorer, shard_work.pair_scores, values, items, order=order, cache=cache).values
+        if numbers.shape[1] != 1:
+            problem = "a scorer of pairs gave more than one number for a pair"
+            raise ScoreError(problem, where=scorer.identity.name)
+        scores: ndarray = numbers[:, 0]
         return scores[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if alone else scores
+
+    def scores(
+        self, benchmark: Benchmark, scorer: PairScorer | Scorer, pairs: Asked | None = None
+    ) -> Float64[ndarray, "*asked"]:
+        """The scores of a benchmark's pairs, or of other `pairs` of its items, each distinct one once."""
+        work, cache = self.prepare(benchmark, scorer, pairs=pairs)
+        scores = work.spread(self.score_pairs(scorer, work, cache))
+        self.note_truncated(scorer, work, cache, scorer.identity.name)
+        return scores
 
     def frames(
         self, local: LocalEmbedder, work: ScoringPlan, cache: Cache
@@ -243,7 +232,7 @@ class Session:
             if rows:
                 parts = self._finish(
                     local,
-                    frame_parts,
+                    shard_work.frame_parts,
                     NamedRows("frames", [work.image_keys[row] for row in rows]),
                     [items[row] for row in rows],
                     cache=row_cache,
@@ -257,7 +246,7 @@ class Session:
         """The tokens of the distinct captions."""
         parts = self._finish(
             local,
-            token_parts,
+            shard_work.token_parts,
             NamedRows("tokens", work.caption_keys),
             work.captions,
             order=_by_length(lambda captions: [len((caption.text or "").split()) for caption in captions]),
@@ -282,18 +271,11 @@ class Session:
         once; this one alone takes what others left there, and keeps nothing. With `here` workers of
         a cluster are not asked, as for endpoints, whose keys and pace are this process's.
         """
-        keeps = self.executor is not LOCAL
         session = replace(self, executor=LOCAL) if here and self.executor.distant else self
-        values = GeneratedBytes("made", keys, take, keeps=keeps)
+        values = GeneratedBytes("made", keys, take, keeps=self.executor is not LOCAL)
+        cache, compute = self.cache_for(maker), shard_work.generated_parts
         session._finish(
-            maker,
-            generated_parts,
-            values,
-            items,
-            cache=self.cache_for(maker),
-            batch_size=size,
-            shard_rows=size,
-            stage=stage,
+            maker, compute, values, items, cache=cache, batch_size=size, shard_rows=size, stage=stage
         )
 
     def note_truncated(self, embedder: object, work: ScoringPlan, cache: Cache, name: str) -> None:
@@ -316,23 +298,8 @@ class Session:
             cache.write("limits", [work.caption_keys[row] for row in rows], longer)
             over += int(longer.sum())
         if over:
-            verb = "is" if over == 1 else "are"
-            self.note(
-                f"{name}: {over:,} of {len(work.captions):,} captions {verb} longer than the model reads and "
-                "cut off by its tokenizer"
-            )
-
-    def _images(
-        self, scorer: Any, compute: Compute, work: ScoringPlan, cache: Cache
-    ) -> Float32[ndarray, "images width"]:
-        values = Vectors("images", work.image_keys)
-        return self._finish(scorer, compute, values, work.images, cache=cache).values
-
-    def _captions(
-        self, scorer: Any, compute: Compute, work: ScoringPlan, cache: Cache
-    ) -> Float32[ndarray, "captions width"]:
-        values, order = Vectors("captions", work.caption_keys), _by_length(scorer.lengths)
-        return self._finish(scorer, compute, values, work.captions, cache=cache, order=order).values
+            counted = f"{over:,} of {len(work.captions):,} captions {'is' if over == 1 else 'are'}"
+            self.note(f"{name}: {counted} longer than the model reads and cut off by its tokenizer")
 
     def _finish(
         self,
@@ -379,11 +346,8 @@ class Session:
 
             if executor.run(work, advance):
                 return values
-        raise StorageError(
-            "the cache does not keep what was computed for it",
-            where=cache.folder,
-            hint="is it one folder for all processes, and does another one empty it meanwhile?",
-        )
+        hint = "is it one folder for all processes, and does another one empty it meanwhile?"
+        raise StorageError("the cache does not keep what was computed for it", where=cache.folder, hint=hint)
 
 
 def _of_captions(scorer: Any) -> bool:
@@ -391,24 +355,17 @@ def _of_captions(scorer: Any) -> bool:
     return tuple(getattr(scorer, "needs", ())) == ("captions",) and "scores_pairs" in abilities(scorer)
 
 
-def _longest_text_last(pairs: Sequence[tuple[Image, Caption]]) -> list[int]:
-    """The order of captions by their length, so that little of a batch is padding."""
-    texts = [caption.text or "" for _, caption in pairs]
-    return sorted(range(len(texts)), key=lambda row: (len(texts[row]), texts[row]))
-
-
-def _by_length(
-    lengths: Callable[[Sequence[Caption]], Sequence[int]],
-) -> Callable[[Sequence[Caption]], list[int]]:
-    """The order of captions by length, so that little of a batch is padding.
+def _by_length(lengths: Callable[[Sequence[Any]], Sequence[int]]) -> Callable[[Sequence[Any]], list[int]]:
+    """The order of captions, or of pairs by their captions, by length, so that little of a batch is padding.
 
     The text breaks ties: the order is that of the captions alone, whatever benchmark or earlier run they come
     from.
     """
 
-    def order(captions: Sequence[Caption]) -> list[int]:
-        long = lengths(captions)
-        return sorted(range(len(captions)), key=lambda i: (long[i], captions[i].text or ""))
+    def order(items: Sequence[Any]) -> list[int]:
+        long = lengths(items)
+        captions = [item if isinstance(item, Caption) else item[1] for item in items]
+        return sorted(range(len(items)), key=lambda i: (long[i], captions[i].text or ""))
 
     return order
 

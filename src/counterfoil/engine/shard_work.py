@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -23,13 +23,16 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.videos import Video
-from counterfoil.engine.cache import Cache, Kind, NamedRows, Parts, Vectors, Where, shard_name
+from counterfoil.engine.cache import Cache, Keyed, Kind, NamedRows, Parts, Vectors, Where, shard_name
 from counterfoil.engine.leases import Leases
 from counterfoil.errors import ScoreError
 from counterfoil.models.base import (
+    CaptionBatches,
     Classifier,
     Embedder,
     Identity,
+    ImageBatches,
+    PairBatches,
     PairScorer,
     Scorer,
     TextEmbedder,
@@ -50,26 +53,20 @@ class BatchGenerator(Protocol):
     @property
     def identity(self) -> Identity:
         """All that the bytes depend on, besides the items."""
-        ...
 
     def make(self, batches: Sequence[Sequence[Any]]) -> Iterator[Sequence[bytes]]:
         """The bytes for the items of each batch, as a stream."""
-        ...
 
 
-class GeneratedBytes:
+class GeneratedBytes(Keyed):
     """The bytes of each item; they go to `take` and are not held. Those of a batch are one shard."""
 
     def __init__(
         self, kind: Kind, keys: Sequence[str], take: Take | None = None, *, keeps: bool = True
     ) -> None:
-        self.kind, self.keys = kind, keys
+        super().__init__(kind, keys)
         self._take, self._keeps = take, keeps
         self._taken: set[int] = set()
-
-    def alike(self, keys: Sequence[str]) -> "GeneratedBytes":
-        """Of other items: what is made goes to the cache alone."""
-        return GeneratedBytes(self.kind, keys)
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Any]]:
         """The rows that are taken, those that the cache knows among them; and shards that cannot be read."""
@@ -86,21 +83,16 @@ class GeneratedBytes:
     def put(self, rows: Sequence[int], part: Sequence[Parts], where: Where) -> None:
         """Take what was made for a batch; raises `ScoreError` for another number of items."""
         if len(part) != len(rows):
-            raise ScoreError(
-                "the maker gave the wrong number of items",
-                where=where(0),
-                given=len(part),
-                allowed=str(len(rows)),
-            )
+            problem = "the maker gave the wrong number of items"
+            raise ScoreError(problem, where=where(0), given=len(part), allowed=str(len(rows)))
         for row, parts in zip(rows, part, strict=True):
             self._give(row, parts)
 
     def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
         """Keep what was made for some batches as one shard, where other processes look for it."""
         if self._keeps:
-            cache.write_parts(
-                self.kind, [self.keys[row] for row in rows], [item for part in parts for item in part]
-            )
+            keys = [self.keys[row] for row in rows]
+            cache.write_parts(self.kind, keys, list(chain.from_iterable(parts)))
 
     def _give(self, row: int, parts: Parts) -> None:
         if self._take is not None:
@@ -238,71 +230,56 @@ class ShardWork:
 
     def _place(self, batch: Sequence[int], at: int) -> str:
         """An item of a batch in words, for an error."""
-        return f"{self.stage}, {in_words(self.items[batch[at]])}"
+        match item := self.items[batch[at]]:
+            case (Image() as image, Caption() as caption):
+                words = f"image '{image.id}' with caption {caption.text!r}"
+            case Caption():
+                words = f"caption {item.text!r}"
+            case Image():
+                words = f"'{item.id}'" if isinstance(item, Video) else f"image '{item.id}'"
+            case _:
+                row = getattr(item, "row", None)
+                words = "an item" if row is None else f"row '{row}'"
+        return f"{self.stage}, {words}"
 
 
-def image_vectors(scorer: Embedder, batches: Sequence[Sequence[Image]], workers: int) -> Iterator[ndarray]:
+def image_vectors(scorer: Embedder, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
     """The embeddings of images."""
     return scorer.embed_images(batches, workers=workers)
 
 
-def caption_vectors(
-    scorer: TextEmbedder, batches: Sequence[Sequence[Caption]], workers: int
-) -> Iterator[ndarray]:
+def caption_vectors(scorer: TextEmbedder, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
     """The embeddings of captions."""
     return scorer.embed_captions(batches)
 
 
-def image_probabilities(
-    scorer: Classifier, batches: Sequence[Sequence[Image]], workers: int
-) -> Iterator[ndarray]:
+def image_probabilities(scorer: Classifier, batches: ImageBatches, workers: int) -> Iterator[ndarray]:
     """The probability of being synthetic of images, as a column."""
     return map(_column, scorer.image_probabilities(batches, workers=workers))
 
 
-def caption_probabilities(
-    scorer: Classifier, batches: Sequence[Sequence[Caption]], workers: int
-) -> Iterator[ndarray]:
+def caption_probabilities(scorer: Classifier, batches: CaptionBatches, workers: int) -> Iterator[ndarray]:
     """The probability of being synthetic of captions, as a column."""
     return map(_column, scorer.caption_probabilities(batches))
 
 
-def pair_scores(
-    scorer: PairScorer | Scorer, batches: Sequence[Sequence[tuple[Image, Caption]]], workers: int
-) -> Iterator[ndarray]:
+def pair_scores(scorer: PairScorer | Scorer, batches: PairBatches, workers: int) -> Iterator[ndarray]:
     """The scores of pairs, as a column of float64."""
     for part in stream_pairs(scorer, batches, workers=workers):
         values = np.asarray(part, dtype=np.float64)
         yield _column(values) if values.ndim == 1 else values
 
 
-def frame_parts(
-    scorer: LocalEmbedder, batches: Sequence[Sequence[Image]], workers: int
-) -> Iterator[list[Parts]]:
+def frame_parts(scorer: LocalEmbedder, batches: ImageBatches, workers: int) -> Iterator[list[Parts]]:
     """The vectors of the frames of videos or images."""
     for batch in scorer.embed_frames(batches, workers=workers):
         yield [{"vectors": vectors} for vectors in batch]
 
 
-def token_parts(
-    scorer: LocalEmbedder, batches: Sequence[Sequence[Caption]], workers: int
-) -> Iterator[list[Parts]]:
+def token_parts(scorer: LocalEmbedder, batches: CaptionBatches, workers: int) -> Iterator[list[Parts]]:
     """The tokens of captions."""
     for batch in scorer.embed_tokens(batches):
         yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
-
-
-def in_words(item: Any) -> str:
-    """An item in words, for an error."""
-    match item:
-        case (Image() as image, Caption() as caption):
-            return f"image '{image.id}' with caption {caption.text!r}"
-        case Caption():
-            return f"caption {item.text!r}"
-        case Image():
-            return f"'{item.id}'" if isinstance(item, Video) else f"image '{item.id}'"
-    row = getattr(item, "row", None)
-    return "an item" if row is None else f"row '{row}'"
 
 
 def _column(values: Any) -> ndarray:

@@ -32,11 +32,23 @@ class Blocks(Protocol):
 
         The next call in the same thread may write over it.
         """
-        ...
 
     def part(self, images: Positions, captions: Positions) -> Real[ndarray, "rows columns"]:
         """The scores of some images with some captions; may differ from those in `rows` in the last bit."""
-        ...
+
+
+def product(
+    left: Float[ndarray, "rows width"], right: Float[ndarray, "columns width"], own: threading.local
+) -> Float[ndarray, "rows columns"]:
+    """The inner products of rows, in memory that the next call in the same thread takes, of one `own`.
+
+    New pages cost as much as comparing.
+    """
+    size = len(left) * len(right)
+    if getattr(own, "memory", np.empty(0)).size < size:
+        own.memory = np.empty(size, np.result_type(left, right))
+    scores: ndarray = own.memory[:size].reshape(len(left), len(right))
+    return np.matmul(left, right.T, out=scores)
 
 
 class Products:
@@ -59,13 +71,7 @@ class Products:
 
     def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
         """The scores of some images with all captions."""
-        some = self._images[images]
-        size = len(some) * self.n_captions
-        # Each thread fills one piece of memory again and again: new pages cost as much as comparing.
-        if getattr(self._own, "memory", np.empty(0)).size < size:
-            self._own.memory = np.empty(size, np.result_type(some, self._captions))
-        scores: ndarray = self._own.memory[:size].reshape(len(some), self.n_captions)
-        np.matmul(some, self._captions.T, out=scores)
+        scores = product(self._images[images], self._captions, self._own)
         if len(self._doubles):
             scores[:, self._doubles] = scores[:, self._first[self._doubles]]
         return scores
@@ -152,22 +158,19 @@ class Matrix:
                 most = scores.dtype.type(min(LARGEST, float(np.finfo(scores.dtype).max)))
                 row, column = np.argwhere(~((scores >= -most) & (scores <= most)))[0]
                 value = float(scores[row, column])
+                names = ""
+                if self._names is not None:
+                    image = self._names[0][int(np.arange(self.n_images)[images][row])]
+                    caption = self._names[1][int(np.arange(self.n_captions)[captions][column])]
+                    names = f" (image '{image}', caption '{caption}')"
                 raise ScoreError(
                     "a score is not a finite number" if not np.isfinite(value) else "a score is out of range",
                     where=f"{self._where}, row {int(rows[row]) + 1}, column {int(columns[column]) + 1}"
-                    + self._named(images, captions, int(row), int(column)),
+                    + names,
                     given=value,
                     allowed=f"numbers from {-LARGEST:g} to {LARGEST:g}",
                 )
         return scores
-
-    def _named(self, images: Positions, captions: Positions, row: int, column: int) -> str:
-        """The ids of the items at a place of a block, if they are known."""
-        if self._names is None:
-            return ""
-        image = self._names[0][int(np.arange(self.n_images)[images][row])]
-        caption = self._names[1][int(np.arange(self.n_captions)[captions][column])]
-        return f" (image '{image}', caption '{caption}')"
 
 
 def unit(vectors: Float[ndarray, "items width"]) -> Float[ndarray, "items width"]:

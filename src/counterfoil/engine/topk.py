@@ -9,9 +9,11 @@ computed when they are asked for.
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,9 +24,10 @@ from threadpoolctl import threadpool_limits
 
 from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.judgements import ROLES, Direction
 from counterfoil.engine.deduplicate import Progress, silent
-from counterfoil.engine.similarity import Matrix, unit
+from counterfoil.engine.similarity import Matrix, product, unit
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
@@ -51,19 +54,15 @@ def map_ordered(
         yield from ((part, work(part)) for part in parts)
         return
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        running = []
+        rest = iter(parts)
+        running = deque((part, pool.submit(work, part)) for part in islice(rest, threads + 1))
         try:
-            for part in parts:
-                running.append((part, pool.submit(work, part)))
-                if len(running) > threads:
-                    first, future = running.pop(0)
-                    yield first, future.result()
             while running:
-                first, future = running.pop(0)
+                first, future = running.popleft()
                 yield first, future.result()
+                running.extend((part, pool.submit(work, part)) for part in islice(rest, 1))
         finally:
-            for _, future in running:
-                future.cancel()
+            pool.shutdown(cancel_futures=True)
 
 
 #: The scores of some queries with some items, higher being better; asked for by several threads at once.
@@ -100,23 +99,18 @@ def top_k(
             "queries and gallery differ in width", given=f"{queries.shape[1]} and {gallery.shape[1]}"
         )
     if queries.dtype != gallery.dtype or queries.dtype not in (np.float32, np.float64):
-        raise InputError(
-            "queries and gallery cannot be multiplied as they are",
-            given=f"{queries.dtype} and {gallery.dtype}",
-            allowed="both float32, or both float64",
-        )
+        problem = "queries and gallery cannot be multiplied as they are"
+        given = f"{queries.dtype} and {gallery.dtype}"
+        raise InputError(problem, given=given, allowed="both float32, or both float64")
     own = threading.local()
-
-    def products(rows: slice, columns: slice) -> ndarray:
-        left, right = queries[rows], gallery[columns]
-        # Each thread fills one piece of memory again and again: new pages cost as much as comparing.
-        if getattr(own, "memory", np.empty(0)).size < len(left) * len(right):
-            own.memory = np.empty(len(left) * len(right), queries.dtype)
-        out: ndarray = own.memory[: len(left) * len(right)].reshape(len(left), len(right))
-        return np.matmul(left, right.T, out=out)
-
     return top_k_in_blocks(
-        products, len(queries), len(gallery), k, block=block, threads=threads, progress=progress
+        lambda rows, columns: product(queries[rows], gallery[columns], own),
+        len(queries),
+        len(gallery),
+        k,
+        block=block,
+        threads=threads,
+        progress=progress,
     )
 
 
@@ -252,11 +246,8 @@ def _refuse_nan(part: ndarray, row: ndarray, column: ndarray, first_query: int, 
     broken = np.isnan(part[row, column])
     if broken.any():
         at = int(np.argmax(broken))
-        raise ScoreError(
-            "a score is not a number",
-            where=f"query {first_query + int(row[at])}, item {first_item + int(column[at])}",
-            given="NaN",
-        )
+        where = f"query {first_query + int(row[at])}, item {first_item + int(column[at])}"
+        raise ScoreError("a score is not a number", where=where, given="NaN")
 
 
 #: The first k items (positions) of queries (positions), best first, -1 behind the end of a list.
@@ -297,21 +288,14 @@ def top_lists(
     """
     n_items = len(lists.ids(direction)[1])
     if n_items < k:
-        raise InputError(
-            f"the gallery of {direction} is smaller than k",
-            where=lists.name,
-            given=f"k {k:,}",
-            allowed=f"1 to {n_items:,}",
-            hint="choose a smaller --k",
-        )
+        problem = f"the gallery of {direction} is smaller than k"
+        hint = "choose a smaller --k"
+        raise InputError(problem, where=lists.name, given=f"k {k:,}", allowed=f"1 to {n_items:,}", hint=hint)
     if lists.depth[direction] < k:
-        raise InputError(
-            f"the lists of {direction} are too short",
-            where=lists.name,
-            given=f"{lists.depth[direction]} items",
-            allowed=f"{k} or more",
-            hint="evaluate again with a deeper --top, or give embeddings",
-        )
+        problem = f"the lists of {direction} are too short"
+        given = f"{lists.depth[direction]} items"
+        hint = "evaluate again with a deeper --top, or give embeddings"
+        raise InputError(problem, where=lists.name, given=given, allowed=f"{k} or more", hint=hint)
     place = {name: at for at, name in enumerate(lists.ids(direction)[0])}
     at = np.array([place[name] for name in queries], dtype=np.int64)
     top = lists.first(direction, at, k, progress)
@@ -339,28 +323,19 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
     image_ids = tuple(image.id for image in benchmark.images)
     caption_ids = tuple(caption.id for caption in benchmark.captions)
     ranks: Mapping[Direction, DirectionRanks] = {"i2t": rankings.i2t, "t2i": rankings.t2i}
-    rows: Mapping[Direction, NDArray[np.int64]] = {
-        "i2t": np.full(len(image_ids), -1),
-        "t2i": np.full(len(caption_ids), -1),
-    }
-    searches = {"i2t": gallery.i2t, "t2i": gallery.t2i}
-    for way, row in rows.items():
-        row[searches[way].queries] = np.arange(len(searches[way]))
-
-    def first(direction: Direction, at: NDArray[np.int64], k: int, _: Progress) -> NDArray[np.int64]:
-        top: NDArray[np.int64] = ranks[direction].top[rows[direction][at], :k].astype(np.int64)
-        return top
+    ids: Mapping[Direction, tuple[str, ...]] = {"i2t": image_ids, "t2i": caption_ids}
+    queries: Mapping[Direction, Ids] = {"i2t": gallery.i2t.queries, "t2i": gallery.t2i.queries}
+    rows = {way: np.full(len(names), -1) for way, names in ids.items()}
+    for way, own in queries.items():
+        rows[way][own] = np.arange(len(own))
 
     return ModelLists(
         name,
         image_ids,
         caption_ids,
-        query_ids={
-            "i2t": tuple(image_ids[i] for i in gallery.i2t.queries),
-            "t2i": tuple(caption_ids[i] for i in gallery.t2i.queries),
-        },
+        query_ids={way: tuple(ids[way][i] for i in own) for way, own in queries.items()},
         depth={way: placed.top.shape[1] for way, placed in ranks.items()},
-        first=first,
+        first=lambda way, at, k, _: ranks[way].top[rows[way][at], :k].astype(np.int64),
         texts=tuple(caption.text for caption in benchmark.captions),
         owners=gallery.owners,
         benchmark=benchmark,
@@ -368,10 +343,7 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
 
 
 def of_embeddings(
-    name: str,
-    given: PrecomputedEmbeddings,
-    image_ids: tuple[str, ...],
-    caption_ids: tuple[str, ...],
+    name: str, given: PrecomputedEmbeddings, image_ids: tuple[str, ...], caption_ids: tuple[str, ...]
 ) -> ModelLists:
     """The lists that embeddings give by their cosines, of every query, down to the last item."""
     of = {"image": unit(given.images), "caption": unit(given.captions)}
@@ -426,11 +398,9 @@ def renumbered(lists: ModelLists, reference: ModelLists) -> ModelLists:
         if (to < 0).any() or lacking:
             extra = int((to < 0).sum())
             example = own[int(np.argmax(to < 0))] if extra else min(lacking)
-            raise DataError(
-                f"{lists.name} and {reference.name} rank different {kind}s",
-                given=f"{extra:,} only in the first, {len(lacking):,} only in the second, such as {example}",
-                allowed="the same gallery for all models",
-            )
+            problem = f"{lists.name} and {reference.name} rank different {kind}s"
+            given = f"{extra:,} only in the first, {len(lacking):,} only in the second, such as {example}"
+            raise DataError(problem, given=given, allowed="the same gallery for all models")
         moves[kind] = to
     if all((to == np.arange(len(to))).all() for to in moves.values()):
         return lists

@@ -94,19 +94,9 @@ def noise(trials: Sequence[Trial]) -> Sweep:
         question=NOISE,
         axis="share of wrong negative images",
         measures=measures,
-        settings=tuple(
-            Setting(
-                trial.label,
-                trial.x,
-                trial.series,
-                {name: model.level(name) for name in measures},
-            )
-            for trial, model in zip(trials, models, strict=True)
-        ),
+        settings=_settings(trials, dict.fromkeys(measures, models)),
         differences=tuple(evidence),
-        sentence="In group: "
-        + "; ".join(f"{difference.label}, {points(difference)}" for difference in of_group)
-        + ".",
+        sentence=f"In group: {'; '.join(f'{one.label}, {points(one)}' for one in of_group)}.",
     )
 
 
@@ -132,24 +122,13 @@ def mining(
         )
     all_pairs = _models(trials)
     of_measure = {measures[0]: _models(own) if own else all_pairs, measures[1]: all_pairs}
-    settings = tuple(
-        Setting(
-            trial.label,
-            trial.x,
-            trial.series,
-            {measure: models[at].level(measure) for measure, models in of_measure.items()},
-        )
-        for at, trial in enumerate(trials)
-    )
+    settings = _settings(trials, of_measure)
     pairs = [(later, earlier) for later in range(len(trials)) for earlier in range(later)]
     pairs.sort(key=lambda pair: (pair[1], pair[0]))
-    evidence = {
-        measure: gallery_differences(
-            [(f"{models[a].name} against {models[b].name}", models[a], models[b]) for a, b in pairs],
-            measure,
-        )
-        for measure, models in of_measure.items()
-    }
+    evidence = {}
+    for measure, of in of_measure.items():
+        sides = [(f"{of[a].name} against {of[b].name}", of[a], of[b]) for a, b in pairs]
+        evidence[measure] = gallery_differences(sides, measure)
     orders = [
         sorted(range(len(settings)), key=lambda at: -settings[at].levels[measure].value)
         for measure in measures
@@ -196,6 +175,16 @@ def _agreement(
     return (
         f"{alike} by their values. Of {pairs} of ways, {names[0]} tells {separated[0]} apart "
         f"with its whole interval and {names[1]} {separated[1]}, {clash}."
+    )
+
+
+def _settings(trials: Sequence[Trial], of_measure: Mapping[str, Sequence[Replicates]]) -> tuple[Setting, ...]:
+    """The levels of every trial, by the models of each measure."""
+    return tuple(
+        Setting(
+            trial.label, trial.x, trial.series, {name: of[at].level(name) for name, of in of_measure.items()}
+        )
+        for at, trial in enumerate(trials)
     )
 
 

@@ -127,20 +127,8 @@ def people_agreement(
     parts = _parts(data, statistics, draws, seed)
     raw, fleiss, alpha = _estimates(data, statistics()[:, 0], room, parts, level, (None, 0.0, 0.0))
     cohen = _cohen(data, draws, seed, level) if data.n_people == 2 else None
-    return PeopleAgreement(
-        scale,
-        raw,
-        fleiss,
-        alpha,
-        cohen,
-        items=data.n_items,
-        people=data.n_people,
-        answers=len(data.item),
-        over_people=len(parts) > 1,
-        draws=draws,
-        seed=seed,
-        level=level,
-    )
+    counts = data.n_items, data.n_people, len(data.item)
+    return PeopleAgreement(scale, raw, fleiss, alpha, cohen, *counts, len(parts) > 1, draws, seed, level)
 
 
 def pair_agreements(
@@ -219,15 +207,10 @@ def _parts(
     n, answers = data.n_items, len(data.item)
     parts = [(_variance(lambda w: statistics(items=w), n, answers, draws, seed, 0), n)]
     if data.n_people >= FEWEST_PEOPLE:
-
-        def by_person(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-            return statistics(answers=weights[data.person])
-
-        def by_answer(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-            return statistics(answers=weights)
-
-        parts.append((_variance(by_person, data.n_people, answers, draws, seed, 1), data.n_people))
-        parts.append((_variance(by_answer, answers, answers, draws, seed, 2), answers))
+        people = data.n_people
+        of_people = _variance(lambda w: statistics(answers=w[data.person]), people, answers, draws, seed, 1)
+        of_answers = _variance(lambda w: statistics(answers=w), answers, answers, draws, seed, 2)
+        parts += [(of_people, people), (of_answers, answers)]
     return parts
 
 

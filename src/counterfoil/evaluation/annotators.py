@@ -41,6 +41,10 @@ _SETS_PER_SIZE = 200
 _MOVED = 50
 
 
+#: The biases of a set of annotators: what they are called, and of which of `metrics.annotators.Bias`.
+KINDS = {"bias": "total", "self-bias": "own", "non-self-bias": "others"}
+
+
 @dataclass(frozen=True, eq=False)
 class Bounds:
     """Ends of an interval per entry."""
@@ -83,58 +87,47 @@ class AnnotatorBias:
 
     def curves(self) -> dict[str, dict[int, float]]:
         """Mean bias by number of annotators, all of them left out: there it is 0 by definition."""
-        some = ~self.annotators.all(axis=1)
-        named = {"bias": self.bias.total, "self-bias": self.bias.own, "non-self-bias": self.bias.others}
-        return {name: by_size(values[some], self.annotators[some]) for name, values in named.items()}
+        return _curves(self.bias, self.annotators)
 
 
 def to_json(study: AnnotatorBias) -> dict[str, Any]:
     """A study as JSON values: null where nothing can be averaged; sets are named "PVSE+PCME"."""
     names = ["+".join(m for m, yes in zip(study.models, row, strict=True) if yes) for row in study.annotators]
-    kinds = {"bias": study.bias.total, "self_bias": study.bias.own, "non_self_bias": study.bias.others}
-    ends = dict(zip(kinds, ("total", "own", "others"), strict=True))
-    return {
-        "annotators": {
-            name: {
-                "queries": int(study.queries[at]),
-                "performance": dict(zip(study.models, map(or_none, study.performance[at]), strict=True)),
-                **(
-                    {
-                        "performance_interval": {
-                            model: [
-                                or_none(end[study.shown.index(at), m])
-                                for end in (study.ends.low, study.ends.high)
-                            ]
-                            for m, model in enumerate(study.models)
-                        }
-                    }
-                    if at in study.shown
-                    else {}
-                ),
-                **{kind: or_none(values[at]) for kind, values in kinds.items()},
-                **(
-                    {
-                        f"{kind}_interval": [
-                            or_none(study.single[end].low[at]),
-                            or_none(study.single[end].high[at]),
-                        ]
-                        for kind, end in ends.items()
-                    }
-                    if at < len(study.models)
-                    else {}
-                ),
+    sets: dict[str, dict[str, Any]] = {}
+    for at, name in enumerate(names):
+        performance = dict(zip(study.models, map(or_none, study.performance[at]), strict=True))
+        of_set = {"queries": int(study.queries[at]), "performance": performance}
+        if at in study.shown:
+            row = study.shown.index(at)
+            ends = zip(study.models, study.ends.low[row], study.ends.high[row], strict=True)
+            of_set["performance_interval"] = {model: list(map(or_none, both)) for model, *both in ends}
+        of_set |= {kind: or_none(getattr(study.bias, own)[at]) for kind, own in _in_json(KINDS).items()}
+        if at < len(study.models):
+            of_set |= {
+                f"{kind}_interval": [or_none(bounds.low[at]), or_none(bounds.high[at])]
+                for kind, bounds in ((kind, study.single[own]) for kind, own in _in_json(KINDS).items())
             }
-            for at, name in enumerate(names)
-        },
+        sets[name] = of_set
+    return {
+        "annotators": sets,
         "by_number": {
-            kind.replace("-", "_"): {str(size): or_none(value) for size, value in curve.items()}
-            for kind, curve in study.curves().items()
+            kind: {str(size): or_none(value) for size, value in curve.items()}
+            for kind, curve in _in_json(study.curves()).items()
         },
         "by_number_interval": {
-            kind.replace("-", "_"): {str(size): list(map(or_none, ends)) for size, ends in of.items()}
-            for kind, of in study.by_number.items()
+            kind: {str(size): list(map(or_none, ends)) for size, ends in of.items()}
+            for kind, of in _in_json(study.by_number).items()
         },
     }
+
+
+def _in_json(by_kind: Mapping[str, Any]) -> dict[str, Any]:
+    return {kind.replace("-", "_"): value for kind, value in by_kind.items()}
+
+
+def _curves(biases: Bias, annotators: NDArray[np.bool_]) -> dict[str, dict[int, float]]:
+    some = ~annotators.all(axis=1)
+    return {name: by_size(getattr(biases, own)[some], annotators[some]) for name, own in KINDS.items()}
 
 
 def sets_of_annotators(n: int, *, seed: int = 0) -> NDArray[np.bool_]:
@@ -199,17 +192,15 @@ def study(
     Source: ECCV Caption appendix E, equation E.5.
     """
     if undefined not in UNDEFINED:
-        raise InputError(
-            "unknown treatment of queries without right answers", given=undefined, allowed=UNDEFINED
-        )
+        what = "unknown treatment of queries without right answers"
+        raise InputError(what, given=undefined, allowed=UNDEFINED)
     for measure in measures:
         if measure not in MEASURES:
             raise InputError("not a measure of bias", given=measure or "(empty)", allowed=MEASURES)
     right_counts = verified.found
     if not right_counts.any():
-        raise InputError(
-            "no proposal was accepted", where=verified.direction, hint="do models and judgements go together?"
-        )
+        hint = "do models and judgements go together?"
+        raise InputError("no proposal was accepted", where=verified.direction, hint=hint)
     if any(measure.endswith("r_precision") for measure in measures):
         for model, depth in zip(verified.models, verified.depth, strict=True):
             if depth < right_counts.max():
@@ -224,19 +215,13 @@ def study(
     studies = []
     for measure in measures:
         performance, queries = _means(verified, annotators, measure, undefined)
+        biases = bias(performance, annotators, performance[-1])
+        single = _single(verified, measure, undefined, draws, seed, level)
+        ends = _performance_ends(verified, measure, undefined, level)
+        by_number = _by_number(verified, annotators, biases, measure, undefined, seed, level)
+        named = verified.direction, measure, verified.models
         studies.append(
-            AnnotatorBias(
-                verified.direction,
-                measure,
-                verified.models,
-                annotators,
-                performance,
-                queries,
-                found_bias := bias(performance, annotators, performance[-1]),
-                _single(verified, measure, undefined, draws, seed, level),
-                _performance_ends(verified, measure, undefined, level),
-                _by_number(verified, annotators, found_bias, measure, undefined, seed, level),
-            )
+            AnnotatorBias(*named, annotators, performance, queries, biases, single, ends, by_number)
         )
     return tuple(studies)
 
@@ -300,13 +285,11 @@ def _by_number(
     Of a size with more than `_MOVED` sets, so many drawn ones say how queries move the mean.
     """
     rng = np.random.default_rng(seed)
-    some = ~annotators.all(axis=1)
-    named = {"bias": biases.total, "self-bias": biases.own, "non-self-bias": biases.others}
-    curves = {name: by_size(of[some], annotators[some]) for name, of in named.items()}
+    curves = _curves(biases, annotators)
     whole = per_query(verified, np.ones(len(verified.models), dtype=bool), measure, undefined=undefined)
-    ends: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in named}
+    ends: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in KINDS}
     sizes = annotators.sum(axis=1)
-    for size in sorted(set(sizes[some].tolist())):
+    for size in sorted(set(sizes[~annotators.all(axis=1)].tolist())):
         rows = np.flatnonzero(sizes == size)
         rows = rows if len(rows) <= _MOVED else rng.choice(rows, _MOVED, replace=False)
         moved = np.zeros((verified.n_queries, 3))
@@ -315,7 +298,7 @@ def _by_number(
             moved += np.stack(list(_kinds(moves, members).values()), axis=1) / len(rows)
         variance, freedom = linear_variance(verified.sharing, moved)
         reach = stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)
-        for name, half in zip(named, reach.tolist(), strict=True):
+        for name, half in zip(KINDS, reach.tolist(), strict=True):
             if size in curves[name]:
                 ends[name][size] = max(curves[name][size] - half, 0.0), curves[name][size] + half
     return ends

@@ -97,21 +97,13 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
             if sign == side:
                 firsts.setdefault(int(contrasts.clusters[question]), question)
         examples.append(tuple(list(firsts.values())[:3]))
-    rows = [
-        Artefact(
-            name,
-            sum(sign > 0 for _, sign in occurrences[name]),
-            sum(sign < 0 for _, sign in occurrences[name]),
-            int(signs[at, 0]),
-            int(signs[at, 1]),
-            float(p[at]),
-            float(adjusted[at]),
-            examples[at],
-        )
-        for at, name in enumerate(names)
-    ]
-    rows.sort(key=lambda artefact: (artefact.p_adjusted, artefact.p, artefact.word))
-    return tuple(rows)
+    rows = []
+    for at, name in enumerate(names):
+        right, wrong = (sum(sign == side for _, sign in occurrences[name]) for side in (1, -1))
+        of_clusters = int(signs[at, 0]), int(signs[at, 1])
+        ps = float(p[at]), float(adjusted[at])
+        rows.append(Artefact(name, right, wrong, *of_clusters, *ps, examples[at]))
+    return tuple(sorted(rows, key=lambda artefact: (artefact.p_adjusted, artefact.p, artefact.word)))
 
 
 @dataclass(frozen=True)
@@ -286,15 +278,10 @@ def above_chance(results: Sequence[Result], *measures: str) -> list[tuple[str, s
     answers are not independent of each other, and count as less (`OF_FOLDS`).
     """
     pairs = [(result, name) for name in measures for result in results if name in result]
-    p = [
-        one_sided(
-            result[name],
-            above=True,
-            correlation=signed(name),
-            wider=OF_FOLDS if result.scorer in _LEARN else 1.0,
-        )
-        for result, name in pairs
-    ]
+    p = []
+    for result, name in pairs:
+        wider = OF_FOLDS if result.scorer in _LEARN else 1.0
+        p.append(one_sided(result[name], above=True, correlation=signed(name), wider=wider))
     sure = holm(np.array(p)) < LEVEL
     named = [(result, name) for (result, name), is_sure in zip(pairs, sure, strict=True) if is_sure]
     named.sort(key=lambda pair: (pair[0][pair[1]].chance or 0) - pair[0][pair[1]].value)

@@ -1,10 +1,9 @@
 """Several scorers on one benchmark, and whether they differ by more than chance."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -14,13 +13,13 @@ from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measu
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.base import PairedRuns
 from counterfoil.evaluation.intervals import LEVEL
-from counterfoil.evaluation.result import Run, difference_signature
+from counterfoil.evaluation.result import Plain, Run, difference_signature
 from counterfoil.metrics.measures import averaged
 from counterfoil.stats.tests import holm
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Plain):
     """Scorer `a` minus scorer `b` on one measure, over the same questions.
 
     `low` and `high` bound the difference (95 %; made as intervals of `evaluate` are); `p` is that of no
@@ -43,10 +42,6 @@ class Difference:
     #: One line of all that the numbers depend on besides the scorers and the questions.
     signature: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -56,6 +51,11 @@ class Comparison:
     runs: tuple[Run, ...]
     baseline: str | None
     differences: tuple[Difference, ...]
+
+    @property
+    def measures(self) -> list[str]:
+        """All measures that a run has a value of."""
+        return list(dict.fromkeys(name for run in self.runs for name in run.result.measures))
 
     def families(self) -> tuple["Comparison", ...]:
         """The comparison cut by what Holm's correction ran over: all pairs, or two families.
@@ -98,13 +98,18 @@ def compare(
         raise UnknownNameError("baseline", baseline, names)
     if interval not in list(IntervalMethod):
         raise UnknownNameError("interval", interval, [str(method) for method in IntervalMethod])
-    by_benchmark: dict[str, list[Run]] = {}
-    for run in runs:
-        by_benchmark.setdefault(run.benchmark.name, []).append(run)
     return tuple(
         _compare(benchmark, aligned(benchmark, group), baseline, IntervalMethod(interval))
-        for benchmark, group in by_benchmark.items()
+        for benchmark, group in by_benchmark(runs).items()
     )
+
+
+def by_benchmark(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """The runs on each benchmark, in order of first appearance."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.benchmark.name, []).append(run)
+    return groups
 
 
 def remeasured(run: Run, interval: IntervalMethod | str, *, draws: int = 10_000, seed: int = 0) -> Run:
@@ -129,14 +134,13 @@ def check_common(runs: Sequence[Run], *, note: Callable[[str], None]) -> None:
     Where only some benchmarks have one run alone `note` says which.
     """
     held: dict[str, list[str]] = {}
-    by_benchmark: dict[str, list[str]] = {}
     for run in runs:
         held.setdefault(run.name, []).append(run.benchmark.name)
-        by_benchmark.setdefault(run.benchmark.name, []).append(run.name)
     if len(held) == 1:
         return
-    alone = {benchmark: names[0] for benchmark, names in by_benchmark.items() if len(names) == 1}
-    if len(alone) == len(by_benchmark):
+    groups = by_benchmark(runs)
+    alone = {benchmark: group[0].name for benchmark, group in groups.items() if len(group) == 1}
+    if len(alone) == len(groups):
         raise InputError(
             "the runs have no benchmark in common, so nothing can be compared",
             given="; ".join(f"'{name}' has {', '.join(its)}" for name, its in held.items()),
@@ -222,10 +226,7 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
 
 
 def _compare(
-    benchmark: str,
-    runs: tuple[Run, ...],
-    baseline: str | None,
-    interval: IntervalMethod,
+    benchmark: str, runs: tuple[Run, ...], baseline: str | None, interval: IntervalMethod
 ) -> Comparison:
     if baseline not in {run.name for run in runs}:
         baseline = None
@@ -235,8 +236,6 @@ def _compare(
         # The baseline last, so that every pair with it reads "scorer minus baseline".
         order.sort(key=lambda i: runs[i].name == baseline)
     of_scorers = list(combinations(order, 2))
-    if not of_scorers:
-        return Comparison(benchmark, runs, baseline, ())
     form = of(runs[0].benchmark)
     if form.values_per_item:
         kind = runs[0].benchmark.questions.form
@@ -244,17 +243,13 @@ def _compare(
         main = tuple(
             name
             for name in main
-            if all(
-                (of_items := averaged(name, kind)) in run.items
-                and (of_items == name or name in run.result.measures)
-                for run in runs
-            )
+            if (of_items := averaged(name, kind))
+            and all(of_items in r.items and (of_items == name or name in r.result.measures) for r in runs)
         )
-    if not main:
+    if not main or not of_scorers:
         return Comparison(benchmark, runs, baseline, ())
-    first_family = np.asarray([baseline is None or runs[b].name == baseline for _, b in of_scorers]).repeat(
-        len(main)
-    )
+    with_baseline = [baseline is None or runs[b].name == baseline for _, b in of_scorers]
+    first_family = np.asarray(with_baseline).repeat(len(main))
     tested = form.test(PairedRuns(runs, main, of_scorers, interval))
     p_holm = np.ones(len(first_family))
     defined = ~np.isnan(tested.p)

@@ -102,12 +102,10 @@ def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
     images = benchmark.questions.about()[0]
     photos = benchmark.photos
     by_question: dict[int, set[tuple[bool, str]]] = {}
-    for question, caption, truth in zip(
-        candidates.question.tolist(), candidates.caption.tolist(), candidates.truth, strict=True
-    ):
-        by_question.setdefault(question, set()).add(
-            (bool(truth > 0.5) and not candidates.rated, plain[caption])
-        )
+    rows = zip(candidates.question.tolist(), candidates.caption.tolist(), candidates.truth, strict=True)
+    for question, caption, truth in rows:
+        right = bool(truth > 0.5) and not candidates.rated
+        by_question.setdefault(question, set()).add((right, plain[caption]))
     same: dict[tuple[object, ...], list[int]] = {}
     sides: dict[tuple[str, str], dict[bool, int]] = {}
     unanswerable, contradicting = [], []
@@ -124,31 +122,21 @@ def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
                 contradicting.append((ids[before[not right]], ids[question], text))
             before.setdefault(right, question)
     twice = [tuple(ids[at] for at in group) for group in same.values() if len(group) > 1]
-    counts = [
-        _counted(
-            "questions twice",
-            "the same image and the same captions in two questions or more",
-            sum(len(group) - 1 for group in twice),
-            twice,
-        ),
-        _counted(
-            "contradictions",
-            "a caption is right of an image in one question and wrong of it in another",
-            len(contradicting),
-            contradicting,
-        ),
-        _counted(
-            "no difference",
-            "a right and a wrong caption of one question have the same words in one order",
-            len(unanswerable),
-            unanswerable,
-        ),
+    repeated = "the same image and the same captions in two questions or more"
+    contradiction = "a caption is right of an image in one question and wrong of it in another"
+    no_difference = "a right and a wrong caption of one question have the same words in one order"
+    return [
+        _counted("questions twice", repeated, twice, sum(len(group) - 1 for group in twice)),
+        _counted("contradictions", contradiction, contradicting),
+        _counted("no difference", no_difference, unanswerable),
+        _near_captions(benchmark, candidates.question, candidates.caption, plain),
     ]
-    return [*counts, _near_captions(benchmark, candidates.question, candidates.caption, plain)]
 
 
-def _counted(kind: str, meaning: str, count: int, examples: Sequence[tuple[str, ...]]) -> Repeated:
-    return Repeated(kind, meaning, count, tuple(example[:4] for example in examples[:_EXAMPLES]))
+def _counted(kind: str, meaning: str, cases: Sequence[tuple[str, ...]], count: int | None = None) -> Repeated:
+    """How many cases there are, by default each one, with the first as examples."""
+    examples = tuple(case[:4] for case in cases[:_EXAMPLES])
+    return Repeated(kind, meaning, len(cases) if count is None else count, examples)
 
 
 def _near_captions(
@@ -162,7 +150,7 @@ def _near_captions(
     pairs = [(texts[i], texts[j]) for i, j in near_pairs(texts) if not where[texts[i]] & where[texts[j]]]
     pairs += [(text, text) for text, of in where.items() if len(of) > 1]
     meaning = f"captions of questions that share no item, alike to {NEAR:.0%} or more"
-    return _counted("near-duplicates", meaning, len(pairs), pairs)
+    return _counted("near-duplicates", meaning, pairs)
 
 
 def difference_hash(picture: PIL.Image.Image) -> int:
@@ -188,14 +176,10 @@ def image_duplicates(images: Mapping[str, tuple[str, int]]) -> list[Repeated]:
     same = [tuple(names) for names in by_digest.values() if len(names) > 1]
     firsts = {names[0]: images[names[0]][1] for names in by_digest.values()}
     near = list(_near_hashes(firsts))
+    count = sum(len(names) - 1 for names in same)
     return [
-        _counted(
-            "images twice",
-            "images of different ids with the same pixels",
-            sum(len(names) - 1 for names in same),
-            same,
-        ),
-        _counted("near images", f"images whose hashes differ in at most {BITS} of 64 bits", len(near), near),
+        _counted("images twice", "images of different ids with the same pixels", same, count),
+        _counted("near images", f"images whose hashes differ in at most {BITS} of 64 bits", near),
     ]
 
 

@@ -90,12 +90,7 @@ def findings(runs: Mapping[str, Sequence[Run]], *, far: float = 0.1) -> tuple[Fi
     """
     quads = of_form(runs, Quad)
     choices = of_form(runs, Choice)
-    tested = (
-        _direction(quads),
-        _texts(quads, choices),
-        _images(quads),
-        _detectors(quads, far),
-    )
+    tested = (_direction(quads), _texts(quads, choices), _images(quads), _detectors(quads, far))
     return tuple(finding for finding in tested if finding is not None)
 
 
@@ -259,19 +254,17 @@ def _images(quads: Mapping[str, Replicates]) -> Finding | None:
     tested = deciding(differences(comparisons))
     levels = _levels((*others, ours), ("t2i", "group"))
     evidence = (*levels, *tested)
-    nearest = {
-        measure: min(
-            (number for number in tested if number.measure == measure), key=lambda number: number.value
-        )
+    t2i, group = (
+        min((number for number in tested if number.measure == measure), key=lambda number: number.value)
         for measure in ("t2i", "group")
-    }
+    )
     return Finding(
         key="images",
         claim="Hard-negative images raise text-to-image and group most.",
         verdict=verdict(evidence),
         evidence=evidence,
         sentence="Against the nearest other model each, hard-negative images move text-to-image by "
-        f"{points(nearest['t2i'])} and group by {points(nearest['group'])}.",
+        f"{points(t2i)} and group by {points(group)}.",
     )
 
 
@@ -367,10 +360,8 @@ def _finding(claim: Claim, comparisons: Sequence[Comparison]) -> Finding | None:
         benchmark, measure = comparison.runs[0].benchmark, measure_of(comparison)
         on_videos = benchmark.card.shows == "video"
         ahead, behind = (MOVING.get(n, n) if on_videos else n for n in (claim.ahead, claim.behind))
-        differences = (
-            d for d in comparison.differences if d.measure == measure and {d.a, d.b} == {ahead, behind}
-        )
-        difference = next(differences, None)
+        of_both = (d for d in comparison.differences if {d.a, d.b} == {ahead, behind})
+        difference = next((d for d in of_both if d.measure == measure), None)
         if difference is None:
             continue
         value, low, high = difference.value, difference.low, difference.high
@@ -383,8 +374,7 @@ def _finding(claim: Claim, comparisons: Sequence[Comparison]) -> Finding | None:
         if not on_videos:
             for name in (ahead, behind):
                 run = next(run for run in comparison.runs if run.name == name)
-                e = run.result.measures[measure]
-                levels.append(Evidence(name, measure, "level", e.value, e.low, e.high, e.n, chance=e.chance))
+                levels.append(Evidence.of(name, measure, run.result.measures[measure]))
     if not still:
         return None
     still = deciding(still)

@@ -95,21 +95,13 @@ def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
             # "recall_at_05" is another way to write "recall_at_5".
             rest = family.at(k).name
         elif rest not in bases:
-            known = (
-                *bases,
-                *(of_any_k.name for of_any_k in at_k("gallery") if of_any_k.general.needs in has),
-            )
-            if side:
-                known = tuple(f"{side}_{base}" for base in known)
+            families = (family.name for family in at_k("gallery") if family.general.needs in has)
+            known = [f"{side}_{base}" if side else base for base in (*bases, *families)]
             raise UnknownNameError("measure", name, known, where=benchmark.name)
         for direction in chosen:
             if direction not in present:
-                raise InputError(
-                    "no query of that direction has a right answer",
-                    where=benchmark.name,
-                    given=name,
-                    allowed=present,
-                )
+                what = "no query of that direction has a right answer"
+                raise InputError(what, where=benchmark.name, given=name, allowed=present)
             full_names.append(f"{direction}_{rest}")
     return tuple(dict.fromkeys(full_names))
 
@@ -305,7 +297,6 @@ def constant(benchmark: Benchmark) -> Rankings:
         (gallery.i2t, of_image, gallery.image_parts, gallery.caption_parts),
         (gallery.t2i, of_caption, gallery.caption_parts, gallery.image_parts),
     ):
-        none = np.empty((len(search), 0))
         above, level, shares = np.empty(0, np.int64), np.empty(0, np.int64), None
         if isinstance(search.positives, Plausible):
             query_parts = None if parts is None else parts[search.queries]
@@ -315,9 +306,8 @@ def constant(benchmark: Benchmark) -> Rankings:
             present = positives.items >= 0
             above = np.where(present, 0, -1)
             level = np.where(present, sizes[positives.queries], 0)
-        sides.append(
-            DirectionRanks(above, level, sizes, none.astype(np.int32), none.astype(np.float32), shares=shares)
-        )
+        top, scores = np.empty((len(search), 0), np.int32), np.empty((len(search), 0), np.float32)
+        sides.append(DirectionRanks(above, level, sizes, top, scores, shares=shares))
     return Rankings(sides[0], sides[1])
 
 

@@ -67,10 +67,8 @@ def facts(benchmark: Benchmark, interval: IntervalMethod) -> dict[str, Any]:
         "apart": round(sharing.shared.n_independent, 1),
     }
     if interval in (IntervalMethod.AUTO, IntervalMethod.CROSSED):
-        given = {
-            "images": int(sharing.given_images.sum()),
-            "captions": int(sharing.given_captions.sum()),
-        }
+        of_each = (("images", sharing.given_images), ("captions", sharing.given_captions))
+        given = {kind: int(of.sum()) for kind, of in of_each}
         if any(given.values()):
             described["given"] = given
     return described

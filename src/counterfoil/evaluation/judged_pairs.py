@@ -102,9 +102,7 @@ def right_pairs(
     rule says: those are too many to list.
     """
     search, query_ids, item_ids = _sides(benchmark, direction)
-    if isinstance(search.positives, Plausible):
-        raise DataError("right is what a rule says, not a list", where=benchmark.name)
-    positives = search.positives
+    positives = _listed(benchmark, search)
     row = _renumbered([query_ids[i] for i in search.queries.tolist()], queries)
     column = np.append(_renumbered(item_ids, items), -1)
     pairs = np.stack([row[positives.queries], column[positives.items]], axis=1)
@@ -150,10 +148,14 @@ def how_many(
     Raises `DataError` where right is what a rule says.
     """
     search, query_ids, _ = _sides(benchmark, direction)
+    row = _renumbered(queries, [query_ids[i] for i in search.queries.tolist()])
+    return np.where(row >= 0, _listed(benchmark, search).counts[row], 0)
+
+
+def _listed(benchmark: Benchmark, search: RetrievalDirection) -> Qrels:
     if isinstance(search.positives, Plausible):
         raise DataError("right is what a rule says, not a list", where=benchmark.name)
-    row = _renumbered(queries, [query_ids[i] for i in search.queries.tolist()])
-    return np.where(row >= 0, search.positives.counts[row], 0)
+    return search.positives
 
 
 def asked_about(
@@ -214,15 +216,12 @@ class Coverage:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        named = {"precision": self.precision, "recall": self.recall}
-        return {
-            **{
-                name: dict(zip(("value", "low", "high"), map(or_none, ends), strict=True))
-                for name, ends in named.items()
-            },
-            "queries": self.queries,
-            "left_out": self.left_out,
-        }
+        precision, recall = (
+            dict(zip(("value", "low", "high"), map(or_none, ends), strict=True))
+            for ends in (self.precision, self.recall)
+        )
+        counts = {"queries": self.queries, "left_out": self.left_out}
+        return {"precision": precision, "recall": recall, **counts}
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,17 +283,10 @@ def against(
                 hint="choose positives over the gallery that was judged",
             )
         named = are_right(benchmark, way, judged.queries, judged.items, judged.query, judged.item)
-        for name, right in named.items():
-            coverages.append(
-                coverage(
-                    name,
-                    way,
-                    query=judged.query,
-                    right=right,
-                    accepted=accepted,
-                    sharing=sharing,
-                )
-            )
+        coverages += [
+            coverage(name, way, query=judged.query, right=right, accepted=accepted, sharing=sharing)
+            for name, right in named.items()
+        ]
         search = benchmark.gallery.i2t if way == "i2t" else benchmark.gallery.t2i
         if not isinstance(search.positives, Plausible):
             counts.append(count(benchmark.name, way, how_many(benchmark, way, judged.queries)))
@@ -324,18 +316,16 @@ def coverage(
         sets.append(Qrels(starts, item[chosen], np.ones(len(item[chosen]))))
     precision, recall = precision_recall(*sets)
     counted = ~np.isnan(precision)
-    if not counted.any():
-        nothing = (np.nan, np.nan, np.nan)
-        return Coverage(name, direction, nothing, nothing, 0, n)
-    ends = []
-    for values in (precision, np.where(counted, recall, np.nan)):
+
+    def ends(values: NDArray[np.float64]) -> tuple[float, float, float]:
         there = ~np.isnan(values)
         if not there.any():
-            ends.append((np.nan, np.nan, np.nan))
-            continue
-        low, high = cluster_interval(values[there][:, None], sharing.take(there))
-        ends.append((float(values[there].mean()), float(low[0]), float(high[0])))
-    return Coverage(name, direction, ends[0], ends[1], int(counted.sum()), int(n - counted.sum()))
+            return np.nan, np.nan, np.nan
+        (low,), (high,) = cluster_interval(values[there][:, None], sharing.take(there))
+        return float(values[there].mean()), float(low), float(high)
+
+    confirmed, covered = ends(precision), ends(np.where(counted, recall, np.nan))
+    return Coverage(name, direction, confirmed, covered, int(counted.sum()), int(n - counted.sum()))
 
 
 def count(name: str, direction: str, counts: NDArray[np.int64]) -> Multiplicity:

@@ -5,9 +5,8 @@ is that of the sum of what each question adds to it (its influence), over questi
 captions as anywhere else; the interval is made on Fisher's scale, where it is nearly symmetric.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -19,7 +18,7 @@ from counterfoil.benchmarks.readers.outcomes import caption_words
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Run, or_none
+from counterfoil.evaluation.result import Plain, Run
 from counterfoil.metrics.measures import averaged
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.two_way_clustering import linear_variance
@@ -29,7 +28,7 @@ _FEWEST = 4
 
 
 @dataclass(frozen=True)
-class LengthCorrelation:
+class LengthCorrelation(Plain):
     """Pearson's correlation of a measure with caption length, in [-1, 1]; all NaN where one does not vary."""
 
     scorer: str
@@ -42,10 +41,6 @@ class LengthCorrelation:
     low: float
     high: float
     p: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, None in place of NaN."""
-        return {name: or_none(value) for name, value in asdict(self).items()}
 
 
 def length_correlations(

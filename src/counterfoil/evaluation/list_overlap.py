@@ -29,7 +29,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.compare import aligned
+from counterfoil.evaluation.compare import aligned, by_benchmark
 from counterfoil.evaluation.result import Run, or_none
 
 Direction = Literal["i2t", "t2i"]
@@ -89,14 +89,13 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
     """
     if k < 2:
         raise InputError("lists are too short to have an order", given=f"k {k}", allowed="2 or more")
-    by_benchmark: dict[str, list[Run]] = {}
-    for run in runs:
-        if (
-            run.answers.has_rankings
-            and max(side.top.shape[1] for side in (run.answers.rankings.i2t, run.answers.rankings.t2i)) > 0
-        ):
-            by_benchmark.setdefault(run.benchmark.name, []).append(run)
-    groups = [aligned(name, group) for name, group in by_benchmark.items() if len(group) > 1]
+    listing = [
+        run
+        for run in runs
+        if run.answers.has_rankings
+        and any(side.top.shape[1] for side in (run.answers.rankings.i2t, run.answers.rankings.t2i))
+    ]
+    groups = [aligned(name, group) for name, group in by_benchmark(listing).items() if len(group) > 1]
     distinct = [
         group
         for i, group in enumerate(groups)
@@ -209,20 +208,19 @@ def _common_balance(place: ndarray) -> ndarray:
 def _covers(other: tuple[Run, ...], group: tuple[Run, ...], *, earlier: bool) -> bool:
     """Whether another gallery of the same items has the same models on all of these queries and more."""
     mine, theirs = group[0].benchmark, other[0].benchmark
-    if {run.name for run in group} - {run.name for run in other}:
-        return False
-    if [i.id for i in mine.images] != [i.id for i in theirs.images]:
-        return False
-    if [c.id for c in mine.captions] != [c.id for c in theirs.captions]:
-        return False
-    parts = mine.gallery.image_parts, theirs.gallery.image_parts
-    if (parts[0] is None) != (parts[1] is None):
-        return False
-    if parts[0] is not None and parts[1] is not None and not np.array_equal(parts[0], parts[1]):
-        return False
+    of_mine, of_theirs = (
+        np.zeros(0) if of.gallery.image_parts is None else of.gallery.image_parts for of in (mine, theirs)
+    )
     here, there = set(mine.questions.ids), set(theirs.questions.ids)
     as_many = len(here) == len(there) and len(group) == len(other)
-    return here <= there and (earlier or not as_many)
+    return (
+        {run.name for run in group} <= {run.name for run in other}
+        and [image.id for image in mine.images] == [image.id for image in theirs.images]
+        and [caption.id for caption in mine.captions] == [caption.id for caption in theirs.captions]
+        and np.array_equal(of_mine, of_theirs)
+        and here <= there
+        and (earlier or not as_many)
+    )
 
 
 def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity:
@@ -246,7 +244,8 @@ def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity
             )
         lists.append(top[:, :k])
     n = len(runs)
-    tau, common, place, beyond = np.ones((n, n)), np.ones((n, n)), np.ones((n, n)), np.zeros((n, n))
+    tau, common, place = np.ones((3, n, n))
+    beyond = np.zeros((n, n))
     for a, b in combinations(range(n), 2):
         tau[a, b] = tau[b, a] = _mean(list_tau(lists[a], lists[b]))
         common[a, b] = common[b, a] = _mean(common_share(lists[a], lists[b]))
@@ -254,10 +253,9 @@ def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity
             places = place_of_first(lists[x], lists[y])
             place[x, y] = _mean(places)
             beyond[x, y] = _mean(np.where(np.isnan(places), np.nan, places > lists[y].shape[1]))
-    names = tuple(run.name for run in runs)
-    queries = len(lists[0])
-    title = benchmark.card.title or benchmark.name
-    return Diversity(benchmark.name, title, direction, k, queries, names, tau, common, place, beyond)
+    names, title = tuple(run.name for run in runs), benchmark.card.title or benchmark.name
+    matrices = tau, common, place, beyond
+    return Diversity(benchmark.name, title, direction, k, len(lists[0]), names, *matrices)
 
 
 def _mean(values: ndarray) -> float:

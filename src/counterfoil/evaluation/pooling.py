@@ -8,6 +8,7 @@ models overlap as they would had each been judged alone, and how many right pair
 overlap (`counterfoil.stats.capture_recapture`).
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -76,9 +77,8 @@ class Summary:
     @property
     def heading(self) -> str:
         """How many pairs there are to verify, of how many models and queries."""
-        queries = " and ".join(
-            f"{n:,} {'images' if way == 'i2t' else 'captions'}" for way, n in self.queries.items()
-        )
+        nouns = {"i2t": "images", "t2i": "captions"}
+        queries = " and ".join(f"{n:,} {nouns[way]}" for way, n in self.queries.items())
         models = f"{len(self.models)} model{'s' if len(self.models) > 1 else ''}"
         return f"{self.pairs:,} pairs to verify: the first {self.k} of {models} for {queries}"
 
@@ -113,8 +113,8 @@ class Summary:
             "pairs": self.pairs,
             "excluded": self.excluded,
             "by_model": {
-                name: {"proposed": p, "alone": a, "new": n}
-                for name, p, a, n in zip(self.models, self.proposed, self.alone, self.new, strict=True)
+                name: dict(zip(("proposed", "alone", "new"), counts, strict=True))
+                for name, *counts in zip(self.models, self.proposed, self.alone, self.new, strict=True)
             },
             "yield": {str(m + 1): row.tolist() for m, row in enumerate(self.curve)},
             "tasks": {
@@ -237,18 +237,19 @@ class MissingPairs:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values; an end without bound is null, and `graded` has no ends."""
-        bounded = {
-            name: None
-            if (of := getattr(self, name)) is None
-            else {
+
+        def plain(of: Population | None) -> dict[str, Any] | None:
+            if of is None:
+                return None
+            return {
                 "found": of.n_found,
                 "total": _bounded(of.total),
                 "low": of.low,
                 "high": _bounded(of.high),
             }
-            for name in ("independent", "chao")
-        }
-        return {**bounded, "graded": None if self.graded is None else {"total": _bounded(self.graded)}}
+
+        of_grades = None if self.graded is None else {"total": _bounded(self.graded)}
+        return {"independent": plain(self.independent), "chao": plain(self.chao), "graded": of_grades}
 
 
 def _bounded(value: float) -> float | None:
@@ -302,19 +303,8 @@ class PoolRound:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
-        return {
-            "round": self.number,
-            "proposed": self.proposed,
-            "judged": self.judged,
-            "right": self.right,
-            "by_model": {
-                name: dict(zip(("proposed", "judged", "right"), counts, strict=True))
-                for name, counts in self.by_model.items()
-            },
-            "all_judged": self.all_judged,
-            "all_right": self.all_right,
-            "cost": self.cost,
-            "missing": self.missing.to_json(),
-            "total": self.total,
-            "recall": self.recall,
-        }
+        named = ("proposed", "judged", "right")
+        by_model = {name: dict(zip(named, of, strict=True)) for name, of in self.by_model.items()}
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        whole = {**fields, "by_model": by_model, "missing": self.missing.to_json()}
+        return {"round": whole.pop("number"), **whole, "recall": self.recall}

@@ -75,28 +75,23 @@ class Preferences:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values, strongest first."""
+
+        def ends(at: Any, *of: NDArray[np.float64]) -> dict[str, Any]:
+            return {name: float(a[at]) for name, a in zip(("value", "low", "high"), of, strict=True)}
+
+        chances = self.chance, self.chance_low, self.chance_high
         return {
             "order": self.written_order,
             "strengths": {
                 self.names[i]: {
-                    "value": float(self.strength[i]),
-                    "low": float(self.low[i]),
-                    "high": float(self.high[i]),
+                    **ends(i, self.strength, self.low, self.high),
                     "rank_best": self.ranks[i][0],
                     "rank_worst": self.ranks[i][1],
                 }
                 for i in self.order
             },
             "preferred": {
-                self.names[i]: {
-                    self.names[j]: {
-                        "value": float(self.chance[i, j]),
-                        "low": float(self.chance_low[i, j]),
-                        "high": float(self.chance_high[i, j]),
-                    }
-                    for j in self.order
-                    if j != i
-                }
+                self.names[i]: {self.names[j]: ends((i, j), *chances) for j in self.order if j != i}
                 for i in self.order
             },
             "votes": self.votes,

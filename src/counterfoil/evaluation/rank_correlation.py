@@ -44,10 +44,10 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.compare import aligned
+from counterfoil.evaluation.compare import aligned, by_benchmark
 from counterfoil.evaluation.evaluate import leading, main_measures
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.forms.bootstrap import MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeasureDraws
 from counterfoil.evaluation.forms.gallery import overall
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
@@ -128,16 +128,12 @@ def sheets_of(
     sheets = []
     shared = {name: Sharing.joined([run.benchmark.sharing for run in runs]) for name, runs in groups.items()}
     for (name, runs), (family, codes, size) in zip(groups.items(), _families(groups, shared), strict=True):
-        enough = []
-        for measure in chosen[name]:
-            having = sum(of(run.benchmark).has(run, measure) for run in runs)
-            if having >= LEAST:
-                enough.append(measure)
-            else:
-                few.append(f"{name}:{measure}")
+        having = {m: sum(of(run.benchmark).has(run, m) for run in runs) for m in chosen[name]}
+        enough = [measure for measure, many in having.items() if many >= LEAST]
+        few += [f"{name}:{measure}" for measure in having if measure not in enough]
         if enough:
-            draws = of(runs[0].benchmark).draws(runs, enough, codes, size, shared[name])
-            sheets.append(Sheet(runs[0].benchmark, draws, family))
+            drawn = DrawnQuestions(runs[0].benchmark, codes, size, shared[name])
+            sheets.append(Sheet(drawn.benchmark, of(drawn.benchmark).draws(runs, enough, drawn), family))
     return tuple(sheets), tuple(few)
 
 
@@ -166,9 +162,8 @@ def _families(
             continue
         together = sorted({key for o in keys if family[o] == family[name] for key in keys[o]})
         place = {key: i for i, key in enumerate(together)}
-        families.append(
-            (family[name], np.asarray([place[key] for key in keys[name]], np.int64), len(together))
-        )
+        codes = np.asarray([place[key] for key in keys[name]], np.int64)
+        families.append((family[name], codes, len(together)))
     return families
 
 
@@ -288,10 +283,7 @@ def rank_correlation(
     (['i2t', 't2i', 'group'], 1.0)
     """
     models = tuple(dict.fromkeys(run.name for run in runs))
-    by_benchmark: dict[str, list[Run]] = {}
-    for run in runs:
-        by_benchmark.setdefault(run.benchmark.name, []).append(run)
-    groups = {name: aligned(name, group) for name, group in by_benchmark.items()}
+    groups = {name: aligned(name, group) for name, group in by_benchmark(runs).items()}
     if len(models) < LEAST:
         raise InputError(
             "too few models to correlate their order",
@@ -350,12 +342,10 @@ def _draw(
     values = _assemble(models, sheets, [block for block in blocks if block is not None])
     copies = np.concatenate(list(cluster_draws(len(models), draws, seed=seed))).astype(np.float64)
     at_once = max(1, _AT_ONCE // (len(models) ** 2 * values.shape[2]))
-    taus, rhos = [], []
-    for lo in range(0, draws, at_once):
-        tau, rho = _correlations(values[lo : lo + at_once], copies[lo : lo + at_once])
-        taus.append(tau)
-        rhos.append(rho)
-    return _ends(np.concatenate(taus), level), _ends(np.concatenate(rhos), level)
+    starts = range(0, draws, at_once)
+    both = [_correlations(values[lo : lo + at_once], copies[lo : lo + at_once]) for lo in starts]
+    taus, rhos = (_ends(np.concatenate(part), level) for part in zip(*both, strict=True))
+    return taus, rhos
 
 
 def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
@@ -376,12 +366,9 @@ def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
             # Of two kinds only what lies between them; what lies within has more models in its own turn.
             cross = (of_column[chosen] == a)[:, None] & (of_column[chosen] == b)[None]
             cross |= cross.T
-            for target, correlation in (
-                (taus, weighted_tau_b(part, weights)),
-                (rhos, weighted_spearman(part, weights)),
-            ):
-                rows, columns = np.nonzero(cross)
-                target[:, chosen[rows], chosen[columns]] = correlation[:, rows, columns]
+            rows, columns = np.nonzero(cross)
+            for target, correlation in ((taus, weighted_tau_b), (rhos, weighted_spearman)):
+                target[:, chosen[rows], chosen[columns]] = correlation(part, weights)[:, rows, columns]
     return taus, rhos
 
 
@@ -410,19 +397,10 @@ def _pairs(
             if models < LEAST:
                 continue
             least = perfect(models, level=level)
-            ends = [
-                widened(float(t), *e[:, i, j].tolist(), least=limit)
-                for t, e, limit in (
-                    (tau[0, i, j], taus, least),
-                    (rho[0, i, j], rhos, as_spearman(least)),
-                )
-            ]
-            agreements.append(
-                Agreement(
-                    columns[i].name, columns[j].name, models, float(tau[0, i, j]), *ends[0],
-                    float(rho[0, i, j]), *ends[1],
-                )
-            )  # fmt: skip
+            t, r = float(tau[0, i, j]), float(rho[0, i, j])
+            of_tau = widened(t, *taus[:, i, j].tolist(), least=least)
+            of_rho = widened(r, *rhos[:, i, j].tolist(), least=as_spearman(least))
+            agreements.append(Agreement(columns[i].name, columns[j].name, models, t, *of_tau, r, *of_rho))
     return tuple(agreements)
 
 

@@ -18,7 +18,7 @@ from numpy import ndarray
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
 from counterfoil.evaluation.forms import gallery, of
-from counterfoil.evaluation.result import Run, tenths
+from counterfoil.evaluation.result import Estimate, Run, tenths
 from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import cluster_interval, difference_interval
 from counterfoil.stats.tests import holm
@@ -48,6 +48,12 @@ class Evidence:
     p_holm: float | None = None
     threshold: float = 0.0
     decides: bool = False
+
+    @classmethod
+    def of(cls, label: str, measure: str, estimate: Estimate, seeds: tuple[float, ...] = ()) -> "Evidence":
+        """The level that an estimate is."""
+        e = estimate
+        return cls(label, measure, "level", e.value, e.low, e.high, e.n, e.chance, seeds)
 
     @property
     def above(self) -> bool:
@@ -132,11 +138,6 @@ class Replicates:
         check_same([self])
 
     @property
-    def is_gallery(self) -> bool:
-        """Whether the questions are those of a gallery."""
-        return self.runs[0].benchmark.questions.directed
-
-    @property
     def sharing(self) -> Sharing:
         """What the questions share."""
         return self.runs[0].benchmark.sharing
@@ -165,28 +166,15 @@ class Replicates:
         n, by_chance = len(self.sharing), chance(self.runs[0].benchmark).get(measure)
         known = self.runs[0].result.measures.get(measure)
         if len(self.runs) == 1 and known is not None:
-            return Evidence(
-                self.name, measure, "level", known.value, known.low, known.high, known.n, known.chance, seeds
-            )
-        if self.is_gallery:
-            run = self.runs[0]
-            spread = gallery.spread(run.benchmark, {measure: values}, (measure,), self.sharing)
-            low, high = spread.wilson(0.95)
+            return Evidence.of(self.name, measure, known, seeds)
+        if self.runs[0].benchmark.questions.directed:
+            spread = gallery.spread(self.runs[0].benchmark, {measure: values}, (measure,), self.sharing)
+            (low,), (high,) = spread.wilson(0.95)
             n = int((~np.isnan(values)).sum())
         else:
-            inside = np.clip(values, 0.0, 1.0)[:, None]
-            low, high = cluster_interval(inside, self.sharing)
-        return Evidence(
-            self.name,
-            measure,
-            "level",
-            self.mean(measure),
-            float(low[0]),
-            float(high[0]),
-            n,
-            chance=by_chance,
-            seeds=seeds,
-        )
+            (low,), (high,) = cluster_interval(np.clip(values, 0.0, 1.0)[:, None], self.sharing)
+        estimate = Estimate(self.mean(measure), float(low), float(high), n, by_chance)
+        return Evidence.of(self.name, measure, estimate, seeds)
 
 
 def check_same(models: Sequence[Replicates]) -> None:
@@ -260,13 +248,8 @@ def gallery_differences(
     check_same(models)
     benchmark = models[0].runs[0].benchmark
     pairs = np.arange(len(models)).reshape(-1, 2)
-    value, low, high, _ = gallery.differences(
-        benchmark,
-        [{measure: model.values(measure)} for model in models],
-        (measure,),
-        benchmark.sharing,
-        pairs,
-    )
+    values = [{measure: model.values(measure)} for model in models]
+    value, low, high, _ = gallery.differences(benchmark, values, (measure,), benchmark.sharing, pairs)
     return [
         Evidence(
             label,

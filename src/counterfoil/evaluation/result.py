@@ -38,11 +38,6 @@ class Estimate:
         """
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
 
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "Estimate":
-        """The estimate that `asdict` wrote."""
-        return cls(**fields)
-
 
 @dataclass(frozen=True)
 class Result:
@@ -82,8 +77,37 @@ class Result:
         return {str(name): str(why) for name, why in (self.provenance.get("undefined") or {}).items()}
 
     def signature(self, measure: str = "") -> str:
-        """One line of all that the number of a measure depends on (`evaluation.result.signature`)."""
-        return signature(self, measure)
+        """The signature of a measure, from what the result says of its ties and its provenance: one line.
+
+        It has all that the number depends on; without a measure, what all measures of the result share. What
+        is not known is left out. docs/statistics.md says how to read one. Source: the signatures of sacreBLEU
+        (M. Post, A call for clarity in reporting BLEU scores, 2018).
+
+        >>> interval = {"method": "clusters", "clusters": "image"}
+        >>> made = {"interval": interval, "versions": {"counterfoil": "0.1.0"}}
+        >>> ties = {"policy": "strict", "questions": 0}
+        >>> Result("pairs", "scorer", {}, ties=ties, provenance=made).signature("group")
+        'group|ties:strict|ci:clusters|clusters:image|v0.1.0'
+        """
+        provenance = self.provenance
+        parts = [measure] if measure else []
+        interval = provenance.get("interval", {})
+        if self.ties and "ends" not in interval:
+            # Of given outcomes the policy is not known; correlations have none.
+            policy = "as-given" if self.ties.get("questions") is None else self.ties["policy"]
+            parts.append(f"ties:{policy}")
+        # Wilson's interval and folds know no groups: a mean over groups has one of questions as clusters.
+        of_groups = list(_interval({**interval, "method": "clusters", "clusters": "question"}))
+        without_groups = interval.get("method") in ("wilson", "folds")
+        if without_groups and _of_groups(measure):
+            parts += of_groups
+        else:
+            parts += _interval(interval)
+            if without_groups and not measure and any(map(_of_groups, self.measures)):
+                parts += [f"macro-{of_groups[0]}", *of_groups[1:]]
+        parts += _questions(provenance, measure)
+        version = provenance.get("versions", {}).get("counterfoil")
+        return "|".join([*parts, *([f"v{version}"] if version else [])])
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as `--json` and `result.json` hold them; `signature` is that of all measures."""
@@ -106,9 +130,9 @@ class Result:
         return cls(
             benchmark=fields["benchmark"],
             scorer=fields["scorer"],
-            measures={name: Estimate.from_json(e) for name, e in fields["measures"].items()},
+            measures={name: Estimate(**e) for name, e in fields["measures"].items()},
             groups={
-                label: {name: Estimate.from_json(e) for name, e in measures.items()}
+                label: {name: Estimate(**e) for name, e in measures.items()}
                 for label, measures in fields.get("groups", {}).items()
             },
             ties=fields.get("ties", {}),
@@ -125,6 +149,14 @@ def or_none(value: object) -> object:
     if not isinstance(value, float):
         return value
     return float(value) if isfinite(value) else None
+
+
+class Plain:
+    """Dataclasses whose fields are all that JSON says of them."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, None in place of NaN."""
+        return {name: or_none(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,41 +188,6 @@ class Run:
         return replace(self, benchmark=benchmark) if benchmark.digest == self.benchmark.digest else self
 
 
-def signature(result: "Result", measure: str = "") -> str:
-    """The signature of a measure of a result, from what the result says of its ties and its provenance.
-
-    Without a measure, the line that all measures of the result share. What is not known is left out.
-    docs/statistics.md says how to read one. Source: the signatures of sacreBLEU (M. Post, A call for clarity
-    in reporting BLEU scores, 2018).
-
-    >>> from counterfoil.evaluation.result import Result
-    >>> interval = {"method": "clusters", "clusters": "image"}
-    >>> made = {"interval": interval, "versions": {"counterfoil": "0.1.0"}}
-    >>> ties = {"policy": "strict", "questions": 0}
-    >>> signature(Result("pairs", "scorer", {}, ties=ties, provenance=made), "group")
-    'group|ties:strict|ci:clusters|clusters:image|v0.1.0'
-    """
-    provenance = result.provenance
-    parts = [measure] if measure else []
-    interval = provenance.get("interval", {})
-    if result.ties and "ends" not in interval:
-        # Of given outcomes the policy is not known; correlations have none.
-        policy = "as-given" if result.ties.get("questions") is None else result.ties["policy"]
-        parts.append(f"ties:{policy}")
-    # Wilson's interval and folds know no groups: a mean over groups has one of questions as clusters.
-    of_groups = list(_interval({**interval, "method": "clusters", "clusters": "question"}))
-    without_groups = interval.get("method") in ("wilson", "folds")
-    if without_groups and _of_groups(measure):
-        parts += of_groups
-    else:
-        parts += _interval(interval)
-        if without_groups and not measure and any(map(_of_groups, result.measures)):
-            parts += [f"macro-{of_groups[0]}", *of_groups[1:]]
-    parts += _questions(provenance, measure)
-    version = provenance.get("versions", {}).get("counterfoil")
-    return "|".join([*parts, *([f"v{version}"] if version else [])])
-
-
 def difference_signature(first: Result, other: Result, measure: str, interval: Mapping[str, Any]) -> str:
     """The signature of a difference between two results; what they were made with differently stands twice.
 
@@ -204,7 +201,7 @@ def difference_signature(first: Result, other: Result, measure: str, interval: M
     results = (
         replace(result, provenance={**result.provenance, "interval": interval}) for result in (first, other)
     )
-    lines = [signature(result, measure).split("|") for result in results]
+    lines = [result.signature(measure).split("|") for result in results]
     parts = dict.fromkeys(part for line in lines for part in line)
     return "|".join(sorted(parts, key=lambda part: max(line.index(part) for line in lines if part in line)))
 

@@ -106,10 +106,7 @@ class ResultModel(Stored):
 
 
 def measured_run(
-    benchmark: Benchmark,
-    answers: Answers,
-    result: Result,
-    manifest: Mapping[str, Any] | None = None,
+    benchmark: Benchmark, answers: Answers, result: Result, manifest: Mapping[str, Any] | None = None
 ) -> Run:
     """The run as `save_run` writes it, in memory alone: its manifest has no digests of files."""
     full = {
@@ -184,7 +181,7 @@ def load_run(folder: str | Path) -> Run:
     folder = Path(folder)
     manifest, known = _verified(folder)
     result = _result(folder)
-    benchmark = read_tables(folder, known.questions, where=_questions_in(folder))
+    benchmark = read_tables(folder, known.questions, where=f"{folder / 'manifest.json'}, field 'questions'")
     about = known.benchmark
     benchmark = replace(benchmark, source=about.source, path=Path(about.path) if about.path else None)
     form, table = FORMS[benchmark.questions.form], read_parquet(folder / ANSWERS)
@@ -205,11 +202,6 @@ def _result(folder: Path) -> Result:
     return Result.from_json(fields)
 
 
-def _questions_in(folder: Path) -> str:
-    """The place of the facts of the questions, for messages."""
-    return f"{folder / 'manifest.json'}, field 'questions'"
-
-
 def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
     """The manifest of a run, all of whose files are as it says; raises `DataError`."""
     if not (folder / "manifest.json").is_file():
@@ -228,14 +220,9 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
     manifest = read_json(path)
     known = check_model(manifest, RunManifest, where=path)
     if known.layout != SCHEMA:
-        raise DataError(
-            "unknown version of a run folder",
-            where=path,
-            given=known.layout,
-            allowed=str(SCHEMA),
-            hint="evaluate again, or use the counterfoil that wrote it",
-        )
-    form = check_model(known.questions, Facts, where=_questions_in(folder)).form
+        what, hint = "unknown version of a run folder", "evaluate again, or use the counterfoil that wrote it"
+        raise DataError(what, where=path, given=known.layout, allowed=str(SCHEMA), hint=hint)
+    form = check_model(known.questions, Facts, where=f"{folder / 'manifest.json'}, field 'questions'").form
     lacking = [name for name in (*files_of(form), ANSWERS, ITEMS, RESULT) if name not in known.digests]
     if lacking:
         raise DataError("the manifest is incomplete", where=path, given=f"no digest of {lacking[0]}")
@@ -243,15 +230,12 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
     if strange:
         raise DataError("the manifest names a file outside of the folder", where=path, given=strange[0])
     for name, digest in known.digests.items():
-        if not (folder / name).is_file():
+        file = folder / name
+        if not file.is_file():
+            raise DataError("the run is not whole: a file is missing", where=file, hint="evaluate again")
+        if digest_file(file) != digest:
             raise DataError(
-                "the run is not whole: a file is missing", where=folder / name, hint="evaluate again"
-            )
-        if digest_file(folder / name) != digest:
-            raise DataError(
-                "the file is not the one the run wrote",
-                where=folder / name,
-                hint="evaluate again to replace it",
+                "the file is not the one the run wrote", where=file, hint="evaluate again to replace it"
             )
     return manifest, known
 
@@ -305,16 +289,13 @@ def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = _ign
         folders += [folder for folder in run_folders if folder not in folders]
     runs = [load_run(folder) for folder in folders]
     of_folders = _names(folders)
-    names = [
-        run.name if run.manifest.get("named", True) else own
-        for run, own in zip(runs, of_folders, strict=True)
-    ]
+    both = zip(runs, of_folders, strict=True)
+    names = [run.name if run.manifest.get("named", True) else own for run, own in both]
     keys = [(run.benchmark.name, name) for run, name in zip(runs, names, strict=True)]
     for twice in sorted({name for k, (_, name) in enumerate(keys) if keys[k] in keys[:k]}):
         note(f"several runs are called '{twice}': their folders stand behind the name")
-        names = [
-            f"{name} ({own})" if name == twice else name for name, own in zip(names, of_folders, strict=True)
-        ]
+        with_folders = zip(names, of_folders, strict=True)
+        names = [f"{name} ({own})" if name == twice else name for name, own in with_folders]
     return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
 
 

@@ -7,9 +7,9 @@ Numbers of which no images are known (a table of people's scores, a corpus metri
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.rank_correlation import as_spearman, perfect, widened
-from counterfoil.evaluation.result import or_none
+from counterfoil.evaluation.result import Plain
 from counterfoil.metrics.correlation import weighted_pearson, weighted_spearman, weighted_tau_b
 from counterfoil.stats.resampling import cluster_draws, sign_draws
 from counterfoil.stats.tests import holm, williams
@@ -166,10 +166,8 @@ class SystemDraws:
             for lo in range(0, len(weights), step):
                 part = weights[lo : lo + step].astype(np.float64)
                 if self.over == "systems":
-                    values = np.broadcast_to(
-                        np.stack([o.fixed for o in of], axis=1), (len(part), systems, len(of))
-                    )
-                    blocks.append(measures(values, part))
+                    fixed = np.stack([scores.fixed for scores in of], axis=1)
+                    blocks.append(measures(np.broadcast_to(fixed, (len(part), *fixed.shape)), part))
                 else:
                     blocks.append(measures(np.stack([scores.drawn(part) for scores in of], axis=2)))
         return np.concatenate(blocks)
@@ -212,7 +210,7 @@ def measures(
 
 
 @dataclass(frozen=True)
-class SystemDifference:
+class SystemDifference(Plain):
     """Metric `a`'s correlation with a human score less metric `b`'s.
 
     `low` and `high` are over what was drawn, `p` of swapping it, `p_holm` the same over all pairs of metrics
@@ -229,10 +227,6 @@ class SystemDifference:
     p: float
     p_holm: float
     williams: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, None for NaN."""
-        return {name: or_none(value) for name, value in asdict(self).items()}
 
 
 def differences_of(
@@ -257,14 +251,9 @@ def differences_of(
             ends = drawing.ends(samples[:, :, 0, 2] - samples[:, :, 1, 2])
             ends = np.stack([np.fmin(ends[0], values), np.fmax(ends[1], values)])
         p = _swapped(first, second, theirs, values, drawing)
-        of_pearson = between[-1]
-        both = (
-            float("nan")
-            if len(systems) < LEAST + 1
-            else williams(
-                float(of_pearson[0, 2]), float(of_pearson[1, 2]), float(of_pearson[0, 1]), len(systems)
-            )
-        )
+        r = between[-1]
+        three = float(r[0, 2]), float(r[1, 2]), float(r[0, 1])
+        both = williams(*three, len(systems)) if len(systems) > LEAST else float("nan")
         rows.append((a, b, values, ends, p, both))
     tested = np.concatenate([row[4] for row in rows]) if rows else np.empty(0)
     adjusted = np.full(len(tested), np.nan)
@@ -280,11 +269,7 @@ def differences_of(
 
 
 def _swapped(
-    first: SystemScores,
-    second: SystemScores,
-    theirs: SystemScores,
-    values: NDArray[np.float64],
-    drawing: SystemDraws,
+    first: SystemScores, second: SystemScores, theirs: SystemScores, values: ndarray, drawing: SystemDraws
 ) -> NDArray[np.float64]:
     """p of "both metrics are exchangeable", image by image or system by system.
 

@@ -17,7 +17,7 @@ judge's correlation with the mean of the others.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import permutations
 from math import factorial, isfinite
 from typing import Any
@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
+from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.result import or_none
+from counterfoil.evaluation.result import Plain
 from counterfoil.evaluation.system_scores import (
     LEAST,
     MEASURES,
@@ -54,7 +55,7 @@ Numbers = SystemScores | Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class SystemCorrelation:
+class SystemCorrelation(Plain):
     """One correlation of a metric with a human score, over the systems that have both.
 
     `value`, `low` and `high` are in [-1, 1]; `p` is two-sided, of "the metric's order has nothing to do with
@@ -71,10 +72,6 @@ class SystemCorrelation:
     high: float
     p: float
     exact: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, None for NaN."""
-        return {name: or_none(value) for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -147,10 +144,7 @@ def system_correlations(
     >>> one.value, round(one.p, 4), one.exact  # two of 24 orders agree, or disagree, throughout
     (1.0, 0.0833, True)
     """
-    metrics = {name: _scores(of) for name, of in table.items()}
-    people = {name: _scores(of) for name, of in humans.items()}
-    _check_finite(metrics, "metric")
-    _check_finite(people, "human score")
+    metrics, people = _finite(table, "metric"), _finite(humans, "human score")
     everyone = tuple(dict.fromkeys(s for of in (*metrics.values(), *people.values()) for s in of.systems))
     left_out = {
         name: lacking
@@ -169,9 +163,9 @@ def system_correlations(
     correlations, differences, notes = [], [], []
     for human, scores in people.items():
         columns = {name: _both(of, scores, everyone, name, human) for name, of in metrics.items()}
-        for metric, (own, theirs) in columns.items():
-            correlations += _correlate(metric, human, own, theirs, drawing)
-            notes += _why_missing(metric, human, own, theirs, drawing)
+        for metric, both in columns.items():
+            correlations += _correlate(metric, human, *both, drawing)
+            notes += _why_missing(metric, human, *both, drawing)
         correlations += _one_person(human, each_judge.get(human, {}), drawing)
         differences += differences_of(human, columns, drawing)
     fewest = min((correlation.systems for correlation in correlations), default=ENOUGH)
@@ -194,19 +188,15 @@ def system_correlations(
     )
 
 
-def _scores(numbers: Numbers) -> SystemScores:
-    return numbers if isinstance(numbers, SystemScores) else SystemScores.of(numbers)
-
-
-def _check_finite(columns: Mapping[str, SystemScores], kind: str) -> None:
-    for name, of in columns.items():
+def _finite(columns: Mapping[str, Numbers], kind: str) -> dict[str, SystemScores]:
+    """The numbers of systems; raises `InputError` where one is not finite."""
+    scores = {n: of if isinstance(of, SystemScores) else SystemScores.of(of) for n, of in columns.items()}
+    for name, of in scores.items():
         for system, value in zip(of.systems, of.fixed.tolist(), strict=True):
             if not isfinite(value):
-                raise InputError(
-                    f"a system's {kind} is not a finite number",
-                    where=f"{name}, system '{system}'",
-                    given=value,
-                )
+                where = f"{name}, system '{system}'"
+                raise InputError(f"a system's {kind} is not a finite number", where=where, given=value)
+    return scores
 
 
 def _both(
@@ -235,19 +225,17 @@ def _correlate(
         p = _test(own.fixed, theirs.fixed, _orders(n, drawing.draws, drawing.seed))
         if drawing.drawable(own, theirs):
             low, high = drawing.around(values, drawing.correlations(own, theirs)[:, :, 0, 1], n)
+    return _rows(metric, human, n, (values, low, high, p), exact=n <= _EVERY_ORDER)
+
+
+def _rows(
+    metric: str, human: str, n: int, numbers: Sequence[NDArray[np.float64]], *, exact: bool
+) -> list[SystemCorrelation]:
+    """A correlation per measure, from the values, both ends and p of all."""
+    columns = zip(MEASURES, *(column.tolist() for column in numbers), strict=True)
     return [
-        SystemCorrelation(
-            metric,
-            human,
-            name,
-            n,
-            float(values[k]),
-            float(low[k]),
-            float(high[k]),
-            float(p[k]),
-            n <= _EVERY_ORDER,
-        )
-        for k, name in enumerate(MEASURES)
+        SystemCorrelation(metric, human, name, n, value, low, high, p, exact)
+        for name, value, low, high, p in columns
     ]
 
 
@@ -257,39 +245,23 @@ def _one_person(
     """The mean over judges of each one's correlation with the mean of the others; none for a single judge."""
     if len(judges) < 2:
         return []
-    pairs = [
-        (own, together({other: of for other, of in judges.items() if other != name}))
-        for name, own in judges.items()
-    ]
-    pairs = [
-        (own.take(both), others.take(both))
-        for own, others in pairs
-        if (both := (~(np.isnan(own.fixed) | np.isnan(others.fixed)))).sum() >= LEAST
-    ]
+    pairs = []
+    for name, own in judges.items():
+        others = together({other: of for other, of in judges.items() if other != name})
+        both = ~(np.isnan(own.fixed) | np.isnan(others.fixed))
+        if both.sum() >= LEAST:
+            pairs.append((own.take(both), others.take(both)))
     if not pairs:
         return []
     values = np.mean(
         [measures(np.stack([a.fixed, b.fixed], axis=1)[None])[0, :, 0, 1] for a, b in pairs], axis=0
     )
-    low, high = np.full((2, len(MEASURES)), np.nan)
+    p, low, high = np.full((3, len(MEASURES)), np.nan)
     fewest = min(len(own.fixed) for own, _ in pairs)
     if not np.isnan(values).any() and drawing.drawable(*(of for pair in pairs for of in pair)):
         samples = np.mean([drawing.correlations(*pair)[:, :, 0, 1] for pair in pairs], axis=0)
         low, high = drawing.around(values, samples, fewest)
-    return [
-        SystemCorrelation(
-            ONE_PERSON,
-            human,
-            name,
-            fewest,
-            float(values[k]),
-            float(low[k]),
-            float(high[k]),
-            float("nan"),
-            exact=False,
-        )
-        for k, name in enumerate(MEASURES)
-    ]
+    return _rows(ONE_PERSON, human, fewest, (values, low, high, p), exact=False)
 
 
 def _why_missing(
@@ -337,10 +309,5 @@ def _test(
         (rank_x - rank_x.mean())[orders] @ (rank_y - rank_y.mean()),
         (x - x.mean())[orders] @ (y - y.mean()),
     ]
-    at_hand = [abs(statistic[0]) for statistic in statistics]
-    return np.array(
-        [
-            float((np.abs(statistic) >= reach * (1 - 1e-9)).mean())
-            for statistic, reach in zip(statistics, at_hand, strict=True)
-        ]
-    )
+    # The observed order comes first.
+    return np.array([(np.abs(of) >= abs(of[0]) * (1 - 1e-9)).mean() for of in statistics])

@@ -7,9 +7,10 @@ makes options of the same rows, so that a value from a shell and one from Python
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from functools import cached_property
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from functools import cache, cached_property
 from inspect import Parameter, signature
+from math import isfinite
 from operator import index
 from pathlib import Path
 from types import NoneType, UnionType
@@ -22,6 +23,7 @@ from typing import (
     cast,
     get_args,
     get_origin,
+    get_type_hints,
 )
 
 from counterfoil.errors import InputError
@@ -38,6 +40,13 @@ class Option:
     default: Any = REQUIRED
     low: float | None = None
     high: float | None = None
+    #: Bounds that a number does not reach itself.
+    above: float | None = None
+    below: float | None = None
+    #: How many values a sequence has at least.
+    least: int = 0
+    #: Names that texts are taken from, where its type does not list them.
+    among: Sequence[str] = ()
     #: The option of the command line, where it is not the name with hyphens.
     flag: str = ""
     metavar: str = ""
@@ -96,6 +105,12 @@ class Argument:
         """Whether it may have several values."""
         return any(_is_sequence(kind) for kind in _parts(self.hint))
 
+    @cached_property
+    def length(self) -> int | None:
+        """How many values it has, where its type says so."""
+        of_tuples = (get_args(kind) for kind in _parts(self.hint) if _origin(kind) is tuple)
+        return next((len(kinds) for kinds in of_tuples if kinds[-1] is not Ellipsis), None)
+
     @property
     def optional(self) -> bool:
         """Whether it may be None."""
@@ -109,18 +124,32 @@ class Argument:
     @property
     def allowed(self) -> str:
         """The values that it may have, in words; empty where any will do."""
-        if self.choices:
-            return ", ".join(map(str, self.choices))
-        low, high = self.option.low, self.option.high
-        if low is None and high is None:
-            return ""
-        return (
-            f"{low:,} to {high:,}"
-            if None not in (low, high)
-            else f"at most {high:,}"
-            if low is None
-            else f"{low:,} or more"
-        )
+        option = self.option
+        if names := self.choices or option.among:
+            return ", ".join(map(str, names))
+        if None not in (option.low, option.high):
+            return f"{option.low:,} to {option.high:,}"
+        if None not in (option.above, option.below):
+            return f"between {option.above:,} and {option.below:,}"
+        bounds = {
+            "above {:,}": option.above,
+            "{:,} or more": option.low,
+            "below {:,}": option.below,
+            "at most {:,}": option.high,
+        }
+        return ", ".join(words.format(bound) for words, bound in bounds.items() if bound is not None)
+
+    @property
+    def left_open(self) -> "Argument":
+        """The same argument, None where it is not given; help shows its default all the same."""
+        default = self.default
+        if isinstance(default, bool):
+            shown = "yes" if default else "no"
+        elif isinstance(default, tuple):
+            shown = ",".join(map(str, default))
+        else:
+            shown = "" if default in (None, REQUIRED) else str(default)
+        return replace(self, option=with_default(self.option, None, shown=shown), positional=False)
 
     def converted(self, value: Any, where: str) -> Any:
         """The value as the function takes it; raises `InputError`, which names `where`, for one it does not.
@@ -139,6 +168,9 @@ class Argument:
         if self.option.commas and isinstance(value, str):
             value = [text.strip() for text in value.split(",")]
         if self.several and isinstance(value, list | tuple):
+            if len(value) < self.option.least or self.length not in (None, len(value)):
+                wanted = "one or more" if self.length is None else f"{self.length} of them"
+                raise InputError("number of values", where=where, given=len(value), allowed=wanted)
             return tuple(self._one(single, where) for single in value)
         one = self._one(value, where)
         alone = [kind for kind in _parts(self.hint) if not _is_sequence(kind) and kind is not NoneType]
@@ -155,6 +187,8 @@ class Argument:
             value = Path(value)
         elif members == (str,) and isinstance(value, os.PathLike):
             value = os.fspath(value)
+        if self.option.among and value not in self.option.among:
+            raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
         if isinstance(value, str) and self.choices:
             if value not in self.choices and str not in members:
                 raise InputError("not a choice", where=where, given=value, allowed=self.allowed)
@@ -169,10 +203,17 @@ class Argument:
     def _number(self, value: Any, where: str) -> Any:
         whole = float not in self.members
         try:
+            if isinstance(value, bool):
+                raise TypeError(value)
             number = _whole(value) if whole else float(value)
-            # Written so that NaN is outside.
-            low, high = self.option.low, self.option.high
-            inside = number == number and (low is None or low <= number) and (high is None or number <= high)
+            option = self.option
+            inside = (
+                isfinite(number)
+                and (option.low is None or option.low <= number)
+                and (option.high is None or number <= option.high)
+                and (option.above is None or option.above < number)
+                and (option.below is None or number < option.below)
+            )
         except (TypeError, ValueError, OverflowError):
             if any(kind not in (int, float) for kind in self.members):
                 return value
@@ -217,14 +258,40 @@ def rows_of(rows: type) -> list[Argument]:
     >>> [(row.flag, row.default, row.option.shown, row.allowed) for row in rows_of(Sampling)]
     [('--k', None, '4', '1 or more')]
     """
+    if is_dataclass(rows):
+        return [argument.left_open for argument in fields_of(rows).values() if argument.option.help]
     hints = rows.__annotations__
     options = {name: _option(hint) for name, hint in hints.items()}
-    for own in fields(rows) if is_dataclass(rows) else ():
-        if "help" in own.metadata:
-            default = "" if own.default in (MISSING, None) else own.default
-            shown = ",".join(default) if isinstance(default, tuple) else str(default)
-            options[own.name] = Option(**{"default": None, "shown": shown, **own.metadata})
     return [Argument(name, hints[name], option) for name, option in options.items() if option is not None]
+
+
+def fields_of(kind: type) -> Mapping[str, Argument]:
+    """The fields of a dataclass as arguments, in order; what a class declares holds in its subclasses.
+
+    >>> from dataclasses import dataclass, field
+    >>> @dataclass(frozen=True)
+    ... class Sampling:
+    ...     k: int = field(default=4, metadata={"help": "Samples.", "low": 1})
+    >>> fields_of(Sampling)["k"].allowed
+    '1 or more'
+    """
+    known: Mapping[str, Argument] = _fields_of(cast(Any, kind))
+    return known
+
+
+@cache
+def _fields_of(kind: Any) -> Mapping[str, Argument]:
+    types = get_type_hints(kind)
+    return {one.name: Argument(one.name, types[one.name], _field_option(kind, one)) for one in fields(kind)}
+
+
+def _field_option(kind: type, own: Field[Any]) -> Option:
+    by_class = (vars(base).get("__dataclass_fields__", {}) for base in kind.__mro__)
+    declared = (of[own.name].metadata for of in by_class if own.name in of)
+    nearest: Mapping[str, Any] = next(filter(None, declared), {})
+    known = {name: value for name, value in nearest.items() if name in Option.__dataclass_fields__}
+    default = REQUIRED if own.default is MISSING else own.default
+    return Option(**{"help": "", **known, "default": default})
 
 
 def given_of(rows: type, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -301,8 +368,6 @@ def _boolean(value: Any, where: str) -> bool:
 
 
 def _whole(value: Any) -> int:
-    if isinstance(value, bool):
-        raise TypeError(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return int(value) if isinstance(value, str) else index(value)

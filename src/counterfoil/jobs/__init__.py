@@ -1,1 +1,1 @@
-"""Whole jobs, called from Python (`counterfoil.api`) and from the command line; nothing here prints."""
+"""Whole jobs: the functions of Python and the commands of a shell."""

@@ -76,6 +76,20 @@ SETTINGS = Option(
     metavar="KEY=VALUE",
     panel="Model",
 )
+WORKERS = Option(
+    "Processes that decode images; default: one per core, at most 8.",
+    None,
+    low=0,
+    high=most("workers"),
+    panel="Work",
+)
+CACHE = Option(
+    "Folder of finished work; --no-cache neither reads nor keeps any.",
+    "default",
+    shown="the user's own",
+    variable="COUNTERFOIL_CACHE",
+    panel="Work",
+)
 PROMPT = Option("Template put around captions, with {} for the caption.", "{}", panel="Model")
 OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
 #: Options of pages.
@@ -112,26 +126,8 @@ class Work(Reporting, total=False):
             "Items per batch; does not change decisions.", 32, low=1, high=most("batch_size"), panel="Work"
         ),
     ]
-    workers: Annotated[
-        int | None,
-        Option(
-            "Processes that decode images; default: one per core, at most 8.",
-            None,
-            low=0,
-            high=most("workers"),
-            panel="Work",
-        ),
-    ]
-    cache: Annotated[
-        Cache,
-        Option(
-            "Folder of finished work; --no-cache neither reads nor keeps any.",
-            "default",
-            shown="the user's own",
-            variable="COUNTERFOIL_CACHE",
-            panel="Work",
-        ),
-    ]
+    workers: Annotated[int | None, WORKERS]
+    cache: Annotated[Cache, CACHE]
     executor: Annotated[
         str | Executor,
         Option(

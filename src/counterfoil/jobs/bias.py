@@ -132,6 +132,19 @@ class AnnotatorStudy(Tabular):
         return curves(self.studies)
 
 
+class BiasRows(Reporting, total=False):
+    """Benchmarks whose right answers are held against judgements."""
+
+    positives: Annotated[
+        Sequence[str | Path | Benchmark],
+        Option("A benchmark or folder whose right answers to hold against the judgements; repeat.", ()),
+    ]
+    data: Annotated[
+        str | Path | None,
+        Option("Where the data of those benchmarks are.", None, variable="COUNTERFOIL_DATA"),
+    ]
+
+
 @job(
     outputs="html plot json",
     examples="""Examples:
@@ -174,18 +187,10 @@ def bias(
         Literal["out", "zero"],
         Option("Queries for which a set of annotators found nothing: left out, or 0."),
     ] = "out",
-    positives: Annotated[
-        Sequence[str | Path | Benchmark],
-        Option("A benchmark or folder whose right answers to hold against the judgements; repeat."),
-    ] = (),
-    data: Annotated[
-        str | Path | None,
-        Option("Where the data of those benchmarks are.", variable="COUNTERFOIL_DATA"),
-    ] = None,
     ids: Annotated[str | Path | None, IDS] = None,
     draws: Annotated[int, DRAWS] = 2000,
     seed: Annotated[int, SEED] = 0,
-    **reporting: Unpack[Reporting],
+    **options: Unpack[BiasRows],
 ) -> AnnotatorStudy:
     """Measure each model on the benchmarks that each set of models would have made, and how far that is off.
 
@@ -207,9 +212,9 @@ def bias(
     ...     print(bias(runs, judged, draws=100, quiet=True).models)
     ('blind:length', 'blind:random')
     """
-    feedback = feedback_of(reporting)
+    feedback = feedback_of(options)
     with feedback.busy("reading benchmarks"):
-        galleries = [_gallery(positive, data) for positive in positives]
+        galleries = [_gallery(positive, options["data"]) for positive in options["positives"]]
     with feedback.busy("reading judgements and lists"):
         table = judgements if isinstance(judgements, DataTable) else Path(judgements)
         judged = read_judgements(table, direction=direction, aggregate=aggregate)

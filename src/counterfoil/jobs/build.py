@@ -5,10 +5,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -29,8 +29,20 @@ from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, check_f
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text
-from counterfoil.jobs.build_report import report
-from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions
+from counterfoil.inputs.options import Option, with_default
+from counterfoil.jobs.arguments import (
+    SEED,
+    Device,
+    Settings,
+    Work,
+    api_key,
+    feedback_of,
+    session_options,
+    settings_of,
+)
+from counterfoil.jobs.build_report import report as build_report
+from counterfoil.jobs.feedback import Feedback
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.models.base import Options
@@ -55,23 +67,60 @@ _FORMAT = "counterfoil build"
 TABLES = (".csv", ".parquet")
 
 
-@dataclass(frozen=True, kw_only=True)
-class BuildOptions(SessionOptions):
-    """Options of a build; the defaults are those of the command line."""
+#: The options of a recipe that stand for a setting of one of its steps.
+_STANDS_FOR = {
+    "source": "read.source",
+    "layout": "read.layout",
+    "images": "read.images",
+    "n": "read.n",
+    "limit": "read.limit",
+    "llm": "negate.by",
+    "imagine": "imagine.by",
+    "people": "choose.people",
+}
+_API_KEY = Option(
+    "Sent to the endpoints that steps ask, and nowhere written; by default what COUNTERFOIL_API_KEY holds.",
+    None,
+    hidden=True,
+)
 
-    #: Settings of steps as texts, by "STEP.KEY" in a recipe and by KEY of one step.
-    settings: Mapping[str, str] = field(default_factory=dict)
-    #: None takes the recipe's.
-    seed: int | None = None
-    #: The folder of the user's images, of one step.
-    images: Path | None = None
-    #: Of scorers and models that steps name.
-    device: str = "auto"
-    precision: str = "fp32"
-    #: The key of endpoints that steps ask; it is sent to them and nowhere written.
-    api_key: str = field(default="", repr=False)
-    #: Whether the report is written, `report.html` in the folder.
-    report: bool = True
+
+class SourceRows(TypedDict, total=False):
+    """Settings of steps that most recipes have."""
+
+    source: Annotated[
+        str | None,
+        Option(
+            "A table, captions in COCO's layouts, a benchmark's name or folder, or 'world'.",
+            None,
+            flag="--from",
+            metavar="SOURCE",
+        ),
+    ]
+    layout: Annotated[str | None, Option("The benchmark in whose layout the source is.", None)]
+    images: Annotated[str | None, Option("Folder of the images.", None, metavar="FOLDER")]
+    n: Annotated[int | None, Option("Of the drawn world: how many rows.", None, low=1)]
+    limit: Annotated[int | None, Option("Only so many rows of the source.", None, low=1)]
+    llm: Annotated[
+        str | None,
+        Option("What writes negatives: an endpoint URL#MODEL, or lm:NAME.", None, metavar="MODEL"),
+    ]
+    imagine: Annotated[
+        str | None, Option("What makes images, as step 'imagine' has it.", None, metavar="GENERATOR")
+    ]
+    people: Annotated[
+        str | None, Option("Answers of people, as step 'choose' has them.", None, metavar="TABLE")
+    ]
+
+
+class StepRows(Device, Work, total=False):
+    """How scorers and models that steps name are run, and where finished work is kept."""
+
+    api_key: Annotated[str | None, _API_KEY]
+
+
+class BuildRows(SourceRows, StepRows, total=False):
+    """All of a build."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,8 +175,10 @@ class BuildResult(Tabular):
 
     @property
     def notes(self) -> list[str]:
-        """What the build waits for, if anything."""
-        return [self.build.waits] if self.build.waits else []
+        """What the build waits for, else where it is."""
+        if self.build.waits:
+            return [self.build.waits]
+        return [] if self.benchmark is None else [f"built: {self.benchmark}"]
 
     def to_json(self) -> dict[str, Any]:
         """The steps as plain values, as `build --json` writes them."""
@@ -223,90 +274,138 @@ def funnel(title: str, records: Sequence[Any]) -> Table:
     return text_table(title, "step", columns, rows)
 
 
-def build(
-    recipe: str | Path | BuildRecipe,
-    out: str | Path,
-    options: BuildOptions | None = None,
+@job(outputs="json")
+def build_benchmark(
+    recipe: Annotated[str | Path | BuildRecipe, Option("Name of a shipped recipe, or a .toml file.")],
+    out: Annotated[Path, Option("The folder of the build; a build there goes on.", flag="--out")],
     *,
+    settings: Annotated[
+        Settings,
+        Option("A setting of a step; may be repeated.", flag="--set", metavar="STEP.KEY=VALUE"),
+    ] = None,
+    seed: Annotated[int | None, with_default(SEED, None)] = None,
+    report: Annotated[bool, Option("Whether the report is written, report.html.", flag="--html")] = True,
     overwrite: bool = False,
-    feedback: Feedback = SILENT,
+    **options: Unpack[BuildRows],
 ) -> BuildResult:
-    """Run a recipe in the folder `out`, going on where an earlier run of it was stopped.
+    """Build a benchmark or a training set by a recipe; one that was stopped goes on where it was.
 
-    A step whose settings, rows and seed are those of a finished one is not run again. Unknown steps and
-    settings are found before anything runs, an order that cannot work once rows are read. Raises what reading
-    a recipe and running a step raise, and `InputError` where `out` holds files that no build made.
+    A step whose settings, rows and seed are those of a finished one is not run again. `settings` are values
+    by "STEP.KEY", such as `{"read.source": "captions.json", "imagine.k": 2}`; the recipe has a seed of its
+    own. `evaluate`, `audit` and `publish` take the folder as a benchmark. Unknown steps and settings are
+    found before anything runs, an order that cannot work once rows are read. Raises `InputError` or
+    `DataError` for a recipe, settings or rows that cannot be used, and where `out` holds files that no build
+    made. (`counterfoil.build` is the package of steps.)
+
+    >>> import tempfile
+    >>> settings = {"read.n": 7, "read.size": 32, "imagine.size": 32}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     built = build_benchmark("trohn-img", folder, settings=settings, report=False, quiet=True)
+    ...     built.to_arrow()["rows_out"].to_pylist(), built.benchmark.name
+    ([7, 7, 7], 'benchmark')
     """
-    options = options or BuildOptions()
+    changed = settings_of(settings)
     if not isinstance(recipe, BuildRecipe):
-        recipe = read_recipe(recipe, settings=options.settings, seed=options.seed)
-    out = Path(out)
+        changed = _source_settings(recipe, options) | changed
+        recipe = read_recipe(recipe, settings=changed, seed=seed)
+    feedback = feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as shown:
         check_writable(out, folder=True)
         outputs.folder(declared(out))
         for label, step in zip(recipe.labels, recipe.steps, strict=True):
             check_files(step, where=f"step {label}")
-        progress = shown.enter_context(feedback.progress())
-        work = _work(out, options, feedback, progress)
+        work = _work(out, options, feedback, shown.enter_context(feedback.progress()), seed=recipe.seed)
         with _under_way(out):
             built = run_recipe(
                 recipe, work, begun=lambda label, rows: feedback.note(f"{label}: {rows:,} rows")
             )
-        if options.report:
+        if report:
             with feedback.busy("writing the report"):
                 photos = getattr(recipe.steps[0], "images", None)
-                seen = replace(work, seed=recipe.seed, photos=None if photos is None else Path(photos))
-                settings = [
-                    f"--set {shlex.quote(f'{key}={value}')}" for key, value in options.settings.items()
-                ]
-                seed = [] if options.seed is None else [f"--seed {options.seed}"]
+                seen = replace(work, photos=None if photos is None else Path(photos))
+                set_ = [f"--set {shlex.quote(f'{key}={value}')}" for key, value in changed.items()]
+                seeded = [] if seed is None else [f"--seed {seed}"]
                 name = recipe.name if recipe.name in shipped() else f"{recipe.name}.toml"
-                command = " ".join(["counterfoil build", name, *settings, *seed, "--out", out.name])
-                write_text(out / REPORT, report(recipe, built, seen, command=command, feedback=feedback))
+                command = " ".join(["counterfoil build", name, *set_, *seeded, "--out", out.name])
+                page = build_report(recipe, built, seen, command=command, feedback=feedback)
+                write_text(out / REPORT, page)
     return BuildResult(recipe, built)
 
 
-def apply_step(
-    name: str,
-    rows: str | Path | pa.Table,
-    options: BuildOptions | None = None,
-    *,
-    feedback: Feedback = SILENT,
-    folder: Path | None = None,
-    out: Path | None = None,
-    dropped: Path | None = None,
-) -> StepResult:
-    """One step on a table of one's own (CSV, TSV, JSON, JSON Lines, Parquet, or an Arrow table).
+def _source_settings(recipe: str | Path, rows: SourceRows) -> dict[str, str]:
+    """The settings that options of a recipe stand for, as texts by STEP.KEY."""
+    given = {name: str(rows[name]) for name in _STANDS_FOR if rows[name] is not None}  # type: ignore[literal-required]
+    steps = {step.name for step in read_recipe(recipe).steps} if given else set()
+    for name, value in given.items():
+        step = _STANDS_FOR[name].partition(".")[0]
+        if step not in steps:
+            flag = "--from" if name == "source" else f"--{name}"
+            hint = f"the recipe has no step '{step}'"
+            raise InputError(f"{flag} does not go with {recipe}", given=value, hint=hint)
+        # An address is an endpoint's.
+        if name == "llm" and value.startswith(("http://", "https://")):
+            given[name] = f"chat:{value}"
+    return {_STANDS_FOR[name]: value for name, value in given.items()}
 
-    Images that the step makes go to `images` in `folder`. The rows are written to `out`, a table or a folder
-    that gets `rows.parquet`, `dropped.parquet` and a manifest, and takes the place of `folder`; where it
-    holds this very step on these rows, finished and whole, nothing is done again. Rows that were dropped are
-    written to the table `dropped`, also where none is left, which is an error. Raises `UnknownNameError` for
-    an unknown step, and what the step raises.
+
+@job(outputs="json")
+def apply_step(
+    step: Annotated[str, Option("Name of the step.")],
+    rows: Annotated[Any, Option("The table of rows: CSV, TSV, JSON, JSON Lines or Parquet.")],
+    *,
+    out: Annotated[Path | None, Option("The table to write (.csv or .parquet), or a folder.")] = None,
+    settings: Annotated[Mapping[str, Any] | None, Option("Settings of the step.", hidden=True)] = None,
+    folder: Annotated[Path | None, Option("Where 'images' go that the step makes.", hidden=True)] = None,
+    images: Annotated[Path | None, Option("Folder of the images that rows name.", metavar="FOLDER")] = None,
+    dropped: Annotated[Path | None, Option("Write the rows that were dropped, with reasons, here.")] = None,
+    seed: Annotated[int, SEED] = 0,
+    overwrite: bool = False,
+    **options: Unpack[StepRows],
+) -> StepResult:
+    """One step of a build on rows of one's own.
+
+    `rows` are a table in a file or a `pyarrow.Table` with `id` and what the step reads. A folder `out` gets
+    `rows.parquet`, `dropped.parquet` and a manifest, and takes the place of `folder`; where it holds this
+    very step on these rows, finished and whole, nothing is done again. Rows are written to `dropped` also
+    where none is left, which is an error. Raises `UnknownNameError` for an unknown step, `DataError` for rows
+    without the columns that it reads, and what the step raises.
+
+    >>> rows = pa.table({"id": ["a", "b"], "caption": ["a  cat", "A cat."]})
+    >>> apply_step("dedup", rows, settings={"fields": ["caption"]}, quiet=True).output.reasons
+    {'exact duplicate': 1}
     """
-    options = options or BuildOptions()
-    entry = STEPS.find(name)
-    values = {key: from_text(entry.kind, key, text) for key, text in options.settings.items()}
-    step = entry.step(values, where=f"step {name}")
-    check_files(step, where=f"step {name}")
-    with ExitStack() as held:
+    entry = STEPS.find(step)
+    values = {key: from_text(entry.kind, key, value) for key, value in (settings or {}).items()}
+    the_step = entry.step(values, where=f"step {step}")
+    check_files(the_step, where=f"step {step}")
+    feedback = feedback_of(options)
+    with guarded("build", overwrite=overwrite) as outputs, ExitStack() as held:
+        table = out if out is not None and out.suffix else None
+        for path in (table, dropped):
+            if path is not None:
+                check_table(path)
+                check_writable(path)
+                outputs.file(path)
         if out is not None:
-            folder = out.parent if out.suffix else out
+            folder = out.parent if table else out
+        if out is not None and not table:
+            check_writable(out, folder=True)
+            outputs.folder(declared(out))
         if folder is None:
             folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="counterfoil-")))
         progress = held.enter_context(feedback.progress())
-        work = _work(folder, options, feedback, progress, step=name)
+        work = _work(folder, options, feedback, progress, seed=seed, images=images, step=step)
         if not isinstance(rows, pa.Table):
             rows = read_rows(Path(rows), work)
-        check_columns(step, rows, where=f"step {name}")
-        if out is not None and not out.suffix:
+        check_columns(the_step, rows, where=f"step {step}")
+        if out is not None and not table:
             with _under_way(folder):
-                return StepResult(name, len(rows), _kept(step, rows, work, feedback, dropped))
-        output = run_step(step, rows, work, save=partial(_save_dropped, dropped))
-        if out is not None:
-            save_rows(output.kept, out)
+                return StepResult(step, len(rows), _finished(the_step, rows, work, feedback, dropped))
+        output = run_step(the_step, rows, work, save=partial(_save_dropped, dropped))
+        if table is not None:
+            save_rows(output.kept, table)
             _tidy(work)
-    return StepResult(name, len(rows), output)
+    return StepResult(step, len(rows), output)
 
 
 def _save_dropped(place: Path | None, output: Output) -> str:
@@ -324,7 +423,9 @@ def _tidy(work: StepContext) -> None:
         work.keep.parent.rmdir()
 
 
-def _kept(step: Step, rows: pa.Table, work: StepContext, feedback: Feedback, dropped: Path | None) -> Output:
+def _finished(
+    step: Step, rows: pa.Table, work: StepContext, feedback: Feedback, dropped: Path | None
+) -> Output:
     """What the step gives, written to its folder; as it lies there where this very step was finished."""
     place = StepFolder(work.folder, build=work.folder)
     source = digest_value([digest_table(rows), None if work.photos is None else listing(work.photos)])
@@ -398,29 +499,32 @@ def declared(out: Path) -> Folder:
 
 
 def _work(
-    folder: Path, options: BuildOptions, feedback: Feedback, progress: Any, *, step: str = ""
+    folder: Path,
+    options: StepRows,
+    feedback: Feedback,
+    progress: Any,
+    *,
+    seed: int,
+    images: Path | None = None,
+    step: str = "",
 ) -> StepContext:
-    return StepContext(
-        folder,
-        options.seed or 0,
-        options.session(feedback, progress),
-        options.images,
-        step,
-        partial(_scorer, options=options),
-        _benchmark,
-        options.device,
+    work = session_options(options)
+    given = options.get("api_key")
+    scorer = partial(
+        _scorer,
+        options=Options(device=options["device"], precision=options["precision"], seed=seed),
+        api_key=api_key() if given is None else given,
+        memory=work.cache,
     )
+    session = work.session(feedback, progress)
+    return StepContext(folder, seed, session, images, step, scorer, _benchmark, options["device"])
 
 
-def _scorer(name: str, settings: Mapping[str, str], *, options: BuildOptions) -> Any:
-    scorer_options = Options(
-        device=options.device,
-        precision=options.precision,
-        seed=options.seed or 0,
-        settings=dict(settings),
-        api_key=options.api_key if name.startswith("chat:") else "",
-    )
-    return catalog.scorer(name, scorer_options, memory=options.cache)
+def _scorer(
+    name: str, settings: Mapping[str, str], *, options: Options, api_key: str, memory: Path | None
+) -> Any:
+    key = api_key if name.startswith("chat:") else ""
+    return catalog.scorer(name, replace(options, settings=dict(settings), api_key=key), memory=memory)
 
 
 def _benchmark(name: str, data: Path | None, images: Path | None) -> Any:

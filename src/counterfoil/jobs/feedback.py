@@ -34,9 +34,9 @@ def _no_progress() -> Iterator[Progress]:
 
 @dataclass(frozen=True)
 class Feedback:
-    """The functions that a task reports to. By default only warnings are seen, as warnings of Python.
+    """The functions that work reports to. By default only warnings are seen, as warnings of Python.
 
-    A task knows no terminal: the command line and `counterfoil.api` pass functions that print.
+    Those of a job print where nothing else is asked for (`terminal_feedback`).
     """
 
     #: Called with a line about what was decided or found.

@@ -4,9 +4,9 @@ The drawn world, a benchmark, a table of people's answers or a scorer judges pro
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -24,15 +24,21 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import PoolRound, Tasks
 from counterfoil.evaluation.result import Run
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import IDS, SCORES, SEED, Device, Work, feedback_of, session_options
 from counterfoil.jobs.bias import AnnotatorStudy, bias
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
-from counterfoil.jobs.feedback import SILENT, Feedback, SessionOptions
+from counterfoil.jobs.feedback import SILENT
+from counterfoil.jobs.job import job
+from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.pool import chosen_queries, load
 from counterfoil.jobs.results import Tabular
 from counterfoil.models.base import Options
+from counterfoil.outputs import Folder
 from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.stats.capture_recapture import Population
-from counterfoil.store import write_csv, write_json
+from counterfoil.store import check_writable, write_csv, write_json
 from counterfoil.world.people import Annotator, judge
 
 #: What a folder of rounds holds.
@@ -45,47 +51,32 @@ WORLD = "world"
 _Item = TypeVar("_Item")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RoundOptions(SessionOptions):
-    """Options of pooling in rounds; the defaults are those of the command line.
+class RoundRows(Device, Work, total=False):
+    """What judges know and look at, and how models that look are run."""
 
-    `people` simulated people of that accuracy and bias answer in place of the world's truth, the majority
-    counts. `threshold` is that of a scorer that judges; `draws` are those behind the intervals of bias, which
-    is not measured at 0. `data` and `images` say where the gallery lies whose pictures are looked at, where
-    the runs do not; `cache`, `batch_size` and `workers` are for models that look at them.
-    """
-
-    rounds: int = 3
-    k: int = 5
-    direction: Direction | None = None
-    queries: str | Path | Sequence[str] | None = None
-    ids: str | Path | None = None
-    tasks: Tasks = field(default_factory=Tasks)
-    people: int = 0
-    accuracy: float = 0.95
-    bias: float = 0.0
-    threshold: float | None = None
-    draws: int = 500
-    seed: int = 0
-    device: str = "auto"
-    data: Path | None = None
-    images: Path | None = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("rounds", 1), ("k", 1), ("people", 0), ("draws", 0)):
-            if getattr(self, name) < least:
-                raise InputError(name, given=getattr(self, name), allowed=f"{least} or more")
-        if self.threshold is not None and not np.isfinite(self.threshold):
-            raise InputError("threshold", given=self.threshold, allowed="a finite number")
-        # Raises where the chances would not be chances.
-        Annotator("simulated", self.accuracy, self.bias)
+    threshold: Annotated[
+        float | None, Option("Of a scorer that judges: right is what scores at or above it.", None)
+    ]
+    people: Annotated[int, Option("Simulated people who see a judge's truth.", 0, low=0, high=most("people"))]
+    accuracy: Annotated[float, Option("Of simulated people: how often they are right.", 0.95)]
+    bias: Annotated[float, Option("Of simulated people: how much readier for yes.", 0.0, hidden=True)]
+    data: Annotated[
+        Path | None,
+        Option("File or folder of the gallery, where pictures are needed and runs name none.", None),
+    ]
+    images: Annotated[Path | None, Option("Folder of the images, where the data name files.", None)]
+    seed: Annotated[int, SEED]
+    tasks: Annotated[Tasks | None, Option("How pairs are handed out and what they cost.", None, hidden=True)]
+    draws: Annotated[
+        int, Option("Behind the intervals of bias, which is not measured at 0.", 500, low=0, hidden=True)
+    ]
 
 
 def judge_of(
     judge: str | Path | Benchmark | Judge,
     models: Sequence[ModelLists],
     chosen: Mapping[Direction, Sequence[str]],
-    options: RoundOptions,
+    options: RoundRows,
     gallery: Benchmark | None,
     session: Session | None,
 ) -> tuple[Judge, int | None]:
@@ -116,7 +107,7 @@ def _of_benchmark(
     benchmark: Benchmark,
     models: Sequence[ModelLists],
     chosen: Mapping[Direction, Sequence[str]],
-    options: RoundOptions,
+    options: RoundRows,
 ) -> tuple[Judge, int]:
     """The right answers of a gallery as the judge, or simulated people who see them."""
     image_ids, caption_ids = models[0].image_ids, models[0].caption_ids
@@ -135,8 +126,10 @@ def _of_benchmark(
             where=benchmark.name,
             allowed=f"images such as {image_ids[0]}, captions such as {caption_ids[0]}",
         )
-    crowd = [Annotator(f"person {at + 1}", options.accuracy, options.bias) for at in range(options.people)]
-    rng = np.random.default_rng(options.seed)
+    crowd = [
+        Annotator(f"person {at + 1}", options["accuracy"], options["bias"]) for at in range(options["people"])
+    ]
+    rng = np.random.default_rng(options["seed"])
 
     def truth(table: pa.Table) -> NDArray[np.float64]:
         pairs = list(zip(table["image"].to_pylist(), table["caption"].to_pylist(), strict=True))
@@ -152,12 +145,12 @@ def _of_benchmark(
 def _of_scorer(
     name: str,
     models: Sequence[ModelLists],
-    options: RoundOptions,
+    options: RoundRows,
     gallery: Benchmark | None,
     session: Session | None,
 ) -> Judge:
     """A scorer as the judge: right where its score is at or above the threshold."""
-    if options.threshold is None:
+    if options["threshold"] is None:
         raise InputError(
             "a scorer judges by a threshold",
             given=name,
@@ -166,10 +159,10 @@ def _of_scorer(
     items = gallery or _gallery(models, options)
     if items is None:
         raise InputError("a scorer needs the images and captions", given=name, hint="name their benchmark")
-    scorer = catalog.scorer(name, Options(device=options.device))
+    scorer = catalog.scorer(name, Options(device=options["device"], precision=options["precision"]))
     images = {image.id: image for image in items.images}
     captions = {caption.id: caption for caption in items.captions}
-    threshold, used = options.threshold, session or options.session(SILENT)
+    threshold, used = options["threshold"], session or session_options(options).session(SILENT)
 
     def scored(table: pa.Table) -> NDArray[np.float64]:
         shown, image = _used(table["image"].to_pylist(), images, items.name)
@@ -180,12 +173,13 @@ def _of_scorer(
     return scored
 
 
-def _gallery(models: Sequence[ModelLists], options: RoundOptions) -> Benchmark | None:
+def _gallery(models: Sequence[ModelLists], options: RoundRows) -> Benchmark | None:
     """The gallery of the runs among the models, with its pictures where they are at hand."""
+    data, images = options["data"], options["images"]
     benchmark = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
     if benchmark is None:
-        return None if options.data is None else catalog.benchmark(str(options.data), images=options.images)
-    return whole_benchmark(benchmark.name, options.data or benchmark.path, options.images) or benchmark
+        return None if data is None else catalog.benchmark(str(data), images=images)
+    return whole_benchmark(benchmark.name, data or benchmark.path, images) or benchmark
 
 
 def _used(names: list[str], known: Mapping[str, _Item], where: str) -> tuple[list[_Item], NDArray[np.int64]]:
@@ -340,66 +334,100 @@ def _count(number: float) -> str:
     return "∞" if number == np.inf else f"{number:,.0f}"
 
 
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil build pool runs/*/world-gallery --rounds 3 --judge world --out pooled/
+  counterfoil build pool runs/*/coco-5k --judge answers.csv --out pooled/
+  counterfoil build pool pvse.npz vsrn.npz --ids ids.npz --judge eccv --k 10 --out pooled/""",
+)
 def pool_rounds(
-    scores: Sequence[Run | str | Path],
-    judge: str | Path | Benchmark | Judge,
-    options: RoundOptions | None = None,
+    scores: Annotated[Sequence[Run | str | Path], SCORES],
+    judge: Annotated[
+        Any,
+        Option(
+            "Who judges: world, a table of answers, a benchmark's name or folder, a scorer KIND:WHAT.",
+            flag="--judge",
+        ),
+    ] = WORLD,
     *,
+    out: Annotated[Path | None, Option("Folder of positives.csv, judgements.csv and rounds.json.")] = None,
+    rounds: Annotated[int, Option("How many rounds.", low=1, high=most("k"))] = 3,
+    k: Annotated[int, Option("New items of each model per query and round.", low=1, high=most("k"))] = 5,
+    queries: Annotated[
+        Any,
+        Option("Ids of the queries: one per line, or a table's column query or id.", metavar="PATH"),
+    ] = None,
+    direction: Annotated[
+        Literal["t2i", "i2t", "both"],
+        Option("Captions ask for images (t2i), images for captions (i2t), or both."),
+    ] = "both",
+    ids: Annotated[Path | None, IDS] = None,
     gallery: Benchmark | None = None,
     session: Session | None = None,
-    feedback: Feedback = SILENT,
+    overwrite: bool = False,
+    **options: Unpack[RoundRows],
 ) -> PoolRounds:
-    """Pool the models' proposals in rounds, judge them, and say what is still missing.
+    """Pool what models put first, judge it, and again: what each round costs, finds and leaves behind.
 
-    `scores` are runs, run folders, embeddings (.npz) and similarities (.npy) of the same items. `judge` is
-    "world" (runs over the drawn world's gallery, whose truth is known), a table of judgements, a benchmark
-    whose right answers count, a scorer as KIND:WHAT with a threshold, or a function from a table of pairs to
-    gains. Lists are read further down in every round, and rounds end early where nothing is left to propose.
-    `gallery` has the items where a scorer judges.
+    Judged pairs go to judgements.csv, which 'counterfoil bias --judgements' reads, the right ones to
+    positives.csv. Lists are read further down in every round; rounds end early where nothing is left.
 
-    Raises `InputError` for a judge that cannot judge these pairs, `DataError` where galleries differ or files
-    cannot be used.
+    `judge` is "world" (runs over the drawn world's gallery, whose truth is known), a table of judgements, a
+    benchmark whose right answers count, a scorer as KIND:WHAT with a threshold, or a function from a table of
+    pairs to gains. `queries` may be ids too. `gallery` has the items where a scorer judges. Raises
+    `InputError` for a judge that cannot judge these pairs, `DataError` where galleries differ or files cannot
+    be used.
     """
-    options = options or RoundOptions()
-    with feedback.busy("reading lists"):
-        models = load(scores, ids=None if options.ids is None else Path(options.ids), widest=True)
-    ways: tuple[Direction, ...] = ("i2t", "t2i") if options.direction is None else (options.direction,)
-    chosen = chosen_queries(models, options.queries, ways)
-    judging, total = judge_of(judge, models, chosen, options, gallery, session)
-    tasks = options.tasks
-    state = PoolingState(models, chosen, options.k, lambda judged: tasks.of(judged) * tasks.price, total)
-    names = tuple(lists.name for lists in models)
-    done: list[PoolRound] = []
-    biases: list[AnnotatorStudy | None] = []
-    for number in range(1, options.rounds + 1):
-        with feedback.busy(f"round {number}: judging what {len(models)} models propose"):
-            pooling_round = state.round(number, judging)
-        if pooling_round is None:
-            state.remarks.append(f"nothing was left to propose in round {number}")
-            break
-        done.append(pooling_round)
-        biases.append(_bias(scores, state.table(), options))
-    if not done:
-        raise InputError("the models propose nothing", given=f"k {options.k}")
-    return PoolRounds(names, options.k, tuple(done), state.table(), tuple(biases), tuple(state.remarks))
+    # Raises where the chances would not be chances.
+    Annotator("simulated", options["accuracy"], options["bias"])
+    feedback = feedback_of(options)
+    with guarded("build pool", overwrite=overwrite) as outputs:
+        if out is not None:
+            check_writable(out, folder=True)
+            outputs.folder(Folder(out, FILES))
+        with feedback.busy("reading lists"):
+            models = load(scores, ids=ids, widest=True)
+        ways: tuple[Direction, ...] = ("i2t", "t2i") if direction == "both" else (direction,)
+        chosen = chosen_queries(models, queries, ways)
+        judging, total = judge_of(judge, models, chosen, options, gallery, session)
+        tasks = options["tasks"] or Tasks()
+        state = PoolingState(models, chosen, k, lambda judged: tasks.of(judged) * tasks.price, total)
+        names = tuple(lists.name for lists in models)
+        done: list[PoolRound] = []
+        biases: list[AnnotatorStudy | None] = []
+        for number in range(1, rounds + 1):
+            with feedback.busy(f"round {number}: judging what {len(models)} models propose"):
+                pooling_round = state.round(number, judging)
+            if pooling_round is None:
+                state.remarks.append(f"nothing was left to propose in round {number}")
+                break
+            done.append(pooling_round)
+            biases.append(_bias(scores, state.table(), ids, options["draws"], options["seed"]))
+        if not done:
+            raise InputError("the models propose nothing", given=f"k {k}")
+        pooled = PoolRounds(names, k, tuple(done), state.table(), tuple(biases), tuple(state.remarks))
+        if out is not None:
+            pooled.save(out)
+        return pooled
 
 
 def _bias(
-    scores: Sequence[Run | str | Path], judgements: pa.Table, options: RoundOptions
+    scores: Sequence[Run | str | Path], judgements: pa.Table, ids: Path | None, draws: int, seed: int
 ) -> AnnotatorStudy | None:
     """The bias of what the models proposed so far; None for one model, and where nothing was right."""
     gains = judgements["gain"].to_numpy()
     answered = judgements.filter(pa.array(~np.isnan(gains)))
     directions = set(answered.filter(pa.array(answered["gain"].to_numpy() > 0))["direction"].to_pylist())
-    if len(scores) < 2 or not options.draws or directions != set(answered["direction"].to_pylist()):
+    if len(scores) < 2 or not draws or directions != set(answered["direction"].to_pylist()):
         return None
     columns = {name: answered[name].to_pylist() for name in answered.column_names}
     return bias(
         scores,
         DataTable(columns, "the judgements of the rounds"),
         measures=("recall_at_1",),
-        ids=options.ids,
-        draws=options.draws,
-        seed=options.seed,
+        ids=ids,
+        draws=draws,
+        seed=seed,
         feedback=SILENT,
     )

@@ -40,8 +40,16 @@ from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.store import check_writable
 
 
-class Facts(Reporting, total=False):
-    """Facts that the card and the Croissant file state."""
+class PublishRows(Reporting, total=False):
+    """The benchmark's data, and facts that the card and the Croissant file state."""
+
+    data: Annotated[str | Path | None, Option("File or folder of the benchmark.", None, panel="Data")]
+    images: Annotated[
+        str | Path | None,
+        Option("Folder of the images, where the data name files.", None, panel="Data"),
+    ]
+    available: Annotated[bool, AVAILABLE]
+    counts: Annotated[bool, COUNTS]
 
     creators: Annotated[
         Sequence[str],
@@ -159,12 +167,6 @@ def publish(
     execute: Annotated[bool, Option("Upload to the hub; without it, what would be is printed.")] = False,
     anyway: Annotated[bool, Option("Publish although a licence forbids it; the card says so.")] = False,
     private: Annotated[bool, Option("Make a repository on the hub that others do not see.")] = False,
-    data: Annotated[str | Path | None, Option("File or folder of the benchmark.", panel="Data")] = None,
-    images: Annotated[
-        str | Path | None, Option("Folder of the images, where the data name files.", panel="Data")
-    ] = None,
-    available: Annotated[bool, AVAILABLE] = False,
-    counts: Annotated[bool, COUNTS] = True,
     split: Annotated[
         float | None,
         Option(
@@ -177,7 +179,7 @@ def publish(
     ] = None,
     seed: Annotated[int, SEED] = 0,
     overwrite: Annotated[bool, OVERWRITE] = False,
-    **facts: Unpack[Facts],
+    **options: Unpack[PublishRows],
 ) -> Published:
     """Publish a benchmark: Parquet that 'datasets' reads, a card, Croissant, checksums, and our own format.
 
@@ -192,31 +194,32 @@ def publish(
     >>> published.licence.spdx, published.executed, len(published.folder.sizes) > 3
     ('Apache-2.0', False, True)
     """
-    feedback, origin = feedback_of(facts), facts["provenance"]
+    feedback, origin = feedback_of(options), options["provenance"]
     kind, place = _target(to)
     provenance = _provenance(origin, benchmark)
-    sheets = [line for campaign in facts["campaigns"] for line in _data_sheet(campaign)]
+    sheets = [line for campaign in options["campaigns"] for line in _data_sheet(campaign)]
     about = partial(
         Publication,
         repository=place if kind == "hub" else "",
-        creators=tuple(facts["creators"]),
-        date=facts["date"],
-        version=facts["release"],
-        language=facts["language"],
-        url=facts["url"],
+        creators=tuple(options["creators"]),
+        date=options["date"],
+        version=options["release"],
+        language=options["language"],
+        url=options["url"],
         provenance=provenance.model_copy(update={"people": (*provenance.people, *sheets)}),
     )
     named = find(licence) if licence else None
     about(licence=named or find("CC0-1.0"))
-    reads = [source for source in (benchmark, data, images, origin) if isinstance(source, str | Path)]
+    where = {"data": options["data"], "images": options["images"]}
+    reads = [source for source in (benchmark, *where.values(), origin) if isinstance(source, str | Path)]
     with guarded("publish", overwrite=overwrite, reads=reads) as outputs:
         if kind == "folder":
             check_writable(Path(place), folder=True)
         source = benchmark
         if not isinstance(source, Benchmark):
             with feedback.busy(f"reading {source}"):
-                source = catalog.benchmark(str(source), data=data, images=images, counts=counts)
-        if available:
+                source = catalog.benchmark(str(source), **where, counts=options["counts"])
+        if options["available"]:
             whole, source = len(source), source.available()
             feedback.note(f"{source.name}: {len(source):,} of {whole:,} questions are at hand")
         if kind == "folder":
@@ -245,7 +248,7 @@ def publish(
             sent = None
             if execute:
                 with feedback.busy(f"uploading {written.bytes:,} bytes to {place}"):
-                    message = f"{source.card.title or source.name}, release {facts['release']}"
+                    message = f"{source.card.title or source.name}, release {options['release']}"
                     sent = upload(data_set, place, private=private, update=overwrite, message=message)
             return Published(to, written, named, remarks, sent)
 

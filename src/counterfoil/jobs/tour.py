@@ -22,7 +22,7 @@ from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.inputs.files import read_json
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
-from counterfoil.jobs.build import BuildOptions, build
+from counterfoil.jobs.build import build_benchmark
 from counterfoil.jobs.compare import RunComparison, compare
 from counterfoil.jobs.evaluate import evaluate
 from counterfoil.jobs.explain import explain
@@ -30,7 +30,7 @@ from counterfoil.jobs.feedback import SILENT, Feedback, ignore
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded, guarded_file
 from counterfoil.jobs.study import FIRST_SEED, StudyReport, study
-from counterfoil.jobs.training import train
+from counterfoil.jobs.training import train_model
 from counterfoil.outputs import each_guarded
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
@@ -302,11 +302,18 @@ class _Making:
         """Two networks."""
         for name, (recipe, batch) in _NETWORKS.items():
             with self._timed("training", f"trained the network '{name}'"):
-                train(
+                train_model(
                     recipe,
-                    {"model": "small", "data": Path(_TRAINING), "out": Path("models", name), "workers": 0},
-                    changed={"steps": self.sizes.steps, "batch_size": batch, "lr": _LR, "seed": self.seed},
-                    feedback=self.feedback,
+                    "small",
+                    Path(_TRAINING),
+                    out=Path("models", name),
+                    workers=0,
+                    steps=self.sizes.steps,
+                    batch_size=batch,
+                    lr=_LR,
+                    seed=self.seed,
+                    cache=None,
+                    feedback=self._quiet,
                 )
 
     def measure(self) -> None:
@@ -328,8 +335,8 @@ class _Making:
         """Negatives for the captions of a table."""
         settings = {"read.source": _CAPTIONS, "read.images": f"{_BENCHMARK}/images"}
         with self._timed("building", "built negatives for captions"):
-            built = build(
-                "sugarcrepe", "built", BuildOptions(settings=settings, workers=0), feedback=self._quiet
+            built = build_benchmark(
+                "sugarcrepe", Path("built"), settings=settings, workers=0, cache=None, feedback=self._quiet
             )
         folders = built.build.folders
         steps = [

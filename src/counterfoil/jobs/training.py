@@ -2,27 +2,34 @@
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import pyarrow as pa
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.errors import InputError
+from counterfoil.inputs.fields import changes_of, check_key
+from counterfoil.inputs.options import Option
 from counterfoil.jobs import training_inputs as inputs
-from counterfoil.jobs.feedback import SILENT, Feedback
+from counterfoil.jobs.arguments import Settings, feedback_of
+from counterfoil.jobs.feedback import Feedback
+from counterfoil.jobs.job import job, job_of
 from counterfoil.jobs.outputs import guarded as guarding
 from counterfoil.jobs.results import Tabular
-from counterfoil.jobs.training_inputs import Data, Stage, TrainOptions, recipe_with, train_options
+from counterfoil.jobs.training_inputs import Data, Stage, TrainRows
 from counterfoil.report import figures
-from counterfoil.report.tables import Cell, Column, Row, Table
-from counterfoil.storage import located
+from counterfoil.report.labels import amount
+from counterfoil.report.tables import Cell, Column, Row, Table, text_table
+from counterfoil.storage import as_path, located
 from counterfoil.store import check_writable
 from counterfoil.train.recipes import Detection, Recipe, read_file
+from counterfoil.train.recipes.reading import Read, overridden
 
 if TYPE_CHECKING:
     from counterfoil.models.networks import Backbone
@@ -58,23 +65,128 @@ class Outcome:
         return {name: value for name, value in asdict(self).items() if name != "curves"}
 
 
-@dataclass(frozen=True, eq=False)
-class Training:
-    """A training that is ready: rows, network and guard are read and checked, nothing is trained yet."""
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingPlan(Tabular):
+    """A training that is ready, as `dry_run` gives it: nothing is trained yet.
+
+    Rows are one per field of the recipe: `field`, its `value`, and that of the recipe by name where it is
+    `changed`.
+    """
 
     recipe: Recipe
-    options: TrainOptions
-    rows: Data
-    backbone: "Backbone"
-    stages: tuple[Stage, ...]
-    guarded: Benchmark | None
+    base: Recipe
+    options: Mapping[str, Any]
+    #: None, as the network, where the data or the model to train is not named.
+    rows: Data | None = None
+    backbone: "Backbone | None" = None
+    stages: tuple[Stage, ...] = ()
+    guarded: Benchmark | None = None
 
-    def run(self, *, resume: bool = True, feedback: Feedback = SILENT) -> "TrainedModel":
-        """Train, and leave the checkpoint in its folder; `resume` goes on where it was stopped."""
-        with feedback.progress() as progress:
-            outcome = _train(self, resume=resume, progress=progress, note=feedback.remark)
-        assert self.options.out is not None
-        return TrainedModel(self.recipe.name, self.options.out, outcome)
+    rows_by = ("field",)
+
+    def _rows(self, by: str) -> pa.Table:
+        names = [column.name for column in fields(self.recipe) if column.name not in ("name", "stages")]
+        values = [(name, *(_word(getattr(one, name)) for one in (self.recipe, self.base))) for name in names]
+        return pa.Table.from_pylist(
+            [
+                {by: name, "value": value, "changed": "" if value == old else old}
+                for name, value, old in values
+            ]
+        )
+
+    @property
+    def tables(self) -> tuple[Table]:
+        """The values of the recipe, and those that were changed."""
+        rows = [
+            (row["field"], f"{row['value']}  ({row['changed']})" if row["changed"] else row["value"])
+            for row in self.to_arrow().to_pylist()
+        ]
+        title = f"{self.recipe.name}  {self.recipe.about}"
+        return (text_table(title, "field", [Column("value", align="left")], rows),)
+
+    @property
+    def notes(self) -> list[str]:
+        """Where the values are from, the stages, what the source leaves open, and what is trained on what."""
+        stages = [
+            f"stage {number}: {', '.join(f'{name} {_word(value)}' for name, value in stage.items())}"
+            for number, stage in enumerate(self.recipe.stages, start=1)
+        ]
+        left_open = [f"left open there, and what is done: {line}" for line in self.recipe.left_open]
+        return [self.recipe.source, *stages, *left_open, *self._plan()]
+
+    @property
+    def lines(self) -> list[str]:
+        """The same in short: the recipe, what was changed in it, and what is trained on what."""
+        changed = ", ".join(
+            f"{row['field']} {row['value']} ({row['changed']})"
+            for row in self.to_arrow().to_pylist()
+            if row["changed"]
+        )
+        lines = [f"{self.recipe.name}: {self.recipe.about}; {self.recipe.source}"]
+        lines += [f"changed (and what the recipe says): {changed}"] if changed else []
+        return [*lines, *self._plan()]
+
+    def to_json(self) -> dict[str, Any]:
+        """The recipe as plain values."""
+        return asdict(self.recipe)
+
+    def _plan(self) -> Iterator[str]:
+        """What will be trained on what, stage by stage."""
+        if self.rows is None or self.backbone is None:
+            return
+        training, name = self.rows.training, self.backbone.name
+        yield f"rows: {len(training):,} of {training.name}: {', '.join(training.rows)}"
+        if self.rows.validation is not None:
+            yield f"validation: {len(self.rows.validation):,} rows: {self.rows.validated}"
+        for number, stage in enumerate(self.stages, start=1):
+            recipe = stage.recipe
+            several = f" of stage {number}" if len(self.stages) > 1 else ""
+            if isinstance(recipe, Detection):
+                ends = "" if recipe.steps is None else f", {recipe.steps:,} steps of either at most"
+                yield f"parameters: a sigmoid unit per modality; {stage.frozen:,} frozen: {name}"
+                yield (
+                    f"epochs: {recipe.image_epochs} of images, {recipe.epochs} of captions{ends}; "
+                    f"{recipe.optimiser} at {recipe.lr:g}"
+                )
+                continue
+            assert stage.steps is not None
+            yield (
+                f"parameters{several}: {stage.trained:,} trained ({recipe.trains}), {stage.frozen:,} frozen: "
+                f"{name}"
+            )
+            epochs = "" if recipe.steps is not None else f", {recipe.epochs} epochs"
+            schedule = recipe.schedule.replace("-", " by ")
+            schedule += f" after {recipe.warmup} steps of warm-up" if recipe.warmup else ""
+            several_batches = (
+                f"; {recipe.accumulate} batches of {recipe.batch_size:,} rows, as one: negatives are of all"
+                if recipe.accumulate > 1
+                else ""
+            )
+            yield (
+                f"steps{several}: {stage.steps:,} of {recipe.batch_size * recipe.accumulate:,} rows{epochs}; "
+                f"{recipe.precision}, {recipe.optimiser} at {recipe.lr:g}, {schedule}{several_batches}"
+            )
+            if stage.steps < recipe.warmup:
+                reached = recipe.lr * stage.steps / recipe.warmup
+                yield f"the warm-up is longer than that: the learning rate only gets to {reached:g}"
+            yield f"kept{several}: {_kept(recipe, validated=self.rows.validation is not None)}"
+
+
+def _kept(recipe: Recipe, *, validated: bool) -> str:
+    if recipe.select == "last" or not validated:
+        return "the last weights"
+    best = "lowest loss" if recipe.select == "loss" else f"highest {recipe.select}"
+    often = "each epoch" if recipe.validate_every is None else f"every {recipe.validate_every} steps"
+    ends = "" if recipe.patience is None else f"; ends after {recipe.patience:,} steps without a better one"
+    return f"the weights with the {best} in validation, {often}{ends}"
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return ", ".join(map(_word, value)) if isinstance(value, tuple) else str(value)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +201,8 @@ class TrainedModel(Tabular):
     #: The folder of the checkpoint, which `load_scorer("ckpt:FOLDER")` and `evaluate` take.
     checkpoint: Path
     outcome: Outcome
+    #: A benchmark that these weights may be measured on.
+    next_on: str = ""
 
     rows_by = ("measure",)
 
@@ -104,19 +218,36 @@ class TrainedModel(Tabular):
     @property
     def tables(self) -> tuple[Table]:
         """What was measured first, at the weights that are kept, and last."""
-        names = self.outcome.measures
+        points = self.outcome.points
         rows = tuple(
-            Row(moment, tuple(Cell(values.get(name)) for name in names))
-            for moment, values in self.outcome.points.items()
+            Row(name, tuple(Cell(values.get(name)) for values in points.values()))
+            for name in self.outcome.measures
         )
-        columns = tuple(Column(name, style="score") for name in names)
-        return (Table(f"{self.recipe}, {self.checkpoint}", columns, rows, "moment"),)
+        columns = tuple(Column(moment.partition(" (")[0], style="score") for moment in points)
+        return (Table(f"{self.recipe}, {self.checkpoint}", columns, rows, "validation"),)
 
     @property
     def notes(self) -> list[str]:
-        """Which weights are kept."""
+        """What was measured when, which weights are kept, how fast it went, and a command that goes on."""
         outcome = self.outcome
-        return [f"kept: {outcome.unit.removesuffix('s')} {outcome.kept:,} of {outcome.steps:,}"]
+        unit = outcome.unit.removesuffix("s")
+        kept = f"kept: {unit} {outcome.kept:,} of {outcome.steps:,}"
+        minutes, rest = divmod(round(outcome.seconds), 60)
+        seconds = f"{minutes} min {rest:02d} s" if minutes else f"{outcome.seconds:.1f} s"
+        speed = f"{outcome.steps:,} {unit if outcome.steps == 1 else outcome.unit} in {seconds}"
+        if outcome.rows_per_second is not None:
+            speed += f", {outcome.rows_per_second:,.1f} rows per second"
+        if outcome.waiting is not None:
+            speed += f", {outcome.waiting:.1%} of the time waiting for data"
+        if outcome.since == outcome.steps:
+            speed += "; it had ended before, and nothing was repeated (--no-resume starts anew)"
+        elif outcome.since:
+            speed += f"; it went on after step {outcome.since:,}"
+        if outcome.left_out:
+            speed += f"; without {amount(outcome.left_out, 'row')} whose images cannot be read"
+        command = f"counterfoil evaluate {self.checkpoint} {self.next_on}"
+        moments = [f"measured: {'; '.join(outcome.points)}"] if outcome.points else []
+        return [*moments, kept, speed, *([command] if self.next_on else [])]
 
     def plot(self) -> Any:
         """A matplotlib figure of the loss and of what was validated over the training, a panel each.
@@ -137,63 +268,138 @@ class TrainedModel(Tabular):
         return self.outcome.to_json()
 
 
-def prepare(recipe: Recipe, options: TrainOptions, *, feedback: Feedback = SILENT) -> Training:
-    """The training of `options.model` on `options.data` by a recipe: read, loaded and checked.
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil train trohn-img --model open-clip:ViT-B-32-quickgelu/openai --data TROHN-Img/ --out ckpt/
+  counterfoil train coco --model ckpt/ --data world/ --steps 500 --guard world-quads --out more/
+  counterfoil train mine.toml --model hf:./my-clip --data pairs.parquet --images photos/ --out ckpt/
+  counterfoil train pcme --model ckpt/ --data shards/ --out pcme/ --dry-run
+  counterfoil train coco --model ckpt/ --data 's3://bucket/shards/{00000..00099}.tar' --out more/
+  counterfoil train trohn-img --model ckpt/ --data TROHN-Img/ --out ckpt/ --batch-size 400 --chunk-size 50
 
-    Raises `InputError` where something is missing, or rows or processes cannot do it, and `DataError` for
-    files that cannot be read.
-    """
-    assert options.data is not None
-    assert options.model is not None
-    _check_devices(recipe, options)
-    guarded = inputs.guard(options, note=feedback.note)
-    with feedback.busy(f"reading {located(options.data)}"):
-        rows = inputs.data(options, recipe)
-    with feedback.busy(f"loading {options.model}"):
-        backbone = inputs.model(options.model, rows.training, recipe, regions=options.regions)
-    stages = inputs.stages(
-        recipe, backbone, len(rows.training), processes=_processes(options), chunk=options.chunk_size
-    )
-    return Training(recipe, options, rows, backbone, stages, guarded)
-
-
-def train(
-    recipe: str | Path | Recipe,
-    options: Mapping[str, Any],
+  torchrun --nproc-per-node 2 -m counterfoil train coco --model hf:./my-clip --data coco/ --out ckpt/""",
+)
+def train_model(
+    recipe: Annotated[
+        str | Path | Recipe,
+        Option(
+            "Name of a recipe (see 'counterfoil list recipes'), or a .toml file.",
+            complete="counterfoil.cli.options:complete_recipes",
+        ),
+    ],
+    model: Annotated[
+        str | None,
+        Option(
+            "What is trained: open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER, "
+            "small, vse, vsrn (from scratch), or the folder of a checkpoint.",
+            flag="--model",
+            metavar="MODEL",
+            panel="Model and data",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        Option(
+            "Benchmark folder, Parquet file or folder, table, or WebDataset shards to train on; shards also "
+            "behind a URL.",
+            flag="--data",
+            panel="Model and data",
+        ),
+    ] = None,
     *,
-    changed: Mapping[str, Any] | None = None,
-    resume: bool = True,
+    changed: Annotated[
+        Settings,
+        Option(
+            "Any other field of the recipe; may be repeated.",
+            flag="--set",
+            metavar="KEY=VALUE",
+            panel="Recipe",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, Option("Go on where a training into the same folder was stopped.", panel="Work")
+    ] = True,
+    dry_run: Annotated[bool, Option("Show the recipe and the plan, train nothing.", panel="Work")] = False,
     overwrite: bool = False,
-    feedback: Feedback = SILENT,
-) -> TrainedModel:
-    """A dual encoder trained by a recipe (its name, its .toml file, or itself) with fields `changed`.
+    **options: Unpack[TrainRows],
+) -> TrainedModel | TrainingPlan:
+    """Train a dual encoder by a recipe of the papers, or fine-tune one, and keep its best weights.
 
-    `options` are those of `TrainOptions` by name; for what is None the table [run] of the file is asked.
-    Raises what `prepare` and training raise, and `InputError` where the folder of the checkpoint holds
-    something else.
+    What is trained is what --model names; what of a paper's values is not wanted is said with options, --set
+    or in a .toml file. A training that was stopped goes on where it was.
+
+    `recipe` may be a `Recipe`; `changed` are fields of it and their values, such as `{"lr": 1e-5}`, and the
+    table [run] of a file says what is not given here. The checkpoint in the folder `out` is what `evaluate`
+    takes as `ckpt:OUT`. Raises `DataError` for what cannot be read, `InputError` for rows and recipes that do
+    not fit, and where `out` holds something else. (`counterfoil.train` is the package of loops, recipes and
+    losses.)
     """
-    table: Mapping[str, Any] = {}
-    where = "recipe"
-    if not isinstance(recipe, Recipe):
-        where = str(recipe)
-        read = read_file(recipe)
-        recipe, table = read.recipe, read.run
-    wanted = train_options(options, table, where=where)
-    wanted.check(dry_run=False)
-    assert wanted.out is not None
-    with guarding("train", overwrite=overwrite, reads=wanted.reads) as outputs:
-        check_writable(wanted.out, folder=True)
-        outputs.folder(inputs.folder(wanted.out))
-        training = prepare(recipe_with(recipe, changed or {}), wanted, feedback=feedback)
-        return training.run(resume=resume, feedback=feedback)
+    feedback = feedback_of(options)
+    read = Read(recipe, recipe, {}) if isinstance(recipe, Recipe) else read_file(recipe)
+    run = _with_run({"model": model, "data": data, **options}, read.run, where=recipe)
+    values = {name: options[name] for name in inputs.CHANGED if options[name] is not None}  # type: ignore[literal-required]
+    values |= changes_of(type(read.recipe), changed, "--set")
+    wanted = overridden(read.recipe, values, where="--set") if values else read.recipe
+    inputs.check(run, () if dry_run else ("model", "data", "out"))
+    reads = ("data", "images", "regions", "validation", "guard_images", "model", "guard")
+    with guarding("train", overwrite=overwrite, reads=[run[name] for name in reads]) as outputs:
+        if run["out"] is not None and not dry_run:
+            check_writable(run["out"], folder=True)
+            outputs.folder(inputs.folder(run["out"]))
+        if run["data"] is None or run["model"] is None:
+            return TrainingPlan(wanted, read.base, run)
+        plan = _prepared(wanted, read.base, run, feedback=feedback)
+        if dry_run:
+            return plan
+        for line in plan.lines:
+            feedback.note(line)
+        with feedback.progress() as progress:
+            outcome = _train(plan, resume=resume, progress=progress, note=feedback.remark)
+        # The data at hand are likely the world that a network from scratch was trained on.
+        drawn = set(re.split(r"[()]", plan.backbone.name if plan.backbone else "")) & set(inputs.SCRATCH)
+        next_on = (run["guard"] or "").partition("=")[0] or ("world-quads" if drawn else "bivlc")
+        return TrainedModel(wanted.name, run["out"], outcome, next_on)
 
 
-def _train(training: Training, *, resume: bool, progress: Progress, note: Note) -> Outcome:
+def _with_run(options: dict[str, Any], table: Mapping[str, Any], *, where: object) -> dict[str, Any]:
+    """The options of a run; what is not given is as the table [run] of the recipe's file has it."""
+    arguments = job_of(train_model).arguments
+    for key, value in table.items():
+        check_key(key, inputs.RUN, where=f"{where}, [run]")
+        if options[key] == arguments[key].default:
+            options[key] = arguments[key].converted(value, f"{where}, [run], key '{key}'")
+    paths = {name: as_path(options[name]) for name in ("data", "images", "validation") if options[name]}
+    return {**options, **paths, "device": options["device"] or "auto"}
+
+
+def _prepared(
+    recipe: Recipe, base: Recipe, options: Mapping[str, Any], *, feedback: Feedback
+) -> TrainingPlan:
+    """The training of a model on data by a recipe: read, loaded and checked.
+
+    Raises `InputError` where rows or processes cannot do it, and `DataError` for files that cannot be read.
+    """
+    _check_devices(recipe, options)
+    guarded = inputs.guard(options["guard"], options["guard_images"], note=feedback.note)
+    with feedback.busy(f"reading {located(options['data'])}"):
+        rows = inputs.data(options, recipe)
+    with feedback.busy(f"loading {options['model']}"):
+        backbone = inputs.model(options["model"], rows.training, recipe, regions=options["regions"])
+    stages = inputs.stages(
+        recipe, backbone, len(rows.training), processes=_processes(options), chunk=options["chunk_size"]
+    )
+    return TrainingPlan(recipe, base, options, rows, backbone, stages, guarded)
+
+
+def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) -> Outcome:
     # The package sets its own level when it is imported; that of its modules stays as it is set here.
     for name in ("lightning_fabric.utilities.distributed", "lightning_fabric.utilities.rank_zero"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    wanted, rows, recipe, guarded = training.options, training.rows, training.recipe, training.guarded
-    backbone = training.backbone
+    wanted, rows, recipe, guarded = plan.options, plan.rows, plan.recipe, plan.guarded
+    backbone = plan.backbone
+    assert rows is not None
+    assert backbone is not None
     if isinstance(recipe, Detection):
         return _train_detector(wanted, rows, backbone, recipe, progress=progress, note=note)
     from counterfoil.train.gradients import Computing
@@ -215,10 +421,10 @@ def _train(training: Training, *, resume: bool, progress: Progress, note: Note) 
         rows.training,
         validation=rows.validation,
         monitors=Monitors(guard=guard, at_start=True),
-        out=wanted.out,
-        saving=Saving(resume=resume, tensorboard=wanted.tensorboard),
-        device=wanted.device,
-        computing=Computing(wanted.devices or 1, wanted.chunk_size, wanted.checkpoint_activations),
+        out=wanted["out"],
+        saving=Saving(resume=resume, tensorboard=wanted["tensorboard"]),
+        device=wanted["device"],
+        computing=Computing(wanted["devices"] or 1, wanted["chunk_size"], wanted["checkpoint_activations"]),
         workers=_workers(wanted),
         progress=watched,
         note=note,
@@ -254,7 +460,7 @@ def _warn_of_worse(
 
 
 def _train_detector(
-    wanted: TrainOptions,
+    wanted: Mapping[str, Any],
     rows: Data,
     backbone: "Backbone",
     recipe: Detection,
@@ -270,8 +476,8 @@ def _train_detector(
         recipe,
         rows.training,
         validation=rows.validation,
-        out=wanted.out,
-        device=wanted.device,
+        out=wanted["out"],
+        device=wanted["device"],
         workers=_workers(wanted),
         progress=progress,
         note=note,
@@ -302,8 +508,9 @@ def _train_detector(
     )
 
 
-def _workers(wanted: TrainOptions) -> int:
-    return min(8, os.cpu_count() or 1) if wanted.workers is None else wanted.workers
+def _workers(wanted: Mapping[str, Any]) -> int:
+    workers: int | None = wanted["workers"]
+    return min(8, os.cpu_count() or 1) if workers is None else workers
 
 
 def _moments(
@@ -335,27 +542,27 @@ def _curves(history: Sequence[Mapping[str, float]], guarded: str) -> dict[str, d
     return curves
 
 
-def _processes(options: TrainOptions) -> int:
+def _processes(options: Mapping[str, Any]) -> int:
     """How many processes train: as many as torchrun started, where it did."""
     started = os.environ.get("WORLD_SIZE") if "TORCHELASTIC_RUN_ID" in os.environ else None
-    return int(started) if started is not None else options.devices or 1
+    return int(started) if started is not None else options["devices"] or 1
 
 
-def _check_devices(recipe: Recipe, options: TrainOptions) -> None:
+def _check_devices(recipe: Recipe, options: Mapping[str, Any]) -> None:
     """Raise `InputError` where --devices and torchrun disagree, and for what no detector's training has."""
     here = os.environ.get("LOCAL_WORLD_SIZE") if "TORCHELASTIC_RUN_ID" in os.environ else None
-    if here is not None and options.devices not in (None, int(here)):
+    if here is not None and options["devices"] not in (None, int(here)):
         raise InputError(
             "--devices and torchrun disagree",
-            given=f"{options.devices}, and {here} processes on this machine",
+            given=f"{options['devices']}, and {here} processes on this machine",
             hint="leave --devices out: torchrun's --nproc-per-node says how many",
         )
     if not isinstance(recipe, Detection):
         return
     unused = {
         "--devices": _processes(options) if _processes(options) > 1 else None,
-        "--chunk-size": options.chunk_size,
-        "--checkpoint-activations": "given" if options.checkpoint_activations else None,
+        "--chunk-size": options["chunk_size"],
+        "--checkpoint-activations": "given" if options["checkpoint_activations"] else None,
     }
     for name, given in unused.items():
         if given is not None:

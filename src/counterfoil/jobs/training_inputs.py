@@ -1,105 +1,146 @@
-"""Inputs of a training: options, rows, the network to start from, the forgetting guard, the plan of stages.
-
-Options are those that a caller gives, else those of the recipe file's table [run].
-"""
+"""Inputs of a training: its arguments, rows, the network to start from, the guard, the plan of stages."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.training_rows import Missing, TrainingSet
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.limits import RANGES
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option, fields_of, rows_of
+from counterfoil.jobs.arguments import CACHE, WORKERS, Cache, Reporting, cache_of
 from counterfoil.models import checkpoint
-from counterfoil.outputs import Folder, existing_paths
-from counterfoil.storage import Location, as_path, is_distant, local_folder, located, location
+from counterfoil.outputs import Folder
+from counterfoil.storage import Location, is_distant, local_folder, located, location
 from counterfoil.storage.files import names_in
 from counterfoil.train.recipes import Detection, Recipe
-from counterfoil.train.recipes.reading import overridden, parsed
 
 if TYPE_CHECKING:
     from counterfoil.models.networks import Backbone
 
 
-def recipe_with(recipe: Recipe, options: Mapping[str, Any], settings: Sequence[str] = ()) -> Recipe:
-    """The recipe with fields changed: `options` that are not None, and settings as KEY=VALUE."""
-    values = {key: value for key, value in options.items() if value is not None}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals or not key:
-            raise InputError(
-                "no setting", where="--set", given=setting, allowed="KEY=VALUE, such as eps=1e-8"
-            )
-        values[key] = parsed(type(recipe), key, text, where="--set")
-    return overridden(recipe, values) if values else recipe
+_DATA, _RECIPE, _WORK = "Model and data", "Recipe", "Work"
 
 
-@dataclass(frozen=True)
-class TrainOptions:
+def _field(name: str) -> Option:
+    """The option of a recipe's field: what is not given is as the recipe has it."""
+    return replace(fields_of(Recipe)[name].left_open.option, shown="", panel=_RECIPE)
+
+
+class RunRows(Reporting, total=False):
     """What is trained on what, and where."""
 
-    model: str | None = None
-    data: Path | None = None
-    images: Path | None = None
-    #: Region features of the images, in place of their pictures.
-    regions: Path | None = None
-    validation: Path | None = None
-    validation_share: float | None = None
-    out: Path | None = None
-    guard: str | None = None
-    guard_images: Path | None = None
-    device: str = "auto"
+    images: Annotated[
+        Path | None, Option("Folder of the images, where the data name files.", None, panel=_DATA)
+    ]
+    regions: Annotated[
+        Path | None,
+        Option(
+            "Region features of the images (npz, TSV, folder of npz), in place of pictures: vse, vsrn.",
+            None,
+            panel=_DATA,
+        ),
+    ]
+    validation: Annotated[Path | None, Option("Rows that decide which weights are kept.", None, panel=_DATA)]
+    validation_share: Annotated[
+        float | None,
+        Option(
+            "Share of the rows held back for that; default: the data's own split, else 0.2.",
+            None,
+            low=0,
+            high=0.99,
+            panel=_DATA,
+        ),
+    ]
+    out: Annotated[Path | None, Option("Folder of the checkpoint.", None, panel=_DATA)]
+    guard: Annotated[
+        str | None,
+        Option(
+            "Benchmark that must not be forgotten, and where its data lie: measured along the way, on the "
+            "questions that are at hand.",
+            None,
+            metavar="BENCHMARK[=PATH]",
+            panel=_RECIPE,
+        ),
+    ]
+    guard_images: Annotated[
+        Path | None,
+        Option("Folder of the images of that benchmark.", None, metavar="FOLDER", panel=_RECIPE),
+    ]
+    device: Annotated[str | None, Option("auto, cpu, cuda, mps.", None, panel=_WORK)]
     #: None is one, or as many as torchrun started.
-    devices: int | None = None
-    #: Rows of a batch that go through the network at a time, on each device; None is all of them.
-    chunk_size: int | None = None
-    #: Whether layers are computed again in the backward pass, in place of keeping what they gave.
-    checkpoint_activations: bool = False
-    workers: int | None = None
+    devices: Annotated[
+        int | None, Option("How many of them.", None, low=1, high=most("devices"), panel=_WORK)
+    ]
+    chunk_size: Annotated[
+        int | None,
+        Option(
+            "Rows that go through the network at a time, on each device, where a batch does not fit into "
+            "memory: the gradients are those of the whole batch (GradCache).",
+            None,
+            low=1,
+            high=most("batch_size"),
+            panel=_WORK,
+        ),
+    ]
+    checkpoint_activations: Annotated[
+        bool,
+        Option(
+            "Compute layers again in the backward pass, in place of keeping what they gave.",
+            False,
+            panel=_WORK,
+        ),
+    ]
+    workers: Annotated[int | None, WORKERS]
     #: Where the captions of large tables are kept for the other processes of a training, and the next one.
-    cache: Path | None = None
-    tensorboard: bool = False
+    cache: Annotated[Cache, CACHE]
+    tensorboard: Annotated[
+        bool, Option("Write the journal for TensorBoard as well (extra 'tensorboard').", False, panel=_WORK)
+    ]
 
-    def __post_init__(self) -> None:
-        for name in ("data", "images", "validation"):
-            if (path := getattr(self, name)) is not None:
-                object.__setattr__(self, name, as_path(path))
 
-    @property
-    def reads(self) -> list[Path]:
-        """What is read, in whichever place it was named."""
-        named = [self.data, self.images, self.regions, self.validation, self.guard_images]
-        paths = [path for path in named if path is not None]
-        return paths + existing_paths(text for text in (self.model, self.guard) if text is not None)
+class TrainRows(RunRows, total=False):
+    """The same, and fields of the recipe that are often changed."""
 
-    def check(self, *, dry_run: bool) -> None:
-        """Raise `InputError` for what is missing or not there, before anything is loaded."""
-        needed = () if dry_run else ("model", "data", "out")
-        for name in needed:
-            if getattr(self, name) is None:
-                raise InputError(f"--{name} is missing", hint=MISSING[name])
-        for name, kind in (
-            ("images", "folder"),
-            ("validation", "file or folder"),
-            ("data", "file or folder"),
-            ("regions", "file or folder"),
+    steps: Annotated[int | None, _field("steps")]
+    epochs: Annotated[int | None, _field("epochs")]
+    batch_size: Annotated[int | None, _field("batch_size")]
+    lr: Annotated[float | None, _field("lr")]
+    precision: Annotated[Literal["fp32", "bf16"] | None, _field("precision")]
+    seed: Annotated[int | None, _field("seed")]
+
+
+#: The keys of [run], and the fields of the recipe.
+RUN = ("model", "data", *(argument.name for argument in rows_of(RunRows)))
+CHANGED = tuple(argument.name for argument in rows_of(TrainRows) if argument.name not in RUN)
+
+
+def check(options: Mapping[str, Any], needed: Sequence[str]) -> None:
+    """Raise `InputError` or `DataError` for what is missing or not there, before anything is loaded."""
+    for name in needed:
+        if options[name] is None:
+            raise InputError(f"--{name} is missing", hint=MISSING[name])
+    for name, kind in (
+        ("images", "folder"),
+        ("validation", "file or folder"),
+        ("data", "file or folder"),
+        ("regions", "file or folder"),
+    ):
+        path: Path | None = options[name]
+        # A pattern of shards, train-{000..015}.tar, names files that are. A URL is looked at when read.
+        at_distance = name != "regions" and path is not None and is_distant(path)
+        if (
+            path is None
+            or at_distance
+            or path.is_dir()
+            or (name != "images" and (path.exists() or "{" in path.name))
         ):
-            path: Path | None = getattr(self, name)
-            # A pattern of shards, train-{000..015}.tar, names files that are. A URL is looked at when read.
-            at_distance = name != "regions" and path is not None and is_distant(path)
-            if (
-                path is None
-                or at_distance
-                or path.is_dir()
-                or (name != "images" and (path.exists() or "{" in path.name))
-            ):
-                continue
-            raise DataError(f"no such {kind}", where=path, hint=f"check --{name}")
+            continue
+        raise DataError(f"no such {kind}", where=path, hint=f"check --{name}")
 
 
 #: Networks that are made for the words of the data and train from scratch.
@@ -111,45 +152,6 @@ MISSING = {
     "data": "name what is trained on; 'counterfoil world build training' makes some",
     "out": "name the folder that the checkpoint goes to",
 }
-
-
-#: Keys of [run] that are numbers, from where to where, and in words; and those that are places.
-_NUMBERS = {
-    "validation_share": (0, 0.99, "a number from 0 to 0.99"),
-    "devices": (*RANGES["devices"], "a whole number, 1 to {1:,}".format(*RANGES["devices"])),
-    "chunk_size": (*RANGES["batch_size"], "a whole number, 1 to {1:,}".format(*RANGES["batch_size"])),
-    "workers": (*RANGES["workers"], "a whole number, 0 to {1:,}".format(*RANGES["workers"])),
-}
-_PATHS = ("data", "images", "regions", "validation", "out", "cache")
-
-
-def train_options(options: Mapping[str, Any], run: Mapping[str, Any], *, where: object) -> TrainOptions:
-    """The options that are not None, and for the others the table [run] of the recipe's file."""
-    values: dict[str, Any] = {}
-    for key, value in run.items():
-        if key not in options:
-            near = get_close_matches(key, options, n=1, cutoff=0.5)
-            raise InputError(
-                "unknown key",
-                where=f"{where}, [run]",
-                given=key,
-                allowed=sorted(options),
-                hint=f"did you mean '{near[0]}'?" if near else None,
-            )
-        low, high, words = _NUMBERS.get(key, (None, None, "a text in quotes"))
-        fits = isinstance(value, str)
-        if key in ("tensorboard", "checkpoint_activations"):
-            fits, words = isinstance(value, bool), "true or false"
-        if low is not None and high is not None:
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            fits = (
-                whole or (isinstance(value, float) and key == "validation_share")
-            ) and low <= value <= high
-        if not fits:
-            raise InputError("wrong value", where=f"{where}, [run], key '{key}'", given=value, allowed=words)
-        values[key] = Path(value) if key in _PATHS else value
-    values |= {key: value for key, value in options.items() if value is not None}
-    return TrainOptions(**values)
 
 
 @dataclass(frozen=True)
@@ -166,24 +168,24 @@ def folder(out: Path) -> Folder:
     return Folder(out, checkpoint.FILES, checkpoint.is_training)
 
 
-def data(wanted: TrainOptions, recipe: Recipe) -> Data:
+def data(options: Mapping[str, Any], recipe: Recipe) -> Data:
     """The rows to train on and those to select by: named ones, those the data have, or a share of them.
 
     Raises `DataError` for what cannot be read, `InputError` where a column is lacking that the recipe needs.
     """
     from counterfoil.benchmarks import training_files
 
-    shelf = None if wanted.cache is None else local_folder(wanted.cache) / "training"
-    path, images, share = wanted.data, wanted.images, wanted.validation_share
-    assert path is not None
+    cache: Path | None = cache_of(options["cache"])
+    shelf = None if cache is None else local_folder(cache) / "training"
+    path, images, share = (options[name] for name in ("data", "images", "validation_share"))
     # What the training will leave out, or not look at, may as well not be there.
     missing: Missing = "keep" if recipe.unreadable == "skip" else "refuse"
-    missing = missing if wanted.regions is None else "unread"
+    missing = missing if options["regions"] is None else "unread"
     read = partial(training_files.read, images=images, shelf=shelf, missing=missing)
     whole = read(path)
     held: TrainingSet | None
-    if wanted.validation is not None:
-        held, words = read(wanted.validation), located(wanted.validation)
+    if (validation := options["validation"]) is not None:
+        held, words = read(validation), located(validation)
     elif share is None and _has_validation(path):
         held, words = read(path, split="validation"), "the data's own split"
     elif share == 0:
@@ -260,17 +262,17 @@ def stages(
     return tuple(stages_of)
 
 
-def guard(wanted: TrainOptions, *, note: Callable[[str], None]) -> Benchmark | None:
+def guard(named: str | None, images: Path | None, *, note: Callable[[str], None]) -> Benchmark | None:
     """The guard's benchmark, if one is named; raises what reading it raises.
 
     Of its questions those whose images and captions are at hand; `note` says where they are not all.
     """
-    if wanted.guard is None:
+    if named is None:
         return None
-    name, _, path = wanted.guard.partition("=")
+    name, _, path = named.partition("=")
     if name not in catalog.benchmarks():
-        name, path = wanted.guard, ""
-    whole = catalog.benchmark(name, data=path or None, images=wanted.guard_images)
+        name, path = named, ""
+    whole = catalog.benchmark(name, data=path or None, images=images)
     benchmark = whole.available()
     if len(benchmark) < len(whole):
         note(f"--guard {name}: {len(benchmark):,} of {len(whole):,} questions are at hand")

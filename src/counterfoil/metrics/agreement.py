@@ -167,7 +167,10 @@ def pair_kappas(
 ) -> tuple[Float[ndarray, "people people"], Int[ndarray, "people people"]]:
     """Cohen's kappa of every two people over the items that both judged, and how many those are.
 
-    Symmetric, NaN on the diagonal, where two people share no item, and where `cohen_kappa` is NaN.
+    Symmetric, NaN on the diagonal, where two people share no item, and where both put everything into one and
+    the same category, so that chance explains all.
+
+    Source: J. Cohen, A coefficient of agreement for nominal scales, 1960; BiVLC, table 7.
 
     >>> items, values = [1, 1, 2, 2, 3, 3, 4, 4], np.array([1, 1, 1, 0, 0, 0, 0, 0])
     >>> data = ReliabilityData.of(items, ["a", "b"] * 4, values)
@@ -291,8 +294,7 @@ def _positions(
         )
     places = places - places[0]
     # Around the middle, so that little cancels.
-    centred: NDArray[np.float64] = places / np.maximum(places[-1], 1e-300) - 0.5
-    return centred
+    return np.asarray(places / np.maximum(places[-1], 1e-300) - 0.5)
 
 
 def _sums_by(group: Int[ndarray, "n"]) -> Any:
@@ -313,43 +315,7 @@ def _sparse(
 def _over(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
     """part / whole, NaN where there is nothing: rounding aside, nothing is left of 1 - 1."""
     whole = np.broadcast_to(whole, part.shape)
-    ratio: NDArray[np.float64] = np.divide(
-        part, whole, out=np.full(part.shape, np.nan), where=np.abs(whole) > 1e-12
-    )
-    return ratio
-
-
-def cohen_kappa(first: ndarray, second: ndarray) -> float:
-    """Cohen's kappa of two raters who each put the same items into categories.
-
-        kappa = (p_o - p_e) / (1 - p_e)
-
-    with p_o the share of items they agree on and p_e what two raters with their habits would agree on by
-    chance. `first` and `second` are (n,) labels of any kind (numbers or strings), compared by equality. The
-    result is at most 1; 0 is chance, negative below it. Where both put everything into one and the same
-    category chance explains all and the value is NaN. Raises `InputError` for no items and for unequal
-    lengths.
-
-    Source: J. Cohen, A coefficient of agreement for nominal scales, 1960; BiVLC, table 7.
-
-    >>> cohen_kappa(np.array(["yes", "yes", "no", "no"]), np.array(["yes", "no", "no", "no"]))
-    0.5
-    """
-    if first.shape != second.shape or first.ndim != 1 or not len(first):
-        raise InputError(
-            "two raters must rate the same items",
-            given=f"{first.shape} and {second.shape} ratings",
-            allowed="two columns of one length, at least 1",
-        )
-    categories, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
-    codes = codes.reshape(2, -1)
-    # Whole numbers to the end, so that equal agreement gives equal values.
-    n, agreed = len(first), int((codes[0] == codes[1]).sum())
-    habits = [np.bincount(row, minlength=len(categories)).astype(object) for row in codes]
-    by_chance = int((habits[0] * habits[1]).sum())
-    if by_chance == n * n:
-        return float("nan")
-    return (n * agreed - by_chance) / (n * n - by_chance)
+    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=np.abs(whole) > 1e-12))
 
 
 def cohen_kappa_draws(

@@ -57,7 +57,11 @@ def bias(
     (3.0, 1.0, 5.0)
     """
     away = np.abs(performance - reference)
-    return Bias(away.mean(axis=1), _mean_where(away, annotators), _mean_where(away, ~annotators))
+    own, others = (
+        _share(np.where(chosen, away, 0.0).sum(axis=1), chosen.sum(axis=1))
+        for chosen in (annotators, ~annotators)
+    )
+    return Bias(away.mean(axis=1), own, others)
 
 
 def by_size(
@@ -185,10 +189,6 @@ def pool_yield(pooled: Pool, k: int) -> Float[ndarray, "models k"]:
         proposers = np.bincount(pooled.within(j).sum(axis=1), minlength=models + 1)
         curve[:, j - 1] = chance @ proposers
     return curve
-
-
-def _mean_where(values: ndarray, chosen: ndarray) -> ndarray:
-    return _share(np.where(chosen, values, 0.0).sum(axis=1), chosen.sum(axis=1))
 
 
 def _share(part: ndarray, whole: ndarray) -> ndarray:

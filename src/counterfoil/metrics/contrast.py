@@ -16,6 +16,7 @@
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -25,25 +26,27 @@ from numpy.typing import NDArray
 from counterfoil.metrics.measure import Measure, by_name
 from counterfoil.metrics.ties import Ties, all_above, any_tied
 
-
-def ipos2t(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
-    """Image 0 picks its caption: s(C0, I0) > s(C1, I0). Values in [0, 1], chance 1/2. BiVLC, Table 3."""
-    return all_above(scores[:, 0, [0]], scores[:, 1, [0]], ties=ties)
-
-
-def ineg2t(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
-    """Image 1 picks its caption: s(C1, I1) > s(C0, I1). Values in [0, 1], chance 1/2. BiVLC, Table 3."""
-    return all_above(scores[:, 1, [1]], scores[:, 0, [1]], ties=ties)
+#: The single directions of BiVLC, Table 3: the cells (caption, image) of the right pair and of the wrong one.
+_DIRECTIONS = {
+    "ipos2t": ((0, 0), (1, 0)),
+    "ineg2t": ((1, 1), (0, 1)),
+    "tpos2i": ((0, 0), (0, 1)),
+    "tneg2i": ((1, 1), (1, 0)),
+}
 
 
-def tpos2i(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
-    """Caption 0 picks its image: s(C0, I0) > s(C0, I1). Values in [0, 1], chance 1/2. BiVLC, Table 3."""
-    return all_above(scores[:, 0, [0]], scores[:, 0, [1]], ties=ties)
+def picks(
+    scores: Float[ndarray, "n 2 2"], *, direction: str, ties: Ties = Ties.STRICT
+) -> Float[ndarray, "n"]:
+    """Whether one image picks its caption, or one caption its image. Values in [0, 1], chance 1/2.
 
+    `direction` is one of BiVLC's Table 3, such as `ipos2t`, image 0 picks its caption: s(C0, I0) > s(C1, I0).
 
-def tneg2i(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
-    """Caption 1 picks its image: s(C1, I1) > s(C1, I0). Values in [0, 1], chance 1/2. BiVLC, Table 3."""
-    return all_above(scores[:, 1, [1]], scores[:, 1, [0]], ties=ties)
+    >>> picks(np.array([[[0.3, 0.2], [0.1, 0.4]]]), direction="ipos2t")
+    array([1.])
+    """
+    right, wrong = _DIRECTIONS[direction]
+    return all_above(scores[:, right[0], [right[1]]], scores[:, wrong[0], [wrong[1]]], ties=ties)
 
 
 def i2t(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
@@ -55,7 +58,7 @@ def i2t(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[n
     >>> i2t(np.array([[[0.3, 0.2], [0.1, 0.4]], [[0.3, 0.9], [0.1, 0.4]]]))
     array([1., 0.])
     """
-    return ipos2t(scores, ties=ties) * ineg2t(scores, ties=ties)
+    return picks(scores, direction="ipos2t", ties=ties) * picks(scores, direction="ineg2t", ties=ties)
 
 
 def t2i(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
@@ -63,7 +66,7 @@ def t2i(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[n
 
     Winoground equation 2, BiVLC equation 2.
     """
-    return tpos2i(scores, ties=ties) * tneg2i(scores, ties=ties)
+    return picks(scores, direction="tpos2i", ties=ties) * picks(scores, direction="tneg2i", ties=ties)
 
 
 def group(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) -> Float[ndarray, "n"]:
@@ -100,10 +103,15 @@ QUAD: Mapping[str, Measure] = by_name(
     ),
     Measure("group", "quad", "Group", "both directions are right", "1/6", group, main=True),
     # The names of BiVLC Table 3.
-    Measure("ipos2t", "quad", "Ipos2T", "the first image picks its caption", "1/2", ipos2t),
-    Measure("ineg2t", "quad", "Ineg2T", "the second image picks its caption", "1/2", ineg2t),
-    Measure("tpos2i", "quad", "Tpos2I", "the first caption picks its image", "1/2", tpos2i),
-    Measure("tneg2i", "quad", "Tneg2I", "the second caption picks its image", "1/2", tneg2i),
+    *(
+        Measure(name, "quad", label, f"the {picking} its {other}", "1/2", partial(picks, direction=name))
+        for name, label, picking, other in (
+            ("ipos2t", "Ipos2T", "first image picks", "caption"),
+            ("ineg2t", "Ineg2T", "second image picks", "caption"),
+            ("tpos2i", "Tpos2I", "first caption picks", "image"),
+            ("tneg2i", "Tneg2I", "second caption picks", "image"),
+        )
+    ),
     Measure(
         "group_match",
         "quad",
@@ -140,9 +148,7 @@ def from_directions(
     array([0., 0.])
     """
     values = {
-        name: np.asarray(directions[name], dtype=np.float64)
-        for name in ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
-        if name in directions
+        name: np.asarray(directions[name], dtype=np.float64) for name in _DIRECTIONS if name in directions
     }
     both_ways = {
         name: values[one] * values[other]
@@ -163,14 +169,12 @@ def quad_margins(scores: Float[ndarray, "n 2 2"]) -> dict[str, Float[ndarray, "n
     array([1.])
     """
     s00, s01, s10, s11 = scores[:, 0, 0], scores[:, 0, 1], scores[:, 1, 0], scores[:, 1, 1]
+    gaps = {name: scores[:, *right] - scores[:, *wrong] for name, (right, wrong) in _DIRECTIONS.items()}
     return {
-        "i2t": np.minimum(s00 - s10, s11 - s01),
-        "t2i": np.minimum(s00 - s01, s11 - s10),
+        "i2t": np.minimum(gaps["ipos2t"], gaps["ineg2t"]),
+        "t2i": np.minimum(gaps["tpos2i"], gaps["tneg2i"]),
         "group": _diagonal(scores).min(axis=1) - _off_diagonal(scores).max(axis=1),
-        "ipos2t": s00 - s10,
-        "ineg2t": s11 - s01,
-        "tpos2i": s00 - s01,
-        "tneg2i": s11 - s10,
+        **gaps,
         # The same two sums that the measure compares: only then do the signs agree whatever the rounding.
         "group_match": (s00 + s11) - (s01 + s10),
     }
@@ -308,8 +312,7 @@ def together(values: Float[ndarray, "n"], labels: Sequence[str], members: int) -
     products = np.ones(len(names))
     np.multiply.at(products, group, values)
     products[(counts != members) | (names == "")] = 0.0
-    joined: NDArray[np.float64] = products[group]
-    return joined
+    return np.asarray(products[group])
 
 
 def choice_margin(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Float[ndarray, "n"]:
@@ -345,8 +348,7 @@ def preference_accuracy(
     """
     preferred, other = _sides(scores, label)
     draws = [all_above(a[:, None], b[:, None], ties=ties) for a, b in zip(preferred.T, other.T, strict=True)]
-    mean: NDArray[np.float64] = np.mean(draws, axis=0)
-    return mean
+    return np.asarray(np.mean(draws, axis=0))
 
 
 #: The measures of preferences by name.
@@ -371,8 +373,7 @@ def preference_tied(scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "
     array([0., 1.])
     """
     preferred, other = _sides(scores, label)
-    share: NDArray[np.float64] = (preferred == other).mean(axis=1)
-    return share
+    return np.asarray((preferred == other).mean(axis=1))
 
 
 def ties_to_second(scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "n"]) -> Float[ndarray, "n"]:
@@ -383,8 +384,7 @@ def ties_to_second(scores: Shaped[ndarray, "n 2 *draws"], label: Int[ndarray, "n
     """
     both = scores.reshape(*scores.shape[:2], -1)
     second = both[:, 1] >= both[:, 0]
-    mean: NDArray[np.float64] = (second == (label == 1)[:, None]).mean(axis=1)
-    return mean
+    return np.asarray((second == (label == 1)[:, None]).mean(axis=1))
 
 
 def _sides(

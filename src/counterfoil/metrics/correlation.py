@@ -83,8 +83,7 @@ def middle_ranks(values: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
     array([2.5, 1. , 2.5])
     """
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: ndarray = (np.cumsum(counts) - (counts - 1) / 2)[place.reshape(-1)]
-    return ranks
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place.reshape(-1)])
 
 
 def weighted_tau_b(

@@ -15,6 +15,7 @@ turned around.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real
@@ -22,13 +23,8 @@ from numpy import ndarray
 
 from counterfoil.errors import InputError, ScoreError
 
-# Where only one in so many items scores as high as a positive, these are taken out and sorted: that answers
-# for all positives that stand higher.
-_SIFT = 32
 # From so many positives of a query on, sorting all scores once is faster than comparing them with each.
-_SORT_FROM = 100
-# A transposed block is copied in parts of about so many scores.
-_AT_ONCE = 1 << 20
+_SORT_FROM = 60
 
 
 @dataclass(frozen=True)
@@ -216,12 +212,7 @@ def distinct_pairs(
     (array([0, 0, 1]), array([1, 2, 0]), array([0, 1]))
     """
     codes = [p.queries[p.items >= 0] * gallery + p.items[p.items >= 0] for p in sets]
-    together = np.concatenate([*codes, np.empty(0, np.int64)])
-    if (np.diff(together) > 0).all():
-        # One set in order, as those of a thousand positives per query tend to be: nothing to sort.
-        pairs, places = together, np.arange(len(together))
-    else:
-        pairs, places = np.unique(together, return_inverse=True)
+    pairs, places = np.unique(np.concatenate([*codes, np.empty(0, np.int64)]), return_inverse=True)
     query, item = np.divmod(pairs, max(gallery, 1))
     ends = np.cumsum([len(c) for c in codes])
     return query, item, tuple(np.split(places, ends)[:-1])
@@ -291,37 +282,20 @@ def row_counts(
     >>> row_counts(np.array([[3.0, 1.0, 1.0]]), np.array([0, 0]), np.array([3.0, 1.0]))
     (array([0, 1]), array([1, 2]))
     """
-    gallery = scores.shape[1]
-    above, level = np.empty(len(query), np.int64), np.empty(len(query), np.int64)
-    _, size = runs(query)
-    ends = np.cumsum(size)
-    begins = ends - size
-    compared = np.empty(gallery, dtype=bool)
-    # The rows of a transposed block lie scattered in memory: they are copied, some at a time.
-    scattered = scores.strides[1] != scores.itemsize
-    slab = max(1, _AT_ONCE // max(gallery, 1)) if scattered else max(1, len(size))
-    for lo in range(0, len(size), slab):
-        rows = query[begins[lo : lo + slab]]
-        block = np.ascontiguousarray(scores[rows]) if scattered else scores
-        places = range(len(rows)) if scattered else rows.tolist()
-        limits = zip(begins[lo : lo + slab].tolist(), ends[lo : lo + slab].tolist(), strict=True)
-        for row, (begin, end) in zip(places, limits, strict=True):
-            line, left = block[row], begin + np.argsort(score[begin:end])
-            few = np.sort(line) if len(left) >= _SORT_FROM else None
-            # The lowest first: as soon as little stands above one, that little is all that is looked at.
-            while few is None and len(left):
-                at = left[0]
-                from_here = np.count_nonzero(np.greater_equal(line, score[at], out=compared))
-                if _SIFT * from_here <= gallery and len(left) > 1:
-                    few = np.sort(line[compared])
-                    break
-                above[at] = higher = np.count_nonzero(np.greater(line, score[at], out=compared))
-                level[at] = from_here - higher
-                left = left[1:]
-            if few is not None:
-                up_to = few.searchsorted(score[left], side="right")
-                above[left] = len(few) - up_to
-                level[left] = up_to - few.searchsorted(score[left], side="left")
+    above, level = np.empty((2, len(query)), np.int64)
+    bounds = np.searchsorted(query, np.arange(len(scores) + 1)).tolist()
+    for row, (begin, end) in enumerate(pairwise(bounds)):
+        # The rows of a transposed block lie scattered in memory.
+        line = np.ascontiguousarray(scores[row])
+        if end - begin >= _SORT_FROM:
+            line = np.sort(line)
+            up_to = line.searchsorted(score[begin:end], side="right")
+            above[begin:end] = len(line) - up_to
+            level[begin:end] = up_to - line.searchsorted(score[begin:end], side="left")
+            continue
+        for at in range(begin, end):
+            above[at] = np.count_nonzero(line > score[at])
+            level[at] = np.count_nonzero(line == score[at])
     return above, level
 
 

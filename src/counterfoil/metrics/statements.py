@@ -30,22 +30,25 @@ HALF = 0.5
 _WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
 
 
-def placements(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"]) -> Float[ndarray, "n"]:
+def placements(
+    scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"], weights: Float[ndarray, "n"] | None = None
+) -> Float[ndarray, "n"]:
     """The share of the statements of the other truth that each statement is on the right side of, in [0, 1].
 
     Above those that are false for a true one, below those that are true for a false one; a tie is one half.
-    NaN where there is no statement of the other truth.
+    `weights` say what each counts, 1 by default. NaN where there is no statement of the other truth.
 
     >>> placements(np.array([0.9, 0.2, 0.2, 0.1]), np.array([True, True, False, False]))
     array([1.  , 0.75, 0.75, 1.  ])
     """
-    shares = np.full(len(scores), np.nan)
+    shares, weights = np.full(len(scores), np.nan), np.ones(len(scores)) if weights is None else weights
     for side, sign in ((truth, 1.0), (~truth, -1.0)):
-        others = np.sort(sign * scores[~side])
+        order = np.argsort(sign * scores[~side], kind="stable")
+        others = (sign * scores[~side])[order]
         if len(others):
-            own = sign * scores[side]
-            below, upto = (np.searchsorted(others, own, side=at) for at in ("left", "right"))
-            shares[side] = (below + upto) / (2 * len(others))
+            mass = np.append(0.0, np.cumsum(weights[~side][order]))
+            below, upto = (np.searchsorted(others, sign * scores[side], side=at) for at in ("left", "right"))
+            shares[side] = (mass[below] + mass[upto]) / 2 / mass[-1]
     return shares
 
 
@@ -248,13 +251,11 @@ class WeightedStatements:
         np.cumsum(drawn[:, order] * ~true, axis=1, out=upto[:, 1:])
         low, high = (np.searchsorted(ordered, ordered[true], side=at) for at in ("left", "right"))
         points = (upto[:, low] + upto[:, high]) / 2
-        area: NDArray[np.float64] = (drawn[:, order][:, true] * points).sum(axis=1)
-        return area
+        return np.asarray((drawn[:, order][:, true] * points).sum(axis=1))
 
     def values(self) -> Float[ndarray, "5"]:
         """The measures themselves: every cluster once."""
-        measures: NDArray[np.float64] = self.measures(np.ones((1, self.n_clusters)))[0]
-        return measures
+        return np.asarray(self.measures(np.ones((1, self.n_clusters)))[0])
 
     def influences(self) -> Float[ndarray, "n 5"]:
         """What each statement adds to the error of each measure, to first order.

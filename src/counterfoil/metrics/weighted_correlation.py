@@ -4,14 +4,10 @@ A bootstrap asks for thousands of correlations of the same points, which differ 
 cluster was drawn. What depends on the points alone (their order, who ties with whom) is worked out once.
 Spearman's is a sum over the points in the order of their scores: a sample costs some passes over them.
 Kendall's numerator is the pairs of points in the same order by score and by level, less those in opposite
-orders; a pair counts as often as the product of the weights of its points. There are two ways to it, of equal
-results:
-
-* `ByClusters`: what any two clusters add, once for all samples; a sample is then a quadratic form of its
-  weights, and many samples are one product of matrices. It takes clusters squared numbers to hold;
-* `ByBits`, for more clusters than that: pairs are counted bit by bit of the level's number. Two levels differ
-  in a highest bit; the points whose levels agree above it are a segment, and in it the pairs of one with the
-  bit and one without are counted by running sums over the scores: O(n log levels) for each sample.
+orders; a pair counts as often as the product of the weights of its points. Pairs are counted bit by bit of
+the level's number: two levels differ in a highest bit; the points whose levels agree above it are a segment,
+and in it the pairs of one with the bit and one without are counted by running sums over the scores:
+O(n log levels) for each sample.
 
 All of it but Pearson's is arithmetic of whole numbers, exact up to 200,000 points, so equal samples give
 equal bits, and the values are those of scipy on the points written out as often as they weigh.
@@ -19,7 +15,6 @@ equal bits, and the values are those of scipy on the points written out as often
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -29,18 +24,6 @@ from numpy.typing import NDArray
 from counterfoil.errors import InputError
 from counterfoil.metrics import correlation
 from counterfoil.metrics.correlation import middle_ranks
-
-#: Numbers that the table of `ByClusters`, or what it is made with, may hold (256 MiB).
-_MOST = 1 << 26
-
-#: Steps that making it may take (a few seconds).
-_WORK = 1 << 30
-
-#: Whole numbers below this are exact in float32.
-_EXACT_32 = 2.0**24
-
-#: Columns of one part of the product of matrices.
-_PART = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,68 +67,6 @@ class Chosen:
 
 
 @dataclass(frozen=True, eq=False)
-class ByClusters:
-    """What any two clusters add, above the diagonal of `pairs`, and each with itself; `sizes` are points."""
-
-    pairs: Float[ndarray, "clusters clusters"]
-    own: Float[ndarray, "clusters"]
-    sizes: Float[ndarray, "clusters"]
-
-    @classmethod
-    def fits(cls, entries: Entries) -> bool:
-        """Whether the table is small enough to hold, and to make."""
-        clusters, levels = entries.n_clusters, entries.n_levels
-        steps = len(entries.clusters) * (clusters + levels)
-        return clusters * max(clusters, levels) <= _MOST and steps <= _WORK
-
-    @classmethod
-    def of(cls, entries: Entries) -> "ByClusters":
-        """The table of all pairs: points pass in the order of their scores.
-
-        `order` holds for each level and cluster what a point of this level, if it passed now, would make with
-        the cluster: the sum over the cluster's points of the sign of (level - the point's), times 1 for
-        points that have passed and -1 for those that have not.
-        """
-        n, levels = entries.n_clusters, entries.n_levels
-        place = entries.level * n + entries.clusters
-        sizes = np.bincount(place, weights=entries.counts, minlength=levels * n).reshape(levels, n)
-        order = (sizes.sum(axis=0) - 2 * np.cumsum(sizes, axis=0) + sizes).astype(np.float32)
-        signs = np.sign(np.arange(1 - levels, levels)).astype(np.float32)
-        pairs = np.zeros((n, n), dtype=np.float32)
-        by_score = np.argsort(entries.score, kind="stable")
-        passing = [of[by_score].tolist() for of in (entries.clusters, entries.counts, entries.level)]
-        cuts = np.flatnonzero(np.diff(entries.score[by_score])) + 1
-        for start, stop in pairwise([0, *cuts.tolist(), len(by_score)]):
-            group = [(of[start:stop]) for of in passing]
-            # Points of equal scores make nothing with each other: they are neither before nor behind.
-            for cluster, count, level in zip(*group, strict=True):
-                order[:, cluster] += count * signs[levels - 1 - level : 2 * levels - 1 - level]
-            for cluster, count, level in zip(*group, strict=True):
-                pairs[cluster] += count * order[level]
-            for cluster, count, level in zip(*group, strict=True):
-                order[:, cluster] += count * signs[levels - 1 - level : 2 * levels - 1 - level]
-        own = np.diagonal(pairs).astype(np.float64)
-        for row in range(n):
-            pairs[row, : row + 1] = 0
-        return cls(pairs, own, sizes.sum(axis=0))
-
-    def sums(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws"]:
-        """Pairs in the same order less pairs in opposite orders, of each sample."""
-        exact = weights.astype(np.float64)
-        total = exact**2 @ self.own
-        # What a sample makes with a cluster is at most this; if that is not exact in float32, nothing is.
-        most = float((exact @ self.sizes).max(initial=0)) * float(self.sizes.max())
-        pairs, rows = self.pairs, exact
-        if most < _EXACT_32:
-            rows = weights.astype(np.float32)
-        for start in range(0, len(pairs), _PART):
-            part = slice(start, start + _PART)
-            products = rows[:, : start + _PART] @ pairs[: start + _PART, part].astype(rows.dtype, copy=False)
-            total += 2 * np.einsum("ij,ij->i", products.astype(np.float64, copy=False), exact[:, part])
-        return total
-
-
-@dataclass(frozen=True, eq=False)
 class _Bit:
     """The pairs of entries whose levels differ in this bit first.
 
@@ -181,29 +102,14 @@ class _Bit:
             np.searchsorted(keys, edges + width),
         )
 
-
-@dataclass(frozen=True, eq=False)
-class ByBits:
-    """The pairs of entries, bit by bit of the level's number."""
-
-    bits: tuple[_Bit, ...]
-
-    @classmethod
-    def of(cls, entries: Entries) -> "ByBits":
-        """All bits that a level's number can have."""
-        highest = (entries.n_levels - 1).bit_length()
-        return cls(tuple(_Bit.of(entries, bit) for bit in range(highest)))
-
-    def sums(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws"]:
-        """Pairs in the same order less pairs in opposite orders, of each sample."""
-        total = np.zeros(len(weights), dtype=np.int64)
-        for bit in self.bits:
-            below = running(bit.without.weighed(weights))
-            places = [np.take(below, place, axis=1, mode="clip") for place in (bit.first, bit.last)]
-            edges = [np.take(below, place, axis=1, mode="clip") for place in (bit.start, bit.stop)]
-            having = bit.having.weighed(weights)
-            total += np.einsum("ij,ij->i", having, places[0] + places[1] - edges[0] - edges[1])
-        return 2 * total.astype(np.float64)
+    def sums(self, weights: Int[ndarray, "draws clusters"]) -> Int[ndarray, "draws"]:
+        """Half the pairs in the same order less half those in opposite orders, of each sample."""
+        below = running(self.without.weighed(weights))
+        first, last, start, stop = (
+            np.take(below, place, axis=1, mode="clip")
+            for place in (self.first, self.last, self.start, self.stop)
+        )
+        return _dot(self.having.weighed(weights), first + last - start - stop)
 
 
 def running(weights: Int[ndarray, "draws n"]) -> Int[ndarray, "draws m"]:
@@ -223,9 +129,6 @@ MEASURES = tuple(correlation.MEASURES)
 
 #: Numbers that one array may hold (2 MiB), so that passes stay near the processor.
 _AT_ONCE = 1 << 18
-
-#: So many samples are worth a table of all pairs of clusters.
-_MANY = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,21 +186,17 @@ class WeightedCorrelation:
         """
         whole = weights.astype(np.int64)
         rows = max(1, _AT_ONCE // len(self.entries.clusters))
-        by_clusters = ByClusters.fits(self.entries) and ("_by_clusters" in vars(self) or len(whole) >= _MANY)
-        order = self._by_clusters.sums(whole) if by_clusters else np.empty(len(whole))
-        blocks = [np.empty((0, len(MEASURES)))]
-        for i in range(0, len(whole), rows):
-            part = whole[i : i + rows]
-            blocks.append(self._block(part, order[i : i + rows] if by_clusters else self._by_bits.sums(part)))
-        return np.concatenate(blocks)
+        blocks = [self._block(whole[i : i + rows]) for i in range(0, len(whole), rows)]
+        return np.concatenate([np.empty((0, len(MEASURES))), *blocks])
+
+    def order(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws"]:
+        """Kendall's numerator: pairs in the same order less pairs in opposite orders, of each sample."""
+        return 2.0 * sum((bit.sums(weights) for bit in self._bits), np.zeros(len(weights)))
 
     @cached_property
-    def _by_clusters(self) -> ByClusters:
-        return ByClusters.of(self.entries)
-
-    @cached_property
-    def _by_bits(self) -> ByBits:
-        return ByBits.of(self.entries)
+    def _bits(self) -> tuple[_Bit, ...]:
+        highest = (self.entries.n_levels - 1).bit_length()
+        return tuple(_Bit.of(self.entries, bit) for bit in range(highest))
 
     @cached_property
     def _levels(self) -> "object":
@@ -316,47 +215,24 @@ class WeightedCorrelation:
         return self.entries.chosen(rows), self.entries.level[rows], self.entries.score[rows]
 
     @cached_property
-    def _score_cuts(self) -> NDArray[np.int64] | None:
-        """Where the entries, in that order, are cut into distinct scores; None where all are distinct."""
+    def _score_cuts(self) -> NDArray[np.int64]:
+        """Where the entries, in that order, are cut into distinct scores."""
         score = self._by_score[2]
-        if int(score[-1]) + 1 == len(score):
-            return None
         return np.searchsorted(score, np.arange(int(score[-1]) + 2))
 
-    @cached_property
-    def _powers_of_counts(self) -> NDArray[np.float64]:
-        """(3, clusters) sums of the entries' counts to the powers 0, 2 and 3."""
-        entries = self.entries
-        powers = (entries.counts.astype(np.float64) ** power for power in (0, 2, 3))
-        return np.stack(
-            [np.bincount(entries.clusters, weights=of, minlength=entries.n_clusters) for of in powers]
-        )
-
-    def _block(
-        self, weights: Int[ndarray, "draws clusters"], order: Float[ndarray, "draws"]
-    ) -> Float[ndarray, "draws 4"]:
-        """The same of a few samples, of which Kendall's numerator is known."""
+    def _block(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws 4"]:
+        """The same of a few samples."""
+        order = self.order(weights)
         chosen, level, score = self._by_score
         along = chosen.weighed(weights)
         before = running(along)
         n = before[:, -1]
         # Of each score and of each level: how much weighs the same, and how much more lies below than above.
-        if self._score_cuts is None:
-            rank = before[:, :-1] + before[:, 1:] - n[:, None]
-            # All entries have scores of their own: sums over clusters.
-            there, squares, cubes = self._powers_of_counts
-            exact = weights.astype(np.float64)
-            squared = exact * exact
-            totals = (exact > 0) @ there, squared @ squares, (squared * exact) @ cubes
-            ties_of_score = _Ties(*(total.astype(np.int64) for total in totals))
-        else:
-            of_score, rank = _ranked(np.take(before, self._score_cuts, axis=1, mode="clip"))
-            rank = np.take(rank, score, axis=1, mode="clip")
-            ties_of_score = _ties(of_score)
+        of_score, rank = _ranked(np.take(before, self._score_cuts, axis=1, mode="clip"))
+        rank = np.take(rank, score, axis=1, mode="clip")
         of_level, rank_level = _ranked(running(np.ascontiguousarray((self._levels @ weights.T).T)))
-        ties_of_level = _ties(of_level)
-        classes = np.minimum(ties_of_score.classes, ties_of_level.classes)
-        both = ties_of_score, ties_of_level
+        both = _ties(of_score), _ties(of_level)
+        classes = np.minimum(both[0].classes, both[1].classes)
         along *= rank
         product = _dot(along, np.take(rank_level, level, axis=1, mode="clip"))
         # Twice the middle ranks, less their mean, have squares that sum to (n^3 - sum of cubed ties) / 3.
@@ -369,8 +245,7 @@ class WeightedCorrelation:
         tau_b = _cosine(order, *(n * n - of.squares for of in both))
         table = np.stack([tau_b, tau_c, spearman, pearson], axis=1)
         table[classes < 2] = np.nan
-        clipped: NDArray[np.float64] = np.clip(table, -1.0, 1.0)
-        return clipped
+        return np.asarray(np.clip(table, -1.0, 1.0))
 
 
 def _cluster_sums(
@@ -384,8 +259,7 @@ def _cluster_sums(
     # A sample has as many clusters as there are, and may be the largest one again and again.
     reach = size * float(np.abs(sums).max(initial=1.0))
     unit = 2.0 ** np.ceil(np.log2(reach) - 52)
-    whole: NDArray[np.float64] = np.rint(sums / unit) * unit
-    return whole
+    return np.asarray(np.rint(sums / unit) * unit)
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -408,8 +282,7 @@ def _ties(weights: NDArray[np.int64]) -> _Ties:
 
 
 def _dot(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    products: NDArray[np.int64] = np.einsum("ij,ij->i", first, second)
-    return products
+    return np.asarray(np.einsum("ij,ij->i", first, second))
 
 
 def _cosine(product: ndarray, first: ndarray, second: ndarray) -> NDArray[np.float64]:
@@ -471,11 +344,9 @@ def _spearman(x: ndarray, y: ndarray) -> ndarray:
 
 def upto(ranks: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much weighs up to each of the ranks 0, 1, ..., 2 n."""
-    below: NDArray[np.float64] = np.cumsum(np.bincount(ranks, weights=weights, minlength=2 * len(ranks) + 1))
-    return below
+    return np.asarray(np.cumsum(np.bincount(ranks, weights=weights, minlength=2 * len(ranks) + 1)))
 
 
 def balance(upto: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDArray[np.float64]:
     """How much weighs below each of some ranks, less what weighs above it."""
-    difference: NDArray[np.float64] = upto[ranks - 1] + upto[ranks] - upto[-1]
-    return difference
+    return np.asarray(upto[ranks - 1] + upto[ranks] - upto[-1])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -56,6 +57,16 @@ class Identity:
     def to_json(self) -> dict[str, Any]:
         """The identity as plain values, for manifests."""
         return asdict(self)
+
+
+#: Items that are cut into batches by the engine, and what a scorer gives for each of the batches, in order.
+ImageBatches = Sequence[Sequence[Image]]
+CaptionBatches = Sequence[Sequence[Caption]]
+PairBatches = Sequence[Sequence[tuple[Image, Caption]]]
+BatchVectors = Iterator[Float[np.ndarray, "batch width"]]
+BatchNumbers = Iterator[Float[np.ndarray, "batch"]]
+#: Vectors of one item for each of some pairs.
+PairVectors = Float[ndarray, "pairs width"]
 
 
 #: How deep attributes of attributes are looked into, and where the `repr` of an object names its place.
@@ -215,7 +226,6 @@ class Identified(Protocol):
     @property
     def identity(self) -> Identity:
         """Everything that its answers depend on."""
-        ...
 
 
 @runtime_checkable
@@ -228,7 +238,6 @@ class Scorer(Identified, Protocol):
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One number per (images[i], captions[i]); higher means a better match."""
-        ...
 
 
 @runtime_checkable
@@ -239,16 +248,11 @@ class PairScorer(Identified, Protocol):
     batch, in order. `needs` is as that of `Scorer`.
     """
 
-    def score_pairs(
-        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One number per pair of each batch, higher is better; images are decoded in `workers` processes."""
-        ...
 
 
-def stream_pairs(
-    scorer: PairScorer | Scorer, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-) -> Iterator[Float[np.ndarray, "batch"]]:
+def stream_pairs(scorer: PairScorer | Scorer, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
     """The scores of each batch of pairs; of a scorer with `score` alone by one call per batch.
 
     >>> class Longest:
@@ -268,21 +272,14 @@ def stream_pairs(
 class TextEmbedder(Identified, Protocol):
     """Once per caption, compared in blocks with other captions: an encoder of sentences."""
 
-    def embed_captions(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
         """One float32 array per batch of captions."""
-        ...
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """How long the model finds each caption; the engine batches captions of like length."""
-        ...
 
-    def compare(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
+    def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
         """One float64 score per row: captions[i] with images[i], or with other captions in their place."""
-        ...
 
 
 @runtime_checkable
@@ -293,11 +290,8 @@ class Embedder(TextEmbedder, Protocol):
     may prepare later batches while an earlier one is computed.
     """
 
-    def embed_images(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_images(self, batches: ImageBatches, *, workers: int = 0) -> BatchVectors:
         """One float32 array per batch of images, decoded in `workers` processes."""
-        ...
 
 
 @runtime_checkable
@@ -307,21 +301,14 @@ class Classifier(Identified, Protocol):
     The engine answers questions with it by the rule of two steps (`counterfoil.metrics.detection`).
     """
 
-    def image_probabilities(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def image_probabilities(self, batches: ImageBatches, *, workers: int = 0) -> BatchNumbers:
         """For each batch of images, decoded in `workers` processes, the probabilities of being synthetic."""
-        ...
 
-    def caption_probabilities(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def caption_probabilities(self, batches: CaptionBatches) -> BatchNumbers:
         """For each batch of captions the probabilities of being synthetic."""
-        ...
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """How long the model finds each caption; the engine batches captions of like length."""
-        ...
 
 
 #: What becomes of questions without an answer, as in `Options.unanswered`.
@@ -365,7 +352,6 @@ class QuestionScorer(Identified, Protocol):
 
     def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
         """What is picked in each question, in order; a position says nothing of which option is right."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -470,9 +456,8 @@ class ScorerSettings:
         for key in self.given:
             # Those that are gone named a route, as `resize` does.
             if key in _REMOVED_SETTINGS and "resize" in names:
-                raise InputError(
-                    "the setting was removed", where=self.where, given=key, hint=_REMOVED_SETTINGS[key]
-                )
+                hint = _REMOVED_SETTINGS[key]
+                raise InputError("the setting was removed", where=self.where, given=key, hint=hint)
             if key not in names:
                 raise UnknownNameError("setting", key, names, where=self.where)
 
@@ -490,60 +475,73 @@ class ScorerSettings:
     def count(self, name: str, default: int = 1) -> int:
         """A whole number from 1."""
         value = self.get(name, str(default))
-        if not value.isascii() or not value.isdigit() or not 0 < len(value) < 7 or int(value) < 1:
-            raise InputError(
-                f"no number of {name}", where=self.where, given=value or "(empty)", allowed="1 to 999,999"
-            )
-        return int(value)
+        if value.isascii() and value.isdigit() and len(value) < 7 and int(value):
+            return int(value)
+        what, allowed = f"no number of {name}", "1 to 999,999"
+        raise InputError(what, where=self.where, given=value or "(empty)", allowed=allowed)
 
     def number(self, name: str, default: float, *, low: float, high: float) -> float:
         """A number from `low` to `high`, both included."""
         text = self.get(name, str(default))
-        try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
-        if not low <= value <= high:
-            raise InputError(
-                f"no value of {name}",
-                where=self.where,
-                given=text or "(empty)",
-                allowed=f"{low:g} to {high:g}",
-            )
-        return value
+        with suppress(ValueError):
+            if low <= (value := float(text)) <= high:
+                return value
+        allowed = f"{low:g} to {high:g}"
+        raise InputError(f"no value of {name}", where=self.where, given=text or "(empty)", allowed=allowed)
+
+
+def check_template(template: str, what: str, *, where: str, allowed: str) -> str:
+    """The template; raises `InputError` where it has no place, or several, for the caption.
+
+    >>> check_template("Is it so?", "the question", where="vqa:model", allowed="Is it {}?")
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: vqa:model: the question needs one {} for the caption; ...
+    """
+    if template.count("{}") != 1:
+        what = f"{what} needs one {{}} for the caption"
+        raise InputError(what, where=where, given=template or "(empty)", allowed=allowed)
+    return template
 
 
 def prompt_of(options: Options, *, where: str) -> str:
-    """The prompt template; raises `InputError` where it has no place, or several, for the caption."""
-    if options.prompt.count("{}") != 1:
-        raise InputError(
-            "the prompt needs one {} for the caption",
-            where=where,
-            given=options.prompt,
-            allowed="a photo of {}",
-        )
-    return options.prompt
+    """The prompt template; raises as `check_template`."""
+    return check_template(options.prompt, "the prompt", where=where, allowed="a photo of {}")
 
 
 def text_of(caption: Caption) -> str:
     """The caption's text; raises `DataError` where it is not at hand."""
     if caption.text is None:
-        raise DataError(
-            f"caption '{caption.id}' is not at hand",
-            hint="give the captions with --data, or measure from given scores",
-        )
+        hint = "give the captions with --data, or measure from given scores"
+        raise DataError(f"caption '{caption.id}' is not at hand", hint=hint)
     return caption.text
+
+
+def version_of(library: str) -> str:
+    """The version of a library as installed; "" where it is not."""
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def filled(template: str, text: str) -> str:
+    """The template with a text in its place, whatever the text holds."""
+    before, _, after = template.partition("{}")
+    return before + text + after
 
 
 def prompted(identity: Identity, captions: Sequence[Caption]) -> list[str]:
     """The captions within the prompt; raises as `text_of`."""
-    before, _, after = identity.prompt.partition("{}")
-    return [before + text_of(caption) + after for caption in captions]
+    return [filled(identity.prompt, text_of(caption)) for caption in captions]
 
 
-def cosines(
-    captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-) -> Float[ndarray, "pairs"]:
+def truncated(scorer: Any, captions: Sequence[Caption]) -> int:
+    """How many captions a model cuts off; 0 where it cannot tell."""
+    count = getattr(scorer, "over_limit", None)
+    return 0 if count is None else int(count(captions))
+
+
+def cosines(captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
     """The cosine of captions[i] with images[i], unit vectors both.
 
     Summed in float64, in [-1, 1] up to rounding: what every dual encoder compares with.
@@ -552,3 +550,11 @@ def cosines(
     array([0.707107, 0.707107])
     """
     return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))
+
+
+class ComparedByCosine:
+    """What embedders of unit vectors share."""
+
+    def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
+        """The cosine of captions[i] with images[i] (or other captions in their place), in [-1, 1]."""
+        return cosines(captions, images)

@@ -9,7 +9,7 @@ change places.
 import hashlib
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
@@ -26,16 +26,21 @@ from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.models.base import (
     DEFAULT,
     Ability,
+    BatchNumbers,
+    BatchVectors,
+    CaptionBatches,
+    ComparedByCosine,
     Embedder,
     Identity,
     Options,
+    PairBatches,
     ScorerSettings,
     abilities,
-    cosines,
     identity_of,
     reject_unused_options,
     stream_pairs,
     text_of,
+    truncated,
 )
 from counterfoil.store import digest, digest_value
 
@@ -43,7 +48,7 @@ from counterfoil.store import digest, digest_value
 _WIDTH = 32
 
 
-class _Alike:
+class _Alike(ComparedByCosine):
     """Rows of captions that are compared by cosine, without a model."""
 
     does: ClassVar[tuple[Ability, ...]] = ("scores_pairs", "embeds_texts")
@@ -51,12 +56,6 @@ class _Alike:
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """All alike."""
         return [0] * len(captions)
-
-    def compare(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
-        """The cosine of row i with row i."""
-        return cosines(captions, images)
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,7 @@ class Constant(_Alike):
         """Zeros."""
         return np.zeros(len(captions), dtype=np.float64)
 
-    def embed_captions(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
         """The same row for every caption."""
         for batch in batches:
             yield np.ones((len(batch), 1), dtype=np.float32)
@@ -94,17 +91,11 @@ class Random(_Alike):
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """Uniform in [0, 1), in steps of 2**-53; ties do not happen in practice."""
-        return np.asarray(
-            [
-                float((self._number(caption, image.id, repr(image.crop)) >> 11) * 2.0**-53)
-                for image, caption in zip(images, captions, strict=True)
-            ],
-            dtype=np.float64,
-        )
+        pairs = zip(images, captions, strict=True)
+        numbers = [self._number(caption, image.id, repr(image.crop)) for image, caption in pairs]
+        return np.asarray([float((number >> 11) * 2.0**-53) for number in numbers], dtype=np.float64)
 
-    def embed_captions(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
         """A random unit vector for every text: of three captions any two are as likely the nearest."""
         for batch in batches:
             drawn = [np.random.default_rng(self._number(caption)).normal(size=_WIDTH) for caption in batch]
@@ -119,8 +110,7 @@ class Random(_Alike):
         for part in (str(self.seed), *caption_key, *more):
             data = part.encode("utf-8", "surrogatepass")
             state.update(struct.pack("<q", len(data)) + data)
-        (number,) = struct.unpack("<Q", state.digest())
-        return int(number)
+        return int.from_bytes(state.digest(), "little")
 
 
 @dataclass(frozen=True)
@@ -161,9 +151,7 @@ class ConstantImage:
     model: Any
     picture: Image
 
-    def score_pairs(
-        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """As the model's, of the picture with each caption."""
         if isinstance(self.model, Embedder):
             (picture,) = self.model.embed_images([[self.picture]])
@@ -176,8 +164,7 @@ class ConstantImage:
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off; 0 where it cannot tell."""
-        count = getattr(self.model, "over_limit", None)
-        return 0 if count is None else int(count(captions))
+        return truncated(self.model, captions)
 
 
 #: The mean colour of the photographs that CLIP was trained on, out of 255.
@@ -201,26 +188,20 @@ def constant_image(model: Any, options: Options) -> ConstantImage:
         raise InputError(
             "needs a model that looks at images behind it", where=name, given=model.identity.name
         )
-    pixels = _mean_image(Path(settings.get("image"))) if settings.get("image") else None
-    if pixels is None:
-        pixels = np.full((_MEAN_SIDE, _MEAN_SIDE, 3), _MEAN_COLOUR, dtype=np.uint8)
+    path, pixels = settings.get("image"), np.full((_MEAN_SIDE, _MEAN_SIDE, 3), _MEAN_COLOUR, dtype=np.uint8)
+    if path:
+        pixels = _mean_image(Path(path))
     known = identity_of(model)
-    identity = replace(
-        known,
-        name=f"{name} {known.name}",
-        options={**known.options, "image": digest(pixels.tobytes())},
-    )
+    options_of = {**known.options, "image": digest(pixels.tobytes())}
+    identity = replace(known, name=f"{name} {known.name}", options=options_of)
     return ConstantImage(identity, model, Image("the mean image", PixelSource(pixels)))
 
 
 def _mean_image(path: Path) -> ndarray:
     """The pixels of an image file, or the mean of those in a folder."""
+    files, endings = [path], PIL.Image.registered_extensions()
     if path.is_dir():
-        files = sorted(
-            file for file in path.iterdir() if file.suffix.lower() in PIL.Image.registered_extensions()
-        )
-    else:
-        files = [path]
+        files = sorted(file for file in path.iterdir() if file.suffix.lower() in endings)
     if not files:
         raise DataError("no images in the folder", where=path)
     total = np.zeros((_MEAN_SIDE, _MEAN_SIDE, 3))
@@ -235,7 +216,7 @@ _BLIND = ("constant", "random", "length")
 
 
 def load_blind(argument: str, options: Options = DEFAULT) -> Any:
-    """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`scorers.learned`).
+    """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`models.learned`).
 
     Raises `UnknownNameError` for any other.
 
@@ -244,11 +225,8 @@ def load_blind(argument: str, options: Options = DEFAULT) -> Any:
     """
     name = f"blind:{argument}"
     if argument == "constant-image":
-        raise InputError(
-            "needs a model that looks at the mean image",
-            where=name,
-            hint="--scorer open-clip:ARCH/PRETRAINED",
-        )
+        hint = "--scorer open-clip:ARCH/PRETRAINED"
+        raise InputError("needs a model that looks at the mean image", where=name, hint=hint)
     if argument not in _BLIND:
         from counterfoil.models.learned import FITS, load
 
@@ -318,39 +296,26 @@ class Colours:
         """
         return next(self.score_pairs([list(zip(images, captions, strict=True))]))
 
-    def score_pairs(
-        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """As `score`, batch by batch; pixels are decoded and counted in `workers` processes."""
-        words = [[colour_words(text_of(caption)) for _, caption in batch] for batch in batches]
-        # An image in several pairs of one batch is opened once, and only where a caption names a colour.
-        shown = [
-            {id(image): image for (image, _), named in zip(batch, its, strict=True) if named}
-            for batch, its in zip(batches, words, strict=True)
-        ]
         from counterfoil.models.images import prepared
 
-        once = [list(by_id.values()) for by_id in shown]
-        with closing(prepared(once, _Shares(), workers=workers)) as stream:
-            for batch, its, images, parts in zip(batches, words, shown, stream, strict=True):
-                seen = dict(
-                    zip(images, (dict(zip(_NAMES, row.tolist(), strict=True)) for row in parts), strict=True)
-                )
-                yield np.asarray(
-                    [
-                        agreement(named, seen[id(image)]) if named else 0.0
-                        for (image, _), named in zip(batch, its, strict=True)
-                    ],
-                    dtype=np.float64,
-                )
+        named = [[(image, colour_words(text_of(caption))) for image, caption in batch] for batch in batches]
+        # An image in several pairs of one batch is opened once, and only where a caption names a colour.
+        shown = [list({id(image): image for image, words in batch if words}.values()) for batch in named]
+        with closing(prepared(shown, _shares, workers=workers)) as stream:
+            for batch, images, parts in zip(named, shown, stream, strict=True):
+                seen = {
+                    id(image): dict(zip(_NAMES, row.tolist(), strict=True))
+                    for image, row in zip(images, parts, strict=True)
+                }
+                scores = [agreement(words, seen[id(image)]) if words else 0.0 for image, words in batch]
+                yield np.asarray(scores, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class _Shares:
-    """A `Preparation` that leaves the shares of the colours of a picture."""
-
-    def __call__(self, picture: PIL.Image.Image) -> Float[ndarray, "colours"]:
-        return np.asarray([*shares(picture).values()])
+def _shares(picture: PIL.Image.Image) -> Float[ndarray, "colours"]:
+    """The shares of the colours of a picture: a `Preparation`."""
+    return np.asarray([*shares(picture).values()])
 
 
 def agreement(words: Sequence[str], parts: Mapping[str, float]) -> float:

@@ -1,9 +1,10 @@
 """Scorers made of a user's own function of images and captions, or of a torch module with two towers."""
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,16 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.models.base import ADDRESS, Identity, cosines, text_of
-from counterfoil.models.images import prepared
+from counterfoil.models.base import (
+    ADDRESS,
+    BatchVectors,
+    CaptionBatches,
+    ComparedByCosine,
+    Identity,
+    ImageBatches,
+    text_of,
+)
+from counterfoil.models.images import Preparation, prepared
 from counterfoil.models.runtime import import_torch
 
 #: A function of some pictures and as many captions: one number per pair, higher for a better match.
@@ -33,22 +42,17 @@ class FunctionScorer:
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One float64 number per pair; raises `ScoreError` where the function gives another shape."""
-        given = self.function(
-            [image.decode() for image in images], [text_of(caption) for caption in captions]
-        )
+        given = self.function([image.decode() for image in images], [text_of(c) for c in captions])
         values = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
         if values.shape != (len(images),):
-            raise ScoreError(
-                "the function gave scores of another shape",
-                where=self.identity.name,
-                given=values.shape,
-                allowed=f"({len(images)},): one score per image and caption",
-            )
+            problem = "the function gave scores of another shape"
+            allowed = f"({len(images)},): one score per image and caption"
+            raise ScoreError(problem, where=self.identity.name, given=values.shape, allowed=allowed)
         return values
 
 
 @dataclass(frozen=True, eq=False)
-class ModuleEncoder:
+class ModuleEncoder(ComparedByCosine):
     """An `Embedder` around a torch module with `encode_image` and `encode_text`, as models of open_clip are.
 
     Embeddings are normalised in float32 and compared by cosine. The module stays on its device and in its
@@ -63,25 +67,20 @@ class ModuleEncoder:
     #: A list of texts to a tensor of tokens.
     tokenizer: Callable[[list[str]], Any]
 
-    def embed_images(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_images(self, batches: ImageBatches, *, workers: int = 0) -> BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
 
         Pictures are prepared in `workers` processes where `preprocess` can be sent to them, else in this one.
         """
         torch = import_torch()
-        preparation = _Prepared(self.preprocess)
-        with closing(
-            prepared(batches, preparation, workers=workers if _sendable(preparation) else 0)
-        ) as all_:
-            for arrays in all_:
+        preparation = partial(_as_array, self.preprocess)
+        workers = workers if _sendable(preparation) else 0
+        with closing(prepared(batches, preparation, workers=workers)) as stream:
+            for arrays in stream:
                 pixels = torch.stack([torch.from_numpy(array) for array in arrays])
                 yield self._rows(self.model.encode_image, pixels)
 
-    def embed_captions(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
             yield self._rows(self.model.encode_text, self.tokenizer([text_of(caption) for caption in batch]))
@@ -89,12 +88,6 @@ class ModuleEncoder:
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Characters of each caption: captions of like length go through the model together."""
         return [len(text_of(caption)) for caption in captions]
-
-    def compare(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
-        """The cosine of captions[i] with images[i], in [-1, 1] up to rounding."""
-        return cosines(captions, images)
 
     def _rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch width"]:
         torch = import_torch()
@@ -111,14 +104,9 @@ class ModuleEncoder:
         return rows.cpu().numpy()
 
 
-@dataclass(frozen=True)
-class _Prepared:
+def _as_array(preprocess: Callable[[PIL.Image.Image], Any], picture: PIL.Image.Image) -> ndarray:
     """A user's preprocessing as a `Preparation`: its tensor as an array."""
-
-    preprocess: Callable[[PIL.Image.Image], Any]
-
-    def __call__(self, picture: PIL.Image.Image) -> ndarray:
-        return np.asarray(self.preprocess(picture))
+    return np.asarray(preprocess(picture))
 
 
 def scorer(
@@ -149,12 +137,10 @@ def scorer(
     if hasattr(model, "encode_image") and hasattr(model, "encode_text"):
         if preprocess is None or tokenizer is None:
             lacking = "preprocess" if preprocess is None else "tokenizer"
-            raise InputError(
-                f"a module with encode_image and encode_text needs its {lacking}",
-                where=called,
-                allowed="scorer(model, preprocess=..., tokenizer=...)",
-                hint="open_clip.create_model_and_transforms and open_clip.get_tokenizer give them",
-            )
+            problem = f"a module with encode_image and encode_text needs its {lacking}"
+            allowed = "scorer(model, preprocess=..., tokenizer=...)"
+            hint = "open_clip.create_model_and_transforms and open_clip.get_tokenizer give them"
+            raise InputError(problem, where=called, allowed=allowed, hint=hint)
         device = next(iter(model.parameters())).device
         described = {"preprocess": _described(preprocess), "tokenizer": _described(tokenizer)}
         identity = Identity(called, version, preprocessing=str(described), options={"device": device.type})
@@ -175,7 +161,7 @@ def _described(function: Any) -> str:
     return ADDRESS.sub("", repr(function))
 
 
-def _sendable(preparation: _Prepared) -> bool:
+def _sendable(preparation: Preparation) -> bool:
     """Whether worker processes can have it: what is defined in a script or a notebook is not found there."""
     try:
         return b"__main__" not in pickle.dumps(preparation)

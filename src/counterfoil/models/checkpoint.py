@@ -27,7 +27,7 @@ from counterfoil.errors import (
 from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.inputs.limits import check_network
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
-from counterfoil.models.checkpoint_files import fit, metadata_of, packed, read_checkpoint
+from counterfoil.models.checkpoint_files import fit, metadata_of, opened, packed, read_checkpoint
 from counterfoil.models.runtime import import_torch
 from counterfoil.outputs import UNFINISHED, overwriting
 from counterfoil.store import begin, begun, canonical_json, digest_file, end, writing
@@ -117,17 +117,10 @@ def read(folder: Path) -> "Backbone":
 
 def facts(folder: Path) -> Mapping[str, Any]:
     """What the training of a checkpoint says of itself; raises `ModelError` as `read` does of its card."""
-    from safetensors import SafetensorError, safe_open
-
     folder = Path(folder)
     outside = _card(folder)
-    try:
-        with safe_open(folder / WEIGHTS, framework="pt", device="cpu") as file:
-            notes = dict(file.metadata() or {})
-    except (SafetensorError, OSError) as error:
-        raise ModelError(
-            f"not a readable safetensors file: {error}", where=folder / WEIGHTS, hint="is the file cut off?"
-        ) from None
+    with opened(folder / WEIGHTS) as file:
+        notes = dict(file.metadata() or {})
     return _counting(folder, outside, metadata_of(notes))["facts"]
 
 
@@ -154,9 +147,8 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
             raise
         raise MissingExtraError(error.name or "torch", "models") from None
     except (KeyError, TypeError) as error:
-        raise ModelError(
-            "the card does not describe a network completely", given=f"{type(error).__name__} {error}"
-        ) from None
+        problem = "the card does not describe a network completely"
+        raise ModelError(problem, given=f"{type(error).__name__} {error}") from None
     return backbone
 
 
@@ -178,14 +170,9 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
         for file in sorted(path for path in processor.rglob("*") if path.is_file())
     }
     recipe = record["facts"].get("recipe") or {}
-    return network_scorer(
-        backbone,
-        options,
-        where=where,
-        weights=record["weights"],
-        files=files,
-        recipe=str(recipe.get("name", "")) if isinstance(recipe, Mapping) else "",
-    )
+    name = str(recipe.get("name", "")) if isinstance(recipe, Mapping) else ""
+    weights = record["weights"]
+    return network_scorer(backbone, options, where=where, weights=weights, files=files, recipe=name)
 
 
 def regions_of(backbone: "Backbone", path: str | Path | None, *, where: object, hint: str) -> "Backbone":
@@ -206,9 +193,8 @@ def regions_of(backbone: "Backbone", path: str | Path | None, *, where: object, 
 def check_target(folder: Path) -> None:
     """Raise `InputError` where a folder has a card of something else, unless replacing it was asked for."""
     if (folder / CARD).exists() and not is_checkpoint(folder) and not overwriting():
-        raise InputError(
-            "the folder holds a card.json that is no checkpoint's", where=folder, hint="choose another folder"
-        )
+        problem = "the folder holds a card.json that is no checkpoint's"
+        raise InputError(problem, where=folder, hint="choose another folder")
 
 
 def is_training(folder: Path) -> bool:
@@ -268,15 +254,11 @@ def _read(folder: Path) -> "tuple[Backbone, Mapping[str, Any]]":
         architecture=f"the model that {CARD} describes ({backbone.name})",
     )
     if not inside or inside["card"] != record["card"]:
-        raise ModelError(
-            f"{CARD} is not the card of these weights",
-            where=folder,
-            hint=f"is {WEIGHTS} that of another run?",
-        )
+        hint = f"is {WEIGHTS} that of another run?"
+        raise ModelError(f"{CARD} is not the card of these weights", where=folder, hint=hint)
     if digest_tensors(checkpoint.tensors) != record["weights"]:
-        raise ModelError(
-            "the weights are not those that were saved", where=folder / WEIGHTS, hint="is the file damaged?"
-        )
+        problem, hint = "the weights are not those that were saved", "is the file damaged?"
+        raise ModelError(problem, where=folder / WEIGHTS, hint=hint)
     backbone.network.load_state_dict({prefix + name: tensor for name, tensor in state.items()})
     return backbone, record
 
@@ -285,12 +267,11 @@ def _card(folder: Path) -> Mapping[str, Any]:
     """What card.json says; raises `ModelError` where that cannot be a checkpoint's."""
     lacking = [name for name in (CARD, WEIGHTS) if not (folder / name).is_file()]
     if lacking:
-        raise ModelError(
-            "not a checkpoint folder" if folder.is_dir() else "no such checkpoint folder",
-            where=folder,
-            given=f"no {' and no '.join(lacking)}" if folder.is_dir() else None,
-            allowed=f"a folder with {WEIGHTS} and {CARD}, as 'counterfoil train' writes it",
-        )
+        problem, given = "no such checkpoint folder", None
+        if folder.is_dir():
+            problem, given = "not a checkpoint folder", f"no {' and no '.join(lacking)}"
+        allowed = f"a folder with {WEIGHTS} and {CARD}, as 'counterfoil train' writes it"
+        raise ModelError(problem, where=folder, given=given, allowed=allowed)
     try:
         record = read_json(folder / CARD)
     except DataError as error:
@@ -299,13 +280,10 @@ def _card(folder: Path) -> Mapping[str, Any]:
         raise ModelError(f"not the card of a checkpoint of {FORMAT.split()[0]}", where=folder / CARD)
     schema = record.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
-        raise ModelError(
-            "a checkpoint of a newer version",
-            where=folder / CARD,
-            given=f"schema {schema}",
-            allowed=f"schema up to {SCHEMA}",
-            hint="update counterfoil: pip install -U counterfoil",
-        )
+        problem = "a checkpoint of a newer version"
+        allowed = f"schema up to {SCHEMA}"
+        hint = "update counterfoil: pip install -U counterfoil"
+        raise ModelError(problem, where=folder / CARD, given=f"schema {schema}", allowed=allowed, hint=hint)
     check_model(record, CheckpointCard, where=folder / CARD, error=ModelError)
     return record
 
@@ -320,12 +298,9 @@ def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any
         return outside
     if inside.get("weights") == outside["weights"]:
         changed = [name for name in sorted({*inside, *outside}) if inside.get(name) != outside.get(name)]
-        raise ModelError(
-            "the card was changed by hand",
-            where=folder / CARD,
-            given=f"{', '.join(changed)} differ from what {WEIGHTS} says",
-            hint="write the old values back; they are in the metadata of the weights",
-        )
+        given = f"{', '.join(changed)} differ from what {WEIGHTS} says"
+        hint = "write the old values back; they are in the metadata of the weights"
+        raise ModelError("the card was changed by hand", where=folder / CARD, given=given, hint=hint)
     if inside.get("card") != outside["card"]:
         return outside
     check_model(inside, CheckpointCard, where=f"{folder / WEIGHTS}, metadata", error=ModelError)

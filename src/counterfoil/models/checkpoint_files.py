@@ -5,8 +5,8 @@ import json
 import pickle
 import re
 import zipfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -56,31 +56,27 @@ def read_checkpoint(path: Path) -> Checkpoint:
     running code from the file could restore; such code is never run.
     """
     if path.is_dir():
-        raise ModelError(
-            "is a folder, not a checkpoint", where=path, hint="name the file in it, or use hf:FOLDER"
-        )
+        hint = "name the file in it, or use hf:FOLDER"
+        raise ModelError("is a folder, not a checkpoint", where=path, hint=hint)
     if not path.is_file():
         raise ModelError("no such checkpoint file", where=path, hint="check the path after the architecture")
-    content, notes = _safetensors(path) if path.suffix == ".safetensors" else _torch_archive(path)
-    for key in WEIGHTS:
-        inner = content.get(key)
-        if isinstance(inner, Mapping):
-            notes = {
-                **{
-                    k: v
-                    for k, v in content.items()
-                    if (v is None or isinstance(v, bool | int | float | str)) or k == "counterfoil"
-                },
-                **notes,
-            }
-            content = dict(inner)
-            break
+    notes: dict[str, Any] = {}
+    if path.suffix == ".safetensors":
+        with opened(path) as file:
+            content = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            notes = dict(file.metadata() or {})
+    else:
+        content = _torch_archive(path)
+    key = next((key for key in WEIGHTS if isinstance(content.get(key), Mapping)), None)
+    if key is not None:
+        plain = {k: v for k, v in content.items() if v is None or isinstance(v, bool | int | float | str)}
+        own = {"counterfoil": content["counterfoil"]} if "counterfoil" in content else {}
+        content, notes = dict(content[key]), {**plain, **own, **notes}
     torch = import_torch()
     tensors = {str(name): value for name, value in content.items() if isinstance(value, torch.Tensor)}
     if not tensors:
-        raise ModelError(
-            "holds no weights", where=path, given=", ".join(map(str, content)) or "nothing", allowed=WEIGHTS
-        )
+        given = ", ".join(map(str, content)) or "nothing"
+        raise ModelError("holds no weights", where=path, given=given, allowed=WEIGHTS)
     _check_tensors(tensors, path)
     for prefix in ("module.", "_orig_mod.", "module."):
         if all(name.startswith(prefix) for name in tensors):
@@ -146,11 +142,7 @@ def _check_tensors(tensors: Mapping[str, Any], path: Path) -> None:
 
 
 def fit(
-    checkpoint: Mapping[str, Any],
-    model: Mapping[str, Any],
-    *,
-    where: Path,
-    architecture: str,
+    checkpoint: Mapping[str, Any], model: Mapping[str, Any], *, where: Path, architecture: str
 ) -> dict[str, Any]:
     """The tensors of `checkpoint` that fill `model`, both by name.
 
@@ -171,30 +163,27 @@ def fit(
         parts = wrong[:2]
         parts += [f"{missing[0]} is missing ({len(missing)} are)"] if missing else []
         parts += [f"{extra[0]} is not in the model ({len(extra)} are not)"] if extra else []
-        raise ModelError(
-            f"not a checkpoint of {architecture}",
-            where=where,
-            given="; ".join(parts),
-        )
+        raise ModelError(f"not a checkpoint of {architecture}", where=where, given="; ".join(parts))
     return {
         name: checkpoint[name].reshape(model[name].shape) if name in checkpoint else model[name]
         for name in model
     }
 
 
-def _safetensors(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A safetensors file; raises `ModelError` where it cannot be read."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+            yield file
     except (SafetensorError, OSError) as error:
-        raise ModelError(
-            f"not a readable safetensors file: {error}", where=path, hint="is the file cut off?"
-        ) from None
+        problem = f"not a readable safetensors file: {error}"
+        raise ModelError(problem, where=path, hint="is the file cut off?") from None
 
 
-def _torch_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _torch_archive(path: Path) -> dict[str, Any]:
     with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
         # Of TorchScript, which PyTorch's own data archives do not have.
         if any(name.endswith("/constants.pkl") or "/code/" in name for name in archive.namelist()):
@@ -206,10 +195,9 @@ def _torch_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             )
     content = _unpickled(path)
     if not isinstance(content, Mapping):
-        raise ModelError(
-            "holds no weights by name", where=path, given=type(content).__name__, allowed="a state dict"
-        )
-    return dict(content), {}
+        given = type(content).__name__
+        raise ModelError("holds no weights by name", where=path, given=given, allowed="a state dict")
+    return dict(content)
 
 
 def _unpickled(path: Path) -> Any:
@@ -230,9 +218,8 @@ def _unpickled(path: Path) -> Any:
         ) from None
     # On a damaged file the unpickler raises anything from EOFError to KeyError.
     except Exception as error:
-        raise ModelError(
-            f"not a readable PyTorch file ({type(error).__name__})", where=path, hint="is the file cut off?"
-        ) from None
+        problem = f"not a readable PyTorch file ({type(error).__name__})"
+        raise ModelError(problem, where=path, hint="is the file cut off?") from None
     return content
 
 

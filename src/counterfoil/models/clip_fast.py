@@ -111,14 +111,12 @@ class FastTextTower(CausalText):
         tree = grow([self.cut(row) for row in rows])
         where = self.text.positional_embedding.device
 
-        def there(numbers: Any) -> Any:
-            return torch.tensor(numbers, dtype=torch.int64, device=where)
-
-        layout = PackedLayout(
-            len(rows), len(tree.nodes[0]), there(tree.nodes), there(tree.first), there(tree.ends)
+        nodes, first, ends, tokens, depths = (
+            torch.tensor(numbers, dtype=torch.int64, device=where)
+            for numbers in (tree.nodes, tree.first, tree.ends, tree.tokens, tree.depths)
         )
-        x = self.text.token_embedding(there(tree.tokens))
-        return x + self.text.positional_embedding[there(tree.depths)], layout
+        layout = PackedLayout(len(rows), len(tree.nodes[0]), nodes, first, ends)
+        return self.text.token_embedding(tokens) + self.text.positional_embedding[depths], layout
 
     def _finished(self, x: Any) -> Any:
         """States after the last block, normed and projected."""
@@ -228,8 +226,9 @@ def text_tower(model: Any) -> FastTextTower | None:
     None where the tower is not causal, or pools anything but the end mark: there a text cannot be cut.
     """
     tower = causal_text(model)
-    known = tower is not None and _known_blocks(tower.text.transformer)
-    return FastTextTower(tower.text, tower.end) if tower is not None and known else None
+    if tower is None or not _known_blocks(tower.text.transformer):
+        return None
+    return FastTextTower(tower.text, tower.end)
 
 
 def causal_text(model: Any) -> CausalText | None:
@@ -337,9 +336,7 @@ def _last_block(x: Any, block: Any, layout: PackedLayout) -> Any:
         places = torch.arange(layout.length, device=x.device)
         seen = (places <= layout.ends[:, None])[:, None, None]
     mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
-    pooled = layout.pooled(x) + functional.linear(
-        mixed.flatten(1), attention.out_proj.weight, attention.out_proj.bias
-    )
+    pooled = layout.pooled(x) + attention.out_proj(mixed.flatten(1))
     _add_mlp(pooled, block)
     return pooled
 
@@ -356,10 +353,9 @@ def _add_mlp(x: Any, block: Any) -> None:
     quick = type(gelu) is not torch.nn.GELU
     scale = QUICK if quick else 1.0
     hidden = torch.addmm(inner.bias, block.ln_2(x), inner.weight.t(), beta=scale, alpha=scale)
-    hidden = (
-        functional.silu(hidden, inplace=True)
-        if quick
-        else functional.gelu(hidden, approximate=gelu.approximate)
-    )
+    if quick:
+        hidden = functional.silu(hidden, inplace=True)
+    else:
+        hidden = functional.gelu(hidden, approximate=gelu.approximate)
     x += outer.bias
     x.addmm_(hidden, outer.weight.t(), alpha=1.0 / scale)

@@ -7,7 +7,7 @@ right and masked.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -17,12 +17,14 @@ import torch
 from jaxtyping import Float, Int64
 from numpy import ndarray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.errors import CounterfoilError, ModelError
-from counterfoil.models.base import Ability, Identity, prompted
+from counterfoil.errors import ModelError
+from counterfoil.models.base import Ability, BatchNumbers, Identity, PairBatches, prompted
 from counterfoil.models.hf_loading import SAMPLE
-from counterfoil.models.hf_text import HfTokens
+from counterfoil.models.hf_text import HfTokens, padded_ids
+from counterfoil.models.runtime import model_errors
 
 #: What a model computes of one image, on its device.
 State = tuple[Tensor, ...]
@@ -43,8 +45,7 @@ class TokenizedPairs:
 
     def bias(self, dtype: torch.dtype, rows: Tensor | None = None) -> Tensor:
         """(captions or pairs, 1, 1, length): 0 for tokens and the lowest number for padding."""
-        mask = self.mask if rows is None else self.mask[rows]
-        return (1 - mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
+        return attention_bias(self.mask if rows is None else self.mask[rows], dtype)
 
 
 class Matcher(ABC):
@@ -66,6 +67,17 @@ def probability(logits: Tensor, match: int = 1) -> Tensor:
     [0.5, 0.9820137619972229]
     """
     return logits.float().softmax(dim=-1)[:, match]
+
+
+def padded(images: Sequence[State], pairs: TokenizedPairs) -> tuple[Tensor, Tensor]:
+    """The states and the mask of each pair's image, padded to the most patches or regions."""
+    states, masks = (pad_sequence(list(parts), batch_first=True) for parts in zip(*images, strict=True))
+    return states[pairs.image_of], masks[pairs.image_of]
+
+
+def attention_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """(rows, 1, 1, length): 0 for what is there and the lowest number for padding."""
+    return (1 - mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min
 
 
 #: Batches of images to the inputs of each batch, read ahead in `workers` processes.
@@ -93,9 +105,7 @@ class CrossEncoder:
     #: The heatmaps that the model has in it (`counterfoil.models.saliency`); None where it has none.
     heats: Any = None
 
-    def score_pairs(
-        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One number per pair of each batch; images are decoded in `workers` processes.
 
         Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` naming the
@@ -115,21 +125,18 @@ class CrossEncoder:
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
-        if not len(captions):
-            return 0
-        return sum(left > 0 for left in self.tokens.left_out(prompted(self.identity, captions)))
+        left_out = self.tokens.left_out(prompted(self.identity, captions)) if len(captions) else ()
+        return sum(left > 0 for left in left_out)
 
     def _scores(
         self, batch: Sequence[tuple[Image, Caption]], states: Mapping[int, State]
     ) -> Float[ndarray, "batch"]:
-        slots = {key: slot for slot, key in enumerate(states)}
-        texts = prompted(self.identity, [caption for _, caption in batch])
-        rows = self.tokens.ids(texts)
+        slots, all_states = {key: slot for slot, key in enumerate(states)}, list(states.values())
+        rows = self.tokens.ids(prompted(self.identity, [caption for _, caption in batch]))
         scores = np.empty(len(batch), dtype=np.float32)
         for group in length_groups([len(row) for row in rows]):
             # The images of this group alone, numbered anew.
             used, image_of = np.unique([slots[id(batch[pair][0])] for pair in group], return_inverse=True)
-            all_states = list(states.values())
             pairs = self._tokenized([rows[pair] for pair in group], image_of)
             group_scores = self.matcher.score([all_states[slot] for slot in used], pairs)
             scores[group] = group_scores.float().cpu().numpy()
@@ -137,40 +144,24 @@ class CrossEncoder:
 
     def _tokenized(self, rows: Sequence[Sequence[int]], image_of: Int64[ndarray, "pairs"]) -> TokenizedPairs:
         """Pairs of captions, as ids of tokens, and images; equal captions are one."""
-        longest, filler = max(map(len, rows)), self.tokens.tokenizer.pad_token_id
-        padded = np.full((len(rows), longest), filler, dtype=np.int64)
-        mask = np.zeros((len(rows), longest), dtype=np.int64)
-        for at, row in enumerate(rows):
-            padded[at, : len(row)], mask[at, : len(row)] = row, 1
-        both, caption_of = np.unique(np.stack([padded, mask], axis=1), axis=0, return_inverse=True)
+        sides = padded_ids(rows, self.tokens.tokenizer.pad_token_id, "cpu")
+        both, caption_of = np.unique(torch.stack(sides, dim=1).numpy(), axis=0, return_inverse=True)
         arrays = both[:, 0], both[:, 1], caption_of.reshape(-1), image_of
         return TokenizedPairs(*(torch.from_numpy(array).to(self.device) for array in arrays))
 
-    def try_out(self, inputs: Any, hint: str | None = None) -> None:
+    def try_out(self, inputs: Any) -> None:
         """Score one image, read already, with a sample caption; raises `ModelError` where that fails."""
-        try:
-            with torch.inference_mode():
-                states = self.matcher.images([inputs])
-                rows = self.tokens.ids([SAMPLE])
-                pairs = self._tokenized(rows, np.zeros(1, dtype=np.int64))
-                scores = self.matcher.score(states, pairs)
-        except CounterfoilError:
-            raise
-        except Exception as error:
-            raise ModelError(
-                f"the model cannot score an image and a caption: {' '.join(str(error).split())[:240]}",
-                where=self.identity.name,
-                hint=hint,
-            ) from None
+        what, where = "the model cannot score an image and a caption", self.identity.name
+        with model_errors(what, where=where), torch.inference_mode():
+            states = self.matcher.images([inputs])
+            pairs = self._tokenized(self.tokens.ids([SAMPLE]), np.zeros(1, dtype=np.int64))
+            scores = self.matcher.score(states, pairs)
         if scores.shape != (1,):
-            raise ModelError(
-                "the model gives no single number for a pair",
-                where=self.identity.name,
-                given=tuple(scores.shape),
-            )
+            given = tuple(scores.shape)
+            raise ModelError("the model gives no single number for a pair", where=where, given=given)
 
 
-def new_images(batches: Sequence[Sequence[tuple[Image, Caption]]]) -> list[list[Image]]:
+def new_images(batches: PairBatches) -> list[list[Image]]:
     """For each batch its images that the batch before it does not hold, each once.
 
     >>> one, two, caption = Image("1"), Image("2"), Caption("0", "a cat")

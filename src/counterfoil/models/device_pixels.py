@@ -22,6 +22,18 @@ from counterfoil.models.runtime import causes
 TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
 
 
+def normalised(pixels: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+    """(batch, 3, height, width) levels of 255, less the mean of each colour and in units of its deviation.
+
+    The same operations in the same order as torchvision's ToTensor and Normalize, in place.
+    """
+    colours = (
+        torch.tensor(list(levels), dtype=torch.float32, device=pixels.device).view(3, 1, 1)
+        for levels in (mean, std)
+    )
+    return pixels.div_(255).sub_(next(colours)).div_(next(colours))
+
+
 @dataclass(frozen=True, eq=False)
 class DevicePixels:
     """Pictures of any size to the pixels that a tower takes, on its device."""
@@ -36,11 +48,7 @@ class DevicePixels:
     def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
         """(batch, 3, size, size) normalised floats."""
         pixels = torch.stack([self._resize(picture) for picture in pictures])
-        mean, std = (
-            torch.tensor(list(colours), dtype=torch.float32, device=self.device).view(3, 1, 1)
-            for colours in (self.mean, self.std)
-        )
-        return pixels.div_(255).sub_(mean).div_(std).to(self.dtype)
+        return normalised(pixels, self.mean, self.std).to(self.dtype)
 
     def _resize(self, picture: ndarray) -> Tensor:
         """(height, width, 3) bytes to (3, size, size) float32 of whole levels from 0 to 255."""
@@ -76,14 +84,12 @@ class CompiledTower:
         if rows < self.size:
             pixels = torch.cat([pixels, pixels.new_zeros(self.size - rows, *pixels.shape[1:])])
         self.size = max(self.size, rows)
+        hint = "leave out --set compile"
         try:
             features = self.program(pixels)[:rows]
         except Exception as error:
-            raise ModelError(
-                f"the image tower cannot be compiled: {' '.join(causes(error).split())[:240]}",
-                where=self.where,
-                hint="leave out --set compile",
-            ) from None
+            problem = f"the image tower cannot be compiled: {' '.join(causes(error).split())[:240]}"
+            raise ModelError(problem, where=self.where, hint=hint) from None
         if not self.checked and rows:
             compiled, plain = (
                 torch.nn.functional.normalize(output.float(), dim=-1)
@@ -92,12 +98,9 @@ class CompiledTower:
             difference = float((compiled - plain).abs().max())
             # Written so that NaN is refused too.
             if not difference <= self.tolerance:
-                raise ModelError(
-                    "the compiled image tower does not agree with the tower",
-                    where=self.where,
-                    given=f"unit vectors {difference:.2g} apart",
-                    allowed=f"at most {self.tolerance:g}",
-                    hint="leave out --set compile",
-                )
+                problem = "the compiled image tower does not agree with the tower"
+                given = f"unit vectors {difference:.2g} apart"
+                allowed = f"at most {self.tolerance:g}"
+                raise ModelError(problem, where=self.where, given=given, allowed=allowed, hint=hint)
             self.checked = True
         return features

@@ -5,11 +5,19 @@ the prompt, normalisation and comparison. Parts are the tokens of captions and t
 are the states of the text tower after its last norm, projected as the whole caption is (EMScore's
 `encode_text(local=True)`); the whole caption is its mark of the end, so that the whole and the parts lie in
 one space. Frames are pictures like any others.
+
+Patches say what each part of a picture says by itself. Vision transformers pool what their patches say by a
+last attention. Its values, taken through its output projection, the last norm and the projection of the
+whole, lie in the joint space patch by patch ("MaskCLIP": Zhou, Loy and Dai, ECCV 2022, section 3.2): what the
+pooling token would be, if it looked at one patch alone, without what it was before. A pooling head (SigLIP)
+is run on each patch alone, which is the same idea to the letter; a small network pools by mean and maximum,
+and is given each cell as if all cells were like it.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from math import isqrt
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,12 +28,22 @@ from numpy import ndarray
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
-from counterfoil.models.base import Ability, Identity, cosines, prompted
-from counterfoil.models.captions.base import CaptionTokens
+from counterfoil.metrics.heatmaps import WHOLE, Box
+from counterfoil.models.base import (
+    Ability,
+    BatchVectors,
+    CaptionBatches,
+    Identity,
+    ImageBatches,
+    PairVectors,
+    cosines,
+    filled,
+    prompted,
+)
+from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.checkpoint_files import read_tensor
-from counterfoil.models.images import Preparation, check_proportions, prepared
+from counterfoil.models.images import Preparation, Resized, check_proportions, prepared
 from counterfoil.models.matching_probability import RowSimilarity
-from counterfoil.models.patches import PatchEncoder, PatchTower
 from counterfoil.models.runtime import import_torch
 
 #: Frames that go through the image tower together; no more of them are decoded at any time.
@@ -60,14 +78,12 @@ class TokenTower(Protocol):
 
     def read(self, texts: Sequence[str]) -> list[TokenIds]:
         """The ids of each text; a text that is too long is cut off as the tokenizer does."""
-        ...
 
     def states(self, texts: Sequence[str]) -> Any:
         """A (texts, longest, width) tensor, projected and not normalised.
 
         What lies behind a caption's last token means nothing.
         """
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +91,10 @@ class LocalEncoder:
     """A `LocalEmbedder` around the towers of a dual encoder."""
 
     identity: Identity
-    preparation: Preparation
+    whole: "DualEncoder"
     tower: TokenTower
-    #: (frames, width) unit vectors of prepared pictures.
-    unit_images: Callable[[Sequence[ndarray]], Float[ndarray, "frames width"]]
-    #: (texts, longest, width) unit vectors of what `tower.states` gives.
-    unit_states: Callable[[Sequence[str]], Float[ndarray, "texts longest width"]]
-    #: How many of these captions are cut off.
-    over_limit: Callable[[Sequence[Caption]], int]
 
-    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
+    def embed_tokens(self, batches: CaptionBatches) -> BatchTokens:
         """For each batch of captions their tokens, float32.
 
         Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
@@ -92,7 +102,7 @@ class LocalEncoder:
         """
         for batch in batches:
             texts = prompted(self.identity, batch)
-            states = self.unit_states(texts) if texts else ()
+            states = self.whole.unit_rows(self.tower.states, texts) if texts else ()
             captions = []
             for reading, rows in zip(self.tower.read(texts), states, strict=True):
                 ids = np.array(reading.ids, dtype=np.int64)
@@ -103,15 +113,10 @@ class LocalEncoder:
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text within the prompt, as `Tokens.ids`; no model runs."""
-        captions = [Caption("", text) for text in texts]
-        return [
-            np.array(reading.ids, dtype=np.int64)
-            for reading in self.tower.read(prompted(self.identity, captions))
-        ]
+        readings = self.tower.read([filled(self.identity.prompt, text) for text in texts])
+        return [np.array(reading.ids, dtype=np.int64) for reading in readings]
 
-    def embed_frames(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[list[Float[np.ndarray, "frames width"]]]:
+    def embed_frames(self, batches: ImageBatches, *, workers: int = 0) -> BatchFrames:
         """For each batch the unit vectors of its items' frames, float32; a picture has one.
 
         Videos are decoded as a stream, `FRAMES` at a time, pictures in `workers` processes. Frames that
@@ -119,14 +124,21 @@ class LocalEncoder:
         `DataError` naming what cannot be read, and videos without frames.
         """
         still = [batch for batch in batches if batch and _all_pictures(batch)]
-        with closing(prepared(still, self.preparation, workers=workers)) as stream:
+        with closing(prepared(still, self.whole.preparation, workers=workers)) as stream:
             for batch in batches:
                 if not batch:
                     yield []
                 elif _all_pictures(batch):
-                    yield [row[None].copy() for row in self.unit_images(next(stream))]
+                    yield [row[None].copy() for row in self._unit_images(next(stream))]
                 else:
                     yield [self._frames(item) for item in batch]
+
+    def over_limit(self, captions: Sequence[Caption]) -> int:
+        """How many of these captions are cut off."""
+        return self.whole.over_limit(captions)
+
+    def _unit_images(self, arrays: Sequence[ndarray]) -> Float[ndarray, "frames width"]:
+        return self.whole.unit_rows(self.whole.towers.images, arrays)
 
     def _frames(self, item: Image) -> Float[ndarray, "frames width"]:
         if is_given(item):
@@ -141,12 +153,12 @@ class LocalEncoder:
                 last = picture
                 times.append(1)
                 check_proportions(picture, f"video '{item.id}'")
-                waiting.append(self.preparation(picture))
+                waiting.append(self.whole.preparation(picture))
                 if len(waiting) == FRAMES:
-                    rows.append(self.unit_images(waiting))
+                    rows.append(self._unit_images(waiting))
                     waiting = []
         if waiting:
-            rows.append(self.unit_images(waiting))
+            rows.append(self._unit_images(waiting))
         if not rows:
             raise DataError("a video without frames", where=f"video '{item.id}'")
         return np.repeat(np.concatenate(rows), times, axis=0)
@@ -160,22 +172,14 @@ def is_given(item: Image) -> bool:
 def given_frames(item: Image) -> Float[ndarray, "frames width"]:
     """The unit vectors of frames that are embedded already, of the part that is asked for.
 
-    Raises what `features_of`, `Video.part_of` and `unit` raise.
+    Files that end in .pt hold one tensor and nothing else. Raises `DataError` for what cannot be read and
+    for frames of length 0, `ModelError` for a .pt file that only running code could restore.
     """
     assert isinstance(item, Video)
-    assert isinstance(item.source, FrameFeatures)
-    return unit(item.part_of(features_of(item.source)), where=str(item.source))
-
-
-def features_of(source: FrameFeatures) -> Float[ndarray, "frames width"]:
-    """All of a file of frame features, float32; .pt files hold one tensor and nothing else.
-
-    Raises `DataError` as `FrameFeatures.read`, and `ModelError` for a .pt file that only running code could
-    restore.
-    """
-    if source.path.suffix != ".pt":
-        return source.read()
-    return source.checked(read_tensor(source.path))
+    source = item.source
+    assert isinstance(source, FrameFeatures)
+    features = source.checked(read_tensor(source.path)) if source.path.suffix == ".pt" else source.read()
+    return unit(item.part_of(features), where=str(source))
 
 
 def unit(rows: Float[ndarray, "frames width"], *, where: str) -> Float[ndarray, "frames width"]:
@@ -201,6 +205,77 @@ def _pictures(item: Image) -> Generator[PIL.Image.Image, None, None]:
         yield from item.frames()
     else:
         yield item.decode()
+
+
+# -- features of patches, in the space of captions --------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Patches:
+    """The unit vectors of a picture's patches, and the part of the picture that they cover."""
+
+    vectors: Float[ndarray, "rows columns width"]
+    box: Box = WHOLE
+
+
+@dataclass(frozen=True, eq=False)
+class PatchTower:
+    """What gives features of patches: prepared pictures to a (batch, patches, width) tensor."""
+
+    encode: Callable[[Sequence[ndarray]], Any]
+    #: How the model sees a picture: resized and cropped, or whole.
+    seen: Any = None
+    #: Rows and columns of patches; None for a square.
+    grid: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PatchEncoder:
+    """The patches of pictures as a model sees them."""
+
+    preparation: Preparation
+    tower: PatchTower
+
+    def embed_patches(self, batches: ImageBatches, *, workers: int = 0) -> Iterator[list[Patches]]:
+        """For each batch the patches of its pictures, decoded in `workers` processes.
+
+        Raises `DataError` naming the file where an image cannot be read.
+        """
+        torch = import_torch()
+        with closing(prepared(batches, self.preparation, workers=workers)) as stream:
+            for batch, arrays in zip(batches, stream, strict=True):
+                with torch.inference_mode():
+                    features = torch.nn.functional.normalize(self.tower.encode(arrays).float(), dim=-1)
+                grid = self.tower.grid or (isqrt(features.shape[1]),) * 2
+                vectors: ndarray = features.cpu().numpy().reshape(len(batch), *grid, -1)
+                boxes = [box_of(self.tower.seen, image.decode().size) for image in batch]
+                yield list(map(Patches, vectors, boxes))
+
+
+def box_of(seen: Any, size: tuple[int, int]) -> Box:
+    """The part of a picture of (width, height) that a model sees: the middle, where it crops.
+
+    >>> box_of(Resized(50), (200, 100)), box_of(Resized(50, "squash"), (200, 100))
+    ((0.25, 0.0, 0.75, 1.0), (0.0, 0.0, 1.0, 1.0))
+    """
+    if not isinstance(seen, Resized) or seen.mode == "squash":
+        return WHOLE
+    width, height = (max(1.0, side / min(size)) for side in size)
+    left, top = (1 - 1 / width) / 2, (1 - 1 / height) / 2
+    return left, top, 1 - left, 1 - top
+
+
+def input_of(module: Any, run: Callable[[], Any]) -> Any:
+    """The first argument that a module is called with while `run` runs."""
+    inputs: list[Any] = []
+    with module.register_forward_pre_hook(
+        lambda _, args, named: inputs.append(args[0] if args else named["hidden_states"]), with_kwargs=True
+    ):
+        run()
+    return inputs[0]
+
+
+# -- the whole model --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,27 +318,23 @@ class DualEncoder:
     #: What is opened of a pair: images are not where something else is read by their ids.
     needs: tuple[str, ...] = ("images", "captions")
 
-    def embed_images(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_images(self, batches: ImageBatches, *, workers: int = 0) -> BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch, decoded in `workers` processes.
 
         Raises `DataError` naming the file where an image cannot be read.
         """
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for arrays in stream:
-                yield self._rows(self.towers.images, arrays)
+                yield self.unit_rows(self.towers.images, arrays)
 
-    def embed_captions(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
 
         Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
         caption's text is not at hand.
         """
         for batch in batches:
-            yield self._rows(self.towers.texts, prompted(self.identity, batch))
+            yield self.unit_rows(self.towers.texts, prompted(self.identity, batch))
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Tokens of each caption within its prompt, at most as many as the model reads."""
@@ -285,14 +356,7 @@ class DualEncoder:
         if self.towers.tokens is None or self.comparison is not None:
             return None
         options = {**self.identity.options, "parts": "tokens, frames"}
-        return LocalEncoder(
-            identity=replace(self.identity, options=options),
-            preparation=self.preparation,
-            tower=self.towers.tokens,
-            unit_images=lambda arrays: self._rows(self.towers.images, arrays),
-            unit_states=self._states,
-            over_limit=self.over_limit,
-        )
+        return LocalEncoder(replace(self.identity, options=options), self, self.towers.tokens)
 
     @property
     def patches(self) -> PatchEncoder | None:
@@ -301,25 +365,15 @@ class DualEncoder:
             return None
         return PatchEncoder(self.preparation, self.towers.patches)
 
-    def compare(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
+    def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
         """The cosine of captions[i] with images[i], in [-1, 1] up to rounding; or that of `comparison`."""
-        if self.comparison is not None:
-            return self.comparison.pairs(captions, images)
-        return cosines(captions, images)
+        return (cosines if self.comparison is None else self.comparison.pairs)(captions, images)
 
-    def _rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch width"]:
+    def unit_rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch *width"]:
+        """What a tower gives of a batch, at length one unless there is a `comparison`."""
         torch = import_torch()
         with torch.inference_mode():
             rows = encode(batch).float()
             if self.comparison is None:
                 rows = torch.nn.functional.normalize(rows, dim=-1)
         return rows.cpu().numpy()
-
-    def _states(self, texts: Sequence[str]) -> Float[np.ndarray, "texts longest width"]:
-        torch = import_torch()
-        assert self.towers.tokens is not None
-        with torch.inference_mode():
-            states = torch.nn.functional.normalize(self.towers.tokens.states(texts).float(), dim=-1)
-        return states.cpu().numpy()

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
-from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels
-from counterfoil.models.dual import DualEncoder, Towers
+from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
+from counterfoil.models.dual import DualEncoder, PatchTower, Towers, input_of
 from counterfoil.models.hf_loading import (
     SAMPLE,
     can_cut,
@@ -30,16 +30,15 @@ from counterfoil.models.hf_loading import (
     check_words,
     fetched,
     library_of,
+    processing_of,
     quiet,
     tokenizer_digest,
     weights_of,
 )
 from counterfoil.models.hf_text import ClipTokens, HfTokens
 from counterfoil.models.images import ImageRoute, Resized, Untouched
-from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
-from counterfoil.models.patches import PatchTower, of_transformers
-from counterfoil.models.runtime import LoadContext, to_device
-from counterfoil.store import canonical_json
+from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, one_place, processor_files
+from counterfoil.models.runtime import LoadContext, model_errors, to_device
 
 #: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.
 _LEVELS = 1.0
@@ -68,37 +67,19 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     def texts(texts: Sequence[str]) -> Tensor:
         return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
 
-    of_patches = of_transformers(model)
-
-    def patches(pictures: Sequence[ndarray]) -> Tensor:
-        assert of_patches is not None
-        return of_patches(**inputs_of(pictures))
-
+    patches = None
+    if (of_patches := patch_features(model)) is not None:
+        patches = PatchTower(lambda pictures: of_patches(**inputs_of(pictures)), resized)
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
     _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
-    return DualEncoder(
-        identity=context.identity(
-            revision=revision,
-            weights=weights,
-            tokenizer=tokenizer_digest(tokenizer),
-            length=tokens.length,
-            preprocessing=canonical_json(json.loads(processor.to_json_string())),
-            **route.facts(),
-        ),
-        preparation=preparation,
-        towers=Towers(
-            images=images,
-            texts=texts,
-            count=tokens.count,
-            left_out=tokens.left_out,
-            tokens=ClipTokens(model, tokens, device) if tokens.cut else None,
-            patches=None if of_patches is None else PatchTower(patches, resized),
-        ),
-        provenance={
-            **context.provenance(library),
-            "text tower": "cut to the longest caption" if tokens.cut else f"padded to {tokens.length} tokens",
-        },
-    )
+    facts = {"tokenizer": tokenizer_digest(tokenizer), "length": tokens.length, **route.facts()}
+    preprocessing = processing_of(processor)
+    identity = context.identity(revision=revision, weights=weights, preprocessing=preprocessing, **facts)
+    of_tokens = ClipTokens(model, tokens, device) if tokens.cut else None
+    towers = Towers(images, texts, tokens.count, tokens.left_out, of_tokens, patches)
+    text_tower = "cut to the longest caption" if tokens.cut else f"padded to {tokens.length} tokens"
+    provenance = {**context.provenance(library), "text tower": text_tower}
+    return DualEncoder(identity, preparation, towers, provenance)
 
 
 def backbone(argument: str) -> Backbone:
@@ -127,13 +108,9 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
     where = f"hf:{card['from']}"
     library = library_of()
     with quiet(library):
-        try:
+        with model_errors("transformers cannot build the model of this card", where=where):
             config = library.AutoConfig.for_model(**card["config"])
             model = library.AutoModel.from_config(config)
-        except Exception as error:
-            raise ModelError(
-                f"transformers cannot build the model of this card: {str(error)[:240]}", where=where
-            ) from None
         processing = _processing(library, str(card["from"] if folder is None else folder), where)
     return _around(where, model, *processing, card)
 
@@ -175,8 +152,9 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
         picture = preparation(PIL.Image.new("RGB", (64, 48), (128, 128, 128)))
         return network.encode_images(pixels([picture])).points, network.encode_texts(tokens([SAMPLE])).points
 
-    hint = "images that are more than one tensor of pixels cannot be trained on"
-    _check(where, tokenizer, sample, hint=hint)
+    _check(
+        where, tokenizer, sample, hint="images that are more than one tensor of pixels cannot be trained on"
+    )
     return Backbone(where, network, preparation, pixels, tokens, card, files)
 
 
@@ -188,24 +166,13 @@ def _check(
     Also where the tokenizer knows no words. `advice` goes with the error of a model that cannot embed.
     """
     check_words(tokenizer, where)
-    try:
-        with torch.inference_mode():
-            image, text = sample()
-    except ModelError:
-        raise
-    except Exception as error:
-        raise ModelError(
-            f"the model cannot embed a picture and a caption: {' '.join(str(error).split())[:240]}",
-            where=where,
-            **advice,
-        ) from None
+    what = "the model cannot embed a picture and a caption"
+    with model_errors(what, where=where, **advice), torch.inference_mode():
+        image, text = sample()
     if image.shape != text.shape:
-        raise ModelError(
-            "image and text features cannot be compared",
-            where=where,
-            given=f"{tuple(image.shape)} and {tuple(text.shape)}",
-            allowed="one vector each, of one width",
-        )
+        problem = "image and text features cannot be compared"
+        given = f"{tuple(image.shape)} and {tuple(text.shape)}"
+        raise ModelError(problem, where=where, given=given, allowed="one vector each, of one width")
 
 
 # -- inputs -----------------------------------------------------------------------------------------------
@@ -240,12 +207,8 @@ def _image_tower(
 
     if route.compile == "yes":
         if not isinstance(resized, Resized):
-            raise InputError(
-                "the model's pictures are prepared by its library alone, and its tower is not compiled",
-                where=where,
-                given="compile=yes",
-                hint="leave out --set compile",
-            )
+            problem = "the model's pictures are prepared by its library alone, and its tower is not compiled"
+            raise InputError(problem, where=where, given="compile=yes", hint="leave out --set compile")
         tolerance = TOLERANCE[context.options.precision]
         program = CompiledTower(lambda pixels: tower(pixel_values=pixels), tolerance=tolerance, where=where)
 
@@ -268,12 +231,8 @@ class HfPixels:
         if isinstance(self.preparation, Untouched):
             whole = [PIL.Image.fromarray(picture) for picture in pictures]
             return self.processor(images=whole, return_tensors="pt")["pixel_values"]
-        mean, std = (
-            torch.tensor(list(colours), dtype=torch.float32).view(3, 1, 1)
-            for colours in (self.processor.image_mean, self.processor.image_std)
-        )
-        pixels = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous()
-        return pixels.float().div_(255).sub_(mean).div_(std)
+        pixels = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous().float()
+        return normalised(pixels, self.processor.image_mean, self.processor.image_std)
 
 
 def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
@@ -283,42 +242,31 @@ def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
     That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255 (where the
     processor resizes with torchvision). Raises `ModelError` where its card asks for what cannot be.
     """
-    try:
-        return _replacement(processor)
-    except MemoryError:
-        raise
+    what = "its image processor cannot prepare a picture"
+    hint = "is preprocessor_config.json as it was published?"
     # Over sizes that are none, transformers raises anything from AttributeError to OverflowError.
-    except Exception as error:
-        words = " ".join(str(error).split())[:200] or type(error).__name__
-        raise ModelError(
-            f"its image processor cannot prepare a picture: {words}",
-            where=where,
-            hint="is preprocessor_config.json as it was published?",
-        ) from None
-
-
-def _replacement(processor: Any) -> Resized | Untouched:
-    kind = {2: "bilinear", 3: "bicubic"}.get(int(getattr(processor, "resample", None) or -1))
-    size, crop = (_sides(getattr(processor, name, None)) for name in ("size", "crop_size"))
-    plain = (
-        kind is not None
-        and processor.do_resize
-        and processor.do_rescale
-        and processor.do_normalize
-        and abs(processor.rescale_factor * 255 - 1) < 1e-6
-        and not getattr(processor, "do_pad", False)
-    )
-    if not plain:
-        return Untouched()
-    crops = bool(getattr(processor, "do_center_crop", False))
-    side = size.get("height", 0)
-    if crops and set(size) == {"shortest_edge"} and len({size["shortest_edge"], *crop.values()}) == 1:
-        resized = Resized(size["shortest_edge"], "shortest", kind, corner="floor")  # type: ignore[arg-type]
-    elif not crops and size == {"height": side, "width": side}:
-        resized = Resized(side, "squash", kind)  # type: ignore[arg-type]
-    else:
-        return Untouched()
-    return resized if _agrees(processor, resized) else Untouched()
+    with model_errors(what, where=where, hint=hint):
+        kind = {2: "bilinear", 3: "bicubic"}.get(int(getattr(processor, "resample", None) or -1))
+        size, crop = (_sides(getattr(processor, name, None)) for name in ("size", "crop_size"))
+        plain = (
+            kind is not None
+            and processor.do_resize
+            and processor.do_rescale
+            and processor.do_normalize
+            and abs(processor.rescale_factor * 255 - 1) < 1e-6
+            and not getattr(processor, "do_pad", False)
+        )
+        if not plain:
+            return Untouched()
+        crops = bool(getattr(processor, "do_center_crop", False))
+        side = size.get("height", 0)
+        if crops and set(size) == {"shortest_edge"} and len({size["shortest_edge"], *crop.values()}) == 1:
+            resized = Resized(size["shortest_edge"], "shortest", kind, corner="floor")  # type: ignore[arg-type]
+        elif not crops and size == {"height": side, "width": side}:
+            resized = Resized(side, "squash", kind)  # type: ignore[arg-type]
+        else:
+            return Untouched()
+        return resized if _agrees(processor, resized) else Untouched()
 
 
 def _agrees(processor: Any, resized: Resized) -> bool:
@@ -341,6 +289,31 @@ def _sides(size: Any) -> dict[str, int]:
 
 
 # -- the network ------------------------------------------------------------------------------------------
+
+
+def patch_features(model: Any) -> Callable[..., Any] | None:
+    """Inputs of `get_image_features` to (batch, patches, width), of CLIP and SigLIP; None for others."""
+    kind = model.config.model_type
+    tower: Any = getattr(model, "vision_model", None)
+    if kind == "clip" and hasattr(tower, "post_layernorm"):
+        layer = tower.encoder.layers[-1]
+
+        def values(**inputs: Any) -> Any:
+            states = input_of(layer, lambda: model.get_image_features(**inputs))
+            attention = layer.self_attn
+            states_out = attention.out_proj(attention.v_proj(layer.layer_norm1(states[:, 1:])))
+            return model.visual_projection(tower.post_layernorm(states_out))
+
+        return values
+    if kind == "siglip" and getattr(tower, "use_head", False):
+
+        def alone(**inputs: Any) -> Any:
+            states = input_of(tower.head, lambda: model.get_image_features(**inputs))
+            batch, places, width = states.shape
+            return tower.head(states.reshape(batch * places, 1, width)).reshape(batch, places, -1)
+
+        return alone
+    return None
 
 
 class HfNetwork(LibraryNetwork):
@@ -372,16 +345,14 @@ class HfNetwork(LibraryNetwork):
         output = self.model.get_image_features(pixel_values=pixels)
         states = getattr(output, "last_hidden_state", None)
         if states is None or not can_cut(self.model):
-            whole = features_of(output, self._where)
-            return Local(whole, whole[:, None])
+            return one_place(features_of(output, self._where))
         return Local(output.pooler_output, states[:, 1:])
 
     def local_texts(self, tokens: Tensor) -> Local:
         """The whole and every word up to the end mark, of CLIP's causal tower."""
         output = self._texts(tokens)
         if not can_cut(self.model):
-            whole = features_of(output, self._where)
-            return Local(whole, whole[:, None])
+            return one_place(features_of(output, self._where))
         end = self.model.config.text_config.eos_token_id
         # Before 2023 configurations named 2 as CLIP's end mark, which is the highest id of its vocabulary.
         ends = tokens.argmax(dim=-1) if end == 2 else (tokens == end).int().argmax(dim=-1)
@@ -391,9 +362,8 @@ class HfNetwork(LibraryNetwork):
     def projections(self) -> Sequence[nn.Parameter]:
         """`visual_projection.weight` and `text_projection.weight`, where there are both (CLIP's kind)."""
         layers = [getattr(self.model, f"{side}_projection", None) for side in ("visual", "text")]
-        if not all(isinstance(layer, nn.Linear) for layer in layers):
-            return ()
-        return tuple(layer.weight for layer in layers if isinstance(layer, nn.Linear))
+        weights = [layer.weight for layer in layers if isinstance(layer, nn.Linear)]
+        return tuple(weights) if len(weights) == 2 else ()
 
     def _texts(self, tokens: Tensor) -> Any:
         mask = {} if self.pad is None else {"attention_mask": (tokens != self.pad).long()}
@@ -403,18 +373,19 @@ class HfNetwork(LibraryNetwork):
         """The towers for scoring, with the lengths of captions and, of CLIP, single tokens."""
         tokens = backbone.tokens
         assert isinstance(tokens, HfTokens)
-        of_patches = of_transformers(self.model)
+        patches = None
+        if (of_patches := patch_features(self.model)) is not None:
 
-        def patches(pictures: Sequence[ndarray]) -> Tensor:
-            assert of_patches is not None
-            return of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
+            def encode(pictures: Sequence[ndarray]) -> Tensor:
+                return of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
 
+            patches = PatchTower(encode, backbone.preparation)
         return replace(
             self.plain_towers(backbone, device, dtype),
             count=tokens.count,
             left_out=tokens.left_out,
             tokens=ClipTokens(self.model, tokens, device) if tokens.cut else None,
-            patches=None if of_patches is None else PatchTower(patches, backbone.preparation),
+            patches=patches,
         )
 
 
@@ -422,9 +393,6 @@ def features_of(output: Any, where: str) -> Tensor:
     """The (batch, width) tensor in a model's output: itself, or its `pooler_output`."""
     features = output if isinstance(output, Tensor) else getattr(output, "pooler_output", None)
     if features is None or features.ndim != 2:
-        raise ModelError(
-            "the model gives no single vector per item",
-            where=where,
-            given=type(output).__name__ if features is None else tuple(features.shape),
-        )
+        given = type(output).__name__ if features is None else tuple(features.shape)
+        raise ModelError("the model gives no single vector per item", where=where, given=given)
     return features

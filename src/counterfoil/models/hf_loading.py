@@ -3,36 +3,33 @@
 Code that comes with a checkpoint is never run.
 """
 
-import logging
+import json
 import re
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from counterfoil.errors import InputError, MissingExtraError, ModelError
+from counterfoil.errors import InputError, ModelError
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_network
+from counterfoil.models import runtime
 from counterfoil.models.base import ScorerSettings, digest_tensors
-from counterfoil.models.runtime import CANNOT_BE_HAD, NO_NETWORK, causes
-from counterfoil.store import digest_value
+from counterfoil.models.runtime import LoadContext, loading_errors, to_device
+from counterfoil.models.runtime import quiet as quiet
+from counterfoil.store import canonical_json, digest_value
 
 #: The caption that a model is tried with when it is loaded.
 SAMPLE = "a photo of a cat"
 #: Text lengths that a model's processor prescribes, where its tokenizer and configuration allow more.
 PRESCRIBED = {"align": 64, "flava": 77}
 #: Parameters that no embedding depends on; a text encoder's pooler is one, since its tokens are used.
-_UNUSED = re.compile(r"(.*\.)?(logit_scale|logit_bias|temperature|position_ids)|pooler\..*")
+_UNUSED = r"(.*\.)?(logit_scale|logit_bias|temperature|position_ids)|pooler\..*"
 
 
 def library_of() -> Any:
     """The package transformers; raises `MissingExtraError` where it is not installed."""
-    try:
-        import transformers
-    except ModuleNotFoundError:
-        raise MissingExtraError("transformers", "models") from None
-    return transformers
+    return runtime.library("transformers")
 
 
 def configuration_of(argument: str, where: str) -> tuple[Any, Any]:
@@ -51,12 +48,10 @@ def check_place(argument: str, where: str) -> None:
     path = Path(argument)
     if path.is_dir():
         if not (path / "config.json").is_file():
-            raise ModelError(
-                "the folder holds no model of transformers (no config.json)",
-                where=where,
-                given=", ".join(sorted(file.name for file in path.iterdir())[:8]) or "an empty folder",
-                hint="a checkpoint of open_clip loads as open-clip:ARCH/FILE",
-            )
+            problem = "the folder holds no model of transformers (no config.json)"
+            given = ", ".join(sorted(file.name for file in path.iterdir())[:8]) or "an empty folder"
+            hint = "a checkpoint of open_clip loads as open-clip:ARCH/FILE"
+            raise ModelError(problem, where=where, given=given, hint=hint)
         config = path / "config.json"
         # transformers takes NaN for a setting, and its model gives numbers all the same.
         check_network(parse_json(read_text(config), where=config, finite=True), where=config)
@@ -79,7 +74,7 @@ def weights_of(
     `kind` is its class, by default the one that its configuration names; parameters that match `unused` may
     be missing.
     """
-    try:
+    with loading_errors("model", where):
         model, report = (kind or library.AutoModel).from_pretrained(
             argument,
             trust_remote_code=False,
@@ -87,67 +82,21 @@ def weights_of(
             output_loading_info=True,
             local_files_only=Path(argument).is_dir(),
         )
-    except Exception as error:
-        raise _explained(error, where, "model") from None
-    missing = [
-        name
-        for name in sorted(report["missing_keys"])
-        if not (_UNUSED.fullmatch(name) or re.fullmatch(unused, name))
-    ]
+    optional = re.compile(f"{_UNUSED}|{unused}")
+    missing = [name for name in sorted(report["missing_keys"]) if not optional.fullmatch(name)]
     wrong = sorted(str(key) for key in report.get("mismatched_keys", ()))
     if missing or wrong:
-        raise ModelError(
-            "the checkpoint does not fill the model, and the rest would be random",
-            where=where,
-            given=f"{len(missing)} missing, {len(wrong)} of another shape; first {(missing + wrong)[0]}",
-        )
+        problem = "the checkpoint does not fill the model, and the rest would be random"
+        given = f"{len(missing)} missing, {len(wrong)} of another shape; first {(missing + wrong)[0]}"
+        raise ModelError(problem, where=where, given=given)
     return model, str(getattr(model.config, "_commit_hash", None) or "")
 
 
 def fetched(kind: Any, argument: str, where: str, what: str) -> Any:
     """The result of `kind.from_pretrained` for a folder or name; raises `ModelError`, which names `what`."""
-    try:
-        return kind.from_pretrained(
-            argument, trust_remote_code=False, local_files_only=Path(argument).is_dir()
-        )
-    except Exception as error:
-        raise _explained(error, where, what) from None
-
-
-def _explained(error: Exception, where: str, what: str) -> ModelError:
-    """One line for an error of transformers in fetching or reading `what`."""
-    text = causes(error)
-    if NO_NETWORK.search(text) and not Path(where.partition(":")[2]).is_dir():
-        return ModelError(
-            f"its {what} {CANNOT_BE_HAD}",
-            where=where,
-            hint="load it once with a network, or give a local folder",
-        )
-    if "trust_remote_code" in text:
-        return ModelError(f"its {what} brings code of its own, which is not run", where=where)
-    if "weights_only" in text or "Weights only" in text:
-        return ModelError(
-            "restoring its weights means running code from them, and that is not done",
-            where=where,
-            hint="save them as safetensors",
-        )
-    return ModelError(f"its {what} cannot be loaded: {' '.join(str(error).split())[:240]}", where=where)
-
-
-@contextmanager
-def quiet(library: Any) -> Iterator[None]:
-    """Without transformers' log, warnings and progress bars; their causes are checked here."""
-    disabled, bars = logging.root.manager.disable, library.utils.logging.is_progress_bar_enabled()
-    logging.disable(logging.ERROR)
-    library.utils.logging.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(disabled)
-        if bars:
-            library.utils.logging.enable_progress_bar()
+    local = Path(argument).is_dir()
+    with loading_errors(what, where):
+        return kind.from_pretrained(argument, trust_remote_code=False, local_files_only=local)
 
 
 def can_cut(model: Any) -> bool:
@@ -176,12 +125,8 @@ def length_within(settings: ScorerSettings, most: int, usual: int | None = None)
     """
     length = settings.count("length", most if usual is None else min(usual, most))
     if not 2 < length <= most:
-        raise InputError(
-            "the model cannot read captions of this length",
-            where=settings.where,
-            given=length,
-            allowed=f"3 to {most} tokens",
-        )
+        problem = "the model cannot read captions of this length"
+        raise InputError(problem, where=settings.where, given=length, allowed=f"3 to {most} tokens")
     return length
 
 
@@ -191,18 +136,55 @@ def check_words(tokenizer: Any, where: str) -> None:
     transformers makes an empty one where a tokenizer's files are missing.
     """
     if not set(tokenizer(SAMPLE)["input_ids"]) - set(tokenizer.all_special_ids):
-        raise ModelError(
-            "its tokenizer knows no words",
-            where=where,
-            given=f"a vocabulary of {len(tokenizer)}",
-            hint="are the tokenizer's files missing?",
-        )
+        given, hint = f"a vocabulary of {len(tokenizer)}", "are the tokenizer's files missing?"
+        raise ModelError("its tokenizer knows no words", where=where, given=given, hint=hint)
 
 
-def digest_without_pooler(model: Any) -> str:
-    """Hex digits of the weights, but for a pooler: no token depends on it, and some checkpoints have none."""
+@dataclass(frozen=True, eq=False)
+class Pretrained:
+    """A model of transformers on its device with what makes its inputs, and the facts of an identity."""
+
+    model: Any
+    #: The type of the model's activations.
+    dtype: Any
+    processor: Any
+    tokenizer: Any
+    facts: Mapping[str, str]
+
+
+def pretrained(
+    context: LoadContext,
+    library: Any,
+    argument: str,
+    *,
+    kind: Any = None,
+    unused: str = "",
+    sees: bool = False,
+    tokenizer: str = "",
+    place: Callable[[Any, Any, Any], tuple[Any, Any]] = to_device,
+) -> Pretrained:
+    """The model of a folder or name with its tokenizer, and its image processor where it sees.
+
+    `kind` and `unused` are those of `weights_of`; `tokenizer` is another folder or name than the model's, and
+    `place` moves the model as `to_device` does. Raises `ModelError` for what is missing.
+    """
+    where, processor = context.where, None
+    with quiet(library):
+        model, revision = weights_of(library, argument, where, kind=kind, unused=unused)
+        if sees:
+            processor = fetched(library.AutoImageProcessor, argument, where, "image processor")
+        tokens = fetched(library.AutoTokenizer, tokenizer or argument, where, "tokenizer")
+    # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
+    # No token depends on a pooler, and some checkpoints have none.
     state = {key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")}
-    return digest_tensors(state)
+    facts = {"revision": revision, "weights": digest_tensors(state), "tokenizer": tokenizer_digest(tokens)}
+    model, dtype = place(model, context.device, context.dtype)
+    return Pretrained(model, dtype, processor, tokens, facts)
+
+
+def processing_of(processor: Any) -> str:
+    """What an image processor does to pixels, for an identity."""
+    return canonical_json(json.loads(processor.to_json_string()))
 
 
 def tokenizer_digest(tokenizer: Any) -> str:

@@ -6,7 +6,7 @@ other scorer uses them. Layer 0 is the input embeddings; the default is the last
 for each model: 9 of bert-base-uncased, 17 of roberta-large.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +16,29 @@ from jaxtyping import Float
 from numpy import ndarray
 from torch import Tensor
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import DEFAULT, Identity, Options, prompted
-from counterfoil.models.captions.base import CaptionTokens
+from counterfoil.models.base import DEFAULT, CaptionBatches, Identity, ImageBatches, Options, filled, prompted
+from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.dual import TokenIds
-from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.models.runtime import LoadContext
 
 #: Model types whose texts were lower-cased in training, by whatever tokenizer comes with the checkpoint.
 LOWER_CASED = ("siglip", "siglip2")
+
+
+def padded_ids(
+    rows: Sequence[Sequence[int]], filler: int, device: Any, *, left: bool = False
+) -> tuple[Tensor, Tensor]:
+    """(rows, longest) ids, filled up on one side, and which of them are no padding."""
+    longest = max(map(len, rows))
+    ids = torch.full((len(rows), longest), filler)
+    mask = torch.zeros_like(ids)
+    for line, row in enumerate(rows):
+        place = slice(longest - len(row), None) if left else slice(0, len(row))
+        ids[line, place], mask[line, place] = torch.tensor(row), 1
+    return ids.to(device), mask.to(device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,21 +100,21 @@ class ClipTokens:
     def read(self, texts: Sequence[str]) -> list[TokenIds]:
         """The ids of each text up to the end mark, padded with 0 and not as the tokenizer does it."""
         end = self.model.config.text_config.eos_token_id
-        rows = []
+        readings = []
         for ids in self.ids.ids(texts):
             # Before 2023 configurations named 2 as CLIP's end mark, which is its vocabulary's highest id.
             mark = max(ids) if end == 2 else end
             # Without an end mark the library pools the first token, and so does this.
-            rows.append(ids[: ids.index(mark) + 1] if mark in ids else ids[:1])
-        return [TokenIds.of(own, self.ids.length) for own in rows]
+            own = ids[: ids.index(mark) + 1] if mark in ids else ids[:1]
+            readings.append(TokenIds.of(own, self.ids.length))
+        return readings
 
     def states(self, texts: Sequence[str]) -> Any:
         """(texts, longest, width) features of all tokens."""
         rows = [reading.ids[: reading.used] for reading in self.read(texts)]
-        longest = max(map(len, rows))
         # Padding stands behind every end mark, so that its ids do not matter.
-        ids = torch.tensor([(*row, *[row[-1]] * (longest - len(row))) for row in rows])
-        output = self.model.text_model(input_ids=ids.to(self.device), return_dict=True)
+        ids, _ = padded_ids(rows, rows[0][-1], self.device)
+        output = self.model.text_model(input_ids=ids, return_dict=True)
         return self.model.text_projection(output.last_hidden_state)
 
 
@@ -113,42 +126,23 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
     """
     where = f"hf-text:{argument}"
     context = LoadContext.of(where, options, "prompt")
-    name, at, behind = argument.rpartition("@")
-    name, layer = (name, behind) if at else (argument, "")
+    name, _, layer = argument.rpartition("@") if "@" in argument else (argument, "", "")
     library = loading.library_of()
     loading.check_place(name, where)
-    with loading.quiet(library):
-        model, revision = loading.weights_of(library, name, where)
-        tokenizer = loading.fetched(library.AutoTokenizer, name, where, "tokenizer")
+    opened = loading.pretrained(context, library, name)
+    model, tokenizer = opened.model, opened.tokenizer
     layers = int(getattr(model.config, "num_hidden_layers", 0))
     if layer and not (layer.isdecimal() and len(layer) < 5 and int(layer) <= layers):
         raise InputError("no such layer", where=where, given=layer, allowed=f"0 to {layers}")
     if len(tokenizer("").input_ids) != 2 or tokenizer.pad_token_id is None:
-        raise ModelError(
-            "its tokenizer sets no marks around a text, or has nothing to fill up with",
-            where=where,
-            given=type(tokenizer).__name__,
-            allowed="encoders like BERT and RoBERTa",
-        )
-    weights = loading.digest_without_pooler(model)
-    model, _ = to_device(model, context.device, context.dtype)
+        problem = "its tokenizer sets no marks around a text, or has nothing to fill up with"
+        given = type(tokenizer).__name__
+        raise ModelError(problem, where=where, given=given, allowed="encoders like BERT and RoBERTa")
     length = loading.length_of(model.config, tokenizer)
     used = int(layer) if layer else layers
-    return TextEncoder(
-        identity=context.identity(
-            revision=revision,
-            weights=weights,
-            tokenizer=loading.tokenizer_digest(tokenizer),
-            length=length,
-            layer=used,
-            parts="tokens",
-        ),
-        model=model,
-        ids=HfTokens(tokenizer, length),
-        filler=int(tokenizer.pad_token_id),
-        layer=used,
-        device=context.device,
-    )
+    identity = context.identity(**opened.facts, length=length, layer=used, parts="tokens")
+    tokens, filler = HfTokens(tokenizer, length), int(tokenizer.pad_token_id)
+    return TextEncoder(identity, model, tokens, filler, used, context.device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +161,7 @@ class TextEncoder:
         """Itself: single tokens are all that it gives."""
         return self
 
-    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
+    def embed_tokens(self, batches: CaptionBatches) -> BatchTokens:
         """For each batch of captions their tokens, marks included; the whole is the mark of the begin.
 
         Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
@@ -175,40 +169,32 @@ class TextEncoder:
         for batch in batches:
             rows = self.ids.ids(prompted(self.identity, batch)) if batch else []
             states = self._states(rows) if rows else ()
-            yield [self._tokens(ids, vectors) for ids, vectors in zip(rows, states, strict=True)]
+            captions = []
+            for row, vectors in zip(rows, states, strict=True):
+                ids, own = np.array(row, dtype=np.int64), vectors[: len(row)].copy()
+                captions.append(CaptionTokens(ids, ids, own, own[0]))
+            yield captions
 
-    def embed_frames(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[list[Float[np.ndarray, "frames width"]]]:
+    def embed_frames(self, batches: ImageBatches, *, workers: int = 0) -> BatchFrames:
         """It cannot: raises `InputError`."""
         raise InputError("reads captions and looks at nothing", where=self.identity.name)
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text within the prompt; no model runs."""
-        captions = [Caption("", text) for text in texts]
-        return [np.array(ids, dtype=np.int64) for ids in self.ids.ids(prompted(self.identity, captions))]
+        rows = self.ids.ids([filled(self.identity.prompt, text) for text in texts])
+        return [np.array(ids, dtype=np.int64) for ids in rows]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        if not len(captions):
-            return 0
-        return sum(left > 0 for left in self.ids.left_out(prompted(self.identity, captions)))
+        left_out = self.ids.left_out(prompted(self.identity, captions)) if len(captions) else ()
+        return sum(left > 0 for left in left_out)
 
     def _states(self, rows: Sequence[Sequence[int]]) -> Float[ndarray, "texts longest width"]:
         """Unit vectors of all tokens; what lies behind a text's last one means nothing."""
-        longest = max(map(len, rows))
-        ids = torch.tensor([[*row, *[self.filler] * (longest - len(row))] for row in rows])
-        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
+        ids, mask = padded_ids(rows, self.filler, self.device)
         with torch.inference_mode():
             output = self.model(
-                input_ids=ids.to(self.device),
-                attention_mask=mask.to(self.device),
-                output_hidden_states=True,
-                return_dict=True,
+                input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True
             )
             states = torch.nn.functional.normalize(output.hidden_states[self.layer].float(), dim=-1)
         return states.cpu().numpy()
-
-    def _tokens(self, ids: Sequence[int], vectors: Float[ndarray, "longest width"]) -> CaptionTokens:
-        own, used = vectors[: len(ids)].copy(), np.array(ids, dtype=np.int64)
-        return CaptionTokens(used, used, own, own[0])

@@ -20,8 +20,9 @@ from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -31,7 +32,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import BytesSource, FileSource, Image, TarSource
 from counterfoil.errors import DataError, InputError
-from counterfoil.models.base import IMAGE_ROUTES, ScorerSettings
+from counterfoil.models.base import IMAGE_ROUTES, ImageBatches, ScorerSettings
 from counterfoil.storage.location import is_distant
 
 #: Images at a distance that are read at a time.
@@ -49,7 +50,6 @@ class Preparation(Protocol):
 
     def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "height width 3"]:
         """The pixels of one RGB picture."""
-        ...
 
 
 @runtime_checkable
@@ -58,11 +58,9 @@ class ImageReader(Protocol):
 
     def read(self, image: Image) -> ndarray:
         """What a network is given of the image; raises `DataError` where that is not there."""
-        ...
 
     def sample(self) -> ndarray:
         """An array as `read` gives them, of no image: it shows a network's shapes."""
-        ...
 
 
 def inputs_of(preparation: Preparation, image: Image) -> ndarray:
@@ -82,12 +80,9 @@ def inputs_of(preparation: Preparation, image: Image) -> ndarray:
 def check_proportions(picture: PIL.Image.Image, where: object) -> None:
     """Raise `DataError` for a picture so long that resizing it by its shorter side would take gigabytes."""
     if max(picture.size) > _LONGEST * min(picture.size):
-        raise DataError(
-            "image too long for its width",
-            where=where,
-            given=f"{picture.width} x {picture.height} pixels",
-            allowed=f"at most {_LONGEST} times as long as wide",
-        )
+        given = f"{picture.width} x {picture.height} pixels"
+        allowed = f"at most {_LONGEST} times as long as wide"
+        raise DataError("image too long for its width", where=where, given=given, allowed=allowed)
 
 
 @dataclass(frozen=True)
@@ -143,7 +138,7 @@ class Resized:
 
 
 def prepared(
-    batches: Sequence[Sequence[Image]], preparation: Preparation, *, workers: int
+    batches: ImageBatches, preparation: Preparation, *, workers: int
 ) -> Generator[list[ndarray], None, None]:
     """Each batch of images as a list of pixel arrays, in order.
 
@@ -155,7 +150,7 @@ def prepared(
     """
     if not workers or len(batches) < 2 or isinstance(preparation, ImageReader):
         for batch in batches:
-            yield _prepare(preparation, batch)
+            yield [inputs_of(preparation, image) for image in _fetched(batch)]
         return
     pool = ProcessPoolExecutor(
         max_workers=min(workers, len(batches)),
@@ -172,30 +167,17 @@ def prepared(
             return pool.submit(_prepare_in_worker, list(batch))
 
     try:
-        waiting: deque[Future[list[ndarray]]] = deque()
         rest = iter(batches)
-        for batch in rest:
-            waiting.append(submit(batch))
-            if len(waiting) >= 2 * workers:
-                break
+        waiting = deque(submit(batch) for batch in islice(rest, 2 * workers))
         while waiting:
             ready = waiting.popleft().result()
-            for batch in rest:
-                waiting.append(submit(batch))
-                break
+            waiting.extend(submit(batch) for batch in islice(rest, 1))
             yield ready
     except BrokenProcessPool:
-        raise InputError(
-            "a process that decodes images stopped",
-            given=f"{workers} workers",
-            hint="is there too little memory? try fewer, or --workers 0",
-        ) from None
+        given, hint = f"{workers} workers", "is there too little memory? try fewer, or --workers 0"
+        raise InputError("a process that decodes images stopped", given=given, hint=hint) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _prepare(preparation: Preparation, batch: Sequence[Image]) -> list[ndarray]:
-    return [inputs_of(preparation, image) for image in _fetched(batch)]
 
 
 def _fetched(batch: Sequence[Image]) -> Sequence[Image]:
@@ -204,21 +186,15 @@ def _fetched(batch: Sequence[Image]) -> Sequence[Image]:
     if len(apart) < 2:
         return batch
     with ThreadPoolExecutor(_READS) as pool:
-        data = dict(zip(map(id, apart), pool.map(_read_or_none, apart), strict=True))
-    return [
-        replace(image, source=BytesSource(content, str(image.source)))
-        if (content := data.get(id(image))) is not None
-        else image
-        for image in batch
-    ]
+        read = dict(zip(map(id, apart), pool.map(_with_bytes, apart), strict=True))
+    return [read.get(id(image), image) for image in batch]
 
 
-def _read_or_none(image: Image) -> bytes | None:
-    """The bytes; None of what cannot be read, which says so when its turn comes to be decoded."""
-    try:
-        return image.read()
-    except DataError:
-        return None
+def _with_bytes(image: Image) -> Image:
+    """The image with its bytes; what cannot be read says so when its turn comes to be decoded."""
+    with suppress(DataError):
+        return replace(image, source=BytesSource(image.read(), str(image.source)))
+    return image
 
 
 @contextmanager
@@ -256,7 +232,7 @@ def _leave_with_parent() -> None:
 
 
 def _prepare_in_worker(batch: Sequence[Image]) -> list[ndarray]:
-    return _prepare(_in_worker[0], batch)
+    return [inputs_of(_in_worker[0], image) for image in _fetched(batch)]
 
 
 @dataclass(frozen=True)
@@ -288,12 +264,8 @@ class ImageRoute:
         if self.resize == "host":
             return resized
         if not isinstance(resized, Resized):
-            raise InputError(
-                "the model's pictures are prepared by its library alone",
-                where=where,
-                given="resize=device",
-                hint="leave out --set resize",
-            )
+            problem = "the model's pictures are prepared by its library alone"
+            raise InputError(problem, where=where, given="resize=device", hint="leave out --set resize")
         return Untouched()
 
 

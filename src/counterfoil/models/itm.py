@@ -8,7 +8,6 @@ passes, and above all the image tower, which runs once for all captions of an im
 library's call for one pair at a time.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,17 +18,16 @@ import PIL.Image
 import torch
 from numpy import ndarray
 from torch import Tensor
-from torch.nn.functional import normalize, pad, scaled_dot_product_attention
+from torch.nn.functional import normalize, scaled_dot_product_attention
 
 from counterfoil.errors import ModelError, UnknownNameError
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import DEFAULT, Options, digest_tensors
-from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, probability
+from counterfoil.models.base import DEFAULT, Options
+from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, padded, probability
 from counterfoil.models.hf_text import HfTokens
 from counterfoil.models.images import Untouched, prepared
-from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.models.runtime import LoadContext, drawn_from, to_device
 from counterfoil.models.saliency import PairSaliency
-from counterfoil.store import canonical_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +104,9 @@ class Blip(Family):
         known = self.tokenizer.get_vocab().get("[ENC]")
         size = int(self.model.config.text_config.vocab_size)
         if known is None and size != len(self.tokenizer) + 2:
-            raise ModelError(
-                "the vocabulary has no encoder token [ENC], which the retrieval protocol needs",
-                where=self.where,
-                given=f"{size} rows for a tokenizer of {len(self.tokenizer)}",
-                hint="use --set protocol=itm",
-            )
+            problem = "the vocabulary has no encoder token [ENC], which the retrieval protocol needs"
+            given = f"{size} rows for a tokenizer of {len(self.tokenizer)}"
+            raise ModelError(problem, where=self.where, given=given, hint="use --set protocol=itm")
         return size - 1 if known is None else int(known)
 
     def _logits(self, images: Sequence[Tensor], pairs: TokenizedPairs, ids: Tensor) -> Tensor:
@@ -126,11 +121,9 @@ class Blip(Family):
         length = hidden.shape[1]
         count = torch.bincount(pairs.image_of, minlength=len(images))
         most = int(count.max())
-        order = pairs.image_of.argsort(stable=True)
+        order, before = pairs.image_of.argsort(stable=True), count.cumsum(0) - count
         nth = torch.empty_like(order)
-        nth[order] = (
-            torch.arange(len(order), device=order.device) - (count.cumsum(0) - count)[pairs.image_of[order]]
-        )
+        nth[order] = torch.arange(len(order), device=order.device) - before[pairs.image_of[order]]
         place = pairs.image_of * most + nth
         for layer in self.model.text_encoder.encoder.layer:
             hidden = layer.attention(hidden, attention_mask=bias)[0]
@@ -183,9 +176,7 @@ class Blip2(Family):
             ).last_hidden_state.to(self.model.itm_head.weight.dtype)
             return probability(self.model.itm_head(text[:, : queries.shape[1]]).mean(dim=1))
         text = self.model.qformer(
-            query_embeds=self.model.embeddings(input_ids=pairs.ids),
-            query_length=0,
-            attention_mask=pairs.mask,
+            query_embeds=self.model.embeddings(input_ids=pairs.ids), query_length=0, attention_mask=pairs.mask
         ).last_hidden_state
         projection = self.model.text_projection
         captions = normalize(projection(text[:, 0].to(projection.weight.dtype)), dim=-1)[pairs.caption_of]
@@ -209,8 +200,7 @@ class Vilt(Family):
         states = []
         for picture in pictures:
             inputs = self.pixels([picture])
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(0)
+            with drawn_from(0):
                 patches, mask, _ = embeddings.visual_embed(
                     inputs["pixel_values"], inputs["pixel_mask"], max_image_length=most
                 )
@@ -219,14 +209,12 @@ class Vilt(Family):
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """Logits, of any size."""
-        longest = max(len(patches) for patches, _ in images)
-        patches = torch.stack([pad(states, (0, 0, 0, longest - len(states))) for states, _ in images])
-        mask = torch.stack([pad(mask, (0, longest - len(mask))) for _, mask in images])
+        patches, mask = padded(images, pairs)
         logits: Tensor = self.model(
             input_ids=pairs.ids[pairs.caption_of],
             attention_mask=pairs.mask[pairs.caption_of],
-            image_embeds=patches[pairs.image_of],
-            pixel_mask=mask[pairs.image_of],
+            image_embeds=patches,
+            pixel_mask=mask,
         ).logits
         return logits[:, 0]
 
@@ -364,40 +352,24 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     protocol = context.settings.get("protocol", family.protocols[0])
     if protocol not in family.protocols:
         raise UnknownNameError("protocol", protocol, family.protocols, where=where)
-    with loading.quiet(library):
-        model, revision = loading.weights_of(
-            library, argument, where, kind=getattr(library, family.kind), unused=family.unused
-        )
-        processor = loading.fetched(library.AutoImageProcessor, argument, where, "image processor")
-        tokenizer = loading.fetched(library.AutoTokenizer, argument, where, "tokenizer")
+    kind = getattr(library, family.kind)
+    opened = loading.pretrained(
+        context, library, argument, kind=kind, unused=family.unused, sees=True, place=_placed
+    )
+    model, tokenizer = opened.model, opened.tokenizer
     loading.check_words(tokenizer, where)
-    # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
-    weights = digest_tensors(model.state_dict())
-    model, computed = _placed(model, context.device, context.dtype)
     # The most tokens of a caption: as set, else of the protocol, else as many as the model reads.
     text = model.config if family.text == "text_config" else getattr(model.config, family.text, model.config)
     most = loading.length_of(text, tokenizer)
     length = loading.length_within(context.settings, most, family.lengths.get(protocol, most))
-    matcher = family(model, processor, tokenizer, context.device, computed, protocol, where)
-    identity = context.identity(
-        revision=revision,
-        weights=weights,
-        tokenizer=loading.tokenizer_digest(tokenizer),
-        length=length,
-        preprocessing=canonical_json(json.loads(processor.to_json_string())),
-        protocol=protocol,
-    )
-    tokens = HfTokens(tokenizer, length)
-    heats = PairSaliency(identity, matcher, tokens)
-    scorer = CrossEncoder(
-        identity=identity,
-        matcher=matcher,
-        tokens=tokens,
-        read=partial(prepared, preparation=Untouched()),
-        device=context.device,
-        provenance=context.provenance(library, model=family.kind),
-        heats=heats if heats.methods else None,
-    )
+    matcher = family(model, opened.processor, tokenizer, context.device, opened.dtype, protocol, where)
+    preprocessing = loading.processing_of(opened.processor)
+    identity = context.identity(**opened.facts, preprocessing=preprocessing, length=length, protocol=protocol)
+    tokens, read = HfTokens(tokenizer, length), partial(prepared, preparation=Untouched())
+    provenance = context.provenance(library, model=family.kind)
+    saliency = PairSaliency(identity, matcher, tokens)
+    heats = saliency if saliency.methods else None
+    scorer = CrossEncoder(identity, matcher, tokens, read, context.device, provenance=provenance, heats=heats)
     scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))
     return scorer
 

@@ -7,25 +7,37 @@ versions of the libraries. Only local files and folders are remembered: what a n
 change behind it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import CounterfoilError, ModelError
 from counterfoil.inputs.files import read_json
-from counterfoil.models.base import Ability, Identity, Options, abilities, cosines, stream_pairs
-from counterfoil.models.captions.base import CaptionTokens
-from counterfoil.models.dual import given_frames, is_given
+from counterfoil.models.base import (
+    Ability,
+    BatchNumbers,
+    BatchVectors,
+    CaptionBatches,
+    Identity,
+    ImageBatches,
+    Options,
+    PairBatches,
+    PairVectors,
+    abilities,
+    cosines,
+    stream_pairs,
+    truncated,
+    version_of,
+)
+from counterfoil.models.captions.base import BatchFrames, BatchTokens
+from counterfoil.models.dual import PatchEncoder, given_frames, is_given
 from counterfoil.models.matching_probability import RowSimilarity
-from counterfoil.models.patches import PatchEncoder
 from counterfoil.store import digest_value, write_json
 
 #: Libraries whose versions an identity may depend on.
@@ -60,7 +72,7 @@ def lazy(
             "spec": f"{prefix}:{argument}",
             "options": asdict(options),
             "files": [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files],
-            "libraries": {name: _version(name) for name in _LIBRARIES},
+            "libraries": {name: version_of(name) for name in _LIBRARIES},
         }
     )
     memo = folder / "identities" / f"{key}.json"
@@ -71,7 +83,7 @@ def lazy(
             needs = tuple(known["needs"])
             if tuple(known["does"]) == LazyPairScorer.does:
                 return LazyPairScorer(*facts, needs, bool(known["limited"]))
-            parts = None if known["parts"] is None else Identity(**known["parts"])
+            parts = known["parts"] and Identity(**known["parts"])
             return LazyEmbedder(*facts, needs, bool(known["cosine"]), parts)
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
@@ -117,11 +129,9 @@ class _Lazy:
             loaded = self._load()
             if loaded.identity != self.identity:
                 self._memo.unlink(missing_ok=True)
-                raise ModelError(
-                    "the model is not the one remembered: its files or this machine have changed",
-                    where=self.identity.name,
-                    hint="run again; it will be looked at anew",
-                )
+                problem = "the model is not the one remembered: its files or this machine have changed"
+                hint = "run again; it will be looked at anew"
+                raise ModelError(problem, where=self.identity.name, hint=hint)
             self._loaded = loaded
         return self._loaded
 
@@ -135,15 +145,13 @@ class LazyPairScorer(_Lazy):
     #: Whether the model counts the captions that it cuts off.
     limited: bool = False
 
-    def score_pairs(
-        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """As the model's; nothing is loaded for no batches."""
         return stream_pairs(self.model(), batches, workers=workers) if batches else iter(())
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off; 0 where it cannot tell."""
-        return _over_limit(self.model(), captions) if self.limited else 0
+        return truncated(self.model(), captions) if self.limited else 0
 
     @property
     def heats(self) -> Any:
@@ -162,15 +170,11 @@ class LazyEmbedder(_Lazy):
     #: Of the same model token by token and frame by frame, where it can be asked so.
     _parts: Identity | None = None
 
-    def embed_images(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_images(self, batches: ImageBatches, *, workers: int = 0) -> BatchVectors:
         """As the model's; nothing is loaded for no batches."""
         return self.model().embed_images(batches, workers=workers) if batches else iter(())
 
-    def embed_captions(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
         """As the model's; nothing is loaded for no batches."""
         return self.model().embed_captions(batches) if batches else iter(())
 
@@ -178,9 +182,7 @@ class LazyEmbedder(_Lazy):
         """As the model's; nothing is loaded for no captions."""
         return self.model().lengths(captions) if len(captions) else []
 
-    def compare(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
+    def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
         """The cosine of captions[i] with images[i]; as the model's, where it compares in another way."""
         return cosines(captions, images) if self._cosine else self.model().compare(captions, images)
 
@@ -191,7 +193,7 @@ class LazyEmbedder(_Lazy):
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off; 0 where it cannot tell."""
-        return _over_limit(self.model(), captions)
+        return truncated(self.model(), captions)
 
     @property
     def patches(self) -> PatchEncoder | None:
@@ -211,34 +213,23 @@ class LazyTokenEncoder:
     identity: Identity
     _whole: LazyEmbedder
 
-    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
+    def embed_tokens(self, batches: CaptionBatches) -> BatchTokens:
         """As the model's; nothing is loaded for no batches."""
-        return self._model().embed_tokens(batches) if batches else iter(())
+        return self._whole.model().local.embed_tokens(batches) if batches else iter(())
 
-    def embed_frames(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[list[Float[np.ndarray, "frames width"]]]:
+    def embed_frames(self, batches: ImageBatches, *, workers: int = 0) -> BatchFrames:
         """As the model's; nothing is loaded for no batches, nor where all frames are embedded already."""
         if all(is_given(item) for batch in batches for item in batch):
             return ([given_frames(item) for item in batch] for batch in batches)
-        return self._model().embed_frames(batches, workers=workers)
+        return self._whole.model().local.embed_frames(batches, workers=workers)
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text, as the model's tokenizer gives them; nothing is loaded for no texts."""
-        return self._model().token_ids(texts) if len(texts) else []
+        return self._whole.model().local.token_ids(texts) if len(texts) else []
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off."""
         return self._whole.over_limit(captions)
-
-    def _model(self) -> Any:
-        return self._whole.model().local
-
-
-def _over_limit(model: Any, captions: Sequence[Caption]) -> int:
-    """How many captions a model cuts off; 0 where it cannot tell."""
-    count = getattr(model, "over_limit", None)
-    return 0 if count is None else int(count(captions))
 
 
 def _files(argument: str) -> list[Path]:
@@ -251,10 +242,3 @@ def _files(argument: str) -> list[Path]:
         if text and path.is_dir():
             return sorted(file for file in path.rglob("*") if file.is_file())
     return []
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""

@@ -2,14 +2,15 @@
 
 `blind:unigram` knows how often words are, `blind:bag-of-words` which words right captions have, and
 `blind:learned` also which neighbours words have, how long captions are and where they differ. Each question
-is answered by what was learned from others, which share no item with it (`data.contrasts`): how well they do
-says what a benchmark gives away, and not what they were taught of it. With `--set captions=FILE`
+is answered by what was learned from others, which share no item with it (`benchmarks.contrasts`): how well
+they do says what a benchmark gives away, and not what they were taught of it. With `--set captions=FILE`
 `blind:unigram` counts words in that file instead, and is a scorer like others.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,14 +21,7 @@ from numpy import ndarray
 from counterfoil.benchmarks.caption_files import read_texts
 from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.benchmarks.records import Caption, Image, words
-from counterfoil.models.base import (
-    Ability,
-    Identity,
-    Options,
-    ScorerSettings,
-    reject_unused_options,
-    text_of,
-)
+from counterfoil.models.base import Ability, Identity, Options, ScorerSettings, reject_unused_options, text_of
 from counterfoil.store import digest_value
 
 #: The weight of the squared length of the coefficients of a fit.
@@ -58,17 +52,14 @@ class WordFrequencies:
     True
     """
 
-    counts: dict[str, int]
+    counts: Mapping[str, int]
     total: int
 
     @classmethod
     def of(cls, captions: Iterable[Sequence[str]]) -> "WordFrequencies":
         """Those of captions in words."""
-        counts: dict[str, int] = {}
-        for tokens in captions:
-            for word in tokens:
-                counts[word] = counts.get(word, 0) + 1
-        return cls(counts, sum(counts.values()))
+        counts = Counter(chain.from_iterable(captions))
+        return cls(counts, counts.total())
 
     def mean_log(self, tokens: Sequence[str]) -> float:
         """The mean over words of log((count + 1) / (total + different words + 1))."""
@@ -80,12 +71,10 @@ class WordFrequencies:
 
 def named_features(contrasts: Contrasts, *, ngrams: int) -> list[list[str]]:
     """The features of each row: its words, and with `ngrams` 2 neighbours too, the ends among them."""
-    if ngrams == 1:
-        return [sorted(set(tokens)) for tokens in contrasts.tokens]
     rows = []
     for tokens in contrasts.tokens:
-        ended = ["^", *tokens, "$"]
-        rows.append(sorted({*tokens, *map(" ".join, pairwise(ended))}))
+        pairs = pairwise(["^", *tokens, "$"]) if ngrams > 1 else ()
+        rows.append(sorted({*tokens, *map(" ".join, pairs)}))
     return rows
 
 

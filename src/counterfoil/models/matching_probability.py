@@ -25,13 +25,11 @@ class RowSimilarity(Protocol):
         self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
     ) -> Float[ndarray, "pairs"]:
         """captions[i] with images[i], computed in float64."""
-        ...
 
     def block(
         self, images: Float[ndarray, "rows width"], captions: Float[ndarray, "columns width"]
     ) -> Float[ndarray, "rows columns"]:
         """All images with all captions, in the precision of the rows; asked by several threads."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ projected embedding, which is not normalised.
 import json
 import tempfile
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -23,9 +23,17 @@ from jaxtyping import Float
 from numpy import ndarray
 from torch import Tensor, nn
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError
-from counterfoil.models.base import Ability, Identity, Options, text_of
+from counterfoil.models.base import (
+    Ability,
+    BatchNumbers,
+    CaptionBatches,
+    Identity,
+    ImageBatches,
+    Options,
+    text_of,
+)
 from counterfoil.models.dual import DualEncoder, Towers
 from counterfoil.models.images import REFERENCE, ImageReader, ImageRoute, Preparation, prepared
 from counterfoil.models.matching_probability import RowSimilarity
@@ -57,6 +65,11 @@ class Local(NamedTuple):
     places: Tensor
     #: (batch, places), true where there is nothing (padding); None where all places count.
     nothing: Tensor | None = None
+
+
+def one_place(points: Tensor) -> Local:
+    """The output of a tower that knows nothing of places: the whole is the one place."""
+    return Local(points, points[:, None])
 
 
 class Answer(NamedTuple):
@@ -92,11 +105,11 @@ class Network(nn.Module):
 
         A network with features of places overrides this and runs its tower once.
         """
-        return _one_place(self.encode_images(pixels))
+        return one_place(self.encode_images(pixels).points)
 
     def local_texts(self, tokens: Tensor) -> Local:
         """The same of texts and their words, padding marked."""
-        return _one_place(self.encode_texts(tokens))
+        return one_place(self.encode_texts(tokens).points)
 
     def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
         """Both, of batches that may differ in size (hard negatives are further rows)."""
@@ -196,10 +209,6 @@ class LibraryNetwork(Network):
     def logit_bias(self) -> Tensor | None:
         """The bias that a sigmoid loss adds to every logit, where the model has one."""
         return getattr(self.model, "logit_bias", None)
-
-
-def _one_place(encoded: Encoded) -> Local:
-    return Local(encoded.points, encoded.points[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,17 +335,13 @@ class Detector:
     towers: Towers
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
-    def image_probabilities(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def image_probabilities(self, batches: ImageBatches, *, workers: int = 0) -> BatchNumbers:
         """(batch,) float32 in [0, 1] per batch; raises `DataError` naming a file that cannot be read."""
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for arrays in stream:
                 yield _probabilities(self.towers.images, arrays)
 
-    def caption_probabilities(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def caption_probabilities(self, batches: CaptionBatches) -> BatchNumbers:
         """(batch,) float32 in [0, 1] per batch; raises `DataError` where a text is not at hand."""
         for batch in batches:
             yield _probabilities(self.towers.texts, [text_of(caption) for caption in batch])
@@ -374,19 +379,12 @@ def network_scorer(
     facts: dict[str, Any] = {"files": digest_value(dict(files))} if files else {}
     facts |= {"seed": options.seed} if hasattr(comparison, "seed") else {}
     facts |= {} if computed is context.dtype else {"activations": "fp32"}
-    shared: dict[str, Any] = {
-        "identity": context.identity(
-            weights=weights,
-            preprocessing=repr(backbone.preparation),
-            card=digest_value(backbone.card),
-            **facts,
-        ),
-        "preparation": backbone.preparation,
-        "towers": network.towers(backbone, context.device, computed, options.precision),
-        "provenance": context.provenance(
-            torch, network=backbone.name, **({"recipe": recipe} if recipe else {})
-        ),
-    }
-    if detects:
-        return Detector(**shared)
-    return DualEncoder(comparison=comparison, needs=backbone.needs, **shared)
+    facts |= {"preprocessing": repr(backbone.preparation), "card": digest_value(backbone.card)}
+    made_with = {"network": backbone.name} | ({"recipe": recipe} if recipe else {})
+    parts = (
+        context.identity(weights=weights, **facts),
+        backbone.preparation,
+        network.towers(backbone, context.device, computed, options.precision),
+        context.provenance(torch, **made_with),
+    )
+    return Detector(*parts) if detects else DualEncoder(*parts, comparison, backbone.needs)

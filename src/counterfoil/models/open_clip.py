@@ -4,11 +4,17 @@ PRETRAINED is a tag that open_clip knows, or a checkpoint file. Scoring uses the
 `counterfoil.models.clip_fast` in place of the library's where both agree on a sample. Captions are cut to
 the longest of their batch where that is exact: under a causal mask nothing up to the end mark depends on what
 follows.
+
+GELU and QuickGELU have no tensors that tell them apart. OpenAI's weights, and all that was fine-tuned from
+them, were trained with QuickGELU, and open_clip builds GELU for the plain names; under the wrong one every
+score is off and no error is raised. So the activation is decided by evidence: what open_clip knows of a tag,
+what a checkpoint records of itself, the configuration that open_clip saved beside it. Where there is none,
+the name must state it: `ARCH-quickgelu/FILE`, `ARCH-gelu/FILE`.
 """
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -20,61 +26,224 @@ import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
-from counterfoil.errors import ModelError
-from counterfoil.models import clip_fast
+from counterfoil.errors import DataError, ModelError
+from counterfoil.inputs.files import read_json
+from counterfoil.models import clip_fast, runtime
 from counterfoil.models.base import DEFAULT, Options, digest_tensors
-from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels
-from counterfoil.models.dual import DualEncoder, TokenIds, Towers
+from counterfoil.models.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
+from counterfoil.models.device_pixels import TOLERANCE, CompiledTower, DevicePixels, normalised
+from counterfoil.models.dual import DualEncoder, PatchTower, TokenIds, Towers, input_of
 from counterfoil.models.images import ImageRoute, Resized, Untouched
 from counterfoil.models.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
-from counterfoil.models.open_clip_loading import (
-    CONFIG,
-    Activation,
-    built,
-    by_library,
-    library_of,
-    quiet,
-)
-from counterfoil.models.patches import PatchTower, of_open_clip
-from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.models.runtime import LoadContext, loading_errors, model_errors, quiet, to_device
 from counterfoil.store import canonical_json
 
+#: Suffixes that name each activation; open_clip has architectures with the first and none with the second.
+_QUICK, _PLAIN = "-quickgelu", "-gelu"
+#: The configuration that open_clip saves beside its own checkpoint files, and the prefix of their names.
+CONFIG, _SAVED = "open_clip_config.json", "open_clip_"
+#: How models are made with all of their weights, and with random ones; then some text towers still need their
+#: configuration from the hub.
+_WHOLE: Mapping[str, Any] = {"weights_only": True, "require_pretrained": True}
+_RANDOM: Mapping[str, Any] = {"pretrained_hf": False}
 #: Texts of different lengths, for comparing the two.
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
+
+
+# -- weights and their activation -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Activation:
+    """The activation that a model is built with, and the evidence for it.
+
+    `trained_with` is the activation of the weights' training where that is another one and the user chose
+    this.
+    """
+
+    name: str
+    evidence: str
+    trained_with: str = ""
+
+    def options(self) -> dict[str, str]:
+        """Its entries in an identity's options."""
+        trained = {"trained_with": self.trained_with} if self.trained_with else {}
+        return {"activation": self.name, **trained}
+
+
+def without_suffix(architecture: str, known: Collection[str]) -> tuple[str, bool]:
+    """The architecture as open_clip calls it, and whether its name asks for GELU.
+
+    >>> without_suffix("ViT-B-32-gelu", ["ViT-B-32", "ViT-B-32-quickgelu"])
+    ('ViT-B-32', True)
+    >>> without_suffix("ViT-B-32-quickgelu", ["ViT-B-32", "ViT-B-32-quickgelu"])
+    ('ViT-B-32-quickgelu', False)
+    """
+    plain = architecture.removesuffix(_PLAIN)
+    asks = plain != architecture and architecture not in known and f"{plain}{_QUICK}" in known
+    return (plain, True) if asks else (architecture, False)
+
+
+def recorded_in(path: Path, notes: Mapping[str, Any]) -> tuple[bool | None, str]:
+    """Whether a checkpoint needs QuickGELU by its own record, and where that stands; None without a record.
+
+    counterfoil's checkpoints have it in their card. open_clip's are `open_clip_model.safetensors` or
+    `open_clip_pytorch_model.bin` beside `open_clip_config.json`, where QuickGELU is `quick_gelu`.
+    """
+    own = metadata_of(notes).get("quick_gelu")
+    if isinstance(own, bool):
+        return own, "the checkpoint says so"
+    beside = path.parent / CONFIG
+    if path.name.startswith(_SAVED) and beside.is_file():
+        try:
+            config = read_json(beside)["model_cfg"]
+            return bool(config.get("quick_gelu", False)), f"{CONFIG} beside it says so"
+        except (DataError, KeyError, TypeError, AttributeError):
+            hint = "mend it, or remove it"
+            raise ModelError("is no configuration of open_clip", where=beside, hint=hint) from None
+    return None, ""
+
+
+def decide_activation(
+    where: str,
+    architecture: str,
+    weights: str,
+    recorded: tuple[bool | None, str],
+    *,
+    quick: bool,
+    asks_gelu: bool,
+    known: Collection[str],
+) -> Activation:
+    """The activation that `architecture` is built with; `quick` says that open_clip builds QuickGELU for it.
+
+    Raises `ModelError` where the weights need the other one (`recorded`) and the name does not ask for GELU
+    all the same, and where nothing says which they need and open_clip has both.
+    """
+    needs_quick, evidence = recorded
+    name, other = ("quickgelu", "gelu") if quick else ("gelu", "quickgelu")
+    twin = architecture.removesuffix(_QUICK) if quick else architecture + _QUICK
+    if asks_gelu:
+        return Activation(name, "asked for by name", other if needs_quick else "")
+    if needs_quick is None:
+        if quick or twin not in known:
+            return Activation(name, "asked for by name" if quick else "open_clip has no other")
+        raise ModelError(
+            "nothing in this file says whether its weights were trained with QuickGELU or GELU, and with the "
+            "wrong one scores would be off",
+            where=where,
+            hint=f"use open-clip:{twin}/{weights} for OpenAI's weights and what was fine-tuned from them "
+            f"(CLIP_COCO, NegCLIP, PAC-S), open-clip:{architecture}{_PLAIN}/{weights} for LAION's and others",
+        )
+    if needs_quick == quick:
+        return Activation(name, evidence)
+    spelled = {"gelu": "GELU", "quickgelu": "QuickGELU"}
+    usable = f"use open-clip:{twin}/{weights}" if twin in known else ""
+    anyway = f", or open-clip:{architecture}{_PLAIN}/{weights} to score with GELU all the same"
+    raise ModelError(
+        f"these weights were trained with {spelled[other]} ({evidence}), {architecture} builds "
+        f"{spelled[name]}: scores would be off",
+        where=where,
+        hint=(usable + ("" if quick else anyway)) or "name another architecture",
+    )
+
+
+def built(library: Any, argument: str, where: str, *, random: bool = False) -> tuple[Any, str, Activation]:
+    """The model with its weights, the name of its tokenizer, and its activation.
+
+    `argument` is `ARCH/TAG`, `ARCH/path/to/checkpoint` or `local-dir:FOLDER`; with `random` an architecture
+    alone is a model of random weights. Raises `ModelError` for unknown architectures, tags and files, weights
+    of another architecture, files that cannot be restored without running code, weights that cannot be
+    downloaded, and activations that do not fit or are unknown.
+    """
+    if argument.startswith(("local-dir:", "hf-hub:")):
+        model = _created(library, argument, where, **_WHOLE)
+        return model, argument, Activation(_builds(library, argument), "its configuration says so")
+    named, _, pretrained = argument.partition("/")
+    known = library.list_models()
+    architecture, asks_gelu = without_suffix(named, known)
+    if architecture not in known:
+        problem = "open_clip knows no such architecture"
+        allowed = "open-clip:ARCH/TAG or open-clip:ARCH/FILE"
+        hint = nearest(architecture, known) or "open_clip.list_models() names all"
+        raise ModelError(problem, where=where, given=architecture or "(empty)", allowed=allowed, hint=hint)
+    if random and not pretrained:
+        model = _created(library, architecture, where, "architecture", **_RANDOM)
+        return model, architecture, Activation(_builds(library, architecture), "asked for by name")
+    tags = library.list_pretrained_tags_by_model(architecture)
+    tag = library.get_pretrained_cfg(architecture, pretrained) if pretrained else {}
+    if not tag and not (pretrained and Path(pretrained).exists()):
+        path_like = "/" in pretrained or "\\" in pretrained or "." in pretrained
+        raise ModelError(
+            "no such checkpoint file" if path_like else "no such weights of this architecture",
+            where=where,
+            given=pretrained or "(nothing after the architecture)",
+            allowed=None if path_like else [*tags, "a checkpoint file"],
+            hint="check the path" if path_like else nearest(pretrained, tags) or None,
+        )
+    path = Path(pretrained)
+    checkpoint = None if tag else read_checkpoint(path)
+    recorded: tuple[bool | None, str] = bool(tag.get("quick_gelu")), "open_clip knows this tag"
+    if checkpoint is not None:
+        recorded = recorded_in(path, checkpoint.notes)
+    quick = _builds(library, architecture) == "quickgelu"
+    activation = decide_activation(
+        where, architecture, pretrained, recorded, quick=quick, asks_gelu=asks_gelu, known=known
+    )
+    if checkpoint is None:
+        model = _created(library, architecture, where, pretrained=pretrained, **_WHOLE)
+        return model, architecture, activation
+    model = _created(library, architecture, where, "architecture", **_RANDOM)
+    tensors = checkpoint.tensors
+    if "positional_embedding" in tensors and not hasattr(model, "positional_embedding"):
+        tensors = library.model.convert_to_custom_text_state_dict(tensors)
+    model.load_state_dict(fit(tensors, model.state_dict(), where=path, architecture=architecture))
+    return model, architecture, activation
+
+
+def _created(library: Any, name: str, where: str, what: str = "checkpoint", **options: Any) -> Any:
+    """A model made by open_clip: of one of its tags, of a hub or a local folder, or of random weights."""
+    with loading_errors(what, where, kind="checkpoint"):
+        return library.create_model(name, device="cpu", **options)
+
+
+def _builds(library: Any, architecture: str) -> str:
+    """ "gelu" or "quickgelu", whichever open_clip builds."""
+    config = library.get_model_config(architecture) or {}
+    return "quickgelu" if config.get("quick_gelu") else "gelu"
+
+
+# -- for scoring and for training --------------------------------------------------------------------------
+
+
+def library_of() -> Any:
+    """The package open_clip; raises `MissingExtraError` where it is not installed."""
+    return runtime.library("open_clip", "open_clip_torch")
 
 
 def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     """The scorer `ARCH/TAG`, `ARCH/path/to/checkpoint` (`ARCH//absolute/path`) or `local-dir:FOLDER`.
 
-    Raises what `open_clip_loading.built` raises, and `InputError` or `ModelError` for a precision or device
+    Raises what `built` raises, and `InputError` or `ModelError` for a precision or device
     that is not available. `ARCH-gelu/...` loads weights trained with QuickGELU with GELU all the same, and
     the identity records it.
     """
     where = f"open-clip:{argument}"
     context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
     route, device = ImageRoute.of(context.settings), context.device
-    model, tokenizer, activation, card = _loaded(library, argument, where)
+    model, tokenizer, activation, card = loaded(library, argument, where)
     weights = digest_tensors(model.state_dict())
     backbone = _around(where, model, tokenizer, card)
-    backbone = replace(
-        backbone, route=route, preparation=route.preparation(backbone.preparation, where=where)
-    )
+    preparation = route.preparation(backbone.preparation, where=where)
+    backbone = replace(backbone, route=route, preparation=preparation)
     network, computed = to_device(backbone.network, device, context.dtype)
     towers = network.towers(backbone, device, computed, options.precision)
-    return DualEncoder(
-        identity=context.identity(
-            weights=weights,
-            preprocessing=canonical_json(card["preprocess"]),
-            **activation.options(),
-            **({} if computed is context.dtype else {"activations": "fp32"}),
-            **route.facts(),
-        ),
-        preparation=backbone.preparation,
-        towers=towers,
-        provenance=context.provenance(
-            library, activation=f"{activation.name}: {activation.evidence}", **towers.notes
-        ),
-    )
+    facts = {**activation.options(), **route.facts()}
+    facts |= {} if computed is context.dtype else {"activations": "fp32"}
+    preprocessing = canonical_json(card["preprocess"])
+    identity = context.identity(weights=weights, preprocessing=preprocessing, **facts)
+    decided = f"{activation.name}: {activation.evidence}"
+    provenance = context.provenance(library, activation=decided, **towers.notes)
+    return DualEncoder(identity, backbone.preparation, towers, provenance)
 
 
 def backbone(argument: str) -> Backbone:
@@ -83,7 +252,7 @@ def backbone(argument: str) -> Backbone:
     Raises `ModelError` as `load` does.
     """
     where = f"open-clip:{argument}"
-    model, tokenizer, _, card = _loaded(library_of(), argument, where, random=True)
+    model, tokenizer, _, card = loaded(library_of(), argument, where, random=True)
     return _around(where, model, tokenizer, card)
 
 
@@ -98,31 +267,29 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
     config = {"model_cfg": card["model"], "preprocess_cfg": card["preprocess"]}
     with quiet(), tempfile.TemporaryDirectory() as config_folder:
         (Path(config_folder) / CONFIG).write_text(json.dumps(config))
-        try:
+        with model_errors("open_clip cannot build the model of this card", where=where):
             model = library.create_model(
                 f"local-dir:{config_folder}", load_weights=False, pretrained_hf=False, device="cpu"
             )
-        except Exception as error:
-            raise ModelError(
-                f"open_clip cannot build the model of this card: {str(error)[:240]}", where=where
-            ) from None
         if folder is not None and (folder / CONFIG).is_file():
             name = f"local-dir:{folder}"
         elif card["architecture"] in library.list_models():
             name = str(card["architecture"])
         else:
             name = f"local-dir:{config_folder}"
-        tokenizer = by_library(lambda: library.get_tokenizer(name), where, "tokenizer")
+        with loading_errors("tokenizer", where, kind="checkpoint"):
+            tokenizer = library.get_tokenizer(name)
     return _around(where, model, tokenizer, card)
 
 
-def _loaded(
+def loaded(
     library: Any, argument: str, where: str, *, random: bool = False
 ) -> tuple[Any, Any, Activation, dict[str, Any]]:
     """Model, tokenizer, activation and card."""
     with quiet():
         model, architecture, activation = built(library, argument, where, random=random)
-        tokenizer = by_library(lambda: library.get_tokenizer(architecture), where, "tokenizer")
+        with loading_errors("tokenizer", where, kind="checkpoint"):
+            tokenizer = library.get_tokenizer(architecture)
         config = library.get_model_config(architecture)
     settings = dict(library.get_model_preprocess_cfg(model))
     card = {
@@ -140,18 +307,12 @@ def _loaded(
 def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> Backbone:
     network = OpenClipNetwork(model.float().requires_grad_(True))
     pixels = OpenClipPixels.of(card["preprocess"], torch.device("cpu"), torch.float32)
-    return Backbone(
-        name=where,
-        network=network,
-        preparation=pixels.preparation,
-        pixels=pixels,
-        tokens=OpenClipTokens(tokenizer, network.causal),
-        card=card,
+    tokens = OpenClipTokens(tokenizer, network.causal)
+    files: Callable[[], Mapping[str, bytes]] = dict
+    if hasattr(tokenizer, "save_pretrained"):
         # Those of a tokenizer made of files, with the configuration that open_clip reads them with.
-        files=partial(processor_files, (tokenizer,), CONFIG, {"model_cfg": card["model"]})
-        if hasattr(tokenizer, "save_pretrained")
-        else dict,
-    )
+        files = partial(processor_files, (tokenizer,), CONFIG, {"model_cfg": card["model"]})
+    return Backbone(where, network, pixels.preparation, pixels, tokens, card, files)
 
 
 # -- inputs -----------------------------------------------------------------------------------------------
@@ -162,9 +323,9 @@ class OpenClipPixels:
     """Prepared pictures to the pixels that a model takes."""
 
     preparation: Resized | Untouched
-    #: Mean and standard deviation of the three colours, (3, 1, 1) each.
-    mean: Any
-    std: Any
+    #: Mean and standard deviation of the three colours.
+    mean: Sequence[float]
+    std: Sequence[float]
     device: Any
     dtype: Any
     #: open_clip's own transform, where workers leave pictures untouched.
@@ -175,13 +336,9 @@ class OpenClipPixels:
         """The pixels by a model's preprocessing settings (open_clip's `preprocess_cfg`)."""
         from open_clip.transform import PreprocessCfg, image_transform_v2
 
-        triples = {
-            name: settings[name] if isinstance(settings[name], Sequence) else [settings[name]] * 3
-            for name in ("mean", "std")
-        }
         mean, std = (
-            torch.tensor(list(triple), dtype=torch.float32, device=device).view(3, 1, 1)
-            for triple in triples.values()
+            levels if isinstance(levels, Sequence) else [levels] * 3
+            for levels in (settings["mean"], settings["std"])
         )
         size, mode, interpolation = settings["size"], settings["resize_mode"], settings["interpolation"]
         height, width = (size, size) if isinstance(size, int) else size
@@ -194,8 +351,7 @@ class OpenClipPixels:
         """(batch, 3, height, width) normalised floats, on the device."""
         if self.transform is None:
             pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
-            # The same operations in the same order as torchvision's ToTensor and Normalize.
-            pixels = pixels.float().div_(255).sub_(self.mean).div_(self.std)
+            pixels = normalised(pixels.float(), self.mean, self.std)
         else:
             whole = [self.transform(PIL.Image.fromarray(picture)) for picture in pictures]
             pixels = torch.stack(whole).to(self.device)
@@ -260,6 +416,26 @@ class CausalTokens:
 # -- the network ------------------------------------------------------------------------------------------
 
 
+def patch_features(model: Any) -> Callable[[Any], Any] | None:
+    """Pixels to (batch, patches, width) of open_clip's vision transformer with a class token, else None."""
+    if clip_fast.image_tower(model) is None:
+        return None
+    visual = model.visual
+    block = visual.transformer.resblocks[-1]
+
+    def patches(pixels: Any) -> Any:
+        states = input_of(block, lambda: model.encode_image(pixels))
+        if not visual.transformer.batch_first:
+            states = states.transpose(0, 1)
+        attention, width = block.attn, states.shape[-1]
+        normed = block.ln_1(states[:, 1:])
+        weight, bias = attention.in_proj_weight[2 * width :], attention.in_proj_bias[2 * width :]
+        values = visual.ln_post(attention.out_proj(torch.nn.functional.linear(normed, weight, bias)))
+        return values if visual.proj is None else values @ visual.proj
+
+    return patches
+
+
 class OpenClipNetwork(LibraryNetwork):
     """The two towers of an open_clip model."""
 
@@ -311,8 +487,7 @@ class OpenClipNetwork(LibraryNetwork):
         prepare: Callable[[Sequence[ndarray]], Tensor] = pixels
         if backbone.route.resize == "device":
             assert isinstance(pixels.preparation, Resized)
-            mean, std = (colours.flatten().tolist() for colours in (pixels.mean, pixels.std))
-            prepare = DevicePixels(pixels.preparation, mean, std, device, dtype)
+            prepare = DevicePixels(pixels.preparation, pixels.mean, pixels.std, device, dtype)
         fast_images, fast_texts = clip_fast.agreeing(
             self.model, tokens.rows(SAMPLE), dtype=dtype, tolerance=TOLERANCE[precision]
         )
@@ -326,13 +501,10 @@ class OpenClipNetwork(LibraryNetwork):
             # The library's own tower computes all texts at full length.
             return [len(fast_texts.cut(row) if fast_texts else row) for row in tokens.rows(texts)]
 
-        causal = fast_texts or self.causal
-        of_patches = of_open_clip(self.model)
-
-        def patches(pictures: Sequence[ndarray]) -> Tensor:
-            assert of_patches is not None
-            return of_patches(prepare(pictures))
-
+        causal, patches = fast_texts or self.causal, None
+        if (of_patches := patch_features(self.model)) is not None:
+            seen, grid = pixels.preparation, tuple(self.model.visual.grid_size)
+            patches = PatchTower(lambda pictures: of_patches(prepare(pictures)), seen, grid)
         encode_images: Any = fast_images or self.model.encode_image
         if backbone.route.compile != "no":
             encode_images = CompiledTower(encode_images, tolerance=TOLERANCE[precision], where=backbone.name)
@@ -342,9 +514,7 @@ class OpenClipNetwork(LibraryNetwork):
             count=count,
             left_out=tokens.left_out,
             tokens=None if causal is None else CausalTokens(tokens, causal),
-            patches=None
-            if of_patches is None
-            else PatchTower(patches, pixels.preparation, tuple(self.model.visual.grid_size)),
+            patches=patches,
             notes={
                 "image tower": "fast" if fast_images else "library",
                 "text tower": "fast, cut to the longest caption" if fast_texts else "library",

@@ -6,7 +6,7 @@ of their own, and add what they find there to the point of the whole.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
@@ -16,6 +16,7 @@ from torch.nn import functional
 from counterfoil.errors import InputError
 from counterfoil.models.matching_probability import MostSimilarHeads, RowSimilarity, Sampled
 from counterfoil.models.networks import Answer, Backbone, Encoded, Local, Network
+from counterfoil.models.runtime import drawn_from
 
 
 class Attention(nn.Module):
@@ -206,26 +207,18 @@ def pvse(
     """
     if heads < 1:
         raise InputError("heads of PVSE", given=heads, allowed="1 or more")
-    if projection not in ("auto", "shared", "own"):
-        raise InputError("projection of PVSE", given=projection, allowed=("auto", "shared", "own"))
+    if projection not in get_args(Projection):
+        raise InputError("projection of PVSE", given=projection, allowed=get_args(Projection))
     options = {
         "heads": heads, "hidden": hidden, "dropout": dropout, "projection": projection, "seed": seed
     }  # fmt: skip
-    shown = _shown(backbone)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        heads_of_sides = [
-            Heads(
-                local.whole.shape[1],
-                local.places.shape[2],
-                heads,
-                hidden=hidden,
-                dropout=dropout,
-                own=projection == "own" or (projection == "auto" and local.places.shape[1] == 1),
-            )
-            for local in shown
-        ]
-    return _with(backbone, PVSE(backbone.network, *heads_of_sides), "pvse", options)
+    shown, sides = _shown(backbone), []
+    with drawn_from(seed):
+        for local in shown:
+            widths = local.whole.shape[1], local.places.shape[2]
+            own = projection == "own" or (projection == "auto" and local.places.shape[1] == 1)
+            sides.append(Heads(*widths, heads, hidden=hidden, dropout=dropout, own=own))
+    return _with(backbone, PVSE(backbone.network, *sides), "pvse", options)
 
 
 def pcme(
@@ -253,16 +246,14 @@ def pcme(
         "samples": samples, "scale": scale, "shift": shift, "hidden": hidden, "dropout": dropout,
         "log_sigma": log_sigma, "seed": seed,
     }  # fmt: skip
-    shown = _shown(backbone)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        heads_of_sides = []
+    shown, sides = _shown(backbone), []
+    with drawn_from(seed):
         for local in shown:
             widths = local.whole.shape[1], local.places.shape[2]
             head = Heads(*widths, 1, hidden=hidden, dropout=dropout, own=False)
-            heads_of_sides.append((head, LogVariance(*widths, hidden=hidden, log_sigma=log_sigma)))
-    (images, texts), below = heads_of_sides, backbone.network
-    network = PCME(below, images, texts, (scale, shift), samples=samples)
+            sides.append((head, LogVariance(*widths, hidden=hidden, log_sigma=log_sigma)))
+    images, texts = sides
+    network = PCME(backbone.network, images, texts, (scale, shift), samples=samples)
     return _with(backbone, network, "pcme", options)
 
 
@@ -285,12 +276,9 @@ def _shown(backbone: Backbone) -> tuple[Local, Local]:
     """
     network = backbone.network
     if isinstance(network, _OnTop):
-        raise InputError(
-            "heads stand on a network that has none",
-            where=backbone.name,
-            given=backbone.card.get("kind", type(network).__name__),
-            allowed="one point per item",
-        )
+        problem = "heads stand on a network that has none"
+        given = backbone.card.get("kind", type(network).__name__)
+        raise InputError(problem, where=backbone.name, given=given, allowed="one point per item")
     pixels, tokens = backbone.sample(), backbone.tokens([_SENTENCE])
     training, device = network.training, backbone.device()
     network.eval()

@@ -2,7 +2,7 @@
 
 The header of a table names what it holds (`counterfoil.models.score_table_layouts`). Which row answers which
 question of a benchmark is decided elsewhere, by ids, captions or row order; nothing here knows a benchmark.
-Embeddings, similarities and rankings of galleries have a module of their own (`given_galleries`).
+Embeddings, similarities and rankings of galleries have a module of their own (`precomputed_galleries`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,9 @@ from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.tables import DataTable, floats, read_table, shares_right
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.metrics.detection import by_label, likelier, two_steps
+from counterfoil.models import score_table_layouts as layouts
 from counterfoil.models.base import DEFAULT, Ability, Identity, Options, reject_unused_options
-from counterfoil.models.chat.parsing import option_letter
+from counterfoil.models.chat.protocols import option_letter
 from counterfoil.models.precomputed_galleries import (
     PrecomputedRankings,
     PrecomputedSimilarity,
@@ -28,20 +29,7 @@ from counterfoil.models.precomputed_galleries import (
     load_rankings,
     load_similarity,
 )
-from counterfoil.models.score_table_layouts import (
-    CAPTIONS_SHOWN,
-    DIRECTIONS,
-    LOGS,
-    ONE_ID,
-    PAIR_ID,
-    RESPONSES,
-    RIGHT_LETTER,
-    SUBSET,
-    Kind,
-    TableLayout,
-    is_empty,
-    recognise,
-)
+from counterfoil.models.score_table_layouts import Kind, TableLayout
 from counterfoil.store import digest_file, digest_value
 
 
@@ -119,7 +107,7 @@ def load(
     """The answers in a CSV, JSON, JSONL or Parquet file, or in a folder with a file per subset.
 
     An npy file is a similarity, a JSON object with "i2t" and "t2i" and an npz file are rankings (see
-    `given_galleries`). `options.column` picks the column where the header leaves a choice. A run's own
+    `precomputed_galleries`). `options.column` picks the column where the header leaves a choice. A run's own
     folder gives its `answers.parquet`. A number among the objects of a keyed JSON file, such as an accuracy,
     is passed over, and `described` says so. Raises `ScoreError` for headers that say nothing or too much, and
     for missing, doubled or non-finite scores; `DataError` for files that cannot be read.
@@ -146,15 +134,12 @@ def from_table(table: DataTable, name: str, weights: str, options: Options = DEF
 
     Raises `ScoreError` as `load`.
     """
-    layout = recognise(table, options.column, whole_rows=options.whole_rows)
+    layout = layouts.recognise(table, options.column, whole_rows=options.whole_rows)
     if layout.texts:
         table = with_captions(table)
+    facts = {"kind": layout.kind, "columns": list(layout.columns)}
     given = PrecomputedTable(
-        identity=Identity(
-            name=name,
-            weights=weights,
-            options={"kind": layout.kind, "columns": list(layout.columns)},
-        ),
+        identity=Identity(name, weights=weights, options=facts),
         table=table,
         column=layout.columns,
         kind=layout.kind,
@@ -187,12 +172,8 @@ def _table_at(path: Path) -> Path:
         return path / "answers.parquet"
     runs = sorted(str(file.parent) for file in path.glob("*/answers.parquet"))
     if runs:
-        raise DataError(
-            "a run has a folder per benchmark, name one of them",
-            where=path,
-            allowed=runs,
-            hint="as in given:RUN/BENCHMARK",
-        )
+        problem, hint = "a run has a folder per benchmark, name one of them", "as in given:RUN/BENCHMARK"
+        raise DataError(problem, where=path, allowed=runs, hint=hint)
     return path
 
 
@@ -213,25 +194,25 @@ def with_answers(
         if len(outputs) == 2:
             return replace(given, right=two_steps(outputs[0], outputs[1]))
         return replace(given, right={"accuracy": likelier(outputs[0]) == 1})
-    if layout.side is not None:
-        return _fold_sides(given, layout)
     if layout.folded:
         return _fold(given, layout)
     ids = _ids(table, layout.id)[1] if layout.id else None
     if layout.texts:
         right, unread = letters_right(table)
-        empty = np.any([*unread.values()], axis=0)
-        if empty.any() and unanswered == "refuse":
-            column = next(name for name, rows in unread.items() if rows[np.argmax(empty)])
-            raise _refused(table, empty, column)
-        return replace(given, ids=ids, right=right, unanswered=empty if empty.any() else None)
+        empty = _unanswered(table, unread, unanswered)
+        return replace(given, ids=ids, right=right, unanswered=empty)
     subsets = _subsets(table, layout.id)
     if layout.kind in ("quad_outcomes", "choice_outcome"):
-        names = tuple(DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
-        empty = _unanswered(table, layout.columns, unanswered)
+        names = tuple(layouts.DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
+        empty_of = {
+            name: np.array([layouts.is_empty(cell) for cell in table[name]], dtype=bool)
+            for name in layout.columns
+        }
+        empty = _unanswered(table, empty_of, unanswered, allowed="true or false")
         if empty is not None:
             cells = {
-                name: [False if is_empty(cell) else cell for cell in table[name]] for name in layout.columns
+                name: [False if none else cell for none, cell in zip(rows, table[name], strict=True)]
+                for name, rows in empty_of.items()
             }
             table = DataTable({**table.columns, **cells}, table.source, table.kind, table.parts)
         shares = [shares_right(table, column) for column in layout.columns]
@@ -260,91 +241,87 @@ def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.fl
     return np.where(behind.T, NO_CANDIDATE, values)
 
 
-def _unanswered(table: DataTable, columns: Sequence[str], policy: str) -> NDArray[np.bool_] | None:
-    """The rows with an empty cell; None where there is none. Raises `ScoreError` where they are refused."""
-    empty = np.array([any(is_empty(table[name][row]) for name in columns) for row in range(len(table))])
+def _unanswered(
+    table: DataTable, empty_of: Mapping[str, NDArray[np.bool_]], policy: str, allowed: str | None = None
+) -> NDArray[np.bool_] | None:
+    """The rows that are empty in any column; None where there is none. Raises `ScoreError` to "refuse"."""
+    empty: NDArray[np.bool_] = np.any([*empty_of.values()], axis=0)
     if not empty.any():
         return None
     if policy == "refuse":
         row = int(np.argmax(empty))
-        column = next(name for name in columns if is_empty(table[name][row]))
-        raise _refused(table, empty, column, allowed="true or false")
+        column = next(name for name, rows in empty_of.items() if rows[row])
+        raise ScoreError(
+            "a question without an answer",
+            where=table.where(row, column),
+            given=f"{int(empty.sum()):,} of {len(table):,} without",
+            allowed=allowed,
+            hint="say what becomes of them with --unanswered wrong or --unanswered leave-out",
+        )
     return empty
 
 
-def _refused(
-    table: DataTable, empty: NDArray[np.bool_], column: str, *, allowed: str | None = None
-) -> ScoreError:
-    return ScoreError(
-        "a question without an answer",
-        where=table.where(int(np.argmax(empty)), column),
-        given=f"{int(empty.sum()):,} of {len(table):,} without",
-        allowed=allowed,
-        hint="say what becomes of them with --unanswered wrong or --unanswered leave-out",
-    )
-
-
-def _subsets(table: DataTable, column: str | None) -> tuple[str, ...] | None:
+def _subsets(
+    table: DataTable, column: str | None, sides: Sequence[object] | None = None
+) -> tuple[str, ...] | None:
     """Each row's subset; that is its split where the ids of one split are those of another."""
-    name = SUBSET
+    name = layouts.SUBSET
     if name not in table and "split" in table and column is not None:
-        ids = [str(cell) for cell in table[column]]
-        name = "split" if len(set(ids)) < len(ids) else SUBSET
+        ids = {(str(cell), sides and sides[row]) for row, cell in enumerate(table[column])}
+        name = "split" if len(ids) < len(table) else layouts.SUBSET
     return tuple(str(cell) for cell in table[name]) if name in table else None
 
 
-def _ids(table: DataTable, column: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(subset, id) of every row, as two tuples; an id may occur once in a subset."""
-    subsets = _subsets(table, column) or ("",) * len(table)
+def _ids(
+    table: DataTable, column: str, sides: Sequence[object] | None = None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(subset, id) of every row, as two tuples; an id may occur once in a subset, or for each side."""
+    subsets = _subsets(table, column, sides) or ("",) * len(table)
     names = []
-    first: dict[tuple[str, str], int] = {}
+    first: dict[tuple[str, str, object], int] = {}
     for row, cell in enumerate(table[column]):
-        # Parquet written by data-frame libraries keeps whole numbers beside gaps as 17.0.
-        whole = isinstance(cell, float) and cell.is_integer()
-        name = str(int(cell)) if whole else str(cell).strip()
-        if cell is None or not name or cell != cell:
+        name = layouts.cell_text(cell)
+        if not name or cell != cell:
             raise ScoreError("id is missing", where=table.where(row, column))
-        before = first.setdefault((subsets[row], name), row)
+        before = first.setdefault((subsets[row], name, sides and sides[row]), row)
         if before != row:
-            raise ScoreError(
-                "id occurs twice",
-                where=table.where(row, column),
-                given=f"'{name}', also in {table.where(before)}",
-                hint="one row for each",
-            )
+            where, given = table.where(row, column), f"'{name}', also in {table.where(before)}"
+            raise ScoreError("id occurs twice", where=where, given=given, hint="one row for each")
         names.append(name)
     return subsets, tuple(names)
 
 
 def _fold(given: PrecomputedTable, layout: TableLayout) -> PrecomputedTable:
-    """Rows of pairs, in any order, to one entry per question."""
+    """Rows of pairs, or of candidates, in any order, to one entry per question."""
     table = given.table
     assert layout.id is not None
-    subsets, labels = _ids(table, layout.id)
+    sides = None if layout.side is None else [int(str(cell)) for cell in table[layout.side]]
+    subsets, labels = _ids(table, layout.id, sides)
     numbers = floats(table, layout.columns[0])
     quads = layout.kind == "quad_scores"
     slots_of: dict[tuple[str, str], dict[int, float]] = {}
-    for row, (subset, label) in enumerate(zip(subsets, labels, strict=True)):
-        match = (PAIR_ID if quads else ONE_ID).fullmatch(label)
-        if match is None:
-            raise ScoreError(
-                "the id does not say which pair the score belongs to",
-                where=table.where(row, layout.id),
-                given=label,
-                allowed=f"ids such as '{labels[0]}'",
-            )
-        slot = 2 * int(match["caption"]) + int(match["image"]) if quads else int(match["slot"])
-        slots_of.setdefault((subset, match["id"]), {})[slot] = float(numbers[row])
-    width = 4 if quads else max(max(slots) for slots in slots_of.values()) + 1
+    # Entries are in the order of their first pairs, or of their first candidates.
+    for row in range(len(labels)) if sides is None else sorted(range(len(sides)), key=sides.__getitem__):
+        subset, label = subsets[row], labels[row]
+        if sides is not None:
+            name, slot = label, sides[row]
+        else:
+            match = (layouts.PAIR_ID if quads else layouts.ONE_ID).fullmatch(label)
+            if match is None:
+                problem = "the id does not say which pair the score belongs to"
+                allowed = f"ids such as '{labels[0]}'"
+                raise ScoreError(problem, where=table.where(row, layout.id), given=label, allowed=allowed)
+            name = match["id"]
+            slot = 2 * int(match["caption"]) + int(match["image"]) if quads else int(match["slot"])
+        slots_of.setdefault((subset, name), {})[slot] = float(numbers[row])
+    width = 4 if quads else 2 if sides else max(max(slots) for slots in slots_of.values()) + 1
     for (_, name), slots in slots_of.items():
         # Of choices some may have fewer candidates than others.
         if len(slots) != width and (quads or len(slots) < 2 or max(slots) >= len(slots)):
             wanted = width if quads else max(2, max(slots) + 1)
-            raise ScoreError(
-                f"question '{name}' has {len(slots)} of its {wanted} scores",
-                where=f"{table.source}, column '{layout.columns[0]}'",
-                hint="give one row for every pair",
-            )
+            problem = f"question '{name}' has {len(slots)} of its {wanted} scores"
+            where = f"{table.source}, column '{layout.columns[0]}'"
+            raise ScoreError(problem, where=where, hint="give one row for every pair")
     values = np.asarray(
         [[slots.get(slot, NO_CANDIDATE) for slot in range(width)] for slots in slots_of.values()],
         dtype=np.float64,
@@ -357,55 +334,19 @@ def _fold(given: PrecomputedTable, layout: TableLayout) -> PrecomputedTable:
     )
 
 
-def _fold_sides(given: PrecomputedTable, layout: TableLayout) -> PrecomputedTable:
-    """A row per candidate, in any order, to one entry per question."""
-    table = given.table
-    assert layout.id is not None
-    assert layout.side is not None
-    numbers = floats(table, layout.columns[0])
-    sides = [int(str(cell)) for cell in table[layout.side]]
-    # A question is told by its id; which may occur once for each side.
-    of_side: list[dict[tuple[str, str], float]] = [{}, {}]
-    for side in (0, 1):
-        rows = [row for row, own in enumerate(sides) if own == side]
-        columns = {name: [table[name][row] for row in rows] for name in table.columns}
-        subsets, labels = (
-            _ids(DataTable(columns, table.source, table.kind, table.parts), layout.id) if rows else ((), ())
-        )
-        of_side[side] = dict(zip(zip(subsets, labels, strict=True), numbers[rows].tolist(), strict=True))
-    odd = next(iter(of_side[0].keys() ^ of_side[1].keys()), None)
-    if odd is not None:
-        raise ScoreError(
-            f"question '{odd[1]}' has one of its 2 scores",
-            where=f"{table.source}, column '{layout.columns[0]}'",
-            hint="give one row for either side",
-        )
-    keys = list(of_side[0])
-    return replace(
-        given,
-        ids=tuple(name for _, name in keys),
-        subsets=tuple(subset for subset, _ in keys) if any(s for s, _ in keys) else None,
-        values=np.asarray([[side[key] for side in of_side] for key in keys], dtype=np.float64),
-    )
-
-
 def with_captions(table: DataTable) -> DataTable:
     """The same table with the captions of each question: `caption_0` is that of the first image.
 
     Raises `ScoreError` for a log that lacks its captions or its right letter, naming the row.
     """
-    captions = {
-        f"caption_{side}": [
-            _shown(table, name, row)[0][_right(table, name, row)] for row in range(len(table))
-        ]
-        for side, name in enumerate(LOGS)
-    }
+    captions: dict[str, list[str]] = {}
+    for side, name in enumerate(layouts.LOGS):
+        logs = [_shown(table, name, row) for row in range(len(table))]
+        captions[f"caption_{side}"] = [options[right] for options, right in logs]
     return DataTable({**table.columns, **captions}, table.source, table.kind, table.parts)
 
 
-def letters_right(
-    table: DataTable,
-) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]:
+def letters_right(table: DataTable) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]:
     """Whether each image picked its caption (`ipos2t`, `ineg2t`), and which responses cannot be read.
 
     A response that names no letter and no caption is not right, and is marked under its column. Each of
@@ -414,30 +355,26 @@ def letters_right(
     """
     right: dict[str, NDArray[np.bool_]] = {}
     unread: dict[str, NDArray[np.bool_]] = {}
-    for outcome, response, name in zip(("ipos2t", "ineg2t"), RESPONSES, LOGS, strict=True):
-        picked: list[int | None] = []
-        for row in range(len(table)):
-            options, text = _shown(table, name, row)[0], table[response][row]
-            picked.append(option_letter(text, options) if isinstance(text, str) else None)
-        wanted = [_right(table, name, row) for row in range(len(table))]
-        right[outcome] = np.array([one == other for one, other in zip(picked, wanted, strict=True)])
+    for outcome, response, name in zip(("ipos2t", "ineg2t"), layouts.RESPONSES, layouts.LOGS, strict=True):
+        logs = [_shown(table, name, row) for row in range(len(table))]
+        picked = [
+            option_letter(text, options) if isinstance(text, str) else None
+            for text, (options, _) in zip(table[response], logs, strict=True)
+        ]
+        right[outcome] = np.array([one == wanted for one, (_, wanted) in zip(picked, logs, strict=True)])
         unread[response] = np.array([letter is None for letter in picked])
     return right, unread
 
 
-def _shown(table: DataTable, column: str, row: int) -> tuple[Sequence[str], str]:
-    """The captions in the order shown, and the right letter."""
+def _shown(table: DataTable, column: str, row: int) -> tuple[list[str], int]:
+    """The captions in the order shown, and the place of the right one."""
     log = table[column][row]
-    cells = [log.get(name) if isinstance(log, Mapping) else None for name in (*CAPTIONS_SHOWN, RIGHT_LETTER)]
+    cells = [
+        log.get(name) if isinstance(log, Mapping) else None
+        for name in (*layouts.CAPTIONS_SHOWN, layouts.RIGHT_LETTER)
+    ]
     if not all(isinstance(cell, str) for cell in cells) or cells[2] not in ("A", "B"):
-        raise ScoreError(
-            "the log does not say what was asked",
-            where=table.where(row, column),
-            given=str(log),
-            allowed="an object with caption_1, caption_2 and correct_answer (A or B)",
-        )
-    return [str(cell) for cell in cells[:2]], str(cells[2])
-
-
-def _right(table: DataTable, column: str, row: int) -> int:
-    return "AB".index(_shown(table, column, row)[1])
+        problem = "the log does not say what was asked"
+        allowed = "an object with caption_1, caption_2 and correct_answer (A or B)"
+        raise ScoreError(problem, where=table.where(row, column), given=str(log), allowed=allowed)
+    return [str(cell) for cell in cells[:2]], "AB".index(str(cells[2]))

@@ -16,7 +16,7 @@ names an item twice is refused: what it leaves out is unknown. They are recognis
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_room
-from counterfoil.models.base import DEFAULT, Ability, Identity, Options, reject_unused_options
+from counterfoil.models.base import DEFAULT, Ability, Identity, Options, PairVectors, reject_unused_options
 from counterfoil.store import digest_file
 
 #: Names under which files in the wild keep their arrays, ours first.
@@ -58,10 +58,15 @@ class PrecomputedEmbeddings:
     captions: Float[ndarray, "captions width"]
     image_ids: tuple[str, ...] | None = None
     caption_ids: tuple[str, ...] | None = None
+    #: What an item has here, in words.
+    held: ClassVar[str] = "embedding"
 
-    def compare(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many images and captions there are."""
+        return len(self.images), len(self.captions)
+
+    def compare(self, captions: PairVectors, images: PairVectors) -> Float[ndarray, "pairs"]:
         """Cosine of captions[i] with images[i] in float64, in [-1, 1]."""
         left, right = captions.astype(np.float64), images.astype(np.float64)
         dot = np.einsum("ij,ij->i", left, right)
@@ -80,70 +85,45 @@ def load_embeddings(argument: str, options: Options = DEFAULT) -> PrecomputedEmb
     reject_unused_options(f"embeddings:{argument}", options)
     path = Path(argument)
     arrays = read_npz(path, names="images captions", hint="check the path after 'embeddings:'")
-    caption_name, captions = _one_of(arrays, CAPTIONS, path)
-    captions = _checked(captions, f"{path}, array '{caption_name}'")
+    caption_name, captions = _embeddings_of(arrays, CAPTIONS, path)
     image_name, images = "", captions[:0]
     if any(name.lower() not in (*CAPTIONS, *CAPTION_IDS) for name in arrays):
-        image_name, images = _one_of(arrays, IMAGES, path)
-        images = _checked(images, f"{path}, array '{image_name}'")
+        image_name, images = _embeddings_of(arrays, IMAGES, path)
     if images.shape[1] != captions.shape[1]:
-        raise DataError(
-            "image and caption embeddings differ in width",
-            where=path,
-            given=f"'{image_name}' {images.shape}, '{caption_name}' {captions.shape}",
-            hint="both must come from the same model, after its projections",
-        )
-    return PrecomputedEmbeddings(
-        identity=Identity(name=f"embeddings:{argument}", weights=digest_file(argument)),
-        images=images,
-        captions=captions,
-        image_ids=ids_of(arrays, IMAGE_IDS, len(images), path, per="embedding"),
-        caption_ids=ids_of(arrays, CAPTION_IDS, len(captions), path, per="embedding"),
-    )
+        given = f"'{image_name}' {images.shape}, '{caption_name}' {captions.shape}"
+        hint = "both must come from the same model, after its projections"
+        raise DataError("image and caption embeddings differ in width", where=path, given=given, hint=hint)
+    image_ids = ids_of(arrays, IMAGE_IDS, len(images), path, per="embedding")
+    caption_ids = ids_of(arrays, CAPTION_IDS, len(captions), path, per="embedding")
+    identity = Identity(f"embeddings:{argument}", weights=digest_file(argument))
+    return PrecomputedEmbeddings(identity, images, captions, image_ids, caption_ids)
 
 
-def _one_of(arrays: Mapping[str, ndarray], names: tuple[str, ...], path: Path) -> tuple[str, ndarray]:
-    names_found = [name for name in arrays if name.lower() in names]
-    if len(names_found) == 1:
-        return names_found[0], arrays[names_found[0]]
-    raise DataError(
-        f"{'several arrays' if names_found else 'no array'} could be the {names[0]}",
-        where=path,
-        given=", ".join(names_found or arrays) or "(no arrays)",
-        allowed=f"one of {', '.join(names)}",
-    )
-
-
-def _checked(array: ndarray, where: str) -> Float[ndarray, "rows width"]:
+def _embeddings_of(
+    arrays: Mapping[str, ndarray], names: tuple[str, ...], path: Path
+) -> tuple[str, Float[ndarray, "rows width"]]:
+    """The name and the rows of the one array under any of `names`, checked."""
+    fitting = [name for name in arrays if name.lower() in names]
+    if len(fitting) != 1:
+        problem = f"{'several arrays' if fitting else 'no array'} could be the {names[0]}"
+        given, allowed = ", ".join(fitting or arrays) or "(no arrays)", f"one of {', '.join(names)}"
+        raise DataError(problem, where=path, given=given, allowed=allowed)
+    array, where = arrays[fitting[0]], f"{path}, array '{fitting[0]}'"
     if array.dtype.kind != "f":
-        raise DataError(
-            "embeddings are not floating point",
-            where=where,
-            given=array.dtype,
-            allowed="float16, float32, float64",
-        )
+        problem, allowed = "embeddings are not floating point", "float16, float32, float64"
+        raise DataError(problem, where=where, given=array.dtype, allowed=allowed)
     if array.ndim != 2 or 0 in array.shape:
-        hint = (
-            f"reshape it to ({array.size // array.shape[-1]}, {array.shape[-1]})"
-            if array.ndim > 2 and array.size
-            else None
-        )
-        raise DataError(
-            "embeddings have the wrong shape",
-            where=where,
-            given=array.shape,
-            allowed="(rows, width)",
-            hint=hint,
-        )
+        problem, allowed, hint = "embeddings have the wrong shape", "(rows, width)", None
+        if array.ndim > 2 and array.size:
+            hint = f"reshape it to ({array.size // array.shape[-1]}, {array.shape[-1]})"
+        raise DataError(problem, where=where, given=array.shape, allowed=allowed, hint=hint)
     check_room(array.size * 8, where=where, what="these embeddings")
     values: ndarray = array.astype(np.float64 if array.dtype.itemsize >= 8 else np.float32)
     finite = np.isfinite(values).all(axis=1)
     if not finite.all():
-        raise DataError(
-            "embedding is not finite",
-            where=f"{where}, row {int(np.argmin(finite)) + 1}",
-            hint=f"{int((~finite).sum())} of {len(values)} rows have NaN or infinite values",
-        )
+        problem = "embedding is not finite"
+        hint = f"{int((~finite).sum())} of {len(values)} rows have NaN or infinite values"
+        raise DataError(problem, where=f"{where}, row {int(np.argmin(finite)) + 1}", hint=hint)
     largest = np.abs(values).max(axis=1)
     far = largest > _LARGEST
     if far.any():
@@ -156,12 +136,10 @@ def _checked(array: ndarray, where: str) -> Float[ndarray, "rows width"]:
         )
     zero = largest < _SMALLEST
     if zero.any():
-        raise DataError(
-            "embedding is all zeros (or nearly), so it has no direction to compare",
-            where=f"{where}, row {int(np.argmax(zero)) + 1}",
-            hint=f"{int(zero.sum())} of {len(values)} rows are zero",
-        )
-    return values
+        problem = "embedding is all zeros (or nearly), so it has no direction to compare"
+        hint = f"{int(zero.sum())} of {len(values)} rows are zero"
+        raise DataError(problem, where=f"{where}, row {int(np.argmax(zero)) + 1}", hint=hint)
+    return fitting[0], values
 
 
 def ids_of(
@@ -182,16 +160,13 @@ def ids_of(
         )
     if len(array) != rows:
         raise DataError(f"not one id per {per}", where=where, given=f"{len(array)} ids", allowed=str(rows))
-    ids = tuple(
-        value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-        for value in array.tolist()
-    )
+    values = array.tolist()
+    ids = tuple(v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in values)
     first: dict[str, int] = {}
     for row, name in enumerate(ids):
         if first.setdefault(name, row) != row:
-            raise DataError(
-                "id occurs twice", where=f"{where}, rows {first[name] + 1} and {row + 1}", given=name
-            )
+            where = f"{where}, rows {first[name] + 1} and {row + 1}"
+            raise DataError("id occurs twice", where=where, given=name)
     return ids
 
 
@@ -208,6 +183,13 @@ class PrecomputedSimilarity:
     values: Real[ndarray, "images captions"]
     image_ids: tuple[str, ...] | None = None
     caption_ids: tuple[str, ...] | None = None
+    #: What an item has here, in words.
+    held: ClassVar[str] = "score"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many images and captions there are."""
+        return self.values.shape[0], self.values.shape[1]
 
 
 def load_similarity(argument: str, options: Options = DEFAULT) -> PrecomputedSimilarity:
@@ -220,41 +202,24 @@ def load_similarity(argument: str, options: Options = DEFAULT) -> PrecomputedSim
     path = Path(argument)
     values = read_npy(path, mapped=True, hint="check the path after 'given:'")
     if values.dtype.kind not in "iu" and values.dtype.type not in (np.float16, np.float32, np.float64):
-        raise DataError(
-            "a similarity is not of real numbers",
-            where=path,
-            given=values.dtype,
-            allowed="float16, float32, float64, integers",
-        )
+        problem = "a similarity is not of real numbers"
+        allowed = "float16, float32, float64, integers"
+        raise DataError(problem, where=path, given=values.dtype, allowed=allowed)
     if values.ndim != 2 or 0 in values.shape:
-        raise DataError(
-            "a similarity has the wrong shape", where=path, given=values.shape, allowed="(images, captions)"
-        )
-    image_ids, caption_ids = (None, None) if options.ids is None else _ids(options.ids, path, values.shape)
-    return PrecomputedSimilarity(
-        Identity(
-            name=f"given:{argument}",
-            weights=digest_file(path),
-            options={} if options.ids is None else {"ids": digest_file(options.ids)},
-        ),
-        values,
-        image_ids,
-        caption_ids,
-    )
-
-
-def _ids(file: Path, path: Path, shape: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        problem, allowed = "a similarity has the wrong shape", "(images, captions)"
+        raise DataError(problem, where=path, given=values.shape, allowed=allowed)
+    identity = Identity(f"given:{argument}", weights=digest_file(path))
+    if (file := options.ids) is None:
+        return PrecomputedSimilarity(identity, values)
     arrays = read_npz(file, names="image_ids caption_ids", hint="check the path after '--ids'")
-    rows = ids_of(arrays, IMAGE_IDS, shape[0], file, per=f"row of {path.name}")
-    columns = ids_of(arrays, CAPTION_IDS, shape[1], file, per=f"column of {path.name}")
+    rows = ids_of(arrays, IMAGE_IDS, values.shape[0], file, per=f"row of {path.name}")
+    columns = ids_of(arrays, CAPTION_IDS, values.shape[1], file, per=f"column of {path.name}")
     if rows is None or columns is None:
-        raise DataError(
-            f"no ids of {'images' if rows is None else 'captions'}",
-            where=file,
-            given=", ".join(arrays) or "(no arrays)",
-            allowed="image_ids and caption_ids",
-        )
-    return rows, columns
+        problem = f"no ids of {'images' if rows is None else 'captions'}"
+        given, allowed = ", ".join(arrays) or "(no arrays)", "image_ids and caption_ids"
+        raise DataError(problem, where=file, given=given, allowed=allowed)
+    identity = replace(identity, options={"ids": digest_file(file)})
+    return PrecomputedSimilarity(identity, values, rows, columns)
 
 
 _ARRAYS = ("image_ids", "i2t", "caption_ids", "t2i")
@@ -352,9 +317,8 @@ def _from_json(path: Path) -> tuple[RankedLists, RankedLists]:
     _check_directions(value, path)
     for side in ("i2t", "t2i"):
         if not isinstance(value[side], dict):
-            raise DataError(
-                "not an object of lists", where=f"{path}, '{side}'", allowed="{query id: [ids], ...}"
-            )
+            where, allowed = f"{path}, '{side}'", "{query id: [ids], ...}"
+            raise DataError("not an object of lists", where=where, allowed=allowed)
     # One direction at a time, so that its text-like form is gone before the next is made.
     i2t = to_lists(value.pop("i2t"), where=f"{path}, i2t")
     return i2t, to_lists(value.pop("t2i"), where=f"{path}, t2i")
@@ -363,25 +327,18 @@ def _from_json(path: Path) -> tuple[RankedLists, RankedLists]:
 def _from_arrays(path: Path) -> tuple[RankedLists, RankedLists]:
     arrays = read_npz(path, names=" ".join(_ARRAYS), hint="check the path after 'given:'")
     if not {"i2t", "t2i"} & arrays.keys():
-        raise DataError(
-            "not rankings",
-            where=path,
-            given=f"arrays {', '.join(arrays) or '(none)'}",
-            allowed=_ARRAYS,
-            hint=f"embeddings are given as embeddings:{path}",
-        )
+        given = f"arrays {', '.join(arrays) or '(none)'}"
+        hint = f"embeddings are given as embeddings:{path}"
+        raise DataError("not rankings", where=path, given=given, allowed=_ARRAYS, hint=hint)
     _check_directions(arrays, path)
     lists = []
     for side, names, kind in (("i2t", IMAGE_IDS, "image"), ("t2i", CAPTION_IDS, "caption")):
         table = arrays.pop(side)
         where = f"{path}, array '{side}'"
         if table.ndim != 2 or table.dtype.kind not in "iuU":
-            raise DataError(
-                "not rows of ids",
-                where=where,
-                given=f"{table.dtype} {table.shape}",
-                allowed="integers or strings, (queries, length)",
-            )
+            problem = "not rows of ids"
+            allowed = "integers or strings, (queries, length)"
+            raise DataError(problem, where=where, given=f"{table.dtype} {table.shape}", allowed=allowed)
         queries = ids_of(arrays, names, len(table), path, per=f"row of '{side}'")
         if queries is None:
             raise DataError(f"no ids of the {kind} queries", where=path, allowed=f"an array '{kind}_ids'")
@@ -392,22 +349,18 @@ def _from_arrays(path: Path) -> tuple[RankedLists, RankedLists]:
 def _check_directions(value: Mapping[str, Any], path: Path) -> None:
     for side, what in (("i2t", "image id: [caption ids]"), ("t2i", "caption id: [image ids]")):
         if side not in value:
-            raise DataError(
-                f"the direction '{side}' is missing",
-                where=path,
-                given=", ".join(value),
-                allowed=f'"{side}" with {what}',
-                hint="a benchmark is measured in both directions; an empty list ranks nothing for a query",
-            )
+            problem = f"the direction '{side}' is missing"
+            given = ", ".join(value)
+            hint = "a benchmark is measured in both directions; an empty list ranks nothing for a query"
+            raise DataError(problem, where=path, given=given, allowed=f'"{side}" with {what}', hint=hint)
 
 
 def _from_rows(queries: tuple[str, ...], table: ndarray, where: str) -> RankedLists:
     """Lists from rows of ids, some rows at a time: what is made on the way is small beside the table."""
     ends = "" if table.dtype.kind == "U" else -1
     if table.dtype.kind == "i" and table.size and table.min() < -1:
-        raise DataError(
-            "not an id", where=where, given=int(table.min()), allowed="0 and above, or -1 behind the end"
-        )
+        allowed = "0 and above, or -1 behind the end"
+        raise DataError("not an id", where=where, given=int(table.min()), allowed=allowed)
     step = max(1, (1 << 22) // max(table.shape[1], 1))
     rows = [slice(lo, lo + step) for lo in range(0, len(table), step)]
     known, places_of = _numbered(table, rows)
@@ -418,10 +371,8 @@ def _from_rows(queries: tuple[str, ...], table: ndarray, where: str) -> RankedLi
         length = listed.sum(axis=1)
         holes = (listed != (np.arange(ids.shape[1]) < length[:, None])).any(axis=1)
         if holes.any():
-            query = queries[part.start + int(np.argmax(holes))]
-            raise DataError(
-                "an id behind the end of a list", where=f"{where}, query '{query}'", given=repr(ends)
-            )
+            where = f"{where}, query '{queries[part.start + int(np.argmax(holes))]}'"
+            raise DataError("an id behind the end of a list", where=where, given=repr(ends))
         places = places_of(ids)
         # Behind the ends stand numbers that occur nowhere, so that no two of a row are equal by themselves.
         ordered = np.sort(np.where(listed, places, -1 - np.arange(ids.shape[1], dtype=np.int32)), axis=1)
@@ -458,9 +409,5 @@ def _numbered(table: ndarray, rows: Sequence[slice]) -> tuple[ndarray, Callable[
 
 
 def _doubled(where: str, item: str) -> DataError:
-    return DataError(
-        "a ranking names an item twice",
-        where=where,
-        given=item,
-        hint="one of the two pushed another item out: make the list again from the scores",
-    )
+    hint = "one of the two pushed another item out: make the list again from the scores"
+    return DataError("a ranking names an item twice", where=where, given=item, hint=hint)

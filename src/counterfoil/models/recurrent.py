@@ -19,6 +19,7 @@ import torch
 from numpy import ndarray
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
+from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.models import small
@@ -80,7 +81,7 @@ class MeanTower(RegionTower):
         """The whole, and the features of each region."""
         regions, there = self.found(inputs)
         mean = (regions * there).sum(dim=1) / there.sum(dim=1)
-        return Local(self.projection(mean), regions, _nothing(there))
+        return Local(self.projection(mean), regions, there[:, :, 0] == 0)
 
 
 class Relation(nn.Module):
@@ -121,7 +122,7 @@ class ReasoningTower(RegionTower):
         for layer in self.relations:
             regions = layer(regions, there)
         states, _ = self.gru(normalize(regions, dim=-1))
-        return Local(self.norm(_last(states, there[:, :, 0])), regions, _nothing(there))
+        return Local(self.norm(_last(states, there[:, :, 0])), regions, there[:, :, 0] == 0)
 
 
 class RecurrentNetwork(PlacesNetwork):
@@ -142,10 +143,6 @@ def _last(states: Tensor, there: Tensor) -> Tensor:
     """The state at the last place of each row that is no padding."""
     last = (there != 0).sum(dim=1).clamp(min=1) - 1
     return states[torch.arange(len(states), device=states.device), last]
-
-
-def _nothing(there: Tensor) -> Tensor:
-    return there[:, :, 0] == 0
 
 
 def backbone(
@@ -180,22 +177,16 @@ def with_regions(backbone: Backbone, regions: RegionFile) -> Backbone:
     of another width than the network's.
     """
     if not isinstance(backbone.preparation, RegionReader):
-        raise InputError(
-            "the network reads pixels and no regions",
-            where=backbone.name,
-            given=regions.where,
-            allowed=f"{', '.join(KINDS)} trained with --regions",
-        )
+        problem = "the network reads pixels and no regions"
+        allowed = f"{', '.join(KINDS)} trained with --regions"
+        raise InputError(problem, where=backbone.name, given=regions.where, allowed=allowed)
     reader = replace(backbone.preparation, regions=regions)
     reader.check()
     return replace(backbone, preparation=reader)
 
 
 def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
-    """The architecture that `card` describes, with weights of no meaning; it needs no files from `folder`.
-
-    Raises `ModelError` where the card lacks a fact.
-    """
+    """The architecture that `card` describes, with weights of no meaning; it needs no files from `folder`."""
     return _made(card, 0)
 
 
@@ -214,6 +205,5 @@ def padded_regions(images: Sequence[ndarray]) -> Tensor:
     >>> padded_regions([np.full((1, 2), 5, np.float32), np.full((2, 2), 7, np.float32)])[0].tolist()
     [[1.0, 5.0, 5.0], [0.0, 0.0, 0.0]]
     """
-    most = max(map(len, images))
     rows = [pad(torch.from_numpy(features), (1, 0), value=1.0) for features in images]
-    return torch.stack([pad(features, (0, 0, 0, most - len(features))) for features in rows])
+    return pad_sequence(rows, batch_first=True)

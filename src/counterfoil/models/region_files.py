@@ -13,7 +13,7 @@ comes.
 import base64
 import binascii
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -29,6 +29,7 @@ from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import regular, unreadable
+from counterfoil.models.base import ImageBatches
 from counterfoil.store import digest_file, digest_value
 
 #: Where the columns that are needed stand, by the number of columns.
@@ -36,6 +37,8 @@ _COLUMNS = {
     6: {"id": 0, "width": 1, "height": 2, "count": 3, "boxes": 4, "features": 5},
     10: {"id": 0, "height": 1, "width": 2, "count": 7, "boxes": 8, "features": 9},
 }
+#: What to do about regions without boxes.
+BOXES = "give boxes (left, top, right, bottom) beside the features"
 #: COCO's file names, whose numbers are the ids in files of regions.
 _COCO = re.compile(r"COCO_(?:train|val|test)20\d\d_(\d{12})")
 
@@ -54,13 +57,10 @@ class Regions:
     def within(self, width: int, where: object) -> Float32[ndarray, "regions width"]:
         """The features, which must be `width` wide; raises `ModelError` where they are not."""
         if self.features.shape[1] != width:
-            raise ModelError(
-                "the regions do not fit the model",
-                where=where,
-                given=f"features {self.features.shape[1]:,} wide",
-                allowed=f"{width:,} wide",
-                hint="the model needs the regions of the detector that it was trained with",
-            )
+            problem = "the regions do not fit the model"
+            given = f"features {self.features.shape[1]:,} wide"
+            hint = "the model needs the regions of the detector that it was trained with"
+            raise ModelError(problem, where=where, given=given, allowed=f"{width:,} wide", hint=hint)
         return self.features
 
 
@@ -76,9 +76,12 @@ class RegionFile:
 
     def of(self, image: Image) -> Regions:
         """The regions of an image; raises `DataError` where the file has none for it."""
+        return self._reader(image)()
+
+    def _reader(self, image: Image) -> Callable[[], Regions]:
         for name in names_of(image):
             if name in self.readers:
-                return self.readers[name]()
+                return self.readers[name]
         raise DataError(
             f"no regions for image '{image.id}'",
             where=self.where,
@@ -96,18 +99,14 @@ class RegionFile:
         """The regions of the first image, which show whether they fit a model."""
         return next(iter(self.readers.values()))()
 
-    def batches(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Generator[list[Any], None, None]:
+    def batches(self, batches: ImageBatches, *, workers: int = 0) -> Generator[list[Any], None, None]:
         """The regions of each batch of images, in order; `workers` are of no use here.
 
         Raises `DataError` before the first batch where any image has no regions.
         """
-        for image in (image for batch in batches for image in batch):
-            if not any(name in self.readers for name in names_of(image)):
-                self.of(image)
-        for batch in batches:
-            yield [self.of(image) for image in batch]
+        readers = [[self._reader(image) for image in batch] for batch in batches]
+        for batch_readers in readers:
+            yield [read() for read in batch_readers]
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,11 +127,9 @@ class RegionReader:
         `InputError` where no file was named.
         """
         if self.regions is None:
-            raise InputError(
-                "the network reads regions of images, and no file of them is named",
-                given=f"image '{image.id}'",
-                hint="give them with --set regions=PATH, in training with --regions PATH",
-            )
+            problem = "the network reads regions of images, and no file of them is named"
+            hint = "give them with --set regions=PATH, in training with --regions PATH"
+            raise InputError(problem, given=f"image '{image.id}'", hint=hint)
         return self.regions.of(image).within(self.width, self.regions.where)
 
     def check(self) -> None:
@@ -184,12 +181,8 @@ def read_regions(path: str | Path) -> RegionFile:
         return RegionFile(place, readers, digest)
     regular(place, hint="check the setting features=PATH")
     if place.suffix not in (".npz", ".tsv"):
-        raise DataError(
-            "unsupported file of regions",
-            where=place,
-            given=place.suffix or "no ending",
-            allowed=".npz, .tsv or a folder of npz files",
-        )
+        given, allowed = place.suffix or "no ending", ".npz, .tsv or a folder of npz files"
+        raise DataError("unsupported file of regions", where=place, given=given, allowed=allowed)
     regions = _all(place) if place.suffix == ".npz" else _lines(place)
     if not regions:
         raise DataError("the file holds no regions", where=place)
@@ -212,14 +205,12 @@ def _all(path: Path) -> dict[str, Callable[[], Regions]]:
     }
     for name, array in {"features": features, **per_image}.items():
         if array.ndim == 0 or len(array) != len(names):
-            raise DataError(
-                "arrays of different numbers of images",
-                where=path,
-                given=f"{name} {array.shape} for {len(names)} image_ids",
-            )
+            given = f"{name} {array.shape} for {len(names)} image_ids"
+            raise DataError("arrays of different numbers of images", where=path, given=given)
     regions: dict[str, Callable[[], Regions]] = {}
     for at, name in enumerate(names):
-        _new(regions, name, path)
+        if name in regions:
+            raise DataError("an image occurs twice", where=path, given=name)
         own: dict[str, Any] = {key: array[at] for key, array in per_image.items()}
         count = int(own.get("num_boxes", features[at].shape[0]))
         boxes = own["boxes"][:count] if "boxes" in own else None
@@ -233,22 +224,19 @@ def _lines(path: Path) -> dict[str, Callable[[], Regions]]:
     regions: dict[str, Callable[[], Regions]] = {}
     try:
         with open(path, "rb") as file:
-            at, number = 0, 0
-            for line in file:
-                number += 1
+            at = 0
+            for number, line in enumerate(file, 1):
                 begin, at = at, at + len(line)
                 if not line.strip():
                     continue
                 cells = line.count(b"\t") + 1
                 if cells not in _COLUMNS:
-                    raise DataError(
-                        "a line of another number of columns",
-                        where=f"{path}, line {number}",
-                        given=cells,
-                        allowed="6 (image_id, image_w, image_h, num_boxes, boxes, features) or LXMERT's 10",
-                    )
+                    problem = "a line of another number of columns"
+                    allowed = "6 (image_id, image_w, image_h, num_boxes, boxes, features) or LXMERT's 10"
+                    raise DataError(problem, where=f"{path}, line {number}", given=cells, allowed=allowed)
                 name = line.split(b"\t", 1)[0].decode("utf-8", "replace").strip()
-                _new(regions, name, path)
+                if name in regions:
+                    raise DataError("an image occurs twice", where=path, given=name)
                 regions[name] = partial(_line, path, number, begin)
     except OSError as error:
         raise unreadable(path, error) from None
@@ -273,11 +261,8 @@ def _line(path: Path, number: int, begin: int) -> Regions:
     except (ValueError, binascii.Error) as error:
         raise DataError(f"not a line of regions: {error}", where=where) from None
     if count < 1 or len(boxes) != 4 * count or len(features) % count:
-        raise DataError(
-            "boxes and features do not fit their number",
-            where=where,
-            given=f"{count} boxes, {len(boxes)} numbers of boxes, {len(features)} of features",
-        )
+        given = f"{count} boxes, {len(boxes)} numbers of boxes, {len(features)} of features"
+        raise DataError("boxes and features do not fit their number", where=where, given=given)
     return _regions(where, features.reshape(count, -1), boxes.reshape(count, 4), width, height)
 
 
@@ -286,24 +271,16 @@ def _regions(
 ) -> Regions:
     """Regions that are checked, boxes as fractions."""
     if features.ndim != 2 or not features.size or features.dtype.kind not in "fiu":
-        raise DataError(
-            "no table of features",
-            where=where,
-            given=f"{features.shape} {features.dtype}",
-            allowed="(regions, width) numbers",
-        )
+        given, allowed = f"{features.shape} {features.dtype}", "(regions, width) numbers"
+        raise DataError("no table of features", where=where, given=given, allowed=allowed)
     features = features.astype(np.float32)
     if not np.isfinite(features).all():
         raise DataError("features that are not finite", where=where)
     if boxes is None:
         return Regions(features, None)
     if boxes.shape != (len(features), 4) or boxes.dtype.kind not in "fiu":
-        raise DataError(
-            "boxes do not fit the features",
-            where=where,
-            given=f"{boxes.shape} for {len(features)} regions",
-            allowed=f"({len(features)}, 4)",
-        )
+        given, allowed = f"{boxes.shape} for {len(features)} regions", f"({len(features)}, 4)"
+        raise DataError("boxes do not fit the features", where=where, given=given, allowed=allowed)
     boxes = boxes.astype(np.float32)
     if width is not None and height is not None:
         boxes = boxes / np.array([width, height, width, height], dtype=np.float32)
@@ -332,8 +309,3 @@ def _size(arrays: Mapping[str, Any], where: object) -> tuple[float | None, float
     if not (width > 0 and height > 0):
         raise DataError("no size of an image", where=where, given=f"{width:g} x {height:g}")
     return width, height
-
-
-def _new(regions: Mapping[str, object], name: str, path: Path) -> None:
-    if name in regions:
-        raise DataError("an image occurs twice", where=path, given=name)

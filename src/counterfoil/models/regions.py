@@ -11,15 +11,23 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import DEFAULT, Options, digest_tensors
-from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, probability
+from counterfoil.models.base import DEFAULT, Options
+from counterfoil.models.cross_encoder import (
+    CrossEncoder,
+    Matcher,
+    State,
+    TokenizedPairs,
+    attention_bias,
+    padded,
+    probability,
+)
 from counterfoil.models.hf_text import HfTokens
-from counterfoil.models.region_files import Regions, read_regions
-from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.models.region_files import BOXES, Regions, read_regions
+from counterfoil.models.runtime import LoadContext
 from counterfoil.models.saliency import PairSaliency
 
 
@@ -47,27 +55,19 @@ class RegionFamily(Matcher):
 
         Raises `ModelError` for features of another width, `DataError` for boxes that are missing.
         """
-        most = max(len(image.features) for image in regions)
-        features, boxes, masks = [], [], []
         for image in regions:
             image.within(int(getattr(self.model.config, self.width)), self.where)
             if self.placed and image.boxes is None:
-                raise DataError(
-                    "the regions have no boxes, which the model reads",
-                    where=self.where,
-                    hint="give boxes (left, top, right, bottom) beside the features",
-                )
-            more = (0, 0, 0, most - len(image.features))
-            features.append(pad(torch.from_numpy(image.features), more))
-            boxes.append(pad(torch.zeros(len(image.features), 4), more))
-            if image.boxes is not None:
-                boxes[-1] = pad(torch.from_numpy(image.boxes), more)
-            masks.append(pad(torch.ones(len(image.features), dtype=torch.long), more[2:]))
-        return (
-            torch.stack(features).to(self.device, self.dtype),
-            torch.stack(boxes).to(self.device, self.dtype),
-            torch.stack(masks).to(self.device),
-        )
+                problem = "the regions have no boxes, which the model reads"
+                raise DataError(problem, where=self.where, hint=BOXES)
+        features = [torch.from_numpy(image.features) for image in regions]
+        boxes = [
+            torch.zeros(len(image.features), 4) if image.boxes is None else torch.from_numpy(image.boxes)
+            for image in regions
+        ]
+        mask = [torch.ones(len(image.features), dtype=torch.long) for image in regions]
+        parts = [pad_sequence(part, batch_first=True).to(self.device) for part in (features, boxes, mask)]
+        return parts[0].to(self.dtype), parts[1].to(self.dtype), parts[2]
 
 
 class Lxmert(RegionFamily):
@@ -86,7 +86,7 @@ class Lxmert(RegionFamily):
     def images(self, regions: Sequence[Regions]) -> list[State]:
         """The states of the regions after the layers that read nothing else, and their mask."""
         features, boxes, mask = self.tensors(regions)
-        encoder, bias = self.model.lxmert.encoder, _bias(mask, self.dtype)
+        encoder, bias = self.model.lxmert.encoder, attention_bias(mask, self.dtype)
         states = encoder.visn_fc(features, boxes)
         for layer in encoder.r_layers:
             states = layer(states, bias)[0]
@@ -99,8 +99,8 @@ class Lxmert(RegionFamily):
         for layer in lxmert.encoder.layer:
             words = layer(words, bias)[0]
         words, bias = words[pairs.caption_of], bias[pairs.caption_of]
-        states, mask = _stacked(images, pairs)
-        seen = _bias(mask, self.dtype)
+        states, mask = padded(images, pairs)
+        seen = attention_bias(mask, self.dtype)
         for layer in lxmert.encoder.x_layers:
             words, states = layer(words, bias, states, seen)[:2]
         logits = self.model.cls.seq_relationship(lxmert.pooler(words))
@@ -133,7 +133,7 @@ class VisualBert(RegionFamily):
 
     def together(self, images: Sequence[State], pairs: TokenizedPairs, **options: Any) -> Any:
         """The transformer over the captions and regions of `pairs`, with its `options`."""
-        features, mask = _stacked(images, pairs)
+        features, mask = padded(images, pairs)
         return self.model.visual_bert(
             input_ids=pairs.ids[pairs.caption_of],
             attention_mask=pairs.mask[pairs.caption_of],
@@ -160,63 +160,29 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     context = LoadContext.of(where, options, "prompt", "settings")
     settings, device = context.settings, context.device
     if not settings.get("features"):
-        raise InputError(
-            "the regions of the images are missing", where=where, hint="give them with --set features=PATH"
-        )
+        hint = "give them with --set features=PATH"
+        raise InputError("the regions of the images are missing", where=where, hint=hint)
     library, config = loading.configuration_of(argument, where)
     family = FAMILIES.get(config.model_type)
     if family is None:
-        raise ModelError(
-            "not a model of image-text matching on regions",
-            where=where,
-            given=f"model type {config.model_type}",
-            allowed="LXMERT, VisualBERT",
-            hint="models that look at pixels are itm:...",
-        )
+        problem = "not a model of image-text matching on regions"
+        given = f"model type {config.model_type}"
+        hint = "models that look at pixels are itm:..."
+        raise ModelError(problem, where=where, given=given, allowed="LXMERT, VisualBERT", hint=hint)
     match = int(settings.one_of("match", ("0", "1"), default=str(family.matching)))
-    with loading.quiet(library):
-        model, revision = loading.weights_of(
-            library, argument, where, kind=getattr(library, family.kind), unused=family.unused
-        )
-        place = settings.get("tokenizer", argument)
-        tokenizer = loading.fetched(library.AutoTokenizer, place, where, "tokenizer")
+    kind, named = getattr(library, family.kind), settings.get("tokenizer")
+    opened = loading.pretrained(context, library, argument, kind=kind, unused=family.unused, tokenizer=named)
+    model, tokenizer = opened.model, opened.tokenizer
     loading.check_words(tokenizer, where)
-    weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, context.dtype)
     length = loading.length_within(settings, loading.length_of(model.config, tokenizer))
     regions = read_regions(settings.get("features"))
-    matcher, tokens = family(model, device, computed, match, where), HfTokens(tokenizer, length)
-    identity = context.identity(
-        revision=revision,
-        weights=weights,
-        tokenizer=loading.tokenizer_digest(tokenizer),
-        length=length,
-        preprocessing=regions.digest,
-        match=match,
-    )
+    matcher, tokens = family(model, device, opened.dtype, match, where), HfTokens(tokenizer, length)
+    identity = context.identity(**opened.facts, preprocessing=regions.digest, length=length, match=match)
+    provenance = context.provenance(library, model=family.kind, regions=str(regions.where))
+    heats = PairSaliency(identity, matcher, tokens, regions.of)
     scorer = CrossEncoder(
-        identity=identity,
-        matcher=matcher,
-        tokens=tokens,
-        read=regions.batches,
-        device=device,
-        needs=("captions",),
-        provenance=context.provenance(library, model=family.kind, regions=str(regions.where)),
-        heats=PairSaliency(identity, matcher, tokens, regions.of),
+        identity, matcher, tokens, regions.batches, device, ("captions",), provenance, heats
     )
     # The first image shows whether regions and model fit.
     scorer.try_out(regions.first())
     return scorer
-
-
-def _stacked(images: Sequence[State], pairs: TokenizedPairs) -> tuple[Tensor, Tensor]:
-    """States and masks of each pair's image, padded to the most regions."""
-    most = max(len(mask) for _, mask in images)
-    states = torch.stack([pad(part, (0, 0, 0, most - len(part))) for part, _ in images])
-    masks = torch.stack([pad(part, (0, most - len(part))) for _, part in images])
-    return states[pairs.image_of], masks[pairs.image_of]
-
-
-def _bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """(images, 1, 1, regions): 0 for regions and the lowest number for padding."""
-    return (1 - mask[:, None, None, :].to(dtype)) * torch.finfo(dtype).min

@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,21 +150,9 @@ _ENTRIES = (
         "counterfoil.models.chat.scorer:load",
         "chat",
         (
-            *(
-                "protocol",
-                "question",
-                "image_question",
-                "read",
-                "score",
-                "order",
-                "max_tokens",
-                "tokens_field",
-                "system",
-                "extra",
-                "images",
-            ),
-            *("temperature", "detail", "concurrency", "rpm", "retries", "wait", "timeout"),
-            *("input_price", "output_price"),
+            *("protocol", "question", "image_question", "read", "score", "order", "max_tokens"),
+            *("tokens_field", "system", "extra", "images", "temperature", "detail", "concurrency"),
+            *("rpm", "retries", "wait", "timeout", "input_price", "output_price"),
         ),
         embeds=False,
     ),
@@ -277,21 +266,13 @@ def backbone(spec: str, options: Options = DEFAULT) -> "Backbone":
     if kind not in KINDS:
         raise UnknownNameError("kind of trainable model", kind, KINDS, where=spec)
     if not colon or not argument:
-        raise InputError(
-            "the model lacks its name",
-            given=spec,
-            allowed=("open-clip:ARCH", "open-clip:ARCH/TAG", "open-clip:ARCH/FILE", "hf:FOLDER_OR_NAME"),
-        )
+        allowed = ("open-clip:ARCH", "open-clip:ARCH/TAG", "open-clip:ARCH/FILE", "hf:FOLDER_OR_NAME")
+        raise InputError("the model lacks its name", given=spec, allowed=allowed)
     # What a scorer can be asked for beyond this (a precision, a prompt) means nothing in training.
     reject_unused_options(spec, options)
     import_torch()
-    if kind == "open-clip":
-        from counterfoil.models import open_clip
-
-        return open_clip.backbone(argument)
-    from counterfoil.models import hf
-
-    return hf.backbone(argument)
+    model: Backbone = import_module(f"counterfoil.models.{kind.replace('-', '_')}").backbone(argument)
+    return model
 
 
 #: A name of the hub.
@@ -342,15 +323,15 @@ def scorers_called(name: str) -> tuple[str, ...]:
         if (folder / "open_clip_config.json").is_file():
             specs.append(f"open-clip:local-dir:{name}")
         if (folder / "config.json").is_file():
-            specs += [f"{kind}:{name}" for kind in kinds_of(_object(folder / "config.json"))]
+            specs += [f"{kind}:{name}" for kind in kinds_of(_configuration(folder / "config.json"))]
     if HUB_NAME.fullmatch(name) and _of_open_clip(name):
         specs.append(f"open-clip:{name}")
     if not specs and not folder.exists() and HUB_NAME.fullmatch(name):
-        specs = [f"{kind}:{name}" for kind in kinds_of(_configuration(name))]
+        specs = [f"{kind}:{name}" for kind in kinds_of(_of_hub(name))]
     return tuple(specs)
 
 
-def _object(path: Path) -> Mapping[str, Any]:
+def _configuration(path: Path) -> Mapping[str, Any]:
     config = read_json(path)
     if not isinstance(config, dict):
         raise DataError("not a configuration", where=path)
@@ -364,12 +345,12 @@ def _of_open_clip(name: str) -> bool:
     except ImportError:
         return False
     architecture, _, rest = name.partition("/")
-    if architecture not in open_clip.list_models():
-        return False
-    return rest in open_clip.list_pretrained_tags_by_model(architecture) or Path(rest).is_file()
+    return architecture in open_clip.list_models() and (
+        rest in open_clip.list_pretrained_tags_by_model(architecture) or Path(rest).is_file()
+    )
 
 
-def _configuration(name: str) -> Mapping[str, Any]:
+def _of_hub(name: str) -> Mapping[str, Any]:
     """The configuration of a model of the hub; empty where the hub has none of this name."""
     try:
         import huggingface_hub
@@ -377,14 +358,11 @@ def _configuration(name: str) -> Mapping[str, Any]:
         return {}
     with cache_alone_where_unreachable() as message:
         try:
-            return _object(Path(huggingface_hub.hf_hub_download(name, "config.json")))
+            return _configuration(Path(huggingface_hub.hf_hub_download(name, "config.json")))
         # Each version of the library has errors of its own; those of the network were asked for.
         except Exception:
             if not message and not huggingface_hub.constants.HF_HUB_OFFLINE:
                 return {}
-    raise ModelError(
-        "what kind of model it is cannot be asked",
-        where=name,
-        given=message or "offline mode (HF_HUB_OFFLINE)",
-        hint=f"name its kind ('counterfoil list scorers'), such as hf:{name}, or give a local folder",
-    )
+    problem = "what kind of model it is cannot be asked"
+    hint = f"name its kind ('counterfoil list scorers'), such as hf:{name}, or give a local folder"
+    raise ModelError(problem, where=name, given=message or "offline mode (HF_HUB_OFFLINE)", hint=hint)

@@ -1,13 +1,17 @@
 """Torch at run time: devices, precisions, the errors of model libraries, and digests of tensors."""
 
+import logging
 import platform
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from counterfoil.errors import InputError, MissingExtraError, ModelError
+from counterfoil.errors import CounterfoilError, InputError, MissingExtraError, ModelError
 from counterfoil.models.base import Identity, Options, ScorerSettings, prompt_of, reject_unused_options
 
 PRECISIONS = ("fp32", "bf16", "fp16")
@@ -22,6 +26,101 @@ NO_NETWORK = re.compile(
     r"Max retries|SocketBlocked|timed? ?out|client has been closed",
     re.IGNORECASE,
 )
+
+
+def library(name: str, package: str = "") -> Any:
+    """The package that is imported as `name`; raises `MissingExtraError` where it is not installed."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        raise MissingExtraError(package or name, "models") from None
+
+
+def import_torch() -> Any:
+    """The package torch; raises as `library`."""
+    return library("torch")
+
+
+@contextmanager
+def quiet(library: Any = None) -> Iterator[None]:
+    """Without the log and warnings of model libraries, whose causes are checked here.
+
+    Of `library`, which is transformers, the progress bars are off too.
+    """
+    disabled = logging.root.manager.disable
+    bars = library is not None and library.utils.logging.is_progress_bar_enabled()
+    logging.disable(logging.ERROR)
+    if bars:
+        library.utils.logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(disabled)
+        if bars:
+            library.utils.logging.enable_progress_bar()
+
+
+@contextmanager
+def drawn_from(seed: int, device: Any = None) -> Iterator[None]:
+    """A block whose random numbers, on a device, are drawn from a seed; torch's own state stays as it is."""
+    torch = import_torch()
+    with torch.random.fork_rng([device] if device is not None and device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def sampling(temperature: float, **more: Any) -> dict[str, Any]:
+    """How a model's `generate` chooses tokens: the likeliest ones at temperature 0, else drawn ones."""
+    if temperature <= 0:
+        return {"do_sample": False, **more}
+    return {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0, **more}
+
+
+def one_line(error: BaseException, most: int = 240) -> str:
+    """An error's own words in one line, cut off where they are many."""
+    return " ".join(str(error).split())[:most]
+
+
+@contextmanager
+def model_errors(what: str, *, where: str, **advice: Any) -> Iterator[None]:
+    """Raise what a model library raises in the block as one `ModelError`; our own errors pass.
+
+    `what` comes before the library's words, `advice` (given, allowed, hint) behind them.
+    """
+    try:
+        yield
+    except (CounterfoilError, MemoryError):
+        raise
+    except Exception as error:
+        words = one_line(error) or type(error).__name__
+        raise ModelError(f"{what}: {words}", where=where, **advice) from None
+
+
+@contextmanager
+def loading_errors(what: str, where: str, *, kind: str = "folder") -> Iterator[None]:
+    """Raise what fails in fetching or reading `what` of a model as one `ModelError`; our own errors pass.
+
+    `kind` says what a user may give in place of a name on a hub.
+    """
+    with model_errors(f"its {what} cannot be loaded", where=where):
+        try:
+            yield
+        except CounterfoilError:
+            raise
+        except Exception as error:
+            text = causes(error)
+            if NO_NETWORK.search(text) and not Path(where.partition(":")[2]).is_dir():
+                hint = f"load it once with a network, or give a local {kind}"
+                raise ModelError(f"its {what} {CANNOT_BE_HAD}", where=where, hint=hint) from None
+            if "trust_remote_code" in text:
+                problem = f"its {what} brings code of its own, which is not run"
+                raise ModelError(problem, where=where) from None
+            if "weights_only" in text or "Weights only" in text:
+                problem = "restoring its weights means running code from them, and that is not done"
+                raise ModelError(problem, where=where, hint="save them as safetensors") from None
+            raise
 
 
 def device_of(options: Options, *, where: str) -> Any:
@@ -48,12 +147,8 @@ def precision_of(options: Options, device: Any, *, where: str) -> Any:
     if options.precision not in PRECISIONS:
         raise InputError("unknown precision", where=where, given=options.precision, allowed=PRECISIONS)
     if options.precision == "fp16" and device.type == "cpu":
-        raise InputError(
-            "fp16 needs a GPU",
-            where=where,
-            given=f"precision fp16 on {device}",
-            hint="use bf16 or fp32 on a CPU",
-        )
+        given, hint = f"precision fp16 on {device}", "use bf16 or fp32 on a CPU"
+        raise InputError("fp16 needs a GPU", where=where, given=given, hint=hint)
     return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[options.precision]
 
 
@@ -92,28 +187,15 @@ class LoadContext:
         """
         reject_unused_options(where, options, "precision", *takes)
         device = device_of(options, where=where)
-        return cls(
-            where=where,
-            options=options,
-            settings=ScorerSettings(where, options.settings),
-            device=device,
-            dtype=precision_of(options, device, where=where),
-            prompt=prompt_of(options, where=where),
-        )
+        settings, dtype = ScorerSettings(where, options.settings), precision_of(options, device, where=where)
+        return cls(where, options, settings, device, dtype, prompt_of(options, where=where))
 
     def identity(
         self, *, weights: str, revision: str = "", preprocessing: str = "", **facts: Any
     ) -> Identity:
         """The identity of the model: its weights, and `facts` besides its device."""
-        return Identity(
-            name=self.where,
-            revision=revision,
-            weights=weights,
-            preprocessing=preprocessing,
-            precision=self.options.precision,
-            prompt=self.prompt,
-            options={"device": self.device.type, **facts},
-        )
+        options, precision = {"device": self.device.type, **facts}, self.options.precision
+        return Identity(self.where, revision, weights, preprocessing, precision, self.prompt, options)
 
     def provenance(self, library: Any, **facts: Any) -> dict[str, Any]:
         """What a run's manifest has of the model: the versions of its library and of torch, the device."""
@@ -143,15 +225,6 @@ def fewest_threads(network: Any, device: Any) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def import_torch() -> Any:
-    """The package torch; raises `MissingExtraError` where it is not installed."""
-    try:
-        import torch
-    except ModuleNotFoundError:
-        raise MissingExtraError("torch", "models") from None
-    return torch
 
 
 def causes(error: BaseException) -> str:

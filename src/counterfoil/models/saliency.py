@@ -13,7 +13,7 @@ Numbers of regions are painted into a grid: a cell gets the largest of the regio
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import isqrt
@@ -30,9 +30,11 @@ from counterfoil.errors import DataError, ModelError
 from counterfoil.metrics.heatmaps import WHOLE, Box, cosine_cost, rollout, transport
 from counterfoil.models.base import Identity, prompted
 from counterfoil.models.cross_encoder import TokenizedPairs
+from counterfoil.models.dual import box_of
 from counterfoil.models.hf_text import HfTokens
 from counterfoil.models.images import Resized
-from counterfoil.models.patches import box_of
+from counterfoil.models.region_files import BOXES
+from counterfoil.models.runtime import drawn_from
 
 #: A row of numbers per token of a text, a column per cell of the grid over the picture.
 TokenMaps = Float[ndarray, "tokens rows columns"]
@@ -55,11 +57,10 @@ class PairSaliency:
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods that the model's family has."""
-        kind = _kind(self.matcher)
+        kind, protocol = _kind(self.matcher), getattr(self.matcher, "protocol", "itm")
         if kind in _CROSSED:
-            return ("grad-cam",) if getattr(self.matcher, "protocol", "itm") != "itc" else ()
-        streams = kind in _STREAMS and getattr(self.matcher, "protocol", "itm") == "itm"
-        return ("rollout", "transport") if streams else ()
+            return ("grad-cam",) if protocol != "itc" else ()
+        return ("rollout", "transport") if kind in _STREAMS and protocol == "itm" else ()
 
     def maps(
         self, method: str, image: Image, caption: Caption, parts: Sequence[tuple[int, int]]
@@ -90,17 +91,13 @@ class PairSaliency:
 
     def _tokens(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """The ids of a text, and the letters that each is of; none of marks."""
-        (ids,) = self.tokens.ids([text])
+        (ids,), options = self.tokens.ids([text]), {"truncation": True, "max_length": self.tokens.length}
         try:
-            read = self.tokens.tokenizer(
-                text, truncation=True, max_length=self.tokens.length, return_offsets_mapping=True
-            )
+            read = self.tokens.tokenizer(text, return_offsets_mapping=True, **options)
         except NotImplementedError:
-            raise ModelError(
-                "its tokenizer does not say which letters a token is of",
-                where=self.identity.name,
-                hint="--method occlusion needs no tokens",
-            ) from None
+            problem = "its tokenizer does not say which letters a token is of"
+            hint = "--method occlusion needs no tokens"
+            raise ModelError(problem, where=self.identity.name, hint=hint) from None
         return ids, [(int(a), int(b)) for a, b in read["offset_mapping"]]
 
 
@@ -142,14 +139,11 @@ def of_transport(matcher: Any, inputs: Any, ids: Sequence[int]) -> tuple[ndarray
 
 def _vilt(matcher: Any, picture: ndarray, ids: Sequence[int]) -> Stream:
     """ViLT: words, then a class token of the picture and its patches."""
-    embeddings, inputs = matcher.model.vilt.embeddings, matcher.pixels([picture])
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        patches, mask, (places, size) = embeddings.visual_embed(
-            inputs["pixel_values"],
-            inputs["pixel_mask"],
-            max_image_length=matcher.model.config.max_image_length,
-        )
+    embed, inputs = matcher.model.vilt.embeddings.visual_embed, matcher.pixels([picture])
+    most = matcher.model.config.max_image_length
+    with torch.no_grad(), drawn_from(0):
+        pixels = inputs["pixel_values"], inputs["pixel_mask"]
+        patches, mask, (places, size) = embed(*pixels, max_image_length=most)
         tokens = torch.tensor([list(ids)], device=matcher.device)
         output = matcher.model(
             input_ids=tokens,
@@ -260,16 +254,12 @@ def _lxmert(matcher: Any, regions: Any, ids: Sequence[int]) -> TokenMaps:
     """LXMERT: words look at regions."""
     attention = _inner(matcher.model.lxmert.encoder.x_layers).visual_attention.att
     fill = painted(regions, matcher.where)
-    handle = attention.register_forward_pre_hook(
+    head = matcher.model.cls.seq_relationship
+    with attention.register_forward_pre_hook(
         lambda _, args, kwargs: (args, {**kwargs, "output_attentions": True}), with_kwargs=True
-    )
-    try:
+    ):
         # The same weights let regions look at words, in the second call.
-        (weighted,) = _weighted(
-            lambda: _logit(matcher, matcher.model.cls.seq_relationship, regions, ids), [attention]
-        )
-    finally:
-        handle.remove()
+        (weighted,) = _weighted(lambda: _logit(matcher, head, regions, ids), [attention])
     return fill(weighted)
 
 
@@ -284,11 +274,8 @@ def _logit(matcher: Any, head: nn.Module, inputs: Any, ids: Sequence[int]) -> Te
         (computed,) = matcher.images([inputs])
     state = tuple(part.requires_grad_() if part.is_floating_point() else part for part in computed)
     logits: list[Tensor] = []
-    handle = head.register_forward_hook(lambda _, args, output: logits.append(output))
-    try:
+    with head.register_forward_hook(lambda _, args, output: logits.append(output)):
         matcher.score([state], _pair(matcher, ids))
-    finally:
-        handle.remove()
     return logits[0][..., getattr(matcher, "match", 1)].mean()
 
 
@@ -303,15 +290,12 @@ def _weighted(
 ) -> list[Float[ndarray, "rows places"]]:
     """The attention of modules, at their first call, times the positive part of the gradient of a logit."""
     seen: dict[int, Tensor] = {}
-    handles = [module.register_forward_hook(partial(_keep, seen, at)) for at, module in enumerate(modules)]
-    try:
-        with torch.enable_grad():
-            value = logit()
-            attentions = [seen[at] for at in range(len(modules))]
-            gradients = torch.autograd.grad(value, attentions)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as hooks, torch.enable_grad():
+        for at, module in enumerate(modules):
+            hooks.enter_context(module.register_forward_hook(partial(_keep, seen, at)))
+        value = logit()
+        attentions = [seen[at] for at in range(len(modules))]
+        gradients = torch.autograd.grad(value, attentions)
     return [
         (attention * gradient.clamp(min=0))[0].mean(dim=0).detach().double().cpu().numpy()
         for attention, gradient in zip(attentions, gradients, strict=True)
@@ -347,11 +331,8 @@ def squared(rows: Float[ndarray, "tokens patches"]) -> TokenMaps:
 def painted(regions: Any, where: object) -> Fill:
     """What paints numbers of regions into a grid; raises `DataError` for regions without boxes."""
     if regions.boxes is None:
-        raise DataError(
-            "the regions have no boxes, so nothing says where in the picture they are",
-            where=where,
-            hint="give boxes (left, top, right, bottom) beside the features",
-        )
+        problem = "the regions have no boxes, so nothing says where in the picture they are"
+        raise DataError(problem, where=where, hint=BOXES)
     middle = (np.arange(_CELLS) + 0.5) / _CELLS
     left, top, right, bottom = regions.boxes.T[:, :, None]
     across, down = (left <= middle) & (middle < right), (top <= middle) & (middle < bottom)

@@ -1,4 +1,4 @@
-"""Layouts of tables of given answers, recognised by the header; `given` reads the numbers.
+"""Layouts of tables of given answers, recognised by the header; `precomputed` reads the numbers.
 
 Recognised, in this order where a header fits several: scores before outcomes, because outcomes follow from
 scores and not the other way round.
@@ -6,6 +6,7 @@ scores and not the other way round.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -119,13 +120,6 @@ CAPTIONS_SHOWN = ("caption_1", "caption_2")
 RIGHT_LETTER = "correct_answer"
 
 
-def holds_texts(table: DataTable) -> bool:
-    """Whether a table has the columns of such answers, with logs that are objects."""
-    return all(name in table for name in (*RESPONSES, *LOGS)) and all(
-        isinstance(table[name][0], Mapping) for name in LOGS if len(table)
-    )
-
-
 def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool = False) -> TableLayout:
     """What `table` holds, from its header; `column` says which column to use where there is a choice.
 
@@ -136,7 +130,7 @@ def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool =
     """
     if column is not None and column not in table:
         raise ScoreError("no such column", where=table.source, given=column, allowed=list(table.columns))
-    identifier = _column(table, IDS)
+    identifier = first_column(table, IDS)
     layout = _recognised(table, identifier, column)
     if whole_rows and layout.side is None and (layout.folded or layout.kind == "rated_scores"):
         return _whole_rows(table, layout)
@@ -145,7 +139,7 @@ def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool =
 
 def item_columns(table: DataTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns that may name a row's image, and those that may name its caption or hold its text."""
-    lower = {name.lower(): name for name in table.columns}
+    lower = _lower(table)
     images, captions = (tuple(lower[name] for name in names if name in lower) for names in (IMAGES, CAPTIONS))
     return images, captions
 
@@ -161,12 +155,8 @@ def _whole_rows(table: DataTable, layout: TableLayout) -> TableLayout:
     if identifier is not None or not names:
         return _layout("rated_scores", layout.columns, identifier, "a score per question")
     named = " and ".join(f"'{name}'" for name in names)
-    return TableLayout(
-        "rated_scores",
-        layout.columns,
-        None,
-        f"a score per question in column {', '.join(layout.columns)}; questions by {named}",
-    )
+    described = f"a score per question in column {', '.join(layout.columns)}; questions by {named}"
+    return TableLayout("rated_scores", layout.columns, None, described)
 
 
 def _recognised(table: DataTable, identifier: str | None, column: str | None) -> TableLayout:
@@ -178,7 +168,7 @@ def _recognised(table: DataTable, identifier: str | None, column: str | None) ->
         if identifier not in (None, column) and PAIR_ID.fullmatch(str(table.columns[identifier][0]).strip()):
             return _pairs(table, str(identifier), column)
         if _is_truth(table.columns[column]):
-            return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
+            return _outcome(column, identifier)
         if not _is_number(table.columns[column]) or identifier == column:
             raise ScoreError(
                 "the column is neither true/false nor a score",
@@ -191,7 +181,7 @@ def _recognised(table: DataTable, identifier: str | None, column: str | None) ->
     if not layouts:
         candidates = [name for name in table.columns if name != identifier and _is_truth(table.columns[name])]
         if len(candidates) == 1:
-            return _layout("choice_outcome", (candidates[0],), identifier, "right or wrong per question")
+            return _outcome(candidates[0], identifier)
         if candidates:
             raise _ambiguous(table, candidates)
         raise ScoreError(
@@ -203,20 +193,16 @@ def _recognised(table: DataTable, identifier: str | None, column: str | None) ->
             "question, or of a pair by an id like 17_c0_i1)",
             hint="choose a column with --column",
         )
-    equal = [
-        layout for layout in layouts if (layout.kind, layout.folded) == (layouts[0].kind, layouts[0].folded)
-    ]
+    first = layouts[0]
+    equal = [layout for layout in layouts if (layout.kind, layout.folded) == (first.kind, first.folded)]
     if len(equal) > 1:
         raise _ambiguous(table, [", ".join(layout.columns) for layout in equal])
-    return layouts[0]
+    return first
 
 
 def _quad_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    cells: dict[tuple[str, str], str] = {}
-    for name in table.columns:
-        match = _CELL.fullmatch(name)
-        if match:
-            cells[match.group(1), match.group(2)] = name
+    matches = ((name, _CELL.fullmatch(name)) for name in table.columns)
+    cells = {(match[1], match[2]): name for name, match in matches if match}
     numbers = {name.lower(): name for name in table.columns if _CANDIDATE.fullmatch(name)}
     if not cells and set(numbers) == {"s00", "s01", "s10", "s11"}:
         # s with the caption's number and the image's, as BiVLC's paper writes it.
@@ -233,55 +219,48 @@ def _choice_scores(table: DataTable, identifier: str | None) -> list[TableLayout
     if len(numbered) >= 2 and sorted(numbered) == list(range(len(numbered))):
         columns = tuple(numbered[slot] for slot in range(len(numbered)))
         layouts.append(_layout("choice_scores", columns, identifier, f"scores of {len(columns)} candidates"))
-    lower = {name.lower(): name for name in table.columns}
-    layouts += [
-        _layout(
-            "choice_scores",
-            (lower[good], lower[bad]),
-            identifier,
-            "scores of the right and the wrong candidate",
-        )
+    lower, what = _lower(table), "scores of the right and the wrong candidate"
+    return layouts + [
+        _layout("choice_scores", (lower[good], lower[bad]), identifier, what)
         for good, bad in POSITIVE_NEGATIVE
         if good in lower and bad in lower and _is_number(table.columns[lower[good]])
     ]
-    return layouts
 
 
 def _quad_outcomes(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    columns = tuple(_column(table, names) for names in DIRECTIONS.values())
+    columns = tuple(first_column(table, names) for names in DIRECTIONS.values())
     named = tuple(name for name in columns if name is not None)
     return [_layout("quad_outcomes", named, identifier, "outcomes of quads")] if len(named) == 4 else []
 
 
 def _choice_outcome(table: DataTable, identifier: str | None) -> list[TableLayout]:
+    scores = () if _names_pairs(table, identifier) else SCORES
     return [
-        _layout("choice_outcome", (column,), identifier, "right or wrong per question")
-        for column in table.columns
-        if (column.lower() in OUTCOMES and _is_truth(table.columns[column], empty=True, parts=True))
-        or (
-            column.lower() in SCORES
-            and _is_truth(table.columns[column])
-            and not _names_pairs(table, identifier)
-        )
+        _outcome(column, identifier)
+        for column, cells in table.columns.items()
+        if (column.lower() in OUTCOMES and _is_truth(cells, empty=True, parts=True))
+        or (column.lower() in scores and _is_truth(cells))
     ]
 
 
+def _outcome(column: str, identifier: str | None) -> TableLayout:
+    return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
+
+
 def _pair_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    columns = [name for name in table.columns if name.lower() in SCORES]
     truths = not _names_pairs(table, identifier)
     return [
         _pairs(table, identifier, column)
-        for column in columns
-        if not (truths and _is_truth(table.columns[column])) and _is_number(table.columns[column])
+        for column, cells in table.columns.items()
+        if column.lower() in SCORES and not (truths and _is_truth(cells)) and _is_number(cells)
     ]
 
 
 def _two_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
     """Scores of the two candidates of a preference, as runs keep them: a and b, or a_d0, b_d0, a_d1, ..."""
-    lower = {name.lower(): name for name in table.columns}
-    draws = {
-        (m.group(1).lower(), int(m.group(2))): name for name in lower.values() if (m := _DRAW.fullmatch(name))
-    }
+    lower = _lower(table)
+    matches = ((name, _DRAW.fullmatch(name)) for name in lower.values())
+    draws = {(match[1].lower(), int(match[2])): name for name, match in matches if match}
     count = len(draws) // 2
     if draws and draws.keys() == {(side, draw) for side in "ab" for draw in range(count)}:
         columns = tuple(draws[side, draw] for side in "ab" for draw in range(count))
@@ -297,41 +276,34 @@ def _two_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
 
 def _side_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
     """A row per candidate: the question's id, which of the two it is, and its score."""
-    side = _column(table, SIDES)
+    side = first_column(table, SIDES)
     if identifier is None or side is None or not {str(cell) for cell in table.columns[side]} <= {"0", "1"}:
         return []
-    return [
-        TableLayout(
-            "choice_scores",
-            (column,),
-            identifier,
-            f"scores of candidates in column {column}, which one in '{side}'; ids in '{identifier}'",
-            folded=True,
-            side=side,
-        )
-        for column in table.columns
-        if column.lower() in SCORES
-    ]
+    layouts = []
+    for column in (column for column in table.columns if column.lower() in SCORES):
+        what = f"scores of candidates in column {column}, which one in '{side}'; ids in '{identifier}'"
+        layouts.append(TableLayout("choice_scores", (column,), identifier, what, folded=True, side=side))
+    return layouts
 
 
 def _detections(table: DataTable, identifier: str | None) -> list[TableLayout]:
     """What detectors of synthetic captions and images gave, as BiVLC's authors released it."""
-    columns = tuple(name for name in ("text_pred", "img_pred") if name in table)
-    if not columns or "label" not in table:
+    if "text_pred" not in table or "label" not in table:
         return []
-    kind: Kind = "quad_outcomes" if len(columns) == 2 else "choice_outcome"
-    if columns == ("img_pred",):
-        return []
-    what = "outputs of detectors of synthetic " + ("captions and images" if len(columns) == 2 else "captions")
-    described = (
-        f"{what} in columns {', '.join(columns)}, which item in 'label'; answers by the rule of two steps"
-    )
+    both = "img_pred" in table
+    kind: Kind = "quad_outcomes" if both else "choice_outcome"
+    columns = ("text_pred", "img_pred") if both else ("text_pred",)
+    items = "captions and images" if both else "captions"
+    what = f"outputs of detectors of synthetic {items} in columns {', '.join(columns)}, which item in 'label'"
+    described = f"{what}; answers by the rule of two steps"
     return [TableLayout(kind, columns, None, described, folded=True, detected=True)]
 
 
 def _texts(table: DataTable, identifier: str | None) -> list[TableLayout]:
     """Free text of a chat model that names the letter of a caption, as ColorSwap's authors released."""
-    if not holds_texts(table):
+    if not all(name in table for name in (*RESPONSES, *LOGS)):
+        return []
+    if not all(isinstance(table[name][0], Mapping) for name in LOGS if len(table)):
         return []
     what = "letters of captions in the free text of"
     described = f"{what} {', '.join(RESPONSES)}; ids in '{identifier}'" if identifier else what
@@ -384,10 +356,15 @@ def _layout(
     return TableLayout(kind, columns, identifier, f"{what} in {many} {', '.join(columns)}; {rows}", folded)
 
 
-def _column(table: DataTable, names: Sequence[str]) -> str | None:
+def first_column(table: DataTable, names: Sequence[str]) -> str | None:
     """The column with the first of `names` that is there, upper and lower case alike."""
-    lower = {name.lower(): name for name in table.columns}
+    lower = _lower(table)
     return next((lower[name] for name in names if name in lower), None)
+
+
+def _lower(table: DataTable) -> dict[str, str]:
+    """The columns by their names in lower case."""
+    return {name.lower(): name for name in table.columns}
 
 
 def _is_truth(values: Sequence[object], *, empty: bool = False, parts: bool = False) -> bool:
@@ -402,10 +379,17 @@ def _is_truth(values: Sequence[object], *, empty: bool = False, parts: bool = Fa
 
 
 def _is_part(value: object) -> bool:
-    try:
+    with suppress(ValueError):
         return isinstance(value, str | float) and 0 < float(value) < 1
-    except ValueError:
-        return False
+    return False
+
+
+def cell_text(cell: object) -> str:
+    """A cell as a text; "" of null."""
+    # Parquet written by data-frame libraries keeps whole numbers beside gaps as 17.0.
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return "" if cell is None else str(cell).strip()
 
 
 def is_empty(cell: object) -> bool:
@@ -422,8 +406,7 @@ def is_empty(cell: object) -> bool:
 def _is_number(values: Sequence[object]) -> bool:
     """Whether the first value that there is, is a number, as itself or in words."""
     first = next((value for value in values if value is not None and str(value).strip()), None)
-    try:
+    with suppress(ValueError):
         float(str(first))
-    except ValueError:
-        return False
-    return True
+        return True
+    return False

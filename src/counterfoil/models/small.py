@@ -21,10 +21,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.models.dual import Towers
+from counterfoil.models.dual import PatchTower, Towers
 from counterfoil.models.images import Resized
 from counterfoil.models.networks import Backbone, Local, Network, PlacesNetwork
-from counterfoil.models.patches import PatchTower
+from counterfoil.models.runtime import drawn_from
 
 #: Words and the marks that change what a sentence says.
 _WORD = re.compile(r"[a-z0-9]+|[,.]")
@@ -198,7 +198,8 @@ def backbone(captions: Iterable[str], *, sizes: Sizes | None = None, seed: int =
     >>> tuple(answer.images.points.shape)
     (2, 128)
     """
-    return _made({"kind": "small", "vocabulary": words_of(captions), **asdict(sizes or Sizes())}, seed)
+    card = {"kind": "small", "vocabulary": words_of(captions), **asdict(sizes or Sizes())}
+    return made(card, seed, SmallNetwork, name="small")
 
 
 def words_of(captions: Iterable[str]) -> list[str]:
@@ -211,15 +212,8 @@ def words_of(captions: Iterable[str]) -> list[str]:
 
 
 def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
-    """The architecture that `card` describes, with weights of no meaning; it needs no files from `folder`.
-
-    Raises `ModelError` where the card lacks a fact.
-    """
-    return _made(card, 0)
-
-
-def _made(card: Mapping[str, Any], seed: int) -> Backbone:
-    return made(card, seed, SmallNetwork, name="small")
+    """The architecture that `card` describes, with weights of no meaning; it needs no files from `folder`."""
+    return made(card, 0, SmallNetwork, name="small")
 
 
 def made(
@@ -234,21 +228,13 @@ def made(
         facts = {name: card[name] for name in Sizes.__dataclass_fields__}
         vocabulary = {str(word): number for number, word in enumerate(card["vocabulary"], _FIRST)}
     except KeyError as error:
-        raise ModelError(
-            f"the card of a small network lacks '{error.args[0]}'", given=", ".join(card)
-        ) from None
+        problem = f"the card of a small network lacks '{error.args[0]}'"
+        raise ModelError(problem, given=", ".join(card)) from None
     sizes = Sizes(**{**facts, "channels": tuple(facts["channels"])})
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with drawn_from(seed):
         network = network_of(_FIRST + len(vocabulary), sizes)
-    return Backbone(
-        name=name,
-        network=network,
-        preparation=Resized(sizes.picture, interpolation="bicubic"),
-        pixels=_pixels,
-        tokens=Vocabulary(vocabulary),
-        card=dict(card),
-    )
+    preparation, tokens = Resized(sizes.picture, interpolation="bicubic"), Vocabulary(vocabulary)
+    return Backbone(name, network, preparation, _pixels, tokens, dict(card))
 
 
 def _pixels(pictures: Sequence[ndarray] | ndarray) -> Tensor:
@@ -265,10 +251,8 @@ class Vocabulary:
 
     def __call__(self, texts: Sequence[str]) -> Tensor:
         """(batch, length) ids, 0 after the end; an empty text is one unknown word."""
-        rows = [
-            [self.words.get(word, _UNKNOWN) for word in _WORD.findall(text.lower())] or [_UNKNOWN]
-            for text in texts
-        ]
+        words = (_WORD.findall(text.lower()) for text in texts)
+        rows = [[self.words.get(word, _UNKNOWN) for word in own] or [_UNKNOWN] for own in words]
         ids = torch.zeros(len(rows), max(map(len, rows), default=1), dtype=torch.int64)
         for row, word_ids in zip(ids, rows, strict=True):
             row[: len(word_ids)] = torch.tensor(word_ids)

@@ -8,13 +8,11 @@ longest text and its lower case; else it is `mean`. Vectors are compared by cosi
 Sources: Reimers and Gurevych, Sentence-BERT, 2019, section 3; the modules of sentence-transformers.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
-from jaxtyping import Float
 from numpy import ndarray
 from torch import Tensor
 
@@ -22,7 +20,17 @@ from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError
 from counterfoil.inputs.files import read_json
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import DEFAULT, Ability, Identity, Options, cosines, prompted
+from counterfoil.models.base import (
+    DEFAULT,
+    Ability,
+    BatchVectors,
+    CaptionBatches,
+    ComparedByCosine,
+    Identity,
+    Options,
+    prompted,
+    text_of,
+)
 from counterfoil.models.runtime import LoadContext
 from counterfoil.models.text_models import Ids, TextModel, load_model
 
@@ -36,7 +44,7 @@ _MODULES = ("Transformer", "Pooling", "Normalize")
 
 
 @dataclass(frozen=True, eq=False)
-class SentenceEncoder:
+class SentenceEncoder(ComparedByCosine):
     """A `TextEmbedder`: the pooled states of a text model, as unit vectors."""
 
     does: ClassVar[tuple[Ability, ...]] = ("embeds_texts",)
@@ -50,9 +58,7 @@ class SentenceEncoder:
         """That of the model, with its pooling."""
         return self.model.identity
 
-    def embed_captions(
-        self, batches: Sequence[Sequence[Caption]]
-    ) -> Iterator[Float[np.ndarray, "batch width"]]:
+    def embed_captions(self, batches: CaptionBatches) -> BatchVectors:
         """One (batch, width) float32 array of unit vectors per batch.
 
         Captions longer than the model reads are cut off. Raises `DataError` where a text is not at hand.
@@ -70,22 +76,14 @@ class SentenceEncoder:
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        return self.model.over_limit(
-            [replace(caption, text=self._cased(caption.text)) for caption in captions]
-        )
-
-    def compare(
-        self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
-    ) -> Float[ndarray, "pairs"]:
-        """The cosine of captions[i] with the captions that stand in the place of images, in [-1, 1]."""
-        return cosines(captions, images)
+        cased = [replace(caption, text=self._cased(text_of(caption))) for caption in captions]
+        return self.model.over_limit(cased)
 
     def _read(self, captions: Sequence[Caption]) -> list[Ids]:
-        texts = prompted(self.identity, captions)
-        return [self.model.read(self._cased(text) or "") for text in texts]
+        return [self.model.read(self._cased(text)) for text in prompted(self.identity, captions)]
 
-    def _cased(self, text: str | None) -> str | None:
-        return text.lower() if self.lower and text is not None else text
+    def _cased(self, text: str) -> str:
+        return text.lower() if self.lower else text
 
 
 def load(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
@@ -101,12 +99,9 @@ def load(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
     library, config = loading.configuration_of(argument, where)
     # A model that embeds texts and pictures in one tower is read as an encoder of texts.
     if hasattr(library.AutoModel._model_mapping.get(type(config), None), "get_text_features"):
-        raise ModelError(
-            "looks at images too, and is no encoder of texts alone",
-            where=where,
-            given=f"model type {config.model_type}",
-            hint=f"hf:{argument} compares captions with captions as well",
-        )
+        problem = "looks at images too, and is no encoder of texts alone"
+        hint = f"hf:{argument} compares captions with captions as well"
+        raise ModelError(problem, where=where, given=f"model type {config.model_type}", hint=hint)
     facts = _sentence_facts(library, argument, where)
     pooling = settings.one_of("pooling", POOLING, facts.get("pooling", "mean"))
     longest = settings.count("length") if "length" in options.settings else facts["length"]
@@ -151,13 +146,9 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
     by_kind = {str(module.get("type", "")).rpartition(".")[2]: module for module in modules}
     strange = [name for name in by_kind if name not in _MODULES]
     if strange:
-        raise ModelError(
-            "its sentences go through modules that are not computed here",
-            where=where,
-            given=", ".join(strange),
-            allowed=_MODULES,
-            hint="compute them with sentence-transformers, and give embeddings:PATH",
-        )
+        problem = "its sentences go through modules that are not computed here"
+        hint = "compute them with sentence-transformers, and give embeddings:PATH"
+        raise ModelError(problem, where=where, given=", ".join(strange), allowed=_MODULES, hint=hint)
     facts: dict[str, Any] = {}
     if "Pooling" in by_kind:
         path = str(by_kind["Pooling"].get("path", "1_Pooling"))
@@ -166,12 +157,8 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
         named = [str(given["pooling_mode"])] if given.get("pooling_mode") else []
         named += [key[len("pooling_mode_") :] for key, on in given.items() if "mode_" in key and on is True]
         if len(named) != 1 or named[0] not in _CALLED:
-            raise ModelError(
-                "its pooling is none of those computed here",
-                where=where,
-                given=", ".join(named) or "(none)",
-                allowed=POOLING,
-            )
+            problem = "its pooling is none of those computed here"
+            raise ModelError(problem, where=where, given=", ".join(named) or "(none)", allowed=POOLING)
         facts["pooling"] = _CALLED[named[0]]
     text = _file(library, argument, "sentence_bert_config.json", where)
     text = text if isinstance(text, Mapping) else {}

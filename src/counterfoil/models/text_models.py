@@ -22,14 +22,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import DEFAULT, Ability, Identity, Options, prompted
-from counterfoil.models.runtime import LoadContext, to_device
+from counterfoil.models.base import DEFAULT, Ability, BatchNumbers, Identity, Options, PairBatches, prompted
+from counterfoil.models.hf_text import padded_ids
+from counterfoil.models.runtime import LoadContext, drawn_from, sampling
 
 #: Numbers in the logits of one forward pass, at most: 256 MB in fp32.
 _LOGITS = 1 << 26
@@ -68,9 +68,7 @@ class TextModel:
     start: tuple[int, ...] = ()
     end: int | None = None
 
-    def score_pairs(
-        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One number per pair of each batch, that of its caption; raises `DataError` where it has no text."""
         for batch in batches:
             texts = prompted(self.identity, [caption for _, caption in batch])
@@ -80,34 +78,35 @@ class TextModel:
 
     def values(self, texts: Sequence[str]) -> list[float]:
         """A number for each text; texts of like length go through the model together."""
+        if not texts:
+            return []
         rows = [self.read(text) for text in texts]
-        order = sorted(range(len(rows)), key=lambda row: len(rows[row].ids))
-        scores = [0.0] * len(rows)
+        order = np.argsort([len(row.ids) for row in rows], kind="stable")
+        scores = np.empty(len(rows))
         with torch.inference_mode():
-            if order:
-                numbers = self.rule(self, [rows[row] for row in order])
-                for row, number in zip(order, numbers.double().tolist(), strict=True):
-                    scores[row] = number
-        return scores
+            scores[order] = self.rule(self, [rows[row] for row in order]).double().cpu().numpy()
+        return scores.tolist()
 
     def read(self, text: str) -> Ids:
         """The tokens of a text, cut to what the model reads."""
         if not self.start:
-            given = self.tokenizer(
-                text, truncation=True, max_length=self.length, return_special_tokens_mask=True
-            )
+            options = {"truncation": True, "max_length": self.length, "return_special_tokens_mask": True}
+            given = self.tokenizer(text, **options)
             return Ids(tuple(given["input_ids"]), tuple(map(bool, given["special_tokens_mask"])))
-        words = self.words(text)[: self.length - len(self.start) - (self.end is not None)]
-        ends = () if self.end is None else (self.end,)
-        marks = [True] * len(self.start) + [False] * (len(words) + len(ends))
-        return Ids((*self.start, *words, *ends), tuple(marks))
+        words, ends = self.words(text)[: self.room], () if self.end is None else (self.end,)
+        marks = (True,) * len(self.start) + (False,) * (len(words) + len(ends))
+        return Ids((*self.start, *words, *ends), marks)
+
+    @property
+    def room(self) -> int:
+        """How many tokens of a text a causal model reads."""
+        return self.length - len(self.start) - (self.end is not None)
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
         texts = prompted(self.identity, captions)
         if self.start:
-            room = self.length - len(self.start) - (self.end is not None)
-            return sum(len(self.words(text)) > room for text in texts)
+            return sum(len(self.words(text)) > self.room for text in texts)
         ids_of_texts = self.tokenizer(texts, truncation=False, verbose=False)["input_ids"] if texts else []
         return sum(len(ids) > self.length for ids in ids_of_texts)
 
@@ -122,33 +121,29 @@ class TextModel:
 
     def forward(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Tensor]:
         """The network's answer to rows of ids, padded on the right, and which ids are no padding."""
-        longest = max(map(len, rows))
-        filler = self.tokenizer.pad_token_id or 0
-        ids = torch.tensor([[*row, *[filler] * (longest - len(row))] for row in rows], device=self.device)
-        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows], device=self.device)
+        ids, mask = padded_ids(rows, self.tokenizer.pad_token_id or 0, self.device)
         return self.network(input_ids=ids, attention_mask=mask), mask
 
-    def parts(self, rows: Sequence[Sequence[int]], width: int) -> Iterator[slice]:
-        """Slices of the rows, sorted by length, whose logits of so many columns fit into `_LOGITS`."""
+    def outputs(self, rows: Sequence[Sequence[int]], width: int) -> Iterator[tuple[slice, Any, Tensor]]:
+        """`forward` of as many rows, sorted by length, as have logits of `width` columns within `_LOGITS`."""
         at = 0
         while at < len(rows):
             n = 1
             while at + n < len(rows) and (n + 1) * len(rows[at + n]) * width <= _LOGITS:
                 n += 1
-            yield slice(at, at + n)
+            part = slice(at, at + n)
+            yield part, *self.forward(rows[part])
             at += n
 
 
 def likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
     """The log-likelihood of each text after its start tokens, and how many tokens it is of."""
     sums, counts = [], []
-    for part in model.parts([text.ids for text in texts], model.network.config.vocab_size):
-        rows = [text.ids for text in texts[part]]
-        output, mask = model.forward(rows)
+    rows = [text.ids for text in texts]
+    for part, output, mask in model.outputs(rows, model.network.config.vocab_size):
         logits = output.logits[:, :-1].float()
-        longest = max(map(len, rows))
-        following = torch.tensor([[*row[1:], *[0] * (longest - len(row))] for row in rows])
-        taken = logits.gather(-1, following.to(model.device)[..., None])[..., 0] - logits.logsumexp(-1)
+        following, _ = padded_ids([row[1:] for row in rows[part]], 0, model.device)
+        taken = logits.gather(-1, following[..., None])[..., 0] - logits.logsumexp(-1)
         counted = mask[:, 1:].clone()
         counted[:, : len(model.start) - 1] = 0
         sums.append((taken * counted).double().sum(dim=1).cpu())
@@ -161,17 +156,11 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
 
     Source: Salazar et al., Masked Language Model Scoring, 2020.
     """
-    cells = [
-        (number, place)
-        for number, text in enumerate(texts)
-        for place, mark in enumerate(text.marks)
-        if not mark
-    ]
+    cells = [(n, place) for n, text in enumerate(texts) for place, mark in enumerate(text.marks) if not mark]
     sums = torch.zeros(len(texts), dtype=torch.float64)
     hidden = model.tokenizer.mask_token_id
     rows = [[*texts[n].ids[:place], hidden, *texts[n].ids[place + 1 :]] for n, place in cells]
-    for part in model.parts(rows, model.network.config.vocab_size):
-        output, _ = model.forward(rows[part])
+    for part, output, _ in model.outputs(rows, model.network.config.vocab_size):
         places = torch.tensor([place for _, place in cells[part]])
         at = torch.arange(len(places))
         logits = output.logits[at, places].float()
@@ -219,9 +208,8 @@ def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
     tokenizer = model.tokenizer
     if kind == "masked":
         if tokenizer.mask_token_id is None:
-            raise ModelError(
-                "its tokenizer has no token to mask with", where=where, hint="is it a causal model?"
-            )
+            hint = "is it a causal model?"
+            raise ModelError("its tokenizer has no token to mask with", where=where, hint=hint)
         return model
     last = tokenizer.eos_token_id
     first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else last
@@ -258,8 +246,8 @@ def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
 
     def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
         numbers = []
-        for part in model.parts([text.ids for text in texts], len(names)):
-            logits = model.forward([text.ids for text in texts[part]])[0].logits.double()
+        for _, output, _ in model.outputs([text.ids for text in texts], len(names)):
+            logits = output.logits.double()
             numbers.append(logits if score == "logit" or len(names) == 1 else logits.softmax(-1))
         return torch.cat(numbers)[:, label].cpu()
 
@@ -286,8 +274,7 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
     def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
         table = model.network.get_input_embeddings().weight
         numbers = []
-        for part in model.parts([text.ids for text in texts], table.shape[1]):
-            output, mask = model.forward([text.ids for text in texts[part]])
+        for _, output, mask in model.outputs([text.ids for text in texts], table.shape[1]):
             last = mask.sum(dim=1) - 1
             states = output.last_hidden_state[torch.arange(len(last), device=last.device), last]
             logits = states.double() @ table[_HEAD].double() + table[_BIAS, 0].double()
@@ -299,12 +286,9 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
     scorer = load_model(context, library, argument, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS)
     table = scorer.network.get_input_embeddings().weight
     if len(table) <= _HEAD or not float(table[_TEMPERATURE, 0]) > 0:
-        raise ModelError(
-            "not Vera's layout: its table of embeddings holds no head and temperature",
-            where=where,
-            given=f"{len(table):,} rows",
-            allowed=f"more than {_HEAD:,} rows, with a number above 0 in row {_TEMPERATURE:,}",
-        )
+        problem = "not Vera's layout: its table of embeddings holds no head and temperature"
+        allowed = f"more than {_HEAD:,} rows, with a number above 0 in row {_TEMPERATURE:,}"
+        raise ModelError(problem, where=where, given=f"{len(table):,} rows", allowed=allowed)
     return scorer
 
 
@@ -321,24 +305,14 @@ def load_model(
 
     It reads at most `longest` tokens, where that is given. Raises `ModelError` for weights that are missing.
     """
-    where = context.where
-    with loading.quiet(library):
-        model, revision = loading.weights_of(library, argument, where, kind=getattr(library, auto))
-        tokenizer = loading.fetched(library.AutoTokenizer, argument, where, "tokenizer")
-    weights = loading.digest_without_pooler(model)
-    model, _ = to_device(model, context.device, context.dtype)
+    opened = loading.pretrained(context, library, argument, kind=getattr(library, auto))
+    model, tokenizer = opened.model, opened.tokenizer
     if hasattr(model.config, "max_position_embeddings"):
         length = loading.length_of(model.config, tokenizer)
     else:
         length = min(_TOKENS, int(tokenizer.model_max_length))
     length = length if longest is None else min(length, longest)
-    identity = context.identity(
-        revision=revision,
-        weights=weights,
-        tokenizer=loading.tokenizer_digest(tokenizer),
-        length=length,
-        **facts,
-    )
+    identity = context.identity(**opened.facts, length=length, **facts)
     return TextModel(identity, model, tokenizer, context.device, length, rule)
 
 
@@ -380,32 +354,16 @@ class TextGenerator:
         longest = max(map(len, rows))
         limit = getattr(self.model.network.config, "max_position_embeddings", None) or longest + most
         if longest >= limit:
-            raise InputError(
-                "a prompt is longer than the model reads",
-                where=self.model.identity.name,
-                given=f"{longest:,} tokens",
-                allowed=f"fewer than {limit:,}",
-            )
-        filler = next(
-            mark for mark in (tokenizer.pad_token_id, tokenizer.eos_token_id, 0) if mark is not None
-        )
-        ids = torch.tensor([[filler] * (longest - len(row)) + row for row in rows], device=self.model.device)
-        mask = torch.tensor(
-            [[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=self.model.device
-        )
-        drawn: dict[str, Any] = {"do_sample": False}
-        if temperature > 0:
-            drawn = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
-        devices = [self.model.device] if self.model.device.type == "cuda" else []
-        with torch.inference_mode(), torch.random.fork_rng(devices):
-            torch.manual_seed(seed)
-            output = self.model.network.generate(
-                input_ids=ids,
-                attention_mask=mask,
-                max_new_tokens=min(most, limit - longest),
-                pad_token_id=filler,
-                **drawn,
-            )
+            problem = "a prompt is longer than the model reads"
+            given = f"{longest:,} tokens"
+            allowed = f"fewer than {limit:,}"
+            raise InputError(problem, where=self.model.identity.name, given=given, allowed=allowed)
+        marks = (tokenizer.pad_token_id, tokenizer.eos_token_id, 0)
+        filler = next(mark for mark in marks if mark is not None)
+        ids, mask = padded_ids(rows, filler, self.model.device, left=True)
+        with torch.inference_mode(), drawn_from(seed, self.model.device):
+            how = sampling(temperature, max_new_tokens=min(most, limit - longest), pad_token_id=filler)
+            output = self.model.network.generate(input_ids=ids, attention_mask=mask, **how)
         texts: list[str] = tokenizer.batch_decode(output[:, longest:], skip_special_tokens=True)
         return [text.strip() for text in texts]
 
@@ -417,11 +375,8 @@ class TextGenerator:
             text = "\n\n".join(messages) + (f"\n\n{head}" if head else "")
             return [*self.model.start, *self.model.words(text)]
         roles = ("user", "assistant")
-        text = tokenizer.apply_chat_template(
-            [{"role": roles[at % 2], "content": message} for at, message in enumerate(messages)],
-            tokenize=False,
-            add_generation_prompt=True,
-        )
+        turns = [{"role": roles[at % 2], "content": message} for at, message in enumerate(messages)]
+        text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
         return self.model.words(text + head)
 
 
@@ -432,10 +387,7 @@ def load_generator(argument: str, options: Options = DEFAULT) -> TextGenerator:
     """
     model = load_lm(argument, options)
     if not model.start or not model.network.can_generate():
-        raise ModelError(
-            "the model writes no text",
-            where=f"lm:{argument}",
-            given=type(model.network).__name__,
-            allowed="causal language models, such as GPT-2, Llama, Qwen",
-        )
+        problem = "the model writes no text"
+        allowed = "causal language models, such as GPT-2, Llama, Qwen"
+        raise ModelError(problem, where=f"lm:{argument}", given=type(model.network).__name__, allowed=allowed)
     return TextGenerator(model)

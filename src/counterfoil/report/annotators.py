@@ -1,20 +1,20 @@
 """Machine annotators and their bias: tables, figures, and a page."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.evaluation.annotators import AnnotatorBias
+from counterfoil.evaluation.annotators import KINDS, AnnotatorBias
 from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.preferences import Preferences
-from counterfoil.report import drawing, html
-from counterfoil.report.drawing import INK, RIGHT, RULE, WRONG, canvas, extent, name_ends, short, style
-from counterfoil.report.html import Drawing
+from counterfoil.report import html
+from counterfoil.report.drawing import INK, RIGHT, WRONG, aside, extent, name_ends, panels, plain, short
+from counterfoil.report.html import Drawing, drawn
 from counterfoil.report.labels import measure_label
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Table
 
 #: A direction's heading over a table.
 WAYS = {"i2t": "image to text", "t2i": "text to image"}
@@ -27,37 +27,29 @@ def heading(study: AnnotatorBias) -> str:
 
 def performance(study: AnnotatorBias) -> Table:
     """Models down, annotators across, all together last; the best of each has rank 1 (ECCV Table E.1)."""
-    shown = study.shown
-    columns = tuple(
-        Column(name, "annotated by", size=int(study.queries[at]))
-        for at, name in zip(shown, [*study.models, "all"], strict=True)
-    )
-    best = [np.nanmax(study.performance[at]) if study.queries[at] else np.nan for at in shown]
+    heads = zip(study.shown, [*study.models, "all"], strict=True)
+    columns = [Column(name, "annotated by", size=int(study.queries[at])) for at, name in heads]
+    best = [np.nanmax(study.performance[at]) if study.queries[at] else np.nan for at in study.shown]
     rows = []
     for m, name in enumerate(study.models):
         cells = []
-        for row, (at, most) in enumerate(zip(shown, best, strict=True)):
+        for row, (at, most) in enumerate(zip(study.shown, best, strict=True)):
             value = float(study.performance[at, m])
             ends = float(study.ends.low[row, m]), float(study.ends.high[row, m])
-            cells.append(Cell() if np.isnan(value) else Cell(value, *ends, rank=int(value == most)))
-        rows.append(Row(name, tuple(cells)))
-    return Table(f"Performance by annotators: {heading(study)}.", columns, tuple(rows), corner="measured")
+            cells.append(Cell.of((value, *ends), rank=int(value == most)))
+        rows.append((name, *cells))
+    return Table.of(f"Performance by annotators: {heading(study)}.", "measured", columns, rows)
 
 
 def alone(study: AnnotatorBias) -> Table:
     """The bias of each annotator alone, with intervals."""
-    kinds = {"bias": "total", "self-bias": "own", "non-self-bias": "others"}
-    values = {"total": study.bias.total, "own": study.bias.own, "others": study.bias.others}
     rows = []
     for m, name in enumerate(study.models):
-        cells = []
-        for kind in kinds.values():
-            value, ends = float(values[kind][m]), study.single[kind]
-            missing = np.isnan(value)
-            cells.append(Cell() if missing else Cell(value, float(ends.low[m]), float(ends.high[m])))
-        rows.append(Row(f"only {name}", tuple(cells)))
+        of_kinds = ((getattr(study.bias, kind), study.single[kind]) for kind in KINDS.values())
+        cells = ((float(values[m]), float(e.low[m]), float(e.high[m])) for values, e in of_kinds)
+        rows.append((f"only {name}", *cells))
     caption = f"Bias of each annotator alone, in points: {heading(study)}."
-    return Table(caption, tuple(Column(kind) for kind in kinds), tuple(rows), corner="annotated by")
+    return Table.of(caption, "annotated by", map(Column, KINDS), rows)
 
 
 def biases(study: AnnotatorBias) -> Table:
@@ -73,60 +65,57 @@ def by_number(study: AnnotatorBias) -> Table:
     sizes = study.annotators.sum(axis=1)
     rows = []
     for size in sorted({size for curve in curves.values() for size in curve}):
-        cells = tuple(
-            Cell()
-            if np.isnan(curve[size])
-            else Cell(curve[size], *study.by_number[name][size], int((sizes == size).sum()))
-            for name, curve in curves.items()
-        )
-        rows.append(Row(f"any {size} of {len(study.models)} ({(sizes == size).sum():,} sets)", cells))
+        count = int((sizes == size).sum())
+        ends = ((curve[size], *study.by_number[name][size], count) for name, curve in curves.items())
+        rows.append((f"any {size} of {len(study.models)} ({count:,} sets)", *ends))
     caption = f"Mean bias by number of annotators, in points: {heading(study)}."
-    return Table(caption, tuple(Column(kind) for kind in curves), tuple(rows), corner="annotators")
+    return Table.of(caption, "annotators", map(Column, curves), rows)
 
 
 def coverages(sets: Sequence[Coverage]) -> Table:
     """Precision and recall of sets of right answers against judgements (ECCV Caption Table 2)."""
-    names = list(dict.fromkeys(coverage.name for coverage in sets))
-    ways = [way for way in WAYS if any(coverage.direction == way for coverage in sets)]
-    at = {(coverage.name, coverage.direction): coverage for coverage in sets}
-    columns, rows = [], []
-    for way in ways:
-        columns += [Column("precision", WAYS[way]), Column("recall", WAYS[way])]
-        columns += [Column("queries", WAYS[way], style="text")]
-    for name in names:
-        cells = []
-        for way in ways:
-            coverage = at.get((name, way))
-            both = (coverage.precision, coverage.recall) if coverage else ((np.nan,) * 3,) * 2
-            cells += [Cell() if np.isnan(ends[0]) else Cell(*ends) for ends in both]
-            cells.append(Cell(f"{coverage.queries:,}" if coverage else None))
-        rows.append(Row(name, tuple(cells)))
     caption = "Right answers of benchmarks against the judgements, over judged pairs."
-    return Table(caption, tuple(columns), tuple(rows), corner="benchmark")
+    heads = (Column("precision"), Column("recall"), Column("queries", style="text"))
+
+    def cells(coverage: Coverage) -> Sequence[object]:
+        return coverage.precision, coverage.recall, f"{coverage.queries:,}"
+
+    return _by_direction(caption, "benchmark", heads, sets, cells)
 
 
 def multiplicities(counts: Sequence[Multiplicity]) -> Table:
     """Right answers per query (ECCV Caption Table 3), as many times those of the first benchmark named."""
-    names = list(dict.fromkeys(count.name for count in counts))
-    ways = [way for way in WAYS if any(count.direction == way for count in counts)]
-    at = {(count.name, count.direction): count for count in counts}
-    original = next((name for name in names if name != JUDGED), None)
+    original = next((count.name for count in counts if count.name != JUDGED), None)
+    firsts = {count.direction: count.total for count in counts if count.name == original}
     heads = ("in all", "mean", "median", "most", *(("times",) if original else ()))
-    columns = tuple(Column(head, WAYS[way], style="text") for way in ways for head in heads)
-    rows = []
-    for name in names:
-        cells: list[Cell] = []
-        for way in ways:
-            count, first = at.get((name, way)), at.get((original or "", way))
-            if count is None:
-                cells += [Cell()] * len(heads)
-                continue
-            fold = f"×{count.total / first.total:.2f}" if first and first.total else None
-            most = max(count.histogram, default=0)
-            numbers = f"{count.total:,}", f"{count.mean:.2f}", f"{count.median:g}", f"{most:,}"
-            cells += [*map(Cell, numbers), *((Cell(fold),) if original else ())]
-        rows.append(Row(name, tuple(cells)))
-    return Table("Right answers per query.", columns, tuple(rows), corner="right according to")
+
+    def cells(count: Multiplicity) -> Sequence[object]:
+        first = firsts.get(count.direction)
+        fold = f"×{count.total / first:.2f}" if first else None
+        most = max(count.histogram, default=0)
+        return (f"{count.total:,}", f"{count.mean:.2f}", f"{count.median:g}", f"{most:,}", fold)[: len(heads)]
+
+    columns = [Column(head, style="text") for head in heads]
+    return _by_direction("Right answers per query.", "right according to", columns, counts, cells)
+
+
+def _by_direction(
+    caption: str,
+    corner: str,
+    heads: Sequence[Column],
+    records: Sequence[Any],
+    cells: Callable[..., Sequence[object]],
+) -> Table:
+    """A row per name of the records, and the same columns for each direction that one of them is of."""
+    at = {(record.name, record.direction): record for record in records}
+    ways = [way for way in WAYS if any(record.direction == way for record in records)]
+    nothing = [None] * len(heads)
+    rows = (
+        (name, *(cell for way in ways for cell in (cells(at[name, way]) if (name, way) in at else nothing)))
+        for name in dict.fromkeys(record.name for record in records)
+    )
+    columns = [replace(head, block=WAYS[way]) for way in ways for head in heads]
+    return Table.of(caption, corner, columns, rows)
 
 
 def strengths(preferences: Preferences) -> Any:
@@ -134,23 +123,14 @@ def strengths(preferences: Preferences) -> Any:
     names = [short(preferences.names[i], 34) for i in preferences.order]
     at = list(preferences.order)
     left = max(extent(name) for name in names) + 0.12
-    with style():
-        figure, (axes,) = canvas(
-            1, 1, (5.6, 0.28 * len(names) + 0.1), left=left, right=0.55, bottom=0.5, top=0.1
-        )
+    size = 5.6, 0.28 * len(names) + 0.1
+    with panels(size, left=left, right=0.55, bottom=0.5, top=0.1) as (figure, (axes,)):
         rows = np.arange(len(names))
         axes.hlines(rows, preferences.low[at], preferences.high[at], color=RIGHT, lw=1.4, alpha=0.6)
         axes.plot(preferences.strength[at], rows, "o", ms=5, color=RIGHT, mec="none")
         for row, i in enumerate(at):
-            axes.annotate(
-                f"{preferences.strength[i]:.2f}",
-                (max(preferences.high[i], preferences.strength[i]), row),
-                xytext=(6, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-                color=INK,
-            )
+            end = max(preferences.high[i], preferences.strength[i])
+            aside(axes, f"{preferences.strength[i]:.2f}", (end, row), (6, 0))
         axes.set_xscale("log")
         axes.set_xlim(
             preferences.low.min() / 1.3, max(preferences.high.max(), preferences.strength.max()) * 1.1
@@ -160,18 +140,16 @@ def strengths(preferences: Preferences) -> Any:
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_yticks(rows, names)
         axes.set_xlabel("Bradley-Terry strength (sum 100), logarithmic; bar: 95 % interval")
-        _plain(axes)
-        axes.spines["left"].set_visible(False)
+        plain(axes, grid="x", left=False)
+        axes.set_axisbelow(True)
         axes.tick_params(axis="y", length=0)
     return figure
 
 
-def bias_curves(
-    panels: Mapping[str, Mapping[str, Mapping[int, float]]], *, unit: str = "points", columns: int = 2
-) -> Any:
+def bias_curves(by_title: Mapping[str, Mapping[str, Mapping[int, float]]]) -> Any:
     """Mean bias against the number of annotators, a panel per measure: the plot of ECCV Caption Figure E.2.
 
-    `panels` maps a title to curves by name ("bias", "self-bias", "non-self-bias"), each number of models to
+    `by_title` maps a title to curves by name ("bias", "self-bias", "non-self-bias"), each number of models to
     a value in [0, 1], drawn times 100. NaN and what is zero by definition are left to the caller.
     """
     looks = {
@@ -179,20 +157,10 @@ def bias_curves(
         "self-bias": (RIGHT, "s", (0, (5, 2))),
         "non-self-bias": (WRONG, "^", (0, (2, 1.5))),
     }
-    columns = min(columns, len(panels))
-    rows = -(-len(panels) // columns)
-    with style():
-        figure, grid = canvas(
-            rows,
-            columns,
-            (3.6 if columns > 1 else 2.9, 2.0),
-            left=0.6,
-            right=1.05,
-            bottom=0.45,
-            top=0.28,
-            gap=(1.35, 0.75),
-        )
-        for axes, (title, curves) in zip(grid, panels.items(), strict=False):
+    panel = (3.6 if len(by_title) > 1 else 2.9, 2.0)
+    margin: dict[str, Any] = {"left": 0.6, "right": 1.05, "bottom": 0.45, "top": 0.28}
+    with panels(panel, len(by_title), 2, gap=(1.35, 0.75), **margin) as (figure, grid):
+        for axes, (title, curves) in zip(grid, by_title.items(), strict=True):
             ends = []
             for name, curve in curves.items():
                 sizes = [n for n, value in curve.items() if np.isfinite(value)]
@@ -204,36 +172,24 @@ def bias_curves(
                 ends.append((sizes[-1], values[-1], name, colour))
             axes.set_ylim(bottom=0)
             name_ends(axes, ends)
-            axes.set_title(title, loc="left", fontsize=9, fontweight="bold", pad=6)
             most = max((n for curve in curves.values() for n in curve), default=1)
             axes.set_xlim(0.85, most + 0.15)
             axes.set_xticks(range(1, most + 1))
             axes.set_xlabel("models that propose")
-            axes.set_ylabel(f"mean bias ({unit})")
-            _plain(axes, both=True)
-        for axes in grid[len(panels) :]:
-            axes.remove()
+            axes.set_ylabel("mean bias (points)")
+            plain(axes, title, grid="both", pad=6)
+            axes.set_axisbelow(True)
     return figure
 
 
 def yield_curves(curve: NDArray[np.float64], *, unit: str = "pairs") -> Any:
     """Pairs to verify against how many each model hands in, a line per number of models."""
     models, k = curve.shape
-    with style():
-        figure, (axes,) = canvas(1, 1, (4.6, 2.8), left=0.75, right=1.0, bottom=0.48, top=0.15)
+    with panels((4.6, 2.8), left=0.75, right=1.0, bottom=0.48, top=0.15) as (figure, (axes,)):
         ends = []
         for m in range(models):
-            share = 1.0 if models == 1 else m / (models - 1)
-            axes.plot(
-                range(1, k + 1),
-                curve[m],
-                "o-",
-                ms=3,
-                lw=1.3,
-                color=RIGHT,
-                alpha=0.35 + 0.65 * share,
-                clip_on=False,
-            )
+            look = {"color": RIGHT, "alpha": 0.35 + 0.65 * (1.0 if models == 1 else m / (models - 1))}
+            axes.plot(range(1, k + 1), curve[m], "o-", ms=3, lw=1.3, clip_on=False, **look)
             ends.append((k, float(curve[m, -1]), f"{m + 1} model{'s' if m else ''}", INK))
         axes.set_xlim(0.8, k + 0.2)
         axes.set_ylim(0, 1.03 * float(curve.max()))
@@ -242,23 +198,23 @@ def yield_curves(curve: NDArray[np.float64], *, unit: str = "pairs") -> Any:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_xlabel("k: items that each model hands in per query")
         axes.set_ylabel(f"different {unit} to verify")
-        _plain(axes, both=True)
+        plain(axes, grid="both")
+        axes.set_axisbelow(True)
     return figure
 
 
 def multiplicity_bars(
-    panels: Sequence[tuple[str, Mapping[int, int], float | None]], *, most: int = 40
+    by_direction: Sequence[tuple[str, Mapping[int, int], float | None]], *, most: int = 40
 ) -> Any:
     """How many queries have how many right answers, a panel per direction: ECCV Caption Figure 3a.
 
     Each panel has a title, the histogram, and the mean number in the original benchmark (drawn dashed) or
     None. What lies beyond `most` right answers is gathered in the last bar.
     """
-    with style():
-        figure, grid = canvas(
-            1, len(panels), (3.9, 1.7), left=0.6, right=0.15, bottom=0.45, top=0.28, gap=(0.7, 0.5)
-        )
-        for axes, (title, histogram, original) in zip(grid, panels, strict=True):
+    count = len(by_direction)
+    margin: dict[str, Any] = {"left": 0.6, "right": 0.15, "bottom": 0.45, "top": 0.28}
+    with panels((3.9, 1.7), count, count, gap=(0.7, 0.5), **margin) as (figure, grid):
+        for axes, (title, histogram, original) in zip(grid, by_direction, strict=True):
             counts: dict[int, int] = {}
             for number, queries in histogram.items():
                 counts[min(number, most)] = counts.get(min(number, most), 0) + queries
@@ -270,44 +226,18 @@ def multiplicity_bars(
                 axes.set_ylim(0, 1.22 * max(counts.values()))
                 axes.axvline(original, color=WRONG, lw=1.2, ls=(0, (4, 3)))
                 right = original < 0.7 * last
-                axes.annotate(
-                    f"originally {original:.3g}",
-                    (original, 1),
-                    xycoords=("data", "axes fraction"),
-                    xytext=(4 if right else -4, -2),
-                    textcoords="offset points",
-                    ha="left" if right else "right",
-                    va="top",
-                    fontsize=8,
-                    color=WRONG,
-                )
-            axes.set_title(title, loc="left", fontsize=9, fontweight="bold", pad=6)
+                look = {"ha": "left" if right else "right", "va": "top", "color": WRONG}
+                offset = (4 if right else -4, -2)
+                place = ("data", "axes fraction")
+                aside(axes, f"originally {original:.3g}", (original, 1), offset, xycoords=place, **look)
             over = max(histogram) > most
             axes.set_xlabel("right answers per query" + (f" ({most}: that many or more)" if over else ""))
             axes.set_ylabel("queries")
             axes.xaxis.get_major_locator().set_params(integer=True)
             axes.yaxis.get_major_locator().set_params(integer=True)
-            _plain(axes, both=True)
+            plain(axes, title, grid="both", pad=6)
+            axes.set_axisbelow(True)
     return figure
-
-
-def _plain(axes: Any, *, both: bool = False) -> None:
-    axes.grid(True, axis="both" if both else "x", color=RULE, lw=0.5)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-@dataclass(frozen=True)
-class DirectionSection:
-    """The page's section on one direction and measure."""
-
-    anchor: str
-    title: str
-    lead: str
-    curves: Drawing
-    performance: Table
-    alone: Table
-    by_number: Table
 
 
 def bias_page(
@@ -324,7 +254,7 @@ def bias_page(
         "bias.html",
         title=title,
         standfirst=f"{len(models)} models: {', '.join(models)}.",
-        parts_=tuple(_part(study) for study in studies),
+        parts_=[_part(study) for study in studies],
         coverage=coverages(covered) if covered else None,
         multiplicity=multiplicities(counts),
         histograms=_histograms(counts),
@@ -351,36 +281,30 @@ def lead(study: AnnotatorBias) -> str:
     return text
 
 
-def _part(study: AnnotatorBias) -> DirectionSection:
+def _part(study: AnnotatorBias) -> dict[str, Any]:
+    """The page's section on one direction and measure."""
     name = study.name.replace("_", "-")
     words = heading(study)
-    title = words[0].upper() + words[1:]
-    drawn = drawing.svg(curves([study]), name=name, title=f"Bias by number of annotators, {words}")
-    return DirectionSection(
-        anchor=name,
-        title=title,
-        lead=lead(study),
-        curves=Drawing(
-            f"Bias by number of annotators, {words}",
-            "The mean over all sets of so many annotators. With all of them there is none by definition.",
-            drawn,
-        ),
-        performance=performance(study),
-        alone=alone(study),
-        by_number=by_number(study),
-    )
+    caption = "The mean over all sets of so many annotators. With all of them there is none by definition."
+    return {
+        "key": name,
+        "title": words[0].upper() + words[1:],
+        "lead": lead(study),
+        "curves": drawn(f"Bias by number of annotators, {words}", caption, name, curves([study])),
+        "performance": performance(study),
+        "alone": alone(study),
+        "by_number": by_number(study),
+    }
 
 
 def _histograms(counts: Sequence[Multiplicity]) -> Drawing:
-    panels = []
+    by_direction = []
     for count in counts:
         if count.name != JUDGED:
             continue
         first = next((c.mean for c in counts if c.direction == count.direction and c.name != JUDGED), None)
-        panels.append((WAYS[count.direction], count.histogram, first))
-    known = any(first is not None for _, _, first in panels)
+        by_direction.append((WAYS[count.direction], count.histogram, first))
     caption = "How many queries have how many right answers according to the judgements."
-    if known:
+    if any(first is not None for _, _, first in by_direction):
         caption += " Dashed: the mean number in the first benchmark named."
-    drawn = drawing.svg(multiplicity_bars(panels), name="multiplicity", title="Right answers per query")
-    return Drawing("Right answers per query", caption, drawn)
+    return drawn("Right answers per query", caption, "multiplicity", multiplicity_bars(by_direction))

@@ -1,17 +1,16 @@
 """Tables of an audit, and its page: one HTML file that fetches nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Estimate
 from counterfoil.report import html
 from counterfoil.report.comparison_tables import style_of
-from counterfoil.report.html import shareable
+from counterfoil.report.html import Section, shareable
 from counterfoil.report.labels import amount, measure_label
-from counterfoil.report.tables import Cell, Column, Row, Table, text_table
+from counterfoil.report.tables import Cell, Column, Row, Table
 
 #: Words that are shown; files have all of them.
 MOST_WORDS = 25
@@ -25,18 +24,6 @@ _EXAMPLES = 10
 LANGUAGE = ("lm:", "plausibility:", "text-classifier:")
 
 
-@dataclass(frozen=True)
-class AuditSection:
-    """A part of the page: a question that the audit answers, and its tables."""
-
-    key: str
-    title: str
-    about: str
-    tables: tuple[Table, ...]
-    #: Names, each with what is said of it below the tables.
-    examples: tuple[tuple[str, str], ...] = ()
-
-
 def blind_table(audit: BenchmarkAudit) -> Table:
     """The main measures of every scorer that sees no image, with chance."""
     names = [
@@ -44,17 +31,18 @@ def blind_table(audit: BenchmarkAudit) -> Table:
         for name in of(audit.benchmark).main_measures(audit.benchmark)
         if any(name in result for result in audit.blind)
     ]
-    columns = tuple(Column(measure_label(name), style=style_of(name), measure=name) for name in names)
-    rows = [
-        Row(result.scorer, tuple(_cell(result.measures.get(name)) for name in names))
-        for result in audit.blind
-    ]
-    if audit.blind:
-        chance = [
-            next((result[name].chance for result in audit.blind if name in result), None) for name in names
-        ]
-        rows.append(Row("chance", tuple(map(Cell, chance)), "chance"))
-    return Table(f"{title(audit)}: scorers that see no image", columns, tuple(rows), "scorer")
+    columns = [Column(measure_label(name), style=style_of(name), measure=name) for name in names]
+    rows = ((result.scorer, *(result.measures.get(name) for name in names)) for result in audit.blind)
+    chance = [next(result[name].chance for result in audit.blind if name in result) for name in names]
+    caption = f"{title(audit)}: scorers that see no image"
+    return _with_chance(Table.of(caption, "scorer", columns, rows), chance if audit.blind else None)
+
+
+def _with_chance(table: Table, values: Sequence[float | None] | None) -> Table:
+    """The table with a last row of chance."""
+    if values is None:
+        return table
+    return replace(table, rows=(*table.rows, Row("chance", tuple(map(Cell.of, values)), "chance")))
 
 
 def groups_table(audit: BenchmarkAudit) -> Table | None:
@@ -66,33 +54,25 @@ def groups_table(audit: BenchmarkAudit) -> Table | None:
     if SAME_WORDS not in groups and any(SAME_WORDS in labels for labels in groupings.values()):
         groups.append(SAME_WORDS)
     shown = [name for name in groups if any(name in result.groups for result in audit.blind)]
-    main = (
-        next(
-            (name for name in of(audit.benchmark).main_measures(audit.benchmark) if name in audit.blind[0]),
-            None,
-        )
-        if audit.blind
-        else None
-    )
+    known = of(audit.benchmark).main_measures(audit.benchmark)
+    main = next((name for name in known if name in audit.blind[0]), None) if audit.blind else None
     if not shown or main is None:
         return None
-    columns = tuple(Column(result.scorer.removeprefix("blind:"), measure=main) for result in audit.blind)
+    columns = [Column(result.scorer.removeprefix("blind:"), measure=main) for result in audit.blind]
     rows = []
     for name in shown:
         estimates = [result.groups.get(name, {}).get(main) for result in audit.blind]
         n = next((estimate.n for estimate in estimates if estimate is not None), 0)
-        rows.append(Row(f"{name} ({n:,})", tuple(map(_cell, estimates))))
-    return Table(f"{title(audit)}: {measure_label(main)} by group", columns, tuple(rows), "group")
+        rows.append((f"{name} ({n:,})", *estimates))
+    return Table.of(f"{title(audit)}: {measure_label(main)} by group", "group", columns, rows)
 
 
 def apart_table(audit: BenchmarkAudit) -> Table | None:
     """How often each scorer puts caption 0 first, where each caption is right of an image of its own."""
     if not audit.apart:
         return None
-    rows = [Row(name, (_cell(estimate),)) for name, estimate in audit.apart.items()]
-    rows.append(Row("chance", (Cell(0.5),), "chance"))
     caption = f"{title(audit)}: caption 0 told from caption 1"
-    return Table(caption, (Column("caption 0 first"),), tuple(rows), "scorer")
+    return _with_chance(Table.of(caption, "scorer", [Column("caption 0 first")], audit.apart.items()), [0.5])
 
 
 def words_table(audit: BenchmarkAudit) -> Table | None:
@@ -104,13 +84,11 @@ def words_table(audit: BenchmarkAudit) -> Table | None:
     rows = []
     for word in named:
         p = "<0.0001" if word.p_adjusted < 1e-4 else f"{word.p_adjusted:.4f}"
-        side = "right" if word.right > word.wrong else "wrong"
-        rows.append(
-            [word.word, side, f"{word.right:,}", f"{word.wrong:,}", f"{100 * word.precision:.1f} %", p]
-        )
+        counts = f"{word.right:,}", f"{word.wrong:,}", f"{100 * word.precision:.1f} %"
+        rows.append((word.word, "right" if word.right > word.wrong else "wrong", *counts, p))
     more = len(audit.named) - len(named)
     caption = f"{title(audit)}: words that give answers away" + (f" ({more} more in files)" if more else "")
-    return text_table(caption, "word", [Column(head) for head in heads], rows)
+    return Table.of(caption, "word", heads, rows)
 
 
 def _word_examples(audit: BenchmarkAudit) -> list[tuple[str, str]]:
@@ -138,7 +116,7 @@ def duplicates_table(audit: BenchmarkAudit) -> Table | None:
     if not audit.repeated:
         return None
     rows = [(repetition.kind, f"{repetition.count:,}") for repetition in audit.repeated]
-    return text_table(f"{title(audit)}: duplicates", "what", [Column("count")], rows)
+    return Table.of(f"{title(audit)}: duplicates", "what", ["count"], rows)
 
 
 def _duplicate_examples(audit: BenchmarkAudit) -> list[tuple[str, str]]:
@@ -156,18 +134,13 @@ def leakage_table(audit: BenchmarkAudit) -> Table | None:
     if not audit.leakage:
         return None
     heads = ["questions", "caption in both", "nearly", "share", "images in both"]
-    rows = [
-        [
-            shareable(overlap.with_),
-            f"{overlap.total:,}",
-            f"{overlap.questions:,}",
-            f"{overlap.near:,}",
-            f"{100 * overlap.share:.1f} %",
-            f"{overlap.images:,}",
-        ]
-        for overlap in audit.leakage
-    ]
-    return text_table(f"{title(audit)}: shared with", "with", [Column(head) for head in heads], rows)
+    rows = []
+    for overlap in audit.leakage:
+        total, exact, near, images = (
+            f"{count:,}" for count in (overlap.total, overlap.questions, overlap.near, overlap.images)
+        )
+        rows.append((shareable(overlap.with_), total, exact, near, f"{100 * overlap.share:.1f} %", images))
+    return Table.of(f"{title(audit)}: shared with", "with", heads, rows)
 
 
 def opinions_table(audit: BenchmarkAudit) -> Table | None:
@@ -186,21 +159,12 @@ def opinions_table(audit: BenchmarkAudit) -> Table | None:
         rows.append(("Krippendorff's alpha", f"{opinions.alpha:.3f}"))
     people = f"{opinions.kind} of {opinions.people:.1f} people a question"
     caption = f"{title(audit)}: {people}, {opinions.questions:,} questions"
-    return text_table(caption, "agreement", [Column("value")], rows)
+    return Table.of(caption, "agreement", ["value"], rows)
 
 
 def tables(audit: BenchmarkAudit) -> list[Table]:
     """All tables of one benchmark, in the order of the page."""
-    all_tables = (
-        blind_table(audit) if audit.blind else None,
-        apart_table(audit),
-        groups_table(audit),
-        words_table(audit),
-        duplicates_table(audit),
-        leakage_table(audit),
-        opinions_table(audit),
-    )
-    return [table for table in all_tables if table is not None]
+    return [table for section in sections(audit) for table in section.tables]
 
 
 def title(audit: BenchmarkAudit) -> str:
@@ -211,39 +175,33 @@ def title(audit: BenchmarkAudit) -> str:
 def lead(audit: BenchmarkAudit) -> str:
     """What matters most, in a sentence or two."""
     parts = []
-    for best, measure in audit.above_chance[:1]:
+    above = audit.above_chance
+    for best, measure in above[:1]:
         value = next(result[measure] for result in audit.blind if result.scorer == best)
         scale = "" if style_of(measure) == "correlation" else " %"
         parts.append(
             f"Without looking, {best} gets {measure_label(measure)} {100 * value.value:.1f}{scale} "
             f"({100 * value.low:.1f} to {100 * value.high:.1f}; chance {100 * (value.chance or 0):.1f})."
         )
-    if audit.blind and not audit.above_chance:
+    if audit.blind and not above:
         tried = [result.scorer for result in audit.blind]
+        read = any(name.startswith(LANGUAGE) for name in tried)
+        rest = "others that see no image may be." if read else "no language model was among them."
         parts.append(
-            f"Of the scorers tried ({', '.join(tried)}) none is above chance (p ≥ 0.05 after Holm); "
-            + (
-                "others that see no image may be."
-                if any(name.startswith(LANGUAGE) for name in tried)
-                else "no language model was among them."
-            )
+            f"Of the scorers tried ({', '.join(tried)}) none is above chance (p ≥ 0.05 after Holm); {rest}"
         )
     if audit.artefacts:
-        words = [f"“{word.word}”" for word in audit.named[:5]]
+        words = ", ".join(f"“{word.word}”" for word in audit.named[:5])
         tested = f"of {amount(len(audit.artefacts), 'word')} tested"
-        if words:
-            parts.append(
-                f"{len(audit.named):,} {tested} give answers away: {', '.join(words)}"
-                + (", …." if len(audit.named) > 5 else ".")
-            )
-        else:
-            parts.append(f"None {tested} gives answers away.")
+        end = ", …." if len(audit.named) > 5 else "."
+        many = f"{len(audit.named):,} {tested} give answers away: {words}{end}"
+        parts.append(many if words else f"None {tested} gives answers away.")
     if audit.same_words:
         parts.append(f"{amount(audit.same_words, 'question')} of the same words in another order.")
     return " ".join(parts)
 
 
-def sections(audit: BenchmarkAudit) -> list[AuditSection]:
+def sections(audit: BenchmarkAudit) -> list[Section]:
     """The parts of the page on one benchmark."""
     blind = [blind_table(audit) if audit.blind else None, apart_table(audit), groups_table(audit)]
     parts = (
@@ -279,15 +237,9 @@ def sections(audit: BenchmarkAudit) -> list[AuditSection]:
     )
     examples = {"words": _word_examples(audit), "duplicates": _duplicate_examples(audit)}
     return [
-        AuditSection(
-            key,
-            head,
-            about,
-            tuple(table for table in section_tables if table is not None),
-            tuple(examples.get(key, ())),
-        )
+        Section(key, head, about, tables=shown, notes=tuple(examples.get(key, ())))
         for key, head, about, section_tables in parts
-        if any(table is not None for table in section_tables)
+        if (shown := tuple(table for table in section_tables if table is not None))
     ]
 
 
@@ -319,9 +271,3 @@ def _shared(audit: BenchmarkAudit) -> BenchmarkAudit:
         apart={shareable(name): value for name, value in audit.apart.items()},
         notes=tuple(map(shareable, audit.notes)),
     )
-
-
-def _cell(estimate: Estimate | None) -> Cell:
-    if estimate is None or estimate.value != estimate.value:
-        return Cell()
-    return Cell(estimate.value, estimate.low, estimate.high, estimate.n)

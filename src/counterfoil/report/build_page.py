@@ -9,9 +9,9 @@ import numpy as np
 from counterfoil.benchmarks.records import Image
 from counterfoil.evaluation.audit import BenchmarkAudit
 from counterfoil.report import audit_page, html
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, plain, style, svg
-from counterfoil.report.html import Drawing, shareable
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, panels, plain
+from counterfoil.report.html import drawn, shareable
+from counterfoil.report.tables import Cell, Column, Table
 from counterfoil.report.thumbnails import Thumbnails
 
 #: Room for the pictures of a page, in bytes of base64 text.
@@ -45,14 +45,6 @@ class StepSection:
     dropped_rows: tuple[RowExample, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Shown:
-    name: str
-    texts: tuple[tuple[str, str], ...]
-    pictures: tuple[tuple[str, str], ...]
-    reason: str
-
-
 def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any:
     """A bar per step: the rows that came out, and beside it the rows that were dropped.
 
@@ -63,8 +55,7 @@ def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any
     names = [step.label for step in steps]
     left = max(extent(name) for name in names) + 0.15
     height = _BAR * len(steps)
-    with style():
-        figure, (axes,) = canvas(1, 1, (width, height), left=left, bottom=0.35, right=1.1)
+    with panels((width, height), left=left, bottom=0.35, right=1.1) as (figure, (axes,)):
         at = np.arange(len(steps))
         out = np.array([step.rows_out for step in steps], dtype=np.float64)
         gone = np.array([sum(step.reasons.values()) for step in steps], dtype=np.float64)
@@ -78,9 +69,8 @@ def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any
         axes.invert_yaxis()
         axes.set_xlim(0, largest * 1.02)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.grid(axis="x", color=RULE, lw=0.5)
         axes.set_axisbelow(True)
-        plain(axes, "")
+        plain(axes, grid="x", size=8)
     return figure
 
 
@@ -88,8 +78,7 @@ def lengths_figure(right: Sequence[str], wrong: Sequence[str]) -> Any:
     """Lengths in words of right and of wrong captions, as two lines over one axis."""
     both = [np.array([len(text.split()) for text in texts]) for texts in (right, wrong)]
     most = int(max(lengths.max(initial=1) for lengths in both))
-    with style():
-        figure, (axes,) = canvas(1, 1, (_WIDTH, 1.5), left=0.5, bottom=0.45, right=0.8)
+    with panels((_WIDTH, 1.5), left=0.5, bottom=0.45, right=0.8) as (figure, (axes,)):
         for counts, colour, name, dash in zip(
             both, (RIGHT, WRONG), ("right", "wrong"), ("-", "--"), strict=True
         ):
@@ -99,14 +88,13 @@ def lengths_figure(right: Sequence[str], wrong: Sequence[str]) -> Any:
         axes.set_ylabel("% of captions")
         axes.legend(frameon=False, fontsize=8)
         axes.set_ylim(bottom=0)
-        plain(axes, "")
+        plain(axes, size=8)
     return figure
 
 
 def curve_figure(curve: Mapping[str, Any]) -> Any:
     """A curve that a step recorded: `x`, `y`, with `low` and `high` where it has them, and labels."""
-    with style():
-        figure, (axes,) = canvas(1, 1, (2.8, 1.9), left=0.6, bottom=0.45, right=0.2)
+    with panels((2.8, 1.9), left=0.6, bottom=0.45, right=0.2) as (figure, (axes,)):
         x, y = (np.asarray(curve[name], dtype=np.float64) for name in ("x", "y"))
         if "low" in curve and "high" in curve:
             axes.fill_between(x, curve["low"], curve["high"], color=RIGHT, alpha=0.18, lw=0)
@@ -115,8 +103,7 @@ def curve_figure(curve: Mapping[str, Any]) -> Any:
             axes.plot(x, curve["chance"], color=MUTED, lw=0.8, ls="--")
         axes.set_xlabel(str(curve.get("x_label", "")))
         axes.set_ylabel(str(curve.get("y_label", "")))
-        axes.grid(color=RULE, lw=0.5)
-        plain(axes, str(curve.get("title", "")))
+        plain(axes, str(curve.get("title", "")), grid="both", size=8)
     return figure
 
 
@@ -138,20 +125,18 @@ def build_page(
     """
     thumbnails = Thumbnails(left=_ROOM)
     figures = [
-        Drawing(
+        drawn(
             "Rows out of every step",
             "Blue: rows that went on. Hatched: rows that were dropped.",
-            svg(funnel_figure(steps), name="funnel", title="Rows out of every step"),
+            "funnel",
+            funnel_figure(steps),
         )
     ]
     if right and wrong:
-        figures.append(
-            Drawing(
-                "Lengths of captions",
-                "Where the lines differ, length alone tells right from wrong.",
-                svg(lengths_figure(right, wrong), name="lengths", title="Lengths of captions in words"),
-            )
-        )
+        about_lengths = "Where the lines differ, length alone tells right from wrong."
+        figure = lengths_figure(right, wrong)
+        alt = "Lengths of captions in words"
+        figures.append(drawn("Lengths of captions", about_lengths, "lengths", figure, alt))
     sections = [
         {
             "key": f"step-{number}",
@@ -163,7 +148,7 @@ def build_page(
             "settings": [(name, shareable(value)) for name, value in step.settings.items() if value != ""],
             "facts": [(name, shareable(text)) for name, text in _said(step.facts)],
             "curves": [
-                Drawing(name, "", svg(curve_figure(curve), name=f"curve-{number}-{at}", title=name))
+                drawn(name, "", f"curve-{number}-{at}", curve_figure(curve))
                 for at, (name, curve) in enumerate(_curves(step.facts))
             ],
             "kept": _pictured(step.kept_rows, thumbnails),
@@ -188,13 +173,9 @@ def build_page(
 def counts_table(caption: str, counts: Mapping[str, int], *, corner: str) -> Table:
     """Numbers of rows by name, the most frequent first, with their share."""
     total = sum(counts.values()) or 1
-    rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return Table(
-        caption,
-        (Column("rows", style="text"), Column("%", style="percent")),
-        tuple(Row(name or "(none)", (Cell(f"{n:,}"), Cell(n / total))) for name, n in rows),
-        corner,
-    )
+    frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    rows = ((name or "(none)", f"{n:,}", n / total) for name, n in frequent)
+    return Table.of(caption, corner, ["rows", Column("%")], rows)
 
 
 def _changes(step: StepSection) -> Table | None:
@@ -205,42 +186,23 @@ def _changes(step: StepSection) -> Table | None:
             if isinstance(its, Mapping) and {"before", "after"} <= set(its):
                 cells = (its["before"], its["after"])
                 if all(isinstance(cell, Mapping) and "value" in cell for cell in cells):
-                    rows.append(
-                        Row(
-                            name,
-                            tuple(
-                                Cell(cell["value"], cell.get("low"), cell.get("high"), cell.get("n"))
-                                for cell in cells
-                            ),
-                        )
-                    )
+                    ends = ("value", "low", "high", "n")
+                    rows.append((name, *(Cell(*map(cell.get, ends)) for cell in cells)))
     if not rows:
         return None
-    return Table(
-        f"Accuracy without the image, before and after {step.label}; chance is 50 %",
-        (Column("before"), Column("after")),
-        tuple(rows),
-        "scorer",
-    )
+    caption = f"Accuracy without the image, before and after {step.label}; chance is 50 %"
+    return Table.of(caption, "scorer", [Column("before"), Column("after")], rows)
 
 
-def _pictured(examples: Sequence[RowExample], thumbnails: Thumbnails) -> list[_Shown]:
+def _pictured(examples: Sequence[RowExample], thumbnails: Thumbnails) -> list[dict[str, Any]]:
+    """Rows as the page shows them: pictures by column, as far as there is room."""
     shown = []
     for example in examples:
         images = list(example.images.values())
         numbers = thumbnails.add(images, [list(range(len(images)))]) if images else {}
-        shown.append(
-            _Shown(
-                example.name,
-                tuple(example.texts.items()),
-                tuple(
-                    (column, thumbnails.uris[numbers[at]])
-                    for at, column in enumerate(example.images)
-                    if at in numbers
-                ),
-                example.reason,
-            )
-        )
+        columns = enumerate(example.images)
+        pictures = [(column, thumbnails.uris[numbers[at]]) for at, column in columns if at in numbers]
+        shown.append({"row": example, "pictures": pictures})
     return shown
 
 
@@ -263,19 +225,10 @@ def _calibrated(points: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None
     """The precision of a filter by the share of rows that it keeps, from the points of its calibration."""
     if not {"kept", "precision"} <= set(points[0]):
         return None
-    known = sorted(
-        (point for point in points if None not in point["precision"]), key=lambda point: point["kept"][0]
-    )
-    value, low, high = zip(*(point["precision"] for point in known), strict=True)
-    return {
-        "x": [point["kept"][0] for point in known],
-        "y": value,
-        "low": low,
-        "high": high,
-        "x_label": "share of rows kept",
-        "y_label": "share of them right",
-        "title": "Calibration",
-    }
+    known = [(point["kept"][0], *point["precision"]) for point in points if None not in point["precision"]]
+    columns = zip(*sorted(known, key=lambda point: point[0]), strict=True)
+    labels = {"x_label": "share of rows kept", "y_label": "share of them right", "title": "Calibration"}
+    return {**dict(zip(("x", "y", "low", "high"), columns, strict=True)), **labels}
 
 
 def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -285,9 +238,8 @@ def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         label = name.replace("_", " ")
         if name == "refusals":
             for reason, refusal in value.items():
-                rows.append(
-                    (f"{reason}: {refusal['rows']:,} answers, such as", " · ".join(refusal["examples"]))
-                )
+                examples = " · ".join(refusal["examples"])
+                rows.append((f"{reason}: {refusal['rows']:,} answers, such as", examples))
         elif isinstance(value, Mapping):
             plain_ = {key: its for key, its in value.items() if isinstance(its, int | float | str)}
             if plain_ and len(plain_) == len(value):

@@ -36,25 +36,16 @@ def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[st
     cell. `finer=False` keeps the main measures only, `measures` those it names. Galleries have a block of
     columns per direction, as ECCV Caption Table 4. The first row is chance.
     """
-    columns: list[Column] = []
-    values: list[dict[str, Estimate]] = []
-    for comparison in comparisons:
-        by_run = {run.name: run.result.measures for run in comparison.runs}
+    columns = [
+        _column(comparison, name, block, label)
+        for comparison in comparisons
         for name, block, label in _headed(
             comparison, finer=finer, measures=measures, alone=len(comparisons) == 1
-        ):
-            columns.append(
-                Column(
-                    *(label, block, style_of(name)),
-                    measure=name,
-                    size=next((of[name].n for of in by_run.values() if name in of), None),
-                    signature=signature_of(comparison.runs, name),
-                )
-            )
-            values.append({run: measures[name] for run, measures in by_run.items() if name in measures})
+        )
+    ]
     scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
     titles = " and ".join(comparison.runs[0].benchmark.card.title for comparison in comparisons)
-    return Table(f"Results on {titles}.", tuple(columns), _rows(scorers, values))
+    return _table(f"Results on {titles}.", scorers, columns)
 
 
 def _headed(
@@ -63,7 +54,7 @@ def _headed(
     """The measures of an overview, each with the heading over its column and the label on it."""
     benchmark = comparison.runs[0].benchmark
     title = benchmark.card.title
-    names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
+    names = comparison.measures
     main = main_of(benchmark)
     if measures is not None:
         names = [name for name in measures if name in names]
@@ -101,10 +92,8 @@ def compact(comparison: Comparison, *, wide: bool) -> Table:
         # Of runs with chosen measures there may be no main one.
         plain = overview(comparison)
     title = f"{first.card.title}, {len(first):,} {'queries' if first.questions.directed else 'questions'}"
-    rows = (
-        replace(row, name=f"{row.name} (baseline)") if row.name == comparison.baseline else row
-        for row in plain.rows
-    )
+    called = {comparison.baseline: f"{comparison.baseline} (baseline)"}
+    rows = (replace(row, name=called.get(row.name, row.name)) for row in plain.rows)
     # The columns have sizes of their own where benchmarks stand side by side, which they do not here.
     columns = tuple(replace(column, size=None) for column in plain.columns)
     return Table(title, columns, tuple(rows), unit(column.measure for column in columns))
@@ -122,20 +111,22 @@ def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:
     groups = [label for label, of in result.groups.items() if of and label.rpartition(":")[2] in labels]
     if not groups or len(groups) > 40:
         return None
-    names = [name for name in main_of(benchmark) if name in result.measures]
+    columns = [
+        Column(
+            f"{name} %" if style_of(name) == "percent" else measure_label(name),
+            style=style_of(name),
+            measure=name,
+        )
+        for name in main_of(benchmark)
+        if name in result.measures
+    ]
     # A direction that a group of a gallery does not ask in is no missing value.
-    nothing = Cell("") if benchmark.questions.directed else Cell()
-    rows = []
-    for label in groups:
-        of = result.groups[label]
-        cells = (Cell(e.value, e.low, e.high) if (e := of.get(name)) else nothing for name in names)
-        rows.append(Row(label, (Cell(f"{max(e.n for e in of.values()):,}"), *cells)))
-    heads = [f"{name} %" if style_of(name) == "percent" else measure_label(name) for name in names]
-    columns = (
-        Column(benchmark.questions.units, style="text"),
-        *(Column(head, style=style_of(name), measure=name) for head, name in zip(heads, names, strict=True)),
+    nothing = "" if benchmark.questions.directed else None
+    rows = (
+        (label, f"{max(e.n for e in of.values()):,}", *(of.get(c.measure, nothing) for c in columns))
+        for label, of in ((label, result.groups[label]) for label in groups)
     )
-    return Table("by group", columns, tuple(rows), "group")
+    return Table.of("by group", "group", [benchmark.questions.units, *columns], rows)
 
 
 def by_group(
@@ -155,65 +146,37 @@ def by_group(
     elif grouping not in labels:
         raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
     chosen = grouped_measures(comparison) if measures is None else tuple(measures)
-    known = {name for run in comparison.runs for name in run.result.measures}
     for name in chosen:
-        if name not in known:
-            raise UnknownNameError("measure", name, known, where=run.benchmark.name)
-    columns: list[Column] = []
-    values: list[dict[str, Estimate]] = []
-    for group in labels[grouping] if grouping else ():
-        for name in chosen:
-            of_run = {
-                run.name: run.result.groups[group][name]
-                for run in comparison.runs
-                if name in run.result.groups.get(group, {})
-            }
-            size = next((estimate.n for estimate in of_run.values()), None)
-            columns.append(
-                Column(
-                    measure_label(name),
-                    label_of.group(group),
-                    style_of(name),
-                    measure=name,
-                    size=size,
-                    key=group,
-                    signature=signature_of(comparison.runs, name),
-                )
-            )
-            values.append(of_run)
-    caption = (
-        f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
-        if grouping
-        else "No groups."
-    )
-    return Table(caption, tuple(columns), _rows([run.name for run in comparison.runs], values))
+        if name not in comparison.measures:
+            raise UnknownNameError("measure", name, comparison.measures, where=run.benchmark.name)
+    columns = [
+        _column(comparison, name, label_of.group(group), measure_label(name), group)
+        for group in (labels[grouping] if grouping else ())
+        for name in chosen
+    ]
+    by = f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping or '')}."
+    caption = by if grouping else "No groups."
+    return _table(caption, [run.name for run in comparison.runs], columns)
 
 
 def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
-    """One row per group, one column per scorer: for groupings too large to stand side by side.
-
-    Raises `UnknownNameError` for a grouping that is not there.
-    """
+    """One row per group, one column per scorer: for groupings too large to stand side by side."""
     run = comparison.runs[0]
-    labels = groupings(run.benchmark.questions)
-    if grouping not in labels:
-        raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
     rows = []
-    for group in labels[grouping]:
+    for group in groupings(run.benchmark.questions)[grouping]:
         estimates = {run.name: run.result.groups.get(group, {}).get(measure) for run in comparison.runs}
         ranks = _ranks({name: e.value for name, e in estimates.items() if e is not None})
-        cells = [
-            Cell(e.value, e.low, e.high, e.n, ranks.get(name, 0)) if e is not None else Cell()
-            for name, e in estimates.items()
-        ]
+        cells = [Cell.of(e, ranks.get(name, 0)) for name, e in estimates.items()]
         n = next((cell.n for cell in cells if cell.n), 0)
-        rows.append(Row(f"{label_of.group(group)} ({n:,})", tuple(cells)))
-    columns = tuple(
+        rows.append((f"{label_of.group(group)} ({n:,})", *cells))
+    columns = [
         Column(run.name, style=style_of(measure), measure=measure, signature=run.result.signature(measure))
         for run in comparison.runs
+    ]
+    corner = label_of.grouping(grouping)
+    return Table.of(
+        f"{measure_label(measure)} on {run.benchmark.card.title} by {corner}.", corner, columns, rows
     )
-    caption = f"{measure_label(measure)} on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
-    return Table(caption, columns, tuple(rows), label_of.grouping(grouping))
 
 
 def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
@@ -222,28 +185,23 @@ def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
     `among` says in the title which pairs they are.
     """
     pairs = [d for d in comparison.differences if d.measure == measure]
-    columns = (
+    # McNemar's test is of right and wrong.
+    tests = ("p", "p (Holm)", *(() if signed(measure) else ("p (McNemar)",)))
+    columns = [
         Column("Difference", style=style_of(measure, difference=True), measure=measure),
-        Column("p", style="p", measure=measure),
-        Column("p (Holm)", style="p", measure=measure),
-        # McNemar's test is of right and wrong.
-        *(() if signed(measure) else (Column("p (McNemar)", style="p", measure=measure),)),
-    )
-    rows = tuple(
-        Row(
-            f"{d.a} − {d.b}",
-            (Cell(d.value, d.low, d.high), Cell(d.p), Cell(d.p_holm), Cell(d.mcnemar))[: len(columns)],
-        )
-        for d in pairs
+        *(Column(test, style="p", measure=measure) for test in tests),
+    ]
+    rows = (
+        (f"{d.a} − {d.b}", (d.value, d.low, d.high), *(d.p, d.p_holm, d.mcnemar)[: len(tests)]) for d in pairs
     )
     title = comparison.runs[0].benchmark.card.title
-    return Table(f"Differences in {measure_label(measure)} on {title}{among}.", columns, rows, "Pair")
+    return Table.of(f"Differences in {measure_label(measure)} on {title}{among}.", "Pair", columns, rows)
 
 
 def main_measures(comparison: Comparison) -> tuple[str, ...]:
     """The measures that papers put first, of those that any run has."""
     main = main_of(comparison.runs[0].benchmark)
-    return tuple(name for name in main if any(name in run.result.measures for run in comparison.runs))
+    return tuple(name for name in main if name in comparison.measures)
 
 
 def grouped_measures(comparison: Comparison) -> tuple[str, ...]:
@@ -269,19 +227,15 @@ def headline(comparison: Comparison) -> tuple[str, ...]:
     """The measures of a gallery that its card puts first, in every direction, of those that any run has."""
     main = tuple(measure.name for measure in of_form("gallery") if measure.main)
     bases = comparison.runs[0].benchmark.card.measures or main
-    known = {name for run in comparison.runs for name in run.result.measures}
+    known = comparison.measures
     return tuple(name for side in DIRECTIONS for base in bases if (name := f"{side}_{base}") in known)
 
 
 def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
     """The scorers' names, best first on `measure` (default: `leading`); equal ones in the order given."""
     chosen = leading(comparison) if measure is None else measure
-    value = {
-        run.name: run.result.measures[chosen].value
-        for run in comparison.runs
-        if chosen in run.result.measures
-    }
-    return sorted((run.name for run in comparison.runs), key=lambda name: -value.get(name, -2.0))
+    of_runs = {run.name: run.result.measures.get(chosen) for run in comparison.runs}
+    return sorted(of_runs, key=lambda name: -e.value if (e := of_runs[name]) else 2.0)
 
 
 def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
@@ -297,7 +251,7 @@ def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
     keys_by_grouping: dict[str, tuple[str, ...]] = {}
     for name, labels in questions.groupings.items():
         keys = []
-        for label in dict.fromkeys(label for label in labels if label):
+        for label in filter(None, dict.fromkeys(labels)):
             qualified = f"{name}:{label}"
             own = [value == label for value in labels]
             # A label of two groupings is qualified in the later one, unless both mean the same questions.
@@ -307,27 +261,42 @@ def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
     return keys_by_grouping
 
 
-def _rows(scorers: Sequence[str], values: Sequence[Mapping[str, Estimate]]) -> tuple[Row, ...]:
+def _column(
+    comparison: Comparison, name: str, block: str, label: str, group: str = ""
+) -> tuple[Column, dict[str, Estimate]]:
+    """The column of a measure, over all questions or those of a group, and its values by scorer."""
+    of_runs = {
+        run.name: run.result.groups.get(group, {}) if group else run.result.measures
+        for run in comparison.runs
+    }
+    values = {run: measures[name] for run, measures in of_runs.items() if name in measures}
+    size = next((estimate.n for estimate in values.values()), None)
+    column = Column(label, block, style_of(name), name, size, group, signature_of(comparison.runs, name))
+    return column, values
+
+
+def _table(
+    caption: str, scorers: Sequence[str], columns: Sequence[tuple[Column, Mapping[str, Estimate]]]
+) -> Table:
     """A row of chance, then one per scorer, with the best two of each column marked."""
-    ranks = [_ranks({name: e.value for name, e in of.items()}) for of in values]
-    chances = [next((e.chance for e in column.values()), None) for column in values]
-    rows = [
+    ranks = [_ranks({name: e.value for name, e in values.items()}) for _, values in columns]
+    chances = tuple(Cell(next((e.chance for e in values.values()), None)) for _, values in columns)
+    rows = (
         Row(
             name,
             tuple(
-                Cell(e.value, e.low, e.high, e.n, rank.get(name, 0)) if (e := column.get(name)) else Cell()
-                for column, rank in zip(values, ranks, strict=True)
+                Cell.of(values.get(name), rank.get(name, 0))
+                for (_, values), rank in zip(columns, ranks, strict=True)
             ),
         )
         for name in scorers
-    ]
-    return (Row("Random chance", tuple(Cell(chance) for chance in chances), "chance"), *rows)
+    )
+    heads = tuple(column for column, _ in columns)
+    return Table(caption, heads, (Row("Random chance", chances, "chance"), *rows))
 
 
 def _ranks(values: Mapping[str, float]) -> dict[str, int]:
     """1 for the best and 2 for the second best, as printed: what looks the same is marked the same."""
-    if len(values) < 2:
-        return {}
     printed = {name: round(100 * value, 2) for name, value in values.items()}
     order = sorted(set(printed.values()), reverse=True)
     if len(order) < 2:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from html import escape
 from importlib.util import find_spec
+from math import ceil
 from pathlib import Path
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -40,10 +41,22 @@ def check() -> None:
         raise MissingExtraError("matplotlib", "report")
 
 
-def canvas(
-    rows: int,
-    columns: int,
+def blank(width: float, height: float) -> Any:
+    """A figure without axes, so many inches wide and high."""
+    check()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+@contextmanager
+def panels(
     panel: tuple[float, float],
+    count: int = 1,
+    columns: int = 1,
     *,
     left: float,
     right: float = 0.1,
@@ -51,19 +64,15 @@ def canvas(
     top: float = 0.3,
     gap: tuple[float, float] = (0.3, 0.55),
     sharey: bool = False,
-) -> tuple[Any, list[Any]]:
-    """A figure of panels, row by row, each `panel` wide and high; all lengths in inches.
+) -> Iterator[tuple[Any, list[Any]]]:
+    """A figure and its `count` axes, row by row in so many columns, each `panel` wide and high, in inches.
 
     Margins are given, not found by trial drawing: a page of figures is made in a third of the time.
     """
-    check()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
+    columns = max(1, min(columns, count))
+    rows = ceil(count / columns)
     width = left + columns * panel[0] + (columns - 1) * gap[0] + right
     height = bottom + rows * panel[1] + (rows - 1) * gap[1] + top
-    figure = Figure(figsize=(width, height))
-    FigureCanvasAgg(figure)
     place = {
         "left": left / width,
         "right": 1 - right / width,
@@ -72,8 +81,12 @@ def canvas(
         "wspace": gap[0] / panel[0],
         "hspace": gap[1] / panel[1],
     }
-    panels = figure.subplots(rows, columns, squeeze=False, sharey=sharey, gridspec_kw=place)
-    return figure, list(panels.ravel())
+    with style():
+        figure = blank(width, height)
+        grid = figure.subplots(rows, columns, squeeze=False, sharey=sharey, gridspec_kw=place).ravel()
+        for axes in grid[count:]:
+            axes.remove()
+        yield figure, list(grid[:count])
 
 
 def extent(text: str, size: float = 8.5) -> float:
@@ -138,16 +151,13 @@ def matrix(
         above = 0.1 + 0.15 * max(head.count("\n") + 1 for head in heads)
     titles = wrap(title, max(24, int((width * len(heads) + right) / extent("x", 7.5))))
     top = above + 0.1 + 0.15 * len(titles)
-    with style():
-        figure, (axes,) = canvas(
-            1, 1, (width * len(heads), height * len(rows)), left=left, right=right, bottom=0.05, top=top
-        )
+    size = width * len(heads), height * len(rows)
+    with panels(size, left=left, right=right, bottom=0.05, top=top) as (figure, (axes,)):
         for (i, j), (strength, text, small) in cells.items():
             colour = RIGHT if strength >= 0 else WRONG
             # Never so deep that the text on it, dark or light with the page, loses its contrast.
-            axes.add_patch(
-                Rectangle((j + 0.02, i + 0.03), 0.96, 0.94, fc=colour, ec="none", alpha=0.42 * abs(strength))
-            )
+            deep = 0.42 * abs(strength)
+            axes.add_patch(Rectangle((j + 0.02, i + 0.03), 0.96, 0.94, fc=colour, ec="none", alpha=deep))
             says = {"ha": "center", "va": "center", "color": MUTED if small and not strength else INK}
             axes.text(j + 0.5, i + (0.36 if small else 0.52), text, fontsize=8, **says)
             if small:
@@ -159,24 +169,30 @@ def matrix(
         axes.set_xticks(np.arange(len(heads)) + (0.35 if tilted else 0.5), lines if tilted else heads, **lean)
         axes.tick_params(length=0, colors=INK)
         axes.spines[:].set_visible(False)
-        axes.text(
-            0,
-            1 + above / (height * len(rows)),
-            "\n".join(titles),
-            transform=axes.transAxes,
-            fontsize=8,
-            color=MUTED,
-            va="bottom",
-            linespacing=1.25,
-        )
+        look = {"fontsize": 8, "color": MUTED, "va": "bottom", "linespacing": 1.25}
+        place = 1 + above / (height * len(rows))
+        axes.text(0, place, "\n".join(titles), transform=axes.transAxes, **look)
     return figure
 
 
-def plain(axes: Any, title: str) -> None:
-    """A title on the left, small ticks, and no frame above or on the right."""
-    axes.set_title(title, loc="left", fontsize=9, fontweight="bold", color=INK, pad=5)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=8)
+def plain(
+    axes: Any, title: str = "", *, grid: str = "", left: bool = True, size: float = 8.5, pad: float = 5
+) -> None:
+    """A title on the left, ticks of a size, lines across the axes of `grid`, no frame above or right.
+
+    Without `left` there is none on the left either.
+    """
+    axes.set_title(title, loc="left", fontsize=9, fontweight="bold", color=INK, pad=pad)
+    axes.spines[["top", "right", *(() if left else ("left",))]].set_visible(False)
+    axes.tick_params(labelsize=size)
+    if grid:
+        axes.grid(True, axis=grid, color=RULE, lw=0.5)
+
+
+def aside(axes: Any, text: str, point: tuple[float, float], offset: tuple[float, float], **look: Any) -> None:
+    """A text so many points away from a point of the axes."""
+    look = {"va": "center", "fontsize": 8, "color": INK, **look}
+    axes.annotate(text, point, xytext=offset, textcoords="offset points", **look)
 
 
 def short(name: str, most: int = 22) -> str:
@@ -391,10 +407,8 @@ def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
     inches = axes.get_position().height * axes.figure.get_figheight()
     gap = 0.16 * (high - low) / inches
     heights = spaced(np.asarray([y for _, y, *_ in ends]), gap, low + gap / 2, high)
-    aside = axes.get_yaxis_transform() + ScaledTranslation(10 / 72, 0, axes.figure.dpi_scale_trans)
+    beside = axes.get_yaxis_transform() + ScaledTranslation(10 / 72, 0, axes.figure.dpi_scale_trans)
     lead = {"arrowstyle": "-", "lw": 0.5, "color": MUTED, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
     for (x, y, name, colour), height in zip(ends, heights.tolist(), strict=True):
-        axes.annotate(
-            name, (x, y), xytext=(1, height), textcoords=aside, annotation_clip=False, va="center",
-            fontsize=8, color=colour, arrowprops=lead,
-        )  # fmt: skip
+        look = {"textcoords": beside, "fontsize": 8, "color": colour, "arrowprops": lead}
+        axes.annotate(name, (x, y), xytext=(1, height), annotation_clip=False, va="center", **look)

@@ -5,13 +5,11 @@ alone: position, sign or words say it too.
 """
 
 from collections.abc import Mapping, Sequence
-from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate, Run, tenths
@@ -20,16 +18,15 @@ from counterfoil.report.drawing import (
     INK,
     MUTED,
     RIGHT,
-    RULE,
     WRONG,
     Box,
-    canvas,
+    aside,
     extent,
     matrix,
+    panels,
     place,
     plain,
     short,
-    style,
     tip,
 )
 from counterfoil.report.labels import group, measure_label
@@ -49,18 +46,18 @@ def measures(comparison: Comparison, names: Sequence[str] | None = None, *, colu
     Scorers are sorted by the last of the main measures, best on top, in the same order in every panel.
     """
     names = main_measures(comparison) if names is None else names
-    panels = [
+    titled = [
         (measure_label(name), {run.name: run.result.measures.get(name) for run in comparison.runs})
         for name in names
     ]
-    return _dots(panels, ranking(comparison), columns)
+    return _dots(titled, ranking(comparison), columns)
 
 
 def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = None) -> Any:
     """As `measures`, with a panel per group and a row of panels per measure. For a handful of groups."""
     names = main_measures(comparison) if names is None else names
     labels = groupings(comparison.runs[0].benchmark.questions)[grouping]
-    panels = [
+    titled = [
         (
             f"{measure_label(name)} · {group(label)}",
             {run.name: run.result.groups.get(label, {}).get(name) for run in comparison.runs},
@@ -68,7 +65,7 @@ def groups(comparison: Comparison, grouping: str, names: Sequence[str] | None = 
         for name in names
         for label in labels
     ]
-    return _dots(panels, ranking(comparison), len(labels))
+    return _dots(titled, ranking(comparison), len(labels))
 
 
 def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
@@ -95,7 +92,7 @@ def heat(comparison: Comparison, grouping: str, measure: str) -> Any:
 def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *, size: float = 5.4) -> Any:
     """I2T against T2I for all scorers, with the line where both are equal, chance, and intervals.
 
-    `pair` names the measures of the two directions. Raises `InputError` where no run has both.
+    `pair` names the measures of the two directions, which one run at least has.
     """
     across, up = pair
     scorers = [
@@ -103,32 +100,17 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         for run in comparison.runs
         if across in run.result.measures and up in run.result.measures
     ]
-    if not scorers:
-        raise InputError(
-            f"no run has both {measure_label(across)} and {measure_label(up)}",
-            where=comparison.benchmark,
-            hint="choose a benchmark that asks in both directions",
-        )
     points = np.asarray([[100 * x.value, 100 * y.value] for _, x, y in scorers])
     at_chance = (100 * (scorers[0][1].chance or 0), 100 * (scorers[0][2].chance or 0))
     ends = [100 * end for _, x, y in scorers for e in (x, y) for end in (e.low, e.high)]
     low, high = _limits([*ends, *at_chance])
-    with style():
-        side = size - 0.75
-        figure, (axes,) = canvas(1, 1, (side, side), left=0.62, right=0.13, bottom=0.48, top=0.12)
+    side = size - 0.75
+    with panels((side, side), left=0.62, right=0.13, bottom=0.48, top=0.12) as (figure, (axes,)):
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         axes.plot([low, high], [low, high], color=MUTED, lw=0.8, ls=(0, (1, 2)), zorder=1)
-        axes.errorbar(
-            points[:, 0],
-            points[:, 1],
-            xerr=_whiskers([x for _, x, _ in scorers]),
-            yerr=_whiskers([y for _, _, y in scorers]),
-            fmt="none",
-            ecolor=RIGHT,
-            elinewidth=0.7,
-            alpha=0.45,
-            zorder=2,
-        )
+        spans = {"xerr": _whiskers([x for _, x, _ in scorers]), "yerr": _whiskers([y for _, _, y in scorers])}
+        look = {"fmt": "none", "ecolor": RIGHT, "elinewidth": 0.7, "alpha": 0.45, "zorder": 2}
+        axes.errorbar(points[:, 0], points[:, 1], **spans, **look)
         axes.plot(points[:, 0], points[:, 1], "o", ms=5, color=RIGHT, mec="none", zorder=3, clip_on=False)
         for name, x, y in scorers:
             both = f"{measure_label(across)} {said(x)}, {measure_label(up)} {said(y)}"
@@ -136,51 +118,30 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         axes.plot(*at_chance, marker="x", ms=6.5, mew=1.6, color=WRONG, ls="none", zorder=3)
         axes.set_xlabel(f"{measure_label(across)}: {_ASKS.get(across, 'images look for captions')} (%)")
         axes.set_ylabel(f"{measure_label(up)}: {_ASKS.get(up, 'captions look for images')} (%)")
-        axes.grid(True, color=RULE, lw=0.5)
-        axes.spines[["top", "right"]].set_visible(False)
+        plain(axes, grid="both")
         everything = np.vstack([points, at_chance])
         # Where on the diagonal there is most room for a word.
         spots = low + (high - low) * np.asarray([0.5, 0.8, 0.65, 0.35, 0.2])
         room = np.abs(everything[None] - spots[:, None, None]).max(axis=2).min(axis=1)
         along = float(spots[int(room.argmax())])
-        axes.annotate(
-            "both directions equal",
-            (along, along),
-            xytext=(-4, 4),
-            textcoords="offset points",
-            rotation=45,
-            rotation_mode="anchor",
-            ha="center",
-            va="bottom",
-            fontsize=7.5,
-            color=MUTED,
-        )
+        leaning = {"rotation": 45, "rotation_mode": "anchor", "ha": "center", "va": "bottom"}
+        aside(axes, "both directions equal", (along, along), (-4, 4), fontsize=7.5, color=MUTED, **leaning)
         whiskers = [(100 * x.low, 100 * x.high, 100 * y.low, 100 * y.high) for _, x, y in scorers]
         _label_points(figure, axes, [*(name for name, _, _ in scorers), "chance"], everything, whiskers)
     return figure
 
 
-def margins(
-    comparison: Comparison, measure: str, *, names: Sequence[str] | None = None, columns: int = 3
-) -> Any:
+def margins(runs: Sequence[Run], measure: str, *, columns: int = 3) -> Any:
     """How far from flipping each question is, per scorer: right side blue, wrong side vermilion, ties grey.
 
     Scores live on a scale of each scorer's own, so each panel has its own. The outermost bars hold what
-    lies beyond them. `names` chooses scorers. Raises `InputError` where none of them kept its scores.
+    lies beyond them. Scorers without scores are passed over.
     """
-    by_name = {run.name: margin_values(run, measure) for run in comparison.runs}
-    wanted = ranking(comparison) if names is None else names
-    shown = [(name, values) for name in wanted if (values := by_name[name]) is not None]
-    if not shown:
-        raise InputError("no run kept its scores", where=comparison.benchmark, hint="margins need scores")
-    columns = min(columns, len(shown))
-    rows = ceil(len(shown) / columns)
-    with style():
-        figure, panels = canvas(rows, columns, (3.0, 0.95), left=0.18, right=0.2, gap=(0.35, 0.6), top=0.24)
-        for axes, (name, values) in zip(panels, shown, strict=False):
+    shown = [(run.name, values) for run in runs if (values := margin_values(run, measure)) is not None]
+    margin: dict[str, Any] = {"left": 0.18, "right": 0.2, "top": 0.24}
+    with panels((3.0, 0.95), len(shown), columns, gap=(0.35, 0.6), **margin) as (figure, grid):
+        for axes, (name, values) in zip(grid, shown, strict=True):
             _histogram(axes, name, values)
-        for axes in panels[len(shown) :]:
-            axes.remove()
     return figure
 
 
@@ -197,10 +158,9 @@ def significance(comparison: Comparison, measure: str) -> Any:
         p = "p=1" if d.p_holm >= 0.9995 else f"p={d.p_holm:.3f}".replace("0.", ".")
         p = "p<.001" if d.p_holm < 0.001 else p
         for row, column, value in ((d.a, d.b, d.value), (d.b, d.a, -d.value)):
-            strength = (
-                0.0 if d.p_holm >= 0.05 or not value else np.sign(value) * (0.25 + 0.75 * abs(value) / most)
-            )
-            cells[at[row], at[column]] = (float(strength), tenths(value, signed=True), p)
+            sure = d.p_holm < 0.05 and value
+            strength = float(np.sign(value) * (0.25 + 0.75 * abs(value) / most)) if sure else 0.0
+            cells[at[row], at[column]] = (strength, tenths(value, signed=True), p)
     unit = "in points" if style_of(measure) == "percent" else "times 100"
     title = f"{measure_label(measure)}: row less column, {unit}; p after Holm's correction"
     return matrix(order, [short(name) for name in order], cells, title=title, width=0.62, height=0.42)
@@ -213,18 +173,13 @@ def training_curves(
 
     `curves` maps each measure to step and value. The dashed line is the step whose weights are kept.
     """
-    columns = min(columns, len(curves))
-    with style():
-        figure, panels = canvas(
-            ceil(len(curves) / columns), columns, (3.0, 1.7), left=0.6, bottom=0.45, gap=(0.65, 0.7)
-        )
-        for axes, (name, curve) in zip(panels, curves.items(), strict=False):
+    margin: dict[str, Any] = {"left": 0.6, "bottom": 0.45, "gap": (0.65, 0.7)}
+    with panels((3.0, 1.7), len(curves), columns, **margin) as (figure, grid):
+        for axes, (name, curve) in zip(grid, curves.items(), strict=True):
             axes.plot(list(curve), list(curve.values()), color=INK, marker="o", ms=3, lw=1.2)
             axes.axvline(kept_step, color=MUTED, lw=0.8, ls=(0, (4, 3)))
             axes.set_xlabel(unit)
-            plain(axes, name)
-        for axes in panels[len(curves) :]:
-            axes.remove()
+            plain(axes, name, size=8)
     return figure
 
 
@@ -250,27 +205,23 @@ def said(estimate: Estimate) -> str:
 
 
 def _dots(
-    panels: Sequence[tuple[str, Mapping[str, Estimate | None]]], order: Sequence[str], columns: int
+    titled: Sequence[tuple[str, Mapping[str, Estimate | None]]], order: Sequence[str], columns: int
 ) -> Any:
-    columns = max(1, min(columns, len(panels)))
-    rows = ceil(len(panels) / columns)
-    estimates = [e for _, values in panels for e in values.values() if e is not None]
+    columns = max(1, min(columns, len(titled)))
+    estimates = [e for _, values in titled for e in values.values() if e is not None]
     low, high = _limits(
         [100 * v for e in estimates for v in (e.low, e.high, e.value, e.chance) if v is not None]
     )
     names = [short(name, 26) for name in order]
     left = max(extent(name) for name in names) + 0.08
     # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
-    across = (
-        max((10.4 - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9)
-        if columns > 1
-        else _NARROW - 0.15 - left
-    )
-    with style():
-        figure, grid = canvas(
-            rows, columns, (across, _ROW * len(order) + 0.05), left=left, right=0.15, top=0.26, sharey=True
-        )
-        for number, (axes, (title, values)) in enumerate(zip(grid, panels, strict=False)):
+    across = _NARROW - 0.15 - left
+    if columns > 1:
+        across = max((10.4 - left - 0.15 - 0.3 * (columns - 1)) / columns, 0.9)
+    panel = across, _ROW * len(order) + 0.05
+    margin: dict[str, Any] = {"left": left, "right": 0.15, "top": 0.26}
+    with panels(panel, len(titled), columns, sharey=True, **margin) as (figure, grid):
+        for number, (axes, (title, values)) in enumerate(zip(grid, titled, strict=True)):
             shown = [(i, e) for i, name in enumerate(order) if (e := values.get(name)) is not None]
             rows_at = [i for i, _ in shown]
             spans = [[100 * e.low for _, e in shown], [100 * e.high for _, e in shown]]
@@ -284,14 +235,10 @@ def _dots(
             axes.set_xlim(low, high)
             axes.set_ylim(len(order) - 0.4, -0.6)
             axes.set_yticks(range(len(order)), names)
-            axes.set_title(title, loc="left", fontsize=9, fontweight="bold", color=INK, pad=5)
-            axes.grid(True, axis="x", color=RULE, lw=0.5)
-            axes.spines[["top", "right", "left"]].set_visible(False)
+            plain(axes, title, grid="x", left=False)
             axes.tick_params(axis="y", length=0)
             if number % columns:
                 axes.tick_params(axis="y", labelleft=False)
-        for axes in grid[len(panels) :]:
-            axes.remove()
     return figure
 
 
@@ -321,8 +268,7 @@ def _histogram(axes: Any, name: str, values: NDArray[np.float64]) -> None:
     axes.axvline(0, ymax=0.84, color=INK, lw=0.8, zorder=0.5)
     axes.set_yticks([])
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_title(short(name, 30), loc="left", fontsize=9, fontweight="bold", color=INK, pad=4)
+    plain(axes, short(name, 30), left=False, pad=4)
     says = {"va": "top", "fontsize": 7.5, "transform": axes.transAxes}
     for x, align, part, word, colour in (
         (0.0, "left", wrong, "wrong", WRONG),
@@ -361,18 +307,9 @@ def _label_points(
     line = {"arrowstyle": "-", "lw": 0.5, "color": MUTED, "shrinkA": 1, "shrinkB": 3}
     offsets, far_away = place(anchors, sizes, inside, avoid=lines)
     for name, point, (dx, dy), far in zip(names, points, offsets, far_away, strict=True):
-        axes.annotate(
-            short(name, 26),
-            tuple(point),
-            xytext=(dx, dy),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            fontsize=8,
-            color=WRONG if name == "chance" else INK,
-            zorder=4,
-            arrowprops=line if far else None,
-        )
+        colour = WRONG if name == "chance" else INK
+        look = {"ha": "center", "color": colour, "zorder": 4, "arrowprops": line if far else None}
+        aside(axes, short(name, 26), tuple(point), (dx, dy), **look)
 
 
 def _limits(values: Sequence[float]) -> tuple[float, float]:

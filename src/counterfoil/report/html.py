@@ -16,7 +16,7 @@ from typing import Any
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import tenths
 from counterfoil.report import drawing
-from counterfoil.report.labels import WORDS, measure_label, measure_meaning
+from counterfoil.report.labels import WORDS, measure_label
 from counterfoil.report.tables import Table, number, plainly, written
 
 #: The script that every page has: its tables can be sorted and saved, its pictures enlarged.
@@ -40,6 +40,11 @@ class Drawing:
         return drawing.width(self.wide) <= _SHRINKS
 
 
+def drawn(title: str, caption: str, name: str, figure: Any, alt: str = "") -> Drawing:
+    """A figure in the page; `alt` is what a screen reader says, by default the title."""
+    return Drawing(title, caption, drawing.svg(figure, name=name, title=alt or title))
+
+
 def wide_and_narrow(
     title: str,
     caption: str,
@@ -49,12 +54,8 @@ def wide_and_narrow(
     narrow: Mapping[str, Any],
 ) -> Drawing:
     """What `draw` draws with the arguments for wide screens, and with those for narrow ones."""
-    return Drawing(
-        title,
-        caption,
-        drawing.svg(draw(**wide), name=name, title=title),
-        drawing.svg(draw(**narrow), name=f"{name}-n", title=title),
-    )
+    small = drawing.svg(draw(**narrow), name=f"{name}-n", title=title)
+    return replace(drawn(title, caption, name, draw(**wide)), narrow=small)
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,33 @@ class Panels:
     title: str
     caption: str
     drawings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """One way to divide a benchmark's questions, as tables (one per measure where there are many groups)."""
+
+    name: str
+    official: bool
+    drawings: tuple[Drawing, ...]
+    tables: tuple[Table, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page under its own heading; `key` ends its id.
+
+    Its notes are sentences, `Note`s, or names with what is said of them.
+    """
+
+    key: str
+    title: str
+    about: str = ""
+    drawings: tuple[Drawing, ...] = ()
+    panels: tuple[Panels, ...] = ()
+    groupings: tuple[Grouping, ...] = ()
+    tables: tuple[Table, ...] = ()
+    notes: tuple[Any, ...] = ()
 
 
 def render(
@@ -83,17 +111,8 @@ def render(
     1
     """
     script = "".join(static(name) for name in (_SHARED, *scripts))
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            title=title,
-            style="".join(static(name) for name in styles),
-            script=script,
-            policy=policy(script),
-            **values,
-        )
-    )
+    frame = {"style": "".join(map(static, styles)), "script": script, "policy": policy(script)}
+    return environment().get_template(template).render(title=title, **frame, **values)
 
 
 def fragment(tables: Sequence[Table], lines: Sequence[str] = ()) -> str:
@@ -154,13 +173,8 @@ def environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    jinja.filters["written"] = written
-    jinja.filters["plainly"] = plainly
-    jinja.filters["tenths"] = tenths
-    jinja.filters["number"] = number
-    jinja.globals["WORDS"] = WORDS
-    jinja.globals["measure_label"] = measure_label
-    jinja.globals["measure_meaning"] = measure_meaning
+    jinja.filters |= {"written": written, "plainly": plainly, "tenths": tenths, "number": number}
+    jinja.globals |= {"WORDS": WORDS, "measure_label": measure_label}
     return jinja
 
 
@@ -215,24 +229,16 @@ def shared(comparison: Comparison) -> Comparison:
     names: dict[str, str] = {}
     for run in comparison.runs:
         plain = shareable(run.name, known)
-        taken = list(names.values())
-        number = next(n for n in range(1, len(taken) + 2) if _numbered(plain, n) not in taken)
-        names[run.name] = _numbered(plain, number)
+        numbered = (plain, *(f"{plain} ({number})" for number in range(2, len(names) + 2)))
+        names[run.name] = next(name for name in numbered if name not in names.values())
     runs = []
     for run in comparison.runs:
         name, provenance = names[run.name], _within(run.result.provenance, known)
         result = replace(run.result, scorer=name, provenance=provenance)
         runs.append(replace(run, name=name, result=result, manifest=_within(run.manifest, known)))
-    return replace(
-        comparison,
-        runs=tuple(runs),
-        baseline=names.get(comparison.baseline or "", comparison.baseline),
-        differences=tuple(replace(d, a=names[d.a], b=names[d.b]) for d in comparison.differences),
-    )
-
-
-def _numbered(name: str, number: int) -> str:
-    return name if number == 1 else f"{name} ({number})"
+    baseline = names.get(comparison.baseline or "", comparison.baseline)
+    differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in comparison.differences)
+    return replace(comparison, runs=tuple(runs), baseline=baseline, differences=differences)
 
 
 def _within(value: Any, known: set[str]) -> Any:

@@ -16,9 +16,7 @@ def measure_label(name: str, default: str | None = None) -> str:
     ('I2T R@5', 'Group match', 'loss')
     """
     measure = find(name)
-    if measure is not None:
-        return measure.label
-    return name if default is None else default
+    return measure.label if measure is not None else name if default is None else default
 
 
 def measure_meaning(name: str, form: str = "") -> str:

@@ -91,22 +91,17 @@ def tied(comparison: Comparison) -> list[Note]:
         if rate < NOTABLE and moved < NOTABLE:
             continue
         under = ", ".join(f"{percent(value)} under {policy}" for policy, value in values.items())
-        notes.append(
-            Note(
-                f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} questions "
-                f"({percent(rate)}): {label} is {under}.",
-                "warning",
-            )
-        )
-    few = [run for run in scored if 0 < float(run.result.ties["rate"]) < NOTABLE]
-    if scored and not notes:
-        policy = scored[0].result.ties["policy"]
-        most = max((int(run.result.ties["questions"]) for run in few), default=0)
         text = (
-            "No scorer has a tie" if not few else f"Ties are rare (at most {most} questions for any scorer)"
+            f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} questions "
+            f"({percent(rate)}): {label} is {under}."
         )
-        notes.append(Note(f"{text}; they count by the policy {policy}."))
-    return notes
+        notes.append(Note(text, "warning"))
+    if notes or not scored:
+        return notes
+    few = [run.result.ties for run in scored if 0 < float(run.result.ties["rate"]) < NOTABLE]
+    most = max((int(ties["questions"]) for ties in few), default=0)
+    text = f"Ties are rare (at most {most} questions for any scorer)" if few else "No scorer has a tie"
+    return [Note(f"{text}; they count by the policy {scored[0].result.ties['policy']}.")]
 
 
 def below_chance(comparison: Comparison) -> list[Note]:
@@ -114,32 +109,28 @@ def below_chance(comparison: Comparison) -> list[Note]:
 
     By the whole interval and by one-sided tests, with Holm's correction over all scorers and main measures.
     """
-    together: dict[tuple[str, ...], list[str]] = {}
+    main = main_measures(comparison)
     estimates = {
         (run.name, name): run.result.measures[name]
         for run in comparison.runs
-        for name in main_measures(comparison)
+        for name in main
         if name in run.result.measures
     }
     p = [one_sided(e, above=False, correlation=signed(name)) for (_, name), e in estimates.items()]
-    sure = {key for key, adjusted in zip(estimates, holm(np.array(p)), strict=True) if adjusted < LEVEL}
-    for run in comparison.runs:
-        below = tuple(
-            name
-            for name in main_measures(comparison)
-            if (run.name, name) in sure
-            and (e := run.result.measures[name]).chance is not None
-            and e.high < e.chance
-        )
-        if below:
-            together.setdefault(below, []).append(run.name)
+    below: dict[str, list[str]] = {}
+    for ((who, name), e), adjusted in zip(estimates.items(), holm(np.array(p)), strict=True):
+        if adjusted < LEVEL and e.chance is not None and e.high < e.chance:
+            below.setdefault(who, []).append(name)
+    together: dict[tuple[str, ...], list[str]] = {}
+    for who, names in below.items():
+        together.setdefault(tuple(names), []).append(who)
     return [
         Note(
             f"Below chance on {listed([measure_label(m) for m in measures])}, with the whole interval: "
-            f"{listed(who)}.",
+            f"{listed(scorers)}.",
             "warning",
         )
-        for measures, who in together.items()
+        for measures, scorers in together.items()
     ]
 
 
@@ -154,17 +145,19 @@ def outcomes(comparison: Comparison) -> list[Note]:
 
 def intervals(comparison: Comparison, words: Mapping[str, str] = _INTERVALS) -> list[Note]:
     """How the runs' intervals were made; `words` says it for each method."""
-    methods = dict.fromkeys(
-        str(run.result.provenance.get("interval", {}).get("method", "")) for run in comparison.runs
-    )
-    described = listed([words.get(method, _INTERVALS.get(method, method)) for method in methods if method])
+    benchmark, results = comparison.runs[0].benchmark, [run.result for run in comparison.runs]
+    methods = filter(None, dict.fromkeys(map(_method, results)))
+    described = listed([words.get(method, _INTERVALS.get(method, method)) for method in methods])
     if not described:
         return []
-    benchmark, results = comparison.runs[0].benchmark, [run.result for run in comparison.runs]
     return [
         *(Note(f"{_sentence(text)}.", "warning") for text in warnings(benchmark, results)),
         Note(f"Intervals hold 95\N{NO-BREAK SPACE}%: {described}. {_sentence(resting(benchmark, results))}."),
     ]
+
+
+def _method(result: Result) -> str:
+    return str(result.provenance.get("interval", {}).get("method", ""))
 
 
 def _sentence(text: str) -> str:
@@ -220,9 +213,8 @@ def resting(benchmark: Benchmark, results: Sequence[Result]) -> str:
     if not effective:
         return text
     low, high = (f"{round(bound):,}" for bound in (min(effective), max(effective)))
-    what = benchmark.questions.units
     many = low if low == high else f"{low} to {high}"
-    return f"{text}; {measure_label(measure)}: {many} effective {what}"
+    return f"{text}; {measure_label(measure)}: {many} effective {benchmark.questions.units}"
 
 
 def rests_on(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
@@ -238,7 +230,7 @@ def warnings(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
     ['few images (14) and captions (18): intervals are rough, and may be too narrow']
     """
     sharing = benchmark.measured_sharing
-    methods = {str(result.provenance.get("interval", {}).get("method", "")) for result in results}
+    methods = set(map(_method, results))
     texts = []
     given = int(sharing.given_images.sum()), int(sharing.given_captions.sum())
     if methods <= {"wilson", "crossed"}:
@@ -281,9 +273,7 @@ def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, li
     numbers: dict[str, list[float]] = {}
     for name in main_of(benchmark):
         of_all = [result.measures[name] for result in results if name in result.measures]
-        if known := [
-            min(estimate.effective, estimate.n) for estimate in of_all if estimate.effective is not None
-        ]:
+        if known := [min(e.effective, e.n) for e in of_all if e.effective is not None]:
             numbers[name] = known
     measure = of(benchmark).leading(benchmark, numbers) if numbers else ""
     return measure, numbers.get(measure, [])

@@ -13,26 +13,17 @@ from urllib.parse import urlencode
 from counterfoil.benchmarks.forms import FORMS as QUESTIONS
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Estimate, Run
+from counterfoil.evaluation.result import Run
 from counterfoil.report import comparison_tables, html, labels
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.forms import FORMS, report_of
 from counterfoil.report.forms.base import WORST, Chapter
 from counterfoil.report.html import shareable, shared
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Column, Table
 from counterfoil.report.thumbnails import BUDGET, Thumbnails, richest, to_json
 
 #: Whose images and captions a page carries along.
 PICTURES = ("auto", "always", "never")
-
-
-@dataclass(frozen=True)
-class Browser:
-    """A section in which questions can be looked through: its place in the page, and whose questions."""
-
-    place: str
-    title: str
-    chapters: tuple[Chapter, ...]
 
 
 @dataclass(frozen=True)
@@ -95,29 +86,23 @@ def page(
         scorers[anchor] = scorer_sections(comparison, anchor, captions=may)
     # One browser for all forms whose questions stand in one place.
     forms = {comparison.runs[0].benchmark.questions.form for comparison in comparisons}
-    shown = list(
-        {report.place: report for report in (FORMS[name] for name in FORMS if name in forms)}.values()
-    )
+    shown = {report.place: report for report in (FORMS[name] for name in FORMS if name in forms)}
+    broken = thumbnails.broken
+    if not private:
+        broken = {shareable(name): shareable(why) for name, why in broken.items()}
     return html.render(
         "page.html",
         title=title,
-        styles=("page.css", *(report.style for report in shown if report.style)),
-        scripts=("browser.js", *(report.script for report in shown)),
+        styles=("page.css", *(report.style for report in shown.values() if report.style)),
+        scripts=("browser.js", *(report.script for report in shown.values())),
         chapters=chapters,
         models=scorers,
         links={anchor: {model.name: model.anchor for model in of} for anchor, of in scorers.items()},
-        browsers=[
-            Browser(
-                report.place,
-                report.place.capitalize(),
-                tuple(chapter for chapter in chapters if chapter.report.place == report.place),
-            )
-            for report in shown
-        ],
+        browsers={
+            place: [chapter for chapter in chapters if chapter.report.place == place] for place in shown
+        },
         provenance=_provenance(comparisons),
-        broken=thumbnails.broken
-        if private
-        else {shareable(name): shareable(why) for name, why in thumbnails.broken.items()},
+        broken=broken,
         data=to_json({**data, "pictures": thumbnails.uris}),
     )
 
@@ -135,61 +120,41 @@ def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> t
     sections = []
     for number, run in enumerate(comparison.runs):
         order, how = report.failures(run)
-        address = {"b": anchor, "model": run.name}
-        sections.append(
-            ScorerSection(
-                anchor=f"{anchor}-model-{number}",
-                name=run.name,
-                groups=group_table(run),
-                worst=tuple(
-                    Failure(
-                        benchmark.questions.ids[q],
-                        how[q],
-                        tuple(
-                            text
-                            for row in benchmark.questions.captions_of(q)[:4]
-                            if captions and (text := benchmark.captions[row].text)
-                        ),
-                        f"#{report.place}?{urlencode({**address, 'text': benchmark.questions.ids[q]})}",
-                    )
-                    for q in order[:WORST]
-                ),
-                address=f"#{report.place}?{urlencode(address)}",
+        address, worst = {"b": anchor, "model": run.name}, []
+        for q in order[:WORST]:
+            name, rows = benchmark.questions.ids[q], benchmark.questions.captions_of(q)[:4]
+            texts = tuple(text for row in rows if captions and (text := benchmark.captions[row].text))
+            worst.append(
+                Failure(name, how[q], texts, f"#{report.place}?{urlencode({**address, 'text': name})}")
             )
-        )
+        key, all_of_them = f"{anchor}-model-{number}", f"#{report.place}?{urlencode(address)}"
+        sections.append(ScorerSection(key, run.name, group_table(run), tuple(worst), all_of_them))
     return tuple(sections)
 
 
 def group_table(run: Run) -> Table:
     """A row per group of every grouping, all questions first; a column per main measure, with intervals."""
-    comparison = Comparison(run.benchmark.name, (run,), None, ())
-    main = comparison_tables.main_measures(comparison)
-    columns = tuple(
+    main = comparison_tables.main_measures(Comparison(run.benchmark.name, (run,), None, ()))
+    columns = [
         Column(
             labels.measure_label(name),
             style=comparison_tables.style_of(name),
             measure=name,
-            signature=comparison_tables.signature_of([run], name),
+            signature=run.result.signature(name),
         )
         for name in main
-    )
-    units = run.benchmark.questions.units
-    rows = [_row(f"all {units}", run.result.measures, main)]
-    keys = dict.fromkeys(
-        key for of in comparison_tables.groupings(run.benchmark.questions).values() for key in of
-    )
-    rows += [
-        _row(labels.group(key), run.result.groups[key], main) for key in keys if key in run.result.groups
     ]
+    units = run.benchmark.questions.units
+    of_groupings = comparison_tables.groupings(run.benchmark.questions).values()
+    keys = dict.fromkeys(key for of in of_groupings for key in of)
+    groups = [(labels.group(key), run.result.groups[key]) for key in keys if key in run.result.groups]
+    rows = []
+    for name, measures in [(f"all {units}", run.result.measures), *groups]:
+        estimates = [measures.get(measure) for measure in main]
+        n = max((estimate.n for estimate in estimates if estimate is not None), default=0)
+        rows.append((name, f"{n:,}", *estimates))
     caption = f"{run.name} by group on {run.benchmark.card.title}."
-    return Table(caption, (Column(units, style="text"), *columns), tuple(rows), "Group")
-
-
-def _row(name: str, measures: Mapping[str, Estimate], main: tuple[str, ...]) -> Row:
-    estimates = [measures.get(measure) for measure in main]
-    n = max((estimate.n for estimate in estimates if estimate is not None), default=0)
-    cells = (Cell(e.value, e.low, e.high, e.n) if e is not None else Cell() for e in estimates)
-    return Row(name, (Cell(f"{n:,}"), *cells))
+    return Table.of(caption, "Group", [units, *columns], rows)
 
 
 def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: str) -> str:
@@ -224,31 +189,19 @@ def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: 
 
 def _provenance(comparisons: Sequence[Comparison]) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Per run its benchmark, its name, and everything known of how it came about, as flat rows."""
-    return [
-        (
-            run.benchmark.card.title,
-            run.name,
-            _flat(
-                {
-                    "signature": run.result.signature(),
-                    **run.result.provenance,
-                    **{k: v for k, v in run.manifest.items() if k != "questions"},
-                }
-            ),
-        )
-        for comparison in comparisons
-        for run in comparison.runs
-    ]
+    rows = []
+    for run in (run for comparison in comparisons for run in comparison.runs):
+        manifest = {key: value for key, value in run.manifest.items() if key != "questions"}
+        known = {"signature": run.result.signature(), **run.result.provenance, **manifest}
+        rows.append((run.benchmark.card.title, run.name, _flat(known)))
+    return rows
 
 
 def _flat(value: object, prefix: str = "") -> list[tuple[str, str]]:
     """Nested values as rows of dotted names: `{"a": {"b": 1}}` is `[("a.b", "1")]`; empty ones go."""
     if isinstance(value, Mapping):
-        return [
-            row
-            for key, inner in value.items()
-            for row in _flat(inner, f"{prefix}.{key}" if prefix else str(key))
-        ]
+        inside = {f"{prefix}.{key}" if prefix else str(key): inner for key, inner in value.items()}
+        return [row for key, inner in inside.items() for row in _flat(inner, key)]
     if isinstance(value, list | tuple):
         text = " ".join(str(part) for part in value)
     else:

@@ -4,7 +4,7 @@ Each returns a matplotlib `Figure`; `drawing.svg` and `drawing.save` write it. N
 alone: numbers, frames, weight and words say it too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, matrix, short, style
+from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels, short
 from counterfoil.report.labels import measure_label
 
 #: In inches: a heatmap's cell, the height of a bump chart's row, the least way between its columns.
@@ -61,41 +61,31 @@ def heatmap(correlation: RankCorrelation) -> Any:
     width, height = _CELL if roomy else _BARE
     title = "Lower left: Kendall’s τ-b; upper right: Spearman’s ρ"
     right = max(0.06, extent(title, 8) - width * n)
-    with style():
-        figure, (axes,) = canvas(1, 1, (width * n, height * n), left=left, right=right, bottom=0.08, top=0.58)
+    size = width * n, height * n
+    with panels(size, left=left, right=right, bottom=0.08, top=0.58) as (figure, (axes,)):
         for i in range(n):
             axes.add_patch(Rectangle((i + 0.02, i + 0.03), 0.96, 0.94, fc=RULE, ec="none", alpha=0.5))
             for j in range(n):
                 if i != j:
-                    _cell(
-                        axes,
-                        i,
-                        j,
-                        correlation.pair(correlation.columns[i], correlation.columns[j]),
-                        roomy=roomy,
-                    )
+                    pair = correlation.pair(correlation.columns[i], correlation.columns[j])
+                    _cell(axes, i, j, pair, roomy=roomy)
         axes.set(xlim=(0, n), ylim=(n, 0))
         axes.set_yticks(np.arange(n) + 0.5, rows)
         axes.xaxis.tick_top()
         axes.set_xticks(np.arange(n) + 0.5, [str(i + 1) for i in range(n)])
         axes.tick_params(length=0, colors=INK)
         axes.spines[:].set_visible(False)
-        above = {"xytext": (0, 22), "textcoords": "offset points", "annotation_clip": False}
-        axes.annotate(title, (0, 0), fontsize=8, color=MUTED, va="bottom", **above)
+        aside(axes, title, (0, 0), (0, 22), color=MUTED, va="bottom", annotation_clip=False)
     return figure
 
 
 def _cell(axes: Any, i: int, j: int, pair: Agreement | None, *, roomy: bool) -> None:
     from matplotlib.patches import Rectangle
 
-    below = i > j
-    value, low, high = (
-        (float("nan"),) * 3
-        if pair is None
-        else (pair.tau, pair.tau_low, pair.tau_high)
-        if below
-        else (pair.rho, pair.rho_low, pair.rho_high)
-    )
+    value = low = high = float("nan")
+    if pair is not None:
+        taus, rhos = (pair.tau, pair.tau_low, pair.tau_high), (pair.rho, pair.rho_low, pair.rho_high)
+        value, low, high = taus if i > j else rhos
     says = {"ha": "center", "va": "center"}
     if np.isnan(value):
         axes.text(j + 0.5, i + 0.5, "–", fontsize=8, color=MUTED, **says)
@@ -141,19 +131,14 @@ def bump(correlation: RankCorrelation, *, columns: Sequence[int] | None = None) 
     ends = [_end(correlation.models, ranks, column) for column in (0, -1)]
     moved = _movers(ranks)
     # Bold letters are about an eighth wider.
-    sides = [
-        max((extent(text) * (1.13 if model in moved else 1) for model, text in end.items()), default=0.0)
-        + 0.19
-        for end in ends
-    ]
+    widths = [[extent(text) * (1.13 if m in moved else 1) for m, text in end.items()] for end in ends]
+    sides = [max(of_end, default=0.0) + 0.19 for of_end in widths]
     leaning = np.sin(np.radians(_LEAN)), np.cos(np.radians(_LEAN))
     beyond = [leaning[1] * extent(head) - (wide - 1 - i) * step for i, head in enumerate(heads)]
     top = leaning[0] * max(extent(head) for head in heads) + 0.32
     right = max(sides[1], *beyond)
-    with style():
-        figure, (axes,) = canvas(
-            1, 1, (step * max(wide - 1, 1), _ROW * n), left=sides[0], right=right, bottom=0.06, top=top
-        )
+    size = step * max(wide - 1, 1), _ROW * n
+    with panels(size, left=sides[0], right=right, bottom=0.06, top=top) as (figure, (axes,)):
         axes.set(xlim=(0, max(wide - 1, 1)), ylim=(n + 0.5, 0.5))
         for column in range(wide):
             axes.axvline(column, color=RULE, lw=0.6, zorder=0)
@@ -162,16 +147,13 @@ def bump(correlation: RankCorrelation, *, columns: Sequence[int] | None = None) 
             _line(axes, places[model], moved.get(model))
         for column, end, align in ((0, ends[0], "right"), (wide - 1, ends[1], "left")):
             for model, text in end.items():
-                axes.annotate(
-                    text, (column, places[model, column]), xytext=(-9 if align == "right" else 9, 0),
-                    textcoords="offset points", ha=align, va="center", annotation_clip=False,
-                    fontweight="bold" if model in moved else "normal",
-                )  # fmt: skip
+                offset = -9 if align == "right" else 9, 0
+                weight = "bold" if model in moved else "normal"
+                look = {"fontsize": 8.5, "annotation_clip": False, "ha": align, "fontweight": weight}
+                aside(axes, text, (column, places[model, column]), offset, **look)
+        tilt = {"rotation": _LEAN, "rotation_mode": "anchor", "ha": "left", "va": "bottom"}
         for column, head in enumerate(heads):
-            axes.annotate(
-                head, (column, 0.5), xytext=(0, 7), textcoords="offset points", ha="left", va="bottom",
-                rotation=_LEAN, rotation_mode="anchor", annotation_clip=False,
-            )  # fmt: skip
+            aside(axes, head, (column, 0.5), (0, 7), fontsize=8.5, annotation_clip=False, **tilt)
         axes.set_axis_off()
     return figure
 
@@ -233,9 +215,8 @@ def _line(axes: Any, places: NDArray[np.float64], sign: int | None) -> None:
         dashes = (0, (1, 2)) if b - a > 1 else (0, (4, 1.5)) if sign == -1 else "-"
         ends = [places[a], places[b]]
         axes.plot([a, b], ends, ls=dashes, color=colour, lw=width, alpha=alpha, zorder=front, clip_on=False)
-    axes.plot(
-        at, places[at], "o", ms=size, mec="none", color=colour, alpha=alpha, zorder=front + 1, clip_on=False
-    )
+    look = {"mec": "none", "color": colour, "alpha": alpha, "zorder": front + 1}
+    axes.plot(at, places[at], "o", ms=size, clip_on=False, **look)
 
 
 def _frames(
@@ -258,22 +239,9 @@ def list_tau(diversity: Diversity) -> Any:
 
     For a dozen models or fewer also how much of their lists they have in common.
     """
-    names = [short(name, _MODEL) for name in diversity.models]
-    few = len(names) <= _FEW
-    cells = {
-        (i, j): (
-            float(diversity.tau[i, j]),
-            written(float(diversity.tau[i, j])),
-            f"{100 * diversity.common[i, j]:.0f} % in" if few else "",
-        )
-        for i in range(len(names))
-        for j in range(len(names))
-        if i != j and not np.isnan(diversity.tau[i, j])
-    }
     title = f"Kendall’s τ-b of the first {diversity.k}, mean over {diversity.queries:,} queries"
-    if few:
-        title += "; below, how much is in both lists"
-    return matrix(names, names, cells, title=title, width=0.5, height=0.36 if few else 0.27)
+    below = "how much is in both lists"
+    return _of_pairs(diversity, diversity.tau, diversity.tau, written, diversity.common, "in", title, below)
 
 
 def first_choice(diversity: Diversity) -> Any:
@@ -281,19 +249,36 @@ def first_choice(diversity: Diversity) -> Any:
 
     For a dozen models or fewer also how often it is not in the column's list at all.
     """
+    title = "Average place of the row’s first choice in the column’s list"
+    below = f"how often it is not among the first {diversity.k}"
+    strength = 1 - (diversity.place - 1) / diversity.k
+    return _of_pairs(
+        diversity, strength, diversity.place, "{:.2f}".format, diversity.beyond, "out", title, below
+    )
+
+
+def _of_pairs(
+    diversity: Diversity,
+    strength: NDArray[np.float64],
+    values: NDArray[np.float64],
+    text: Callable[[float], str],
+    shares: NDArray[np.float64],
+    word: str,
+    title: str,
+    below: str,
+) -> Any:
+    """Models by models: a value in each cell, and a share with a word below it where models are few."""
     names = [short(name, _MODEL) for name in diversity.models]
     few = len(names) <= _FEW
     cells = {
         (i, j): (
-            1 - (float(diversity.place[i, j]) - 1) / diversity.k,
-            f"{diversity.place[i, j]:.2f}",
-            f"{100 * diversity.beyond[i, j]:.0f} % out" if few else "",
+            float(strength[i, j]),
+            text(float(values[i, j])),
+            f"{100 * shares[i, j]:.0f} % {word}" if few else "",
         )
         for i in range(len(names))
         for j in range(len(names))
-        if i != j and not np.isnan(diversity.place[i, j])
+        if i != j and not np.isnan(values[i, j])
     }
-    title = "Average place of the row’s first choice in the column’s list"
-    if few:
-        title += f"; below, how often it is not among the first {diversity.k}"
+    title += f"; below, {below}" if few else ""
     return matrix(names, names, cells, title=title, width=0.5, height=0.36 if few else 0.27)

@@ -1,7 +1,6 @@
 """Pages of rank correlations, and of the agreement of metrics with people on the order of systems."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,20 +10,11 @@ from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.system_scores import MEASURES
 from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
 from counterfoil.metrics.measure import DIRECTIONS
-from counterfoil.report import drawing, html, ranking_figures
-from counterfoil.report.html import Drawing, shareable, users
+from counterfoil.report import html, ranking_figures
+from counterfoil.report.html import Section, drawn, shareable, users
 from counterfoil.report.labels import measure_label
 from counterfoil.report.ranking_figures import written
-from counterfoil.report.tables import Cell, Column, Row, Table, csv_lines
-
-
-@dataclass(frozen=True)
-class ListSection:
-    """What the page says of one direction of one gallery."""
-
-    title: str
-    about: str
-    drawings: tuple[Drawing, ...]
+from counterfoil.report.tables import Cell, Column, Table, csv_lines
 
 
 def page(
@@ -39,21 +29,21 @@ def page(
 
     It says nothing of where files lie on this machine and who uses it; `private` keeps that.
     """
-    bump = Drawing(
+    bump = drawn(
         "Ranks of the models",
         "Best on top. Equal models share a frame and a rank (“2=”). The models that move most are in bold: "
         "blue where they end higher than they begin, orange and dashed where lower, else in plain ink.",
-        drawing.svg(
-            ranking_figures.bump(correlation), name="bump", title="The rank of every model by measure"
-        ),
+        "bump",
+        ranking_figures.bump(correlation),
+        "The rank of every model by measure",
     )
-    heat = Drawing(
+    heat = drawn(
         "Rank correlations",
         "Below the diagonal Kendall’s τ-b, above it Spearman’s ρ; small, the interval. Framed and bold: "
         "the interval leaves out 0. Blue is agreement, orange the contrary.",
-        drawing.svg(
-            ranking_figures.heatmap(correlation), name="heat", title="Rank correlations between measures"
-        ),
+        "heat",
+        ranking_figures.heatmap(correlation),
+        "Rank correlations between measures",
     )
     return html.render(
         "rankings.html",
@@ -89,7 +79,7 @@ def lead(correlation: RankCorrelation) -> str:
         return (
             f"All {len(defined)} pairs of measures agree equally on the order of models: "
             f"τ {written(most.tau)}, with intervals within {written(ends[0])} to {written(ends[1])}. "
-            + of_them
+            f"{of_them}"
         )
     if len(defined) == 1:
         return f"{said(most)}. {of_them}"
@@ -98,46 +88,40 @@ def lead(correlation: RankCorrelation) -> str:
 
 def ranks_table(correlation: RankCorrelation) -> Table:
     """One row per model, one column per measure: its value in per cent; the best two of each are marked."""
-    columns = tuple(
+    columns = [
         Column(ranking_figures.label(column, alone=True), column.title, measure=column.measure)
         for column in correlation.columns
-    )
+    ]
     ranks = correlation.ranks
     # Those without a value in the column that orders are last.
-    order = np.argsort(np.nan_to_num(ranks[:, correlation.lead], nan=np.inf), kind="stable")
-    rows = tuple(
-        Row(
+    order = np.argsort(np.nan_to_num(ranks[:, correlation.lead], nan=np.inf), kind="stable").tolist()
+    rows = (
+        (
             correlation.models[i],
-            tuple(
-                Cell() if np.isnan(value) else Cell(float(value), rank=int(rank) if rank <= 2 else 0)
+            *(
+                Cell.of(float(value), int(rank) if rank <= 2 else 0)
                 for value, rank in zip(correlation.values[i], ranks[i], strict=True)
             ),
         )
-        for i in order.tolist()
+        for i in order
     )
-    return Table("Values of the models under each measure, in per cent.", columns, rows)
+    return Table.of("Values of the models under each measure, in per cent.", "Model", columns, rows)
 
 
 def agreements_table(correlation: RankCorrelation) -> Table:
     """One row per pair of columns: tau-b and Spearman's correlation with their intervals, and the models."""
     name = dict(zip((c.name for c in correlation.columns), ranking_figures.labels(correlation), strict=True))
-    rows = tuple(
-        Row(
+    rows = (
+        (
             f"{name[pair.a]} – {name[pair.b]}",
-            tuple(
-                Cell(text)
-                for text in (
-                    *_with_ends(pair.tau, pair.tau_low, pair.tau_high),
-                    *_with_ends(pair.rho, pair.rho_low, pair.rho_high),
-                    str(pair.models),
-                )
-            ),
+            *_with_ends(pair.tau, pair.tau_low, pair.tau_high),
+            *_with_ends(pair.rho, pair.rho_low, pair.rho_high),
+            str(pair.models),
         )
         for pair in correlation.pairs
     )
-    labels = ("Kendall’s τ-b", "95 % interval", "Spearman’s ρ", "95 % interval", "Models")
-    columns = tuple(Column(label, style="text") for label in labels)
-    return Table("Rank correlations of all pairs of measures.", columns, rows, "Measures")
+    heads = ("Kendall’s τ-b", "95 % interval", "Spearman’s ρ", "95 % interval", "Models")
+    return Table.of("Rank correlations of all pairs of measures.", "Measures", heads, rows)
 
 
 def _with_ends(value: float, low: float, high: float) -> tuple[str, str]:
@@ -146,24 +130,20 @@ def _with_ends(value: float, low: float, high: float) -> tuple[str, str]:
     return written(value), f"{written(low)} to {written(high)}"
 
 
-def _lists(diversity: Diversity, number: int) -> ListSection:
+def _lists(diversity: Diversity, number: int) -> Section:
+    """What the page says of one direction of one gallery."""
     side = DIRECTIONS[diversity.direction].title
     of = "captions" if diversity.direction == "i2t" else "images"
     parts = (
         (ranking_figures.list_tau, f"How alike the first {diversity.k} {of} are"),
         (ranking_figures.first_choice, "Where the others rank a model’s first choice"),
     )
-    return ListSection(
+    return Section(
+        f"lists-{number}",
         f"{diversity.title}, {side.lower()}",
         f"{diversity.queries:,} queries, the first {diversity.k} {of} of each.",
-        tuple(
-            Drawing(
-                title,
-                "",
-                drawing.svg(
-                    draw(diversity), name=f"lists-{number}-{i}", title=f"{title}: {diversity.title}, {side}"
-                ),
-            )
+        drawings=tuple(
+            drawn(title, "", f"lists-{number}-{i}", draw(diversity), f"{title}: {diversity.title}, {side}")
             for i, (draw, title) in enumerate(parts)
         ),
     )
@@ -221,35 +201,29 @@ def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
 
 
 def _agreement(agreed: SystemCorrelations, human: str) -> Table:
-    correlations = {
-        (correlation.metric, correlation.measure): correlation
-        for correlation in agreed.correlations
-        if correlation.human == human
-    }
-    columns, rows = [], []
+    by_metric = {(c.metric, c.measure): c for c in agreed.correlations if c.human == human}
+    columns = []
     for measure in MEASURES:
         head = measure_label(measure)
         columns += [Column(head, head, "correlation", measure), Column("p", head, "p", measure)]
     best = {
         measure: max(
-            (
-                correlations[metric, measure].value
-                for metric in agreed.metrics
-                if correlations[metric, measure].value > -2
-            ),
+            (value for metric in agreed.metrics if (value := by_metric[metric, measure].value) > -2),
             default=None,
         )
         for measure in MEASURES
     }
-    for metric in (*agreed.metrics, *((ONE_PERSON,) if (ONE_PERSON, MEASURES[0]) in correlations else ())):
-        cells = []
+    rows: list[tuple[object, ...]] = []
+    for metric in (*agreed.metrics, *((ONE_PERSON,) if (ONE_PERSON, MEASURES[0]) in by_metric else ())):
+        cells: list[object] = []
         for measure in MEASURES:
-            one = correlations[metric, measure]
+            one = by_metric[metric, measure]
             first = metric != ONE_PERSON and one.value == best[measure]
-            cells += [_cell(one.value, one.low, one.high, one.systems, int(first)), _cell(one.p)]
-        rows.append(Row(f"{ONE_PERSON}, with the others" if metric == ONE_PERSON else metric, tuple(cells)))
-    caption = f"Correlation with {human} over systems, x 100, with 95 % intervals over {drawn(agreed)}."
-    return Table(caption, tuple(columns), tuple(rows), corner="metric")
+            cells += [Cell.of((one.value, one.low, one.high, one.systems), int(first)), one.p]
+        rows.append((f"{ONE_PERSON}, with the others" if metric == ONE_PERSON else metric, *cells))
+    over = drawn_over(agreed)
+    caption = f"Correlation with {human} over systems, x 100, with 95 % intervals over {over}."
+    return Table.of(caption, "metric", columns, rows)
 
 
 def differences(agreed: SystemCorrelations) -> tuple[Table, ...]:
@@ -267,30 +241,18 @@ def differences(agreed: SystemCorrelations) -> tuple[Table, ...]:
         columns.append(Column("p (Williams)", measure_label("pearson"), "p", "pearson"))
         rows = []
         for a, b in pairs:
-            cells = []
-            for measure in MEASURES:
-                one = by_pair[a, b, measure]
-                cells += [_cell(one.value, one.low, one.high), _cell(one.p_holm)]
-            rows.append(Row(f"{a} − {b}", (*cells, _cell(by_pair[a, b, "pearson"].williams))))
-        caption = f"Differences in correlation with {human}, x 100; drawn and swapped: {drawn(agreed)}."
-        tables.append(Table(caption, tuple(columns), tuple(rows), corner="metrics"))
+            of = [by_pair[a, b, measure] for measure in MEASURES]
+            cells = (cell for one in of for cell in ((one.value, one.low, one.high), one.p_holm))
+            rows.append((f"{a} − {b}", *cells, by_pair[a, b, "pearson"].williams))
+        caption = f"Differences in correlation with {human}, x 100; drawn and swapped: {drawn_over(agreed)}."
+        tables.append(Table.of(caption, "metrics", columns, rows))
     return tuple(tables)
 
 
-def drawn(agreed: SystemCorrelations) -> str:
+def drawn_over(agreed: SystemCorrelations) -> str:
     """What was drawn, in words: "200 images", "images" where none are known, or "systems"."""
     many = agreed.over == "images" and agreed.images
     return f"{agreed.images:,} images" if many else agreed.over
-
-
-def _cell(
-    value: float, low: float = np.nan, high: float = np.nan, n: int | None = None, rank: int = 0
-) -> Cell:
-    if np.isnan(value):
-        return Cell()
-    if np.isnan(low) or np.isnan(high):
-        return Cell(value, n=n, rank=rank)
-    return Cell(value, low, high, n, rank)
 
 
 def systems_page(

@@ -7,7 +7,7 @@ cell, which the browser stretches over the photograph.
 import base64
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -26,57 +26,6 @@ from counterfoil.report.thumbnails import BUDGET, Thumbnails
 _FOR, _AGAINST = (11, 98, 168), (201, 78, 20)
 #: How much of the photograph the strongest cell covers.
 _COVER = 0.8
-
-
-@dataclass(frozen=True)
-class HeatPicture:
-    """One heatmap over a picture: what it is of, its range in words, and where in the picture it lies."""
-
-    label: str
-    extent: str
-    uri: str
-    style: str
-
-
-@dataclass(frozen=True)
-class WordMark:
-    """A word, or what stands between words, with how strongly it is tinted."""
-
-    text: str
-    style: str = ""
-    drop: str = ""
-
-
-@dataclass(frozen=True)
-class MethodPictures:
-    """The heatmaps of a pair by one method, and the words whose heatmap is the same everywhere."""
-
-    title: str
-    unit: str
-    pictures: tuple[HeatPicture, ...]
-    even: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PairCard:
-    """One image with one caption: score, marked words, and the heatmaps by method."""
-
-    image: str
-    #: The number of the photograph in the page, -1 for none.
-    picture: int
-    proportion: str
-    score: str
-    words: tuple[WordMark, ...]
-    methods: tuple["MethodPictures", ...]
-
-
-@dataclass(frozen=True)
-class QuestionSection:
-    """A question and its pairs."""
-
-    anchor: str
-    id: str
-    cards: tuple[PairCard, ...]
 
 
 def page(
@@ -105,17 +54,16 @@ def page(
     if may and pictures != "never":
         wanted = [[*dict.fromkeys(image for _, image in question.pairs)] for question in questions]
         shown = thumbnails.add(benchmark.images, wanted)
-    sections = tuple(
-        QuestionSection(
-            f"q-{number}",
+    sections = [
+        (
             question.id,
-            tuple(
+            [
                 pair_card(pair, shown.get(image, -1), captioned=may)
                 for (_, image), pair in question.pairs.items()
-            ),
+            ],
         )
-        for number, question in enumerate(questions)
-    )
+        for question in questions
+    ]
     return html.render(
         "explain.html",
         title=title,
@@ -143,50 +91,55 @@ def _about(benchmark: Benchmark, may: bool, pictures: str, shown: int) -> str:
     return "" if shown else "The images did not fit into the page."
 
 
-def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> PairCard:
-    """The card of a pair; `picture` is the number of its photograph in the page, -1 for none."""
+def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> dict[str, Any]:
+    """One image with one caption: score, marked words, and the heatmaps by method.
+
+    `picture` is the number of its photograph in the page, -1 for none.
+    """
     words = pair.words if captioned else [f"word {number}" for number in range(1, len(pair.words) + 1)]
     size = (4, 3) if pair.item.image.source is None else pair.item.image.decode().size
-    return PairCard(
-        image=pair.item.image.id,
-        picture=picture,
-        proportion=f"{size[0]} / {size[1]}",
-        score=_number(pair.score),
-        words=tuple(_marked(pair, words, captioned=captioned)),
-        methods=tuple(_pictures(heat, words) for heat in pair.heats),
-    )
+    return {
+        "image": pair.item.image.id,
+        "picture": picture,
+        "proportion": f"{size[0]} / {size[1]}",
+        "score": _number(pair.score),
+        "words": _marked(pair, words, captioned=captioned),
+        "methods": [_pictures(heat, words) for heat in pair.heats],
+    }
 
 
-def _pictures(heat: Heat, words: Sequence[str]) -> MethodPictures:
+def _pictures(heat: Heat, words: Sequence[str]) -> dict[str, Any]:
+    """The heatmaps of a pair by one method: what each is of, its range in words, and where in the picture.
+
+    `even` are the words whose heatmap is the same everywhere.
+    """
     method = METHODS[heat.method]
     left, top, right, bottom = (100 * part for part in heat.box)
     place = f"left: {left:.4g}%; top: {top:.4g}%; width: {right - left:.4g}%; height: {bottom - top:.4g}%"
-    overlays = []
+    pictures, even = [], []
     for grid, label in zip([heat.whole, *heat.parts], ["whole caption", *words], strict=True):
         low, high = float(grid.min()), float(grid.max())
         extent = _number(high) if low == high else f"{_number(low)} to {_number(high)}"
-        overlays.append(HeatPicture(label, extent, _overlay(grid, signed=method.signed), place))
-    return MethodPictures(
-        method.title,
-        method.unit,
-        tuple(overlay for overlay in overlays if overlay.uri),
-        tuple(overlay.label for overlay in overlays if not overlay.uri),
-    )
+        if uri := _overlay(grid, signed=method.signed):
+            pictures.append({"label": label, "extent": extent, "uri": uri, "style": place})
+        else:
+            even.append(label)
+    return {"title": method.title, "unit": method.unit, "pictures": pictures, "even": even}
 
 
-def _marked(pair: ExplainedPair, words: Sequence[str], *, captioned: bool) -> list[WordMark]:
-    """The caption in parts, its words tinted by what the score loses without them."""
+def _marked(pair: ExplainedPair, words: Sequence[str], *, captioned: bool) -> list[tuple[str, str, str]]:
+    """The caption in parts: texts, each with how it is tinted and what the score loses without the word."""
     text, at = pair.item.caption.text or "", 0
     strongest = float(np.abs(pair.drops).max(initial=0.0))
     marks = []
     for span, word, drop in zip(pair.item.spans, words, pair.drops.tolist(), strict=True):
-        marks.append(WordMark(text[at : span.start] if captioned else " "))
+        marks.append((text[at : span.start] if captioned else " ", "", ""))
         at = span.end
         colour = "var(--right)" if drop > 0 else "var(--wrong)"
         part = round(60 * abs(drop) / strongest) if strongest else 0
         style = f"background: color-mix(in srgb, {colour} {part}%, transparent)" if part else ""
-        marks.append(WordMark(word, style, _number(drop, signed=True)))
-    return [*marks, WordMark(text[at:] if captioned else "")]
+        marks.append((word, style, _number(drop, signed=True)))
+    return [*marks, (text[at:] if captioned else "", "", "")]
 
 
 def _overlay(grid: Float[ndarray, "rows columns"], *, signed: bool) -> str:

@@ -1,23 +1,42 @@
-"""A study as one HTML page: findings, caption metrics, how the world looks, trainings, and every number."""
+"""A study as one HTML page: findings, caption metrics, how the world looks, trainings, and every number.
 
-from collections.abc import Mapping, Sequence
+Its figures: differences and levels with intervals, curves of trainings, and sweeps.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import cycle
 from math import isclose
 from typing import Any
+
+import numpy as np
 
 from counterfoil.evaluation.ablations import Sweep
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering
 from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.replicates import Evidence
 from counterfoil.metrics.measures import signed
-from counterfoil.report import comparison_tables, figures, html, study_figures
+from counterfoil.report import comparison_tables, figures, html
+from counterfoil.report.comparison_tables import style_of
+from counterfoil.report.drawing import (
+    INK,
+    MUTED,
+    RIGHT,
+    WRONG,
+    blank,
+    extent,
+    name_ends,
+    panels,
+    plain,
+    short,
+    style,
+)
 from counterfoil.report.forms import rated, report_of
 from counterfoil.report.forms.base import READING
-from counterfoil.report.html import Drawing, Panels, shareable, wide_and_narrow
+from counterfoil.report.html import Drawing, Section, shareable, wide_and_narrow
 from counterfoil.report.labels import listed, measure_label
-from counterfoil.report.notes import Note
-from counterfoil.report.tables import Table
 from counterfoil.report.thumbnails import Thumbnails
 
 #: What is said of a benchmark under its heading.
@@ -29,24 +48,11 @@ _ASKED = {
 
 
 @dataclass(frozen=True)
-class MetricSection:
-    """One benchmark: all metrics in a table, as dots, and the scores at each degree."""
-
-    anchor: str
-    title: str
-    about: str
-    notes: tuple[Note, ...]
-    table: Table
-    dots: Drawing
-    spread: Panels | None
-
-
-@dataclass(frozen=True)
 class CaptionPart:
     """All of the part; `known` says what the oracle got, whatever that is."""
 
     known: str
-    sections: tuple[MetricSection, ...]
+    sections: tuple[Section, ...]
 
 
 def caption_part(comparisons: Sequence[Comparison], *, oracle: str = "oracle") -> CaptionPart | None:
@@ -58,16 +64,14 @@ def caption_part(comparisons: Sequence[Comparison], *, oracle: str = "oracle") -
 
 def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
     """What the oracle got: everything, or where not and how much."""
-    short = []
-    for comparison in comparisons:
-        for run in comparison.runs:
-            if run.name != oracle:
-                continue
-            short += [
-                f"{e.value:.5f} in {measure_label(name)} on {run.benchmark.card.title}"
-                for name, e in run.result.measures.items()
-                if not isclose(e.value, 1.0, abs_tol=1e-9)
-            ]
+    short = [
+        f"{e.value:.5f} in {measure_label(name)} on {run.benchmark.card.title}"
+        for comparison in comparisons
+        for run in comparison.runs
+        if run.name == oracle
+        for name, e in run.result.measures.items()
+        if not isclose(e.value, 1.0, abs_tol=1e-9)
+    ]
     if short:
         return (
             "The oracle, which knows what is shown, should get 1.0 everywhere, and does not: it got "
@@ -79,14 +83,15 @@ def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
     )
 
 
-def _metric_section(comparison: Comparison) -> MetricSection:
+def _metric_section(comparison: Comparison) -> Section:
+    """One benchmark: all metrics in a table, as dots, and the scores at each degree."""
     benchmark = comparison.runs[0].benchmark
     anchor = f"captions-{benchmark.name}"
     measure = comparison_tables.leading(comparison)
     label = measure_label(measure)
     # Of correlations the one after the leading measure too, for screens with room.
-    known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
-    side_by_side = [measure, *[name for name in known if name != measure][: int(signed(measure))]]
+    others = [name for name in comparison.measures if name != measure]
+    side_by_side = [measure, *others[: int(signed(measure))]]
     dots = wide_and_narrow(
         f"{label} on {benchmark.card.title}",
         READING,
@@ -95,19 +100,15 @@ def _metric_section(comparison: Comparison) -> MetricSection:
         {"names": side_by_side, "columns": len(side_by_side)},
         {"names": [measure], "columns": 1},
     )
-    return MetricSection(
+    per_item = of(benchmark).values_per_item
+    return Section(
         anchor,
         benchmark.card.title,
         _ASKED.get((benchmark.questions.form, benchmark.card.shows), ""),
-        (
-            *rated.undefined(comparison),
-            *([] if of(comparison.runs[0].benchmark).values_per_item else rated.level(comparison)),
-        ),
-        comparison_tables.overview(comparison),
-        replace(dots, title=label),
-        rated.spreads(comparison, f"{anchor}-spread", given="degree")
-        if not of(benchmark).values_per_item
-        else None,
+        drawings=(replace(dots, title=label),),
+        panels=() if per_item else (rated.spreads(comparison, f"{anchor}-spread", given="degree"),),
+        tables=(comparison_tables.overview(comparison),),
+        notes=(*rated.undefined(comparison), *([] if per_item else rated.level(comparison))),
     )
 
 
@@ -126,23 +127,6 @@ class TrainingSummary:
     seconds: float
     seeds: int = 1
     history: Sequence[Mapping[str, float]] = field(default_factory=tuple)
-
-
-@dataclass(frozen=True)
-class FindingSection:
-    """A finding with its figure."""
-
-    finding: Finding
-    mark: str
-    drawing: Drawing
-
-
-@dataclass(frozen=True)
-class SweepSection:
-    """A study with a dial, its figure and its differences."""
-
-    sweep: Sweep
-    drawing: Drawing
 
 
 def page(
@@ -174,35 +158,27 @@ def page(
     for comparison in comparisons:
         report = report_of(comparison.runs[0].benchmark)
         examples[report.place] = examples.get(report.place) or report.examples(comparison, thumbnails)
-    curves = _curves(trained)
-    sweep_sections = tuple(_sweep_section(sweep) for sweep in sweeps)
     return html.render(
         "study.html",
         title=title,
         styles=("page.css", "study.css"),
         standfirst=standfirst,
-        findings=tuple(_finding_section(finding) for finding in findings),
+        findings=[(tested, _drawing(tested)) for tested in findings],
         order=order,
-        ordered=study_figures.figure(
-            "The trainings in order", "", "order", partial(study_figures.rows, order.levels)
-        )
-        if order
-        else None,
-        several=any(len(evidence.seeds) > 1 for finding in findings for evidence in finding.evidence),
+        ordered=figure("The trainings in order", "", "order", partial(rows, order.levels)) if order else None,
+        several=any(len(evidence.seeds) > 1 for tested in findings for evidence in tested.evidence),
         pairs=examples.get("questions", ()),
         shelves=examples.get("queries", ()),
-        curves=curves,
-        overviews=tuple(
-            report_of(comparison.runs[0].benchmark).overview(comparison) for comparison in comparisons
-        ),
-        groups=tuple(
-            comparison_tables.by_group(comparison)
-            for comparison in comparisons
-            if comparison_tables.groupings(comparison.runs[0].benchmark.questions)
-        ),
-        sweeps=sweep_sections,
+        curves=_curves(trained),
+        overviews=[report_of(one.runs[0].benchmark).overview(one) for one in comparisons],
+        groups=[
+            comparison_tables.by_group(one)
+            for one in comparisons
+            if comparison_tables.groupings(one.runs[0].benchmark.questions)
+        ],
+        sweeps=[(sweep, _sweep_drawing(sweep)) for sweep in sweeps],
         captions=caption_part(captions),
-        claims=tuple(_finding_section(finding) for finding in claims),
+        claims=[(tested, _drawing(tested)) for tested in claims],
         trained=trained,
         facts={name: shareable(text) for name, text in (facts or {}).items()},
         browse=browse,
@@ -220,38 +196,259 @@ def called(measure: str) -> str:
     return " − ".join(measure_label(part) for part in measure.split(" − "))
 
 
-def _finding_section(finding: Finding) -> FindingSection:
-    marks = {"holds": "✓", "does not hold": "✗", "undecided": "?"}
-    draw = partial(study_figures.finding, finding)
-    drawn = study_figures.figure(finding.claim, "", f"finding-{finding.key}", draw)
-    return FindingSection(finding, marks[finding.verdict], drawn)
+def _drawing(tested: Finding) -> Drawing:
+    return figure(tested.claim, "", f"finding-{tested.key}", partial(finding, tested))
 
 
-def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
+def _curves(trained: Sequence[TrainingSummary]) -> list[Drawing]:
     """The loss, and whatever was validated, as far as a journal has it more than once."""
     histories = {training.name: training.history for training in trained if training.history}
     counts: dict[str, int] = {}
     for history in histories.values():
         for name in {name for row in history for name in row}:
-            counts[name] = max(counts.get(name, 0), sum(study_figures.has(row, name) for row in history))
+            counts[name] = max(counts.get(name, 0), sum(has(row, name) for row in history))
     validated = sorted(name for name, n in counts.items() if n > 1 and name.startswith("validation"))
     shown = [name for name in ("loss", *validated) if counts.get(name, 0) > 1]
-    return tuple(
-        study_figures.figure(
-            study_figures.column(name),
-            "",
-            f"curve-{number}",
-            partial(study_figures.curves, histories, name),
-            wide=5.4,
-        )
-        for number, name in enumerate(shown[:4])
-    )
+    drawings = []
+    for number, name in enumerate(shown[:4]):
+        title, draw = column(name), partial(curves, histories, name)
+        drawings.append(figure(title, "", f"curve-{number}", draw, wide=5.4))
+    return drawings
 
 
-def _sweep_section(sweep: Sweep) -> SweepSection:
+def _sweep_drawing(sweep: Sweep) -> Drawing:
     if all(setting.x is not None for setting in sweep.settings):
-        draw = partial(study_figures.dial, sweep)
+        draw = partial(dial, sweep)
     else:
         levels = [setting.levels[measure] for measure in sweep.measures for setting in sweep.settings]
-        draw = partial(study_figures.rows, levels)
-    return SweepSection(sweep, study_figures.figure(sweep.question, "", sweep.key, draw, wide=7.6))
+        draw = partial(rows, levels)
+    return figure(sweep.question, "", sweep.key, draw, wide=7.6)
+
+
+#: The widths of a figure in inches: beside text on a wide screen, and on a telephone.
+WIDE, NARROW = 6.6, 3.75
+_ROW, _SAID_ROW = 0.25, 0.42
+
+
+def figure(title: str, caption: str, name: str, draw: Callable[..., Any], *, wide: float = WIDE) -> Drawing:
+    """What `draw` draws of a width: of `wide` inches for wide screens, and for narrow ones."""
+    return wide_and_narrow(title, caption, name, draw, {"width": wide}, {"width": NARROW})
+
+
+def finding(finding: Finding, *, width: float = WIDE) -> Any:
+    """The measures of the models, a panel each, and below the differences that were asked.
+
+    A filled dot decides, a hollow one is told beside it; small rings are single seeds. A difference is blue
+    where it is above its threshold, vermilion where below, grey where neither is sure.
+    """
+    levels = _by_measure(finding.levels)
+    differences = finding.differences
+    names = list(dict.fromkeys(evidence.label for panel in levels.values() for evidence in panel))
+    left = max([extent(short(name, 20)) for name in names], default=0.0) + 0.12
+    right, gap, between = 0.16, 0.3, 0.62
+    beside = width > 5
+    # Labels stand beside their rows where there is room for them, else above.
+    labels_width = (
+        max([extent(evidence.label, 8) for evidence in differences], default=0.0) + 0.12 if beside else 0.14
+    )
+    upper = _ROW * max(len(names), 1) + 0.05
+    lower = (_ROW if beside else _SAID_ROW) * len(differences) + 0.05
+    limits = _limits(_ends(finding.levels), _least(finding.levels), 100.0)
+    top, bottom = 0.3, 0.34
+    height = top + (upper + between if levels else 0.0) + lower + bottom
+    with style():
+        figure = blank(width, height)
+        wide = (width - left - right - gap * (len(levels) - 1)) / max(len(levels), 1)
+        for number, (measure, panel) in enumerate(levels.items()):
+            axes = _axes(figure, left + number * (wide + gap), height - top - upper, wide, upper)
+            _levels(axes, panel, names if number == 0 else [""] * len(names), names, measure, limits)
+        axes = _axes(figure, labels_width, bottom, width - labels_width - right, lower)
+        _differences(axes, differences, beside=beside)
+    return figure
+
+
+def rows(levels: Sequence[Evidence], *, width: float = WIDE) -> Any:
+    """Levels alone, a panel per measure, a row per label."""
+    by_measure = _by_measure(levels)
+    names = list(dict.fromkeys(level.label for level in levels))
+    left = max(extent(short(name, 24)) for name in names) + 0.12
+    count, right, gap = len(by_measure), 0.16, 0.3
+    panel = (width - left - right - gap * (count - 1)) / count, _ROW * len(names) + 0.05
+    with panels(panel, count, count, left=left, right=right, gap=(gap, gap)) as (figure, grid):
+        for number, (axes, (measure, of)) in enumerate(zip(grid, by_measure.items(), strict=True)):
+            limits = _limits(_ends(of), _least(of), 100.0)
+            _levels(axes, of, names if number == 0 else [""] * len(names), names, measure, limits)
+    return figure
+
+
+def differences(evidence: Sequence[Evidence], *, width: float = WIDE) -> Any:
+    """Differences alone, a row each; those that decide are filled."""
+    beside = width > 5
+    left = max(extent(difference.label, 8) for difference in evidence) + 0.12 if beside else 0.14
+    panel = width - left - 0.16, (_ROW if beside else _SAID_ROW) * len(evidence) + 0.05
+    with panels(panel, left=left, right=0.16, bottom=0.34) as (figure, (axes,)):
+        _differences(axes, evidence, beside=beside)
+    return figure
+
+
+def _by_measure(levels: Sequence[Evidence]) -> dict[str, list[Evidence]]:
+    by_measure: dict[str, list[Evidence]] = {}
+    for level in levels:
+        by_measure.setdefault(level.measure, []).append(level)
+    return by_measure
+
+
+def _axes(figure: Any, left: float, bottom: float, width: float, height: float) -> Any:
+    """Axes at a place given in inches."""
+    across, up = figure.get_size_inches()
+    return figure.add_axes((left / across, bottom / up, width / across, height / up))
+
+
+def _ends(levels: Sequence[Evidence]) -> list[float]:
+    return [100 * v for e in levels for v in (e.low, e.high, e.chance, *e.seeds) if v is not None]
+
+
+def _levels(
+    axes: Any,
+    panel: Sequence[Evidence],
+    written: Sequence[str],
+    names: Sequence[str],
+    measure: str,
+    limits: tuple[float, float],
+) -> None:
+    for level in panel:
+        at = names.index(level.label)
+        axes.hlines(at, 100 * level.low, 100 * level.high, color=RIGHT, lw=1.5, alpha=0.55, clip_on=False)
+        axes.plot(100 * level.value, at, "o", ms=5, color=RIGHT, mec="none", clip_on=False)
+        _seeds(axes, level, at)
+    for value in {level.chance for level in panel if level.chance is not None}:
+        axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
+    axes.set_xlim(*limits)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_yticks(range(len(names)), [short(name, 24) for name in written])
+    unit = "%" if style_of(measure) == "percent" else "x 100"
+    plain(axes, f"{measure_label(measure)} ({unit})", grid="x", left=False, size=8)
+    axes.tick_params(axis="y", length=0, labelsize=8.5)
+    axes.locator_params(axis="x", nbins=5)
+
+
+def _differences(axes: Any, differences: Sequence[Evidence], *, beside: bool) -> None:
+    for at, difference in enumerate(differences):
+        colour = RIGHT if difference.above else WRONG if difference.below else MUTED
+        ends = 100 * difference.low, 100 * difference.high
+        axes.hlines(at, *ends, color=colour, lw=1.5, alpha=0.6, clip_on=False)
+        face = {"mec": "none"} if difference.decides else {"mfc": "none", "mec": colour, "mew": 1.2}
+        axes.plot(100 * difference.value, at, "o", ms=5, color=colour, clip_on=False, **face)
+        _seeds(axes, difference, at)
+        # The lines to be held against, where no label lies over them.
+        half = 0.5 if beside else 0.26
+        lines = {0.0: "-", 100 * difference.threshold: "-" if not difference.threshold else (0, (4, 3))}
+        for value, dashes in lines.items():
+            axes.vlines(value, at - half, at + half, color=INK, lw=0.8, ls=dashes, zorder=0)
+        if not beside:
+            place = axes.get_yaxis_transform()
+            axes.text(0, at - 0.3, difference.label, transform=place, fontsize=7.8, color=INK, va="bottom")
+    reach = [100 * v for e in differences for v in (e.low, e.high, e.threshold, *e.seeds)]
+    axes.set_xlim(*_limits([*reach, 0.0], -200.0, 200.0))
+    axes.set_ylim(len(differences) - 0.5, -0.5 if beside else -0.85)
+    labels = [difference.label if beside else "" for difference in differences]
+    axes.set_yticks(range(len(differences)), labels)
+    axes.tick_params(axis="y", length=0)
+    plain(axes, "Differences (points)", grid="x" if beside else "", left=False, size=8)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if value else "0")
+    axes.locator_params(axis="x", nbins=7)
+
+
+def _seeds(axes: Any, evidence: Evidence, at: int) -> None:
+    if len(evidence.seeds) > 1:
+        x = [100 * value for value in evidence.seeds]
+        axes.plot(x, [at + 0.24] * len(x), "o", ms=2.6, mfc="none", mec=MUTED, mew=0.8, clip_on=False)
+
+
+def _least(levels: Sequence[Evidence]) -> float:
+    """The least that these levels can be, in per cent: correlations may be negative."""
+    return -100.0 if any(signed(level.measure) for level in levels) else 0.0
+
+
+def _limits(values: Sequence[float], least: float, most: float) -> tuple[float, float]:
+    """Ends a little beyond the values, within what is possible."""
+    low, high = min(values, default=least), max(values, default=most)
+    margin = max(0.06 * (high - low), 1.0)
+    return max(least, low - margin), min(most, high + margin)
+
+
+#: What tells lines apart, whatever their colours: the colour and the dashes.
+_LINES = ((MUTED, (0, (1, 1.5))), (INK, (0, (5, 2))), (WRONG, (0, (5, 1.5, 1, 1.5))), (RIGHT, "-"))
+
+
+def curves(
+    histories: Mapping[str, Sequence[Mapping[str, float]]], measure: str, *, width: float = WIDE
+) -> Any:
+    """One column of the journals over steps, a line per model, named at its end.
+
+    Shares, which never leave [0, 1], are shown in per cent, and everything else as it is.
+    """
+    every = [row[measure] for history in histories.values() for row in history if has(row, measure)]
+    scale = 100.0 if "loss" not in measure and all(0 <= value <= 1 for value in every) else 1.0
+    points_by_name = {
+        name: [(row["step"], scale * row[measure]) for row in history if has(row, measure)]
+        for name, history in histories.items()
+    }
+    points_by_name = {name: points for name, points in points_by_name.items() if points}
+    right = max(extent(short(name, 20), 8) for name in points_by_name) + 0.18
+    panel = width - 0.5 - right, 1.9
+    with panels(panel, left=0.5, right=right, bottom=0.42, top=0.28) as (figure, (axes,)):
+        ends = []
+        for (name, points), (colour, dashes) in zip(points_by_name.items(), cycle(_LINES), strict=False):
+            x, y = np.array(points).T
+            axes.plot(x, y, color=colour, ls=dashes, lw=1.4, marker="o" if len(x) < 8 else None, ms=3)
+            ends.append((float(x[-1]), float(y[-1]), short(name, 20), colour))
+        name_ends(axes, ends)
+        plain(axes, f"{column(measure)}{'' if scale == 1 else ' (%)'}", grid="y", size=8)
+        axes.set_xlabel("step", fontsize=8, color=MUTED)
+    return figure
+
+
+def dial(sweep: Sweep, *, width: float = WIDE) -> Any:
+    """The measures over the number on the dial, a line per series; chance dashed."""
+    columns = len(sweep.measures) if width > 5 else 1
+    series = list(dict.fromkeys(setting.series for setting in sweep.settings))
+    panel = (width - 0.5 - 0.15 - 0.5 * (columns - 1)) / columns, 1.9
+    margin: dict[str, Any] = {"left": 0.5, "right": 0.15, "bottom": 0.62, "top": 0.3}
+    with panels(panel, len(sweep.measures), columns, gap=(0.5, 0.95), **margin) as (figure, grid):
+        for axes, measure in zip(grid, sweep.measures, strict=True):
+            for name, (colour, dashes) in zip(series, reversed(_LINES), strict=False):
+                of = sorted((s for s in sweep.settings if s.series == name), key=lambda s: s.x or 0.0)
+                levels = [s.levels[measure] for s in of]
+                x, y = [100 * (s.x or 0.0) for s in of], [100 * level.value for level in levels]
+                spans = [
+                    [100 * (e.value - e.low) for e in levels],
+                    [100 * (e.high - e.value) for e in levels],
+                ]
+                look = {"color": colour, "ls": dashes, "lw": 1.4, "elinewidth": 1.0, "marker": "o", "ms": 4.5}
+                axes.errorbar(x, y, yerr=spans, label=name or None, clip_on=False, **look)
+            for value in {s.levels[measure].chance for s in sweep.settings}:
+                if value is not None:
+                    axes.axhline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
+            plain(axes, f"{measure_label(measure)} (%)", grid="y", size=8)
+            axes.set_xlabel(f"{sweep.axis} (%)", fontsize=8, color=MUTED)
+            axes.margins(x=0.08)
+        if len(series) > 1:
+            place = {"loc": "upper left", "bbox_to_anchor": (0, -0.24), "borderaxespad": 0}
+            grid[0].legend(ncols=len(series), frameon=False, fontsize=8, handlelength=2.4, **place)
+    return figure
+
+
+def column(name: str) -> str:
+    """What a column of a journal is called in print.
+
+    >>> column("loss"), column("validation_group"), column("val/i2t")
+    ('Loss', 'Validation group', 'Val i2t')
+    """
+    words = measure_label(name, name.replace("_", " ").replace("/", " "))
+    return words[:1].upper() + words[1:]
+
+
+def has(row: Mapping[str, float], name: str) -> bool:
+    """Whether a row of a journal has a finite number of that name."""
+    return name in row and bool(np.isfinite(row[name]))

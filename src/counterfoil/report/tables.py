@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
+from counterfoil.evaluation.result import Estimate
 from counterfoil.store import csv_cell
 
 #: "points" and "shift" are differences of percentages and of correlations, "score" is a number as it is.
@@ -24,7 +25,7 @@ class Column:
 
     `block` is shared by neighbouring columns of one heading; `size` is how many questions stand behind it.
     `key` is what files call that heading, where print has another name. `signature` is all that the column's
-    numbers depend on, in a line (`evaluation.result.signature`). `align` and `look` (of "first" the value
+    numbers depend on, in a line (`Result.signature`). `align` and `look` (of "first" the value
     before a blank is bold, the rest dim) are for terminals.
     """
 
@@ -49,6 +50,21 @@ class Cell:
     n: int | None = None
     rank: int = 0
 
+    @classmethod
+    def of(cls, value: object, rank: int = 0) -> "Cell":
+        """A number, a text, an `Estimate`, or (value, low, high); empty where there is none or it is NaN.
+
+        >>> Cell.of((0.5, 0.4, 0.6), 1), Cell.of(float("nan")) == Cell.of(None) == Cell()
+        (Cell(value=0.5, low=0.4, high=0.6, n=None, rank=1), True)
+        """
+        if isinstance(value, Cell):
+            return value
+        if isinstance(value, Estimate):
+            value = (value.value, value.low, value.high, value.n)
+        parts = value if isinstance(value, tuple) else (value,)
+        first, low, high, n, *_ = (None if part != part else part for part in (*parts, None, None, None))
+        return cls() if first is None else cls(first, low, high, n, rank)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -68,6 +84,31 @@ class Table:
     rows: tuple[Row, ...]
     corner: str = "Model"
 
+    @classmethod
+    def of(
+        cls, caption: str, corner: str, columns: Iterable[Column | str], rows: Iterable[Sequence[object]]
+    ) -> "Table":
+        """A table whose rows are each a name and what `Cell.of` takes; a column that is a text has texts.
+
+        >>> Table.of("votes", "name", ["for"], [("red", "3")]).rows
+        (Row(name='red', cells=(Cell(value='3', low=None, high=None, n=None, rank=0),), kind='scorer'),)
+        """
+        return cls(
+            caption,
+            tuple(Column(head, style="text") if isinstance(head, str) else head for head in columns),
+            tuple(Row(str(name), tuple(map(Cell.of, cells))) for name, *cells in rows),
+            corner,
+        )
+
+    @property
+    def heads(self) -> list[str]:
+        """What stands over each column in a line: heading and label."""
+        return [" ".join(filter(None, (column.block, column.label))) for column in self.columns]
+
+    def cells(self, row: Row) -> Iterable[tuple[Cell, Column]]:
+        """The cells of a row, each with its column."""
+        return zip(row.cells, self.columns, strict=True)
+
     @property
     def blocks(self) -> tuple[tuple[str, int], ...]:
         """The headings over the columns, each with how many columns it spans."""
@@ -77,16 +118,8 @@ class Table:
 def text_table(
     caption: str, corner: str, columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]]
 ) -> Table:
-    """A table of texts, each row its name and its cells.
-
-    >>> text_table("votes", "name", [Column("for")], [("red", "3")]).rows
-    (Row(name='red', cells=(Cell(value='3', low=None, high=None, n=None, rank=0),), kind='scorer'),)
-    """
-    table_rows = tuple(
-        Row(str(name), tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells))
-        for name, *cells in rows
-    )
-    return Table(caption, tuple(replace(column, style="text") for column in columns), table_rows, corner)
+    """A table of texts, each row its name and its cells."""
+    return Table.of(caption, corner, [replace(column, style="text") for column in columns], rows)
 
 
 def written(cell: Cell, column: Column, *, interval: bool = False) -> str:
@@ -145,21 +178,11 @@ def to_text(table: Table) -> str:
     measure                     %  chance
     accuracy  50.00 [40.00, 60.00]   25.00
     """
-    heads = [" ".join(filter(None, (column.block, column.label))) for column in table.columns]
-    lines = [[table.corner, *heads]]
-    for row in table.rows:
-        cells = zip(row.cells, table.columns, strict=True)
-        lines.append([row.name, *(written(cell, column, interval=True) for cell, column in cells)])
+    rows = ([row.name, *(written(*cell, interval=True) for cell in table.cells(row))] for row in table.rows)
+    lines = [[table.corner, *table.heads], *rows]
     first, *widths = (max(map(len, column)) for column in zip(*lines, strict=True))
-    return "\n".join(
-        [
-            table.caption,
-            *(
-                "  ".join([line[0].ljust(first), *map(str.rjust, line[1:], widths)]).rstrip()
-                for line in lines
-            ),
-        ]
-    )
+    texts = ("  ".join([name.ljust(first), *map(str.rjust, cells, widths)]) for name, *cells in lines)
+    return "\n".join([table.caption, *map(str.rstrip, texts)])
 
 
 def least_width(table: Table) -> int:
@@ -173,7 +196,7 @@ def least_width(table: Table) -> int:
 def to_markdown(table: Table, *, intervals: bool = False) -> str:
     """The table in Markdown under its caption: best in bold, second best in italics (it cannot underline)."""
     marks: dict[int, Callable[[str], str]] = {1: "**{}**".format, 2: "*{}*".format}
-    heads = [_escape_markdown(" ".join(filter(None, (c.block, c.label)))) for c in table.columns]
+    heads = list(map(_escape_markdown, table.heads))
     lines = [
         *((_escape_markdown(table.caption), "") if intervals else ()),
         "| " + " | ".join([_escape_markdown(table.corner), *heads]) + " |",
@@ -182,7 +205,7 @@ def to_markdown(table: Table, *, intervals: bool = False) -> str:
     for row in table.rows:
         cells = [
             marks.get(cell.rank, str)(written(cell, column, interval=intervals))
-            for cell, column in zip(row.cells, table.columns, strict=True)
+            for cell, column in table.cells(row)
         ]
         lines.append("| " + " | ".join([_escape_markdown(row.name), *cells]) + " |")
     return "\n".join(lines) + "\n"
@@ -196,13 +219,13 @@ def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
     """
     marks: dict[int, Callable[[str], str]] = {1: r"\textbf{{{}}}".format, 2: r"\underline{{{}}}".format}
     headed = any(name for name, _ in table.blocks)
+    ranked = any(cell.rank for row in table.rows for cell in row.cells)
+    legend = " Bold for best, underline for second best." if ranked else ""
     lines = [
         "% needs \\usepackage{booktabs,multirow}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_escape_latex(table.caption)} Bold for best, underline for second best.}}"
-        if any(cell.rank for row in table.rows for cell in row.cells)
-        else rf"\caption{{{_escape_latex(table.caption)}}}",
+        rf"\caption{{{_escape_latex(table.caption)}{legend}}}",
         *([rf"\label{{{label}}}"] if label else []),
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         r"\toprule",
@@ -222,7 +245,7 @@ def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
         cells = [
             marks.get(cell.rank, str)(_escape_latex(written(cell, column)))
             + (_latex_interval(cell, column) if intervals else "")
-            for cell, column in zip(row.cells, table.columns, strict=True)
+            for cell, column in table.cells(row)
         ]
         name = _escape_latex(row.name)
         # What follows the end of the row before is its option, were it not for the braces.
@@ -238,12 +261,11 @@ def to_csv(*tables: Table) -> str:
     lines: list[list[object]] = [["model", "of", "measure", "column", "value", "low", "high", "n"]]
     for table in tables:
         for row in table.rows:
-            for column, cell in zip(table.columns, row.cells, strict=True):
+            for cell, column in table.cells(row):
                 if cell.value is not None:
                     numbers = ("" if v is None else v for v in (cell.value, cell.low, cell.high, cell.n))
-                    lines.append(
-                        [row.name, column.key or column.block, column.measure, column.label, *numbers]
-                    )
+                    of = column.key or column.block
+                    lines.append([row.name, of, column.measure, column.label, *numbers])
     return csv_lines(lines)
 
 

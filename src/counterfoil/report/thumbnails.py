@@ -190,12 +190,8 @@ def grouping(name: str, labels: Sequence[str]) -> dict[str, Any]:
     """A grouping as its labels and, per question, the position of its label (-1 for none)."""
     distinct = list(dict.fromkeys(label for label in labels if label))
     number = {label: i for i, label in enumerate(distinct)}
-    called = [label_of.group(label) for label in distinct]
-    return {
-        "name": label_of.grouping(name),
-        "labels": called,
-        "codes": [number.get(label, -1) for label in labels],
-    }
+    codes = [number.get(label, -1) for label in labels]
+    return {"name": label_of.grouping(name), "labels": list(map(group, distinct)), "codes": codes}
 
 
 def shown_scores(scores: Float[ndarray, "questions ..."]) -> list[list[float]]:
@@ -207,31 +203,14 @@ def shown_scores(scores: Float[ndarray, "questions ..."]) -> list[list[float]]:
     return [[float(f"{value:.6g}") for value in row if value != NO_CANDIDATE] for row in rows]
 
 
-@dataclass(frozen=True)
-class PicturePair:
-    """Two pictures with their captions, as the page shows a question."""
+def pairs(comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
+    """Up to eight questions that share no picture, as evenly over the kinds of question as can be.
 
-    kind: str
-    images: tuple[str, str]
-    captions: tuple[str, str]
-
-
-@dataclass(frozen=True)
-class RankedPictures:
-    """A caption, the pictures it is true of, and what a model puts first: (picture, whether it is right)."""
-
-    caption: str
-    right: tuple[str, ...]
-    more: int
-    model: str
-    first: tuple[tuple[str, bool], ...]
-
-
-def pairs(comparison: Comparison, thumbnails: Thumbnails) -> tuple[PicturePair, ...]:
-    """Up to eight questions that share no picture, as evenly over the kinds of question as can be."""
+    Two pictures with their captions, as the page shows a question.
+    """
     benchmark = _pictured(comparison)
     if benchmark is None:
-        return ()
+        return []
     questions = benchmark.paired
     caption_at, image_at = questions.slots()
     groupings = questions.groupings
@@ -241,15 +220,14 @@ def pairs(comparison: Comparison, thumbnails: Thumbnails) -> tuple[PicturePair, 
     labels = groupings[finest] if finest is not None else ("",) * len(benchmark)
     chosen = _spread(labels, benchmark.clusters.tolist(), 8)
     numbers = thumbnails.add(benchmark.images, image_at[chosen].tolist())
-    return tuple(
-        PicturePair(
-            group(labels[at]),
-            (thumbnails.uris[numbers[a]], thumbnails.uris[numbers[b]]),
-            (benchmark.captions[c].text or "", benchmark.captions[d].text or ""),
-        )
-        for at, (a, b), (c, d) in ((at, image_at[at].tolist(), caption_at[at].tolist()) for at in chosen)
-        if a in numbers and b in numbers
-    )
+    shown = []
+    for at in chosen:
+        a, b = image_at[at].tolist()
+        if a in numbers and b in numbers:
+            uris = [thumbnails.uris[numbers[image]] for image in (a, b)]
+            texts = [benchmark.captions[caption].text or "" for caption in caption_at[at].tolist()]
+            shown.append({"kind": group(labels[at]), "images": uris, "captions": texts})
+    return shown
 
 
 def _spread(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[int]:
@@ -260,9 +238,9 @@ def _spread(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[i
     >>> _spread(["a", "a", "b", "a"], [0, 1, 3, 2], 3)
     [0, 1, 2]
     """
-    waiting = {
-        label: [at for at, own in enumerate(labels) if own == label] for label in dict.fromkeys(labels)
-    }
+    waiting: dict[str, list[int]] = {}
+    for at, label in enumerate(labels):
+        waiting.setdefault(label, []).append(at)
     chosen: list[int] = []
     shown: set[int] = set()
     while len(chosen) < most and any(waiting.values()):
@@ -278,18 +256,19 @@ def _spread(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[i
 
 def shelves(
     comparison: Comparison, thumbnails: Thumbnails, *, shown: int = 3, most: int = 6
-) -> tuple[RankedPictures, ...]:
-    """Captions with several right pictures, and what the best model puts first for each."""
+) -> list[dict[str, Any]]:
+    """Captions with several right pictures, and what the best model puts first for each.
+
+    `more` right pictures are not shown; `first` are pictures, each with whether it is right.
+    """
     benchmark = _pictured(comparison)
-    if benchmark is None:
-        return ()
-    search = benchmark.gallery.t2i
-    if not isinstance(search.positives, Qrels):
-        return ()
+    if benchmark is None or not isinstance(benchmark.gallery.t2i.positives, Qrels):
+        return []
+    search, positives = benchmark.gallery.t2i, benchmark.gallery.t2i.positives
     name = comparison_tables.ranking(comparison)[0]
     best = next(run for run in comparison.runs if run.name == name)
     top = best.answers.rankings.t2i.top if best.answers.has_rankings else ()
-    counts = search.positives.counts
+    counts = positives.counts
     several = np.flatnonzero((counts >= 3) & (counts <= 12))
     if not len(several):
         several = np.flatnonzero(counts >= 1)
@@ -299,31 +278,25 @@ def shelves(
     chosen = several[np.linspace(0, len(several) - 1, min(shown, len(several))).astype(int)]
     ranked = []
     for row in chosen.tolist():
-        right = search.positives.items[search.positives.starts[row] : search.positives.starts[row + 1]]
+        right = positives.items[positives.starts[row] : positives.starts[row + 1]]
         right = right[right >= 0]
         first = [int(i) for i in top[row] if i >= 0][:most] if len(top) else []
         numbers = thumbnails.add(benchmark.images, [[*right[:most].tolist(), *first]])
-        if not numbers:
-            continue
-        ranked.append(
-            RankedPictures(
-                benchmark.captions[int(search.queries[row])].text or "",
-                tuple(thumbnails.uris[numbers[i]] for i in right[:most].tolist()),
-                max(0, len(right) - most),
-                best.name,
-                tuple((thumbnails.uris[numbers[i]], i in right) for i in first),
+        if numbers:
+            uris = {image: thumbnails.uris[number] for image, number in numbers.items()}
+            ranked.append(
+                {
+                    "caption": benchmark.captions[int(search.queries[row])].text or "",
+                    "right": [uris[image] for image in right[:most].tolist()],
+                    "more": max(0, len(right) - most),
+                    "model": best.name,
+                    "first": [(uris[image], image in right) for image in first],
+                }
             )
-        )
-    return tuple(ranked)
+    return ranked
 
 
 def _pictured(comparison: Comparison) -> Benchmark | None:
     """The benchmark of a run that has its pictures and captions, if one has."""
-    return next(
-        (
-            run.benchmark
-            for run in comparison.runs
-            if run.benchmark.images_at_hand and run.benchmark.captions_at_hand
-        ),
-        None,
-    )
+    benchmarks = (run.benchmark for run in comparison.runs)
+    return next((b for b in benchmarks if b.images_at_hand and b.captions_at_hand), None)

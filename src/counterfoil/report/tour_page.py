@@ -11,11 +11,11 @@ import numpy as np
 from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion
 from counterfoil.evaluation.compare import Comparison, Difference, is_significant, questions_to_decide
 from counterfoil.evaluation.replicates import Evidence
-from counterfoil.report import build_page, html, study_figures
+from counterfoil.report import build_page, html, study_page
 from counterfoil.report.build_page import StepSection
 from counterfoil.report.html import Drawing, wide_and_narrow
 from counterfoil.report.labels import amount, listed
-from counterfoil.report.saliency_page import PairCard, pair_card
+from counterfoil.report.saliency_page import pair_card
 from counterfoil.report.thumbnails import Thumbnails
 
 #: What a tour leaves in its folder, and how to go on with it.
@@ -62,38 +62,8 @@ class Campaigned:
     alpha: tuple[float, float | None, float | None]
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of the page: two sentences, figures, what follows from it, and the commands."""
-
-    key: str
-    title: str
-    lead: str
-    drawings: tuple[Drawing, ...]
-    conclusion: str
-    commands: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class AskedQuestion:
-    """A question of the benchmark, and who chose its right caption and who a wrong one."""
-
-    head: str
-    picture: str
-    right: str
-    wrong: str
-    right_by: str
-    wrong_by: str
-
-
-@dataclass(frozen=True)
-class RowOfBuild:
-    """A caption with its negative, of which category, and why it was dropped ("" where it was kept)."""
-
-    caption: str
-    negative: str
-    category: str
-    reason: str
+#: A part of the page: two sentences, figures, and what follows from them.
+Part = tuple[str, list[Drawing], str]
 
 
 def page(
@@ -112,26 +82,30 @@ def page(
     captions whose pictures are at hand; `called` says what each is, `commands` what to run for each part.
     """
     thumbnails = Thumbnails(_BUDGET)
-    parts = (
-        _measure(comparison, commands["measure"]),
-        _build(built, commands["build"]),
-        _ask(people, commands["ask"]),
-        _explain(explained, commands["explain"]),
-        _compare(comparison, commands["compare"]),
-    )
-    cards = _cards(explained, thumbnails, comparison)
+    parts = {
+        "measure": _measure(comparison),
+        "build": _build(built),
+        "ask": _ask(people),
+        "explain": _explain(explained),
+        "compare": _compare(comparison),
+    }
+    benchmark, cards = comparison.runs[0].benchmark, []
+    for pair in explained.pairs.values():
+        at = next(i for i, image in enumerate(benchmark.images) if image.id == pair.item.image.id)
+        number = thumbnails.add(benchmark.images, [[at]]).get(at, -1)
+        cards.append(pair_card(pair, number, captioned=True))
     return html.render(
         "tour.html",
         title="What can I do with this?",
         styles=("page.css", "explain.css", "tour.css"),
-        steps=parts,
+        steps=[(key, *part, commands[key]) for key, part in parts.items()],
         files=FILES,
         called=called,
         questions=_questions(comparison, thumbnails),
         rows=_rows(built),
         cards=cards,
         uris=thumbnails.uris,
-        benchmark=comparison.runs[0].benchmark,
+        benchmark=benchmark,
         seconds=seconds,
     )
 
@@ -140,7 +114,7 @@ def _measure_of(comparison: Comparison) -> str:
     return comparison.runs[0].benchmark.card.measures[0]
 
 
-def _measure(comparison: Comparison, commands: tuple[str, ...]) -> Part:
+def _measure(comparison: Comparison) -> Part:
     measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
     estimates = {run.name: run.result.measures[measure] for run in comparison.runs}
     ranked = sorted(estimates, key=lambda name: -estimates[name].value)
@@ -154,34 +128,26 @@ def _measure(comparison: Comparison, commands: tuple[str, ...]) -> Part:
             f"{_names(others)} {_are(others)} not, so nothing that a blind scorer learned from captions "
             "gives the answers away."
         )
-    levels = [
-        Evidence(name, measure, "level", e.value, e.low, e.high, e.n, e.chance)
-        for name, e in ((name, estimates[name]) for name in ranked)
-    ]
-    figure = study_figures.figure(
+    levels = [Evidence.of(name, measure, estimates[name]) for name in ranked]
+    figure = study_page.figure(
         "Questions answered right",
         "Dot: the share of questions answered right. Bar: its 95 % interval over questions. Dashed: chance.",
         "measure",
-        partial(study_figures.rows, levels),
+        partial(study_page.rows, levels),
     )
-    return Part(
-        "measure",
-        "Measure",
+    return (
         f"Two small networks, a scorer that sees no picture, and simulated people answered the same {n:,} "
         "questions: which of two captions is true of a picture? Every number stands with its interval and "
         "beside what chance gives.",
-        (figure,),
+        [figure],
         conclusion,
-        commands,
     )
 
 
-def _build(built: Built, commands: tuple[str, ...]) -> Part:
+def _build(built: Built) -> Part:
     largest = max(step.rows_out for step in built.steps)
     questions = built.steps[-1].rows_out
-    reasons: Counter[str] = Counter()
-    for step in built.steps:
-        reasons.update(step.reasons)
+    reasons = sum((Counter(step.reasons) for step in built.steps), Counter[str]())
     frequent = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
     figure = wide_and_narrow(
         "Rows out of every step",
@@ -203,50 +169,44 @@ def _build(built: Built, commands: tuple[str, ...]) -> Part:
             f"wrong; dropping them took {listed(tested)}, where chance is 50 %. What is left of that can "
             "still be answered without looking."
         )
-    return Part(
-        "build",
-        "Build",
+    return (
         f"{amount(built.captions, 'caption')} became {largest:,} questions by rules, each a caption against "
         f"one in which one thing is changed, and {questions:,} of them stayed. Whatever was dropped is kept "
         f"with the reason, most often {listed(frequent)}.",
-        (figure,),
+        [figure],
         conclusion,
-        commands,
     )
 
 
-def _ask(people: Campaigned, commands: tuple[str, ...]) -> Part:
+def _ask(people: Campaigned) -> Part:
     levels = [
         Evidence(model, "right labels", "level", right, low, high, n)
         for model, right, low, high, n in people.labels
     ]
-    figure = study_figures.figure(
+    figure = study_page.figure(
         "Labels that are right",
         "Dot: the share of labels that are right, by the way in which three answers become one label. Bar: "
         "its 95 % interval.",
         "ask",
-        partial(study_figures.rows, levels),
+        partial(study_page.rows, levels),
     )
     kinds = [f"{n} {kind} ({_percent(right)} of their answers right)" for kind, n, right, _ in people.kinds]
     alpha, low, high = people.alpha
     span = "" if low is None or high is None else f" (95 % interval {low:.2f} to {high:.2f})"
     flagged = sum(count for _, _, _, count in people.kinds)
     majority = people.labels[0]
-    return Part(
-        "ask",
-        "Ask",
+    return (
         f"Before people are paid, {people.people} simulated ones did the work: {listed(kinds)}. They gave "
         f"{people.answers:,} answers, three to each question; two answers to one question agree in "
         f"{_percent(people.raw)}, and Krippendorff's alpha is {alpha:.2f}{span}.".replace("-", "−"),
-        (figure,),
+        [figure],
         f"Three answers by such people give labels of which {_percent(majority[1])} are right by "
         f"{majority[0]}; the signs of careless work flag {flagged:,} of {people.people:,} people. If that "
         "will do, the campaign is ready for real ones: counterfoil annotate serve campaign.",
-        commands,
     )
 
 
-def _explain(explained: ExplainedQuestion, commands: tuple[str, ...]) -> Part:
+def _explain(explained: ExplainedQuestion) -> Part:
     right, wrong = explained.pairs.values()
     only = [_only(one, other) for one, other in ((right, wrong), (wrong, right))]
     conclusion = "The two captions have the same words in another order. "
@@ -254,44 +214,32 @@ def _explain(explained: ExplainedQuestion, commands: tuple[str, ...]) -> Part:
         conclusion = f"The captions differ in {only[0]} and {only[1]}: so much do the scores lose without. "
     elif any(only):
         conclusion = f"The captions differ in {only[0] or only[1]}: so much does the score lose without. "
-    return Part(
-        "explain",
-        "Explain",
+    return (
         f"Asked about this picture, the network “pairs” scored “{wrong.item.caption.text}” "
         f"({wrong.score:.3f}) above the true “{right.item.caption.text}” ({right.score:.3f}). Blue words "
         "speak for a caption, orange ones against it, and the blue places of the picture go with it most.",
-        (),
+        [],
         conclusion
         + "Where that is little, or the same places are blue for both, the network did not look at what "
         "the question is about.",
-        commands,
     )
 
 
-def _compare(comparison: Comparison, commands: tuple[str, ...]) -> Part:
+def _compare(comparison: Comparison) -> Part:
     measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
     differences = [
         _ahead(difference) for difference in comparison.differences if difference.measure == measure
     ]
-    evidence = [
-        Evidence(
-            f"{difference.a} − {difference.b}",
-            measure,
-            "difference",
-            difference.value,
-            difference.low,
-            difference.high,
-            n,
-            decides=is_significant(difference),
-        )
-        for difference in differences
-    ]
-    figure = study_figures.figure(
+    evidence = []
+    for d in differences:
+        ends, decided = (d.value, d.low, d.high), is_significant(d)
+        evidence.append(Evidence(f"{d.a} − {d.b}", measure, "difference", *ends, n, decides=decided))
+    figure = study_page.figure(
         "Differences",
         "Dot: the difference in points, filled where it is decided, after Holm's correction for "
         f"{amount(len(differences), 'comparison')}. Bar: its 95 % interval.",
         "compare",
-        partial(study_figures.differences, evidence),
+        partial(study_page.differences, evidence),
     )
     behind: dict[str, list[str]] = {}
     for difference in differences:
@@ -301,14 +249,11 @@ def _compare(comparison: Comparison, commands: tuple[str, ...]) -> Part:
     open_ = [_undecided(difference, n) for difference in differences if not is_significant(difference)]
     conclusion = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
     conclusion += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
-    return Part(
-        "compare",
-        "Compare",
+    return (
         "All scorers answered the same questions, so they are compared question by question. A difference "
         "counts as decided where its interval leaves out 0 and the paired test says so too.",
-        (figure,),
+        [figure],
         conclusion,
-        commands,
     )
 
 
@@ -316,14 +261,8 @@ def _ahead(difference: Difference) -> Difference:
     """The difference as that of the better scorer to the worse."""
     if difference.value >= 0:
         return difference
-    return replace(
-        difference,
-        a=difference.b,
-        b=difference.a,
-        value=-difference.value,
-        low=-difference.high,
-        high=-difference.low,
-    )
+    value, low, high = -difference.value, -difference.high, -difference.low
+    return replace(difference, a=difference.b, b=difference.a, value=value, low=low, high=high)
 
 
 def _undecided(difference: Difference, n: int) -> str:
@@ -339,7 +278,7 @@ def _undecided(difference: Difference, n: int) -> str:
     )
 
 
-def _questions(comparison: Comparison, thumbnails: Thumbnails) -> tuple[AskedQuestion, ...]:
+def _questions(comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, str]]:
     """For each of the networks the first question that it alone, of the two, gets right."""
     runs = {run.name: run for run in comparison.runs}
     measure, benchmark = _measure_of(comparison), comparison.runs[0].benchmark
@@ -355,41 +294,26 @@ def _questions(comparison: Comparison, thumbnails: Thumbnails) -> tuple[AskedQue
         numbers = thumbnails.add(benchmark.images, [[position]])
         true, false = (benchmark.captions[int(place)].text or "" for place in captions[at, :2])
         questions.append(
-            AskedQuestion(
-                f"Right for “{name}” and not for “{other}” in {len(only):,} of {len(benchmark):,} questions, "
-                "such as this one",
-                thumbnails.uris[numbers[position]],
-                true,
-                false,
-                listed([scorer for scorer in right if right[scorer][at]]),
-                listed([scorer for scorer in right if not right[scorer][at]]),
-            )
+            {
+                "head": f"Right for “{name}” and not for “{other}” in {len(only):,} of {len(benchmark):,} "
+                "questions, such as this one",
+                "picture": thumbnails.uris[numbers[position]],
+                "right": true,
+                "wrong": false,
+                "right_by": listed([scorer for scorer in right if right[scorer][at]]),
+                "wrong_by": listed([scorer for scorer in right if not right[scorer][at]]),
+            }
         )
-    return tuple(questions)
+    return questions
 
 
-def _rows(built: Built) -> tuple[RowOfBuild, ...]:
+def _rows(built: Built) -> list[dict[str, str]]:
     """Rows that were kept, of different categories, then some that were dropped, for different reasons."""
     kept_rows = {str(row.get("subset")): row for row in reversed(built.kept_rows)}
     dropped = {str(row.get("reason")): row for row in reversed(built.dropped_rows)}
     shown = [*list(kept_rows.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
-    return tuple(
-        RowOfBuild(
-            *(str(row.get(name) or "") for name in ("caption", "negative_caption", "subset", "reason"))
-        )
-        for row in shown
-    )
-
-
-def _cards(
-    explained: ExplainedQuestion, thumbnails: Thumbnails, comparison: Comparison
-) -> tuple[PairCard, ...]:
-    images = comparison.runs[0].benchmark.images
-    cards = []
-    for pair in explained.pairs.values():
-        at = next(i for i, image in enumerate(images) if image.id == pair.item.image.id)
-        cards.append(pair_card(pair, thumbnails.add(images, [[at]]).get(at, -1), captioned=True))
-    return tuple(cards)
+    columns = ("caption", "negative_caption", "subset", "reason")
+    return [{name: str(row.get(name) or "") for name in columns} for row in shown]
 
 
 def _only(pair: ExplainedPair, other: ExplainedPair) -> str:

@@ -183,8 +183,7 @@ def _found(finds: Bool[ndarray, "pairs proposers"]) -> Bool[ndarray, "found prop
             given=f"{finds.shape[-1] if finds.ndim == 2 else 0} proposers",
             allowed="2 or more",
         )
-    found_pairs: ndarray = finds[finds.any(axis=1)]
-    return found_pairs
+    return np.asarray(finds[finds.any(axis=1)])
 
 
 def _likeliest(n_found: int, likelihood: Callable[[float], float]) -> tuple[float, float]:

@@ -309,8 +309,7 @@ def column_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> column_sums(np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([4., 6.])
     """
-    sums: NDArray[np.float64] = np.ascontiguousarray(values.T).sum(axis=1)
-    return sums
+    return np.asarray(np.ascontiguousarray(values.T).sum(axis=1))
 
 
 def numbered(labels: ndarray) -> NDArray[np.int64]:

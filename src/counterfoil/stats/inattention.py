@@ -147,8 +147,7 @@ def lower_tail(values: Float[ndarray, "people"], noise: Float[ndarray, "people"]
     spread = (between + noise) + np.pi / 2 * (between + float(np.median(noise[there]))) / there.sum()
     freedom = min(max(_WORTH * (int(there.sum()) - 1), 1.0), _MOST)
     t = (values - middle) / np.sqrt(np.maximum(spread, 1e-300))
-    tail: NDArray[np.float64] = np.where(there, stdtr(freedom, np.where(there, t, 0.0)), np.nan)
-    return tail
+    return np.asarray(np.where(there, stdtr(freedom, np.where(there, t, 0.0)), np.nan))
 
 
 def _fast(given: Labels, seconds: NDArray[np.float64], floor: float) -> tuple[NDArray[np.float64], ...]:

@@ -1,10 +1,12 @@
 """Seeds by name, seeded draws over clusters, and sums that come out the same on every machine.
 
 Questions that share an image or a caption succeed and fail together, so what is drawn or flipped is always
-a whole cluster of them. Two things make the results bit-for-bit reproducible:
+a whole cluster of them. Three things make the results bit-for-bit reproducible:
 
 * the draws are made in blocks, and each block has its own child of the seed, so it does not matter who
   computes which block, or in what order;
+* so the same seed gives the same rows, and more draws begin with the rows of fewer: every `..._draws` yields
+  blocks of rows, `draws` rows in all;
 * what is summed are whole numbers (`ExactSums`), small enough to be exact in floating point, so it does not
   matter in what order a matrix product adds them up, and equal statistics compare as equal.
 """
@@ -35,8 +37,7 @@ _COUNTS, _SIGNS, _SHARES, _WEIGHTS = 0, 1, 2, 3
 def cluster_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[ndarray, "block c"]]:
     """How often each cluster is drawn, in `draws` draws of `n_clusters` clusters with replacement.
 
-    Yields blocks of rows of float32 counts, each row summing to `n_clusters`; `draws` rows in all. The same
-    seed gives the same rows, and more draws begin with the rows of fewer.
+    Rows are of float32 counts, each summing to `n_clusters`.
 
     >>> rows = np.concatenate(list(cluster_draws(3, 4, seed=0)))
     >>> rows.shape, rows.sum(axis=1)
@@ -50,10 +51,7 @@ def cluster_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[n
 
 
 def sign_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[ndarray, "block c"]]:
-    """A fair sign, +1 or -1, for each cluster in each of `draws` draws.
-
-    Yields blocks of rows of float32; `draws` rows in all. The same seed gives the same rows, and more draws
-    begin with the rows of fewer.
+    """A fair sign, +1 or -1, for each cluster in each of `draws` draws, as float32.
 
     >>> rows = np.concatenate(list(sign_draws(5, 2, seed=0)))
     >>> rows.shape, bool((abs(rows) == 1).all())
@@ -71,9 +69,6 @@ def share_draws(
 ) -> Iterator[Int[ndarray, "block n"]]:
     """How many of `wholes` trials succeed in each draw with replacement, where `parts` of them did.
 
-    Yields blocks of rows; `draws` rows in all. The same seed gives the same rows, and more draws begin with
-    the rows of fewer.
-
     >>> rows = np.concatenate(list(share_draws(np.array([3, 0]), np.array([4, 9]), 5, seed=0)))
     >>> rows.shape, bool((rows[:, 0] <= 4).all()), rows[:, 1].tolist()
     ((5, 2), True, [0, 0, 0, 0, 0])
@@ -87,8 +82,7 @@ def weight_draws(n: int, draws: int, *, seed: int, factor: int = 0) -> Iterator[
     """Weights of the Bayesian bootstrap: independent exponentials of mean 1, and so of variance 1.
 
     They reweight as drawing with replacement does, but leave nothing out, so that a statistic of pairs stays
-    defined. `factor` 0, 1, ... numbers what is reweighted, each with a stream of its own. Yields blocks of
-    rows; `draws` rows in all. The same seed gives the same rows, and more draws begin with the rows of fewer.
+    defined. `factor` 0, 1, ... numbers what is reweighted, each with a stream of its own.
 
     Source: D. Rubin, The Bayesian bootstrap, 1981.
 

@@ -133,16 +133,13 @@ class Place(Protocol):
     @property
     def scheme(self) -> str:
         """`file`, `s3` or `gcs`."""
-        ...
 
     @property
     def patience(self) -> float:
         """Seconds below which an age is not worth a `touch`: 0 where that is free, a day where it is not."""
-        ...
 
     def read(self, name: str) -> Tagged | None:
         """The bytes of a name with their tag, None where there is no such name."""
-        ...
 
     def opened(
         self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
@@ -153,42 +150,33 @@ class Place(Protocol):
         A place at a distance reads several at a time, and passes those over for which `wanted` says no of
         their first `HEAD` bytes.
         """
-        ...
 
     def write(self, name: str, data: bytes) -> None:
         """Let `name` hold `data`, whatever it held."""
-        ...
 
     def create(self, name: str, data: bytes) -> bool:
         """Let `name` hold `data` if there is no such name; whether that was so. Of several, one succeeds."""
-        ...
 
     def replace(self, name: str, data: bytes, tag: str) -> bool:
         """Let `name` hold `data` if it still holds what `read` gave `tag` with; whether that was so."""
-        ...
 
     def touch(self, name: str) -> bool:
         """Set the age of `name` to 0; whether there is such a name."""
-        ...
 
     def age(self, name: str) -> float | None:
         """Seconds since `name` was written or touched, by the clock of the place; None where there is none.
 
         A bucket counts in whole seconds.
         """
-        ...
 
     def remove(self, name: str, tag: str | None = None) -> bool:
         """Remove a name (with a `tag`, only while it holds what that was given with); whether it did."""
-        ...
 
     def entries(self, prefix: str = "") -> list[PlaceEntry]:
         """The names that begin with `prefix`, which is empty or ends with a slash, in order of the names."""
-        ...
 
     def __str__(self) -> str:
         """The path or URL, without credentials."""
-        ...
 
 
 #: How many bytes `Place.opened` reads of a large entry to know whether it is wanted.

@@ -23,14 +23,13 @@ from counterfoil.engine.deduplicate import Progress, silent
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.evaluation.compare import Comparison, compare
-from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.findings import CLAIMS, MOVING, Finding, caption_findings
-from counterfoil.evaluation.run import save_run
 from counterfoil.models.base import Identity, Options
 from counterfoil.models.captions import registry as metric_names
 from counterfoil.models.captions.base import CaptionMetric, CaptionTokens
 from counterfoil.studies import oracle
 from counterfoil.studies.plan import Plan
+from counterfoil.studies.runs import DRAWS, keep_run
 from counterfoil.world.benchmarks import clips
 from counterfoil.world.ratings import GRADES, LEVELS, preferences, rated
 
@@ -110,8 +109,6 @@ _SETTINGS: Mapping[str, Mapping[str, str]] = {
 }
 #: The metrics whose answers can be browsed: one of those that hardly differ.
 BROWSED = (ORACLE, "length", "bleu-4", "rouge-l", "cider", "clip-s", "ref-clip-s", "pac-s", "em-score")
-#: Draws of the bootstrap behind the intervals.
-_DRAWS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +139,7 @@ def study(
     *,
     facts: Callable[[Benchmark, Any], Mapping[str, Any]],
     progress: Progress = silent,
-    draws: int = _DRAWS,
+    draws: int = DRAWS,
 ) -> CaptionStudy:
     """All metrics on all three benchmarks; runs are kept as `folder`/METRIC-SEED/BENCHMARK.
 
@@ -171,12 +168,8 @@ def study(
         for name, scorer, scores in answers:
             # The networks are those of the first seed.
             place = folder / f"{name.replace(', ', '-')}-{plan.seeds[0]}"
-            provenance = dict(facts(benchmark, scorer))
-            about: dict[str, Any] = {
-                key: provenance[key] for key in ("benchmark", "scorer", "versions") if key in provenance
-            }
-            result = evaluate(benchmark, scores, scorer=name, draws=draws, provenance=about)
-            runs.append(save_run(place / benchmark.name, benchmark, scores, result, provenance))
+            about = facts(benchmark, scorer)
+            runs.append(keep_run(place / benchmark.name, name, benchmark, scores, about, draws=draws))
         comparisons.append(Comparison(benchmark.name, tuple(runs), None, ()))
         claimed = {n for claim in CLAIMS for n in (claim.ahead, claim.behind)}
         claimed = {MOVING.get(n, n) for n in claimed} if moving else claimed

@@ -32,7 +32,6 @@ from counterfoil.studies.plan import (
     QUESTIONS,
     REPORT,
     RUNS,
-    Pace,
     Plan,
     claim,
     expected,
@@ -40,6 +39,7 @@ from counterfoil.studies.plan import (
 from counterfoil.studies.runs import (
     ALIKE,
     CHOICES,
+    DRAWS,
     QUADS,
     TUNED,
     EvaluationRuns,
@@ -98,13 +98,11 @@ def study(
     raise.
     """
     clock = _Clock(note)
-    if begun := claim(out, plan):
+    if claim(out, plan):
         note(f"going on with the study in {out}")
     else:
         note(f"takes about {duration(expected(plan.work))} here")
-    # The time left is unknown for a study that is resumed; for a new one its first steps give it.
-    pace = progress if begun else Pace(plan.work, progress, note)
-    workshop = TrainingRuns(plan, out / NETWORKS, progress=pace)
+    workshop = TrainingRuns(plan, out / NETWORKS, progress=progress)
     with clock("drawing the world"):
         drawn = world(plan)
         bench = EvaluationRuns(tuple(map(painted, drawn)), out / RUNS, facts, progress)
@@ -224,8 +222,6 @@ _STANDFIRST = (
 _SHOWN, _SHOWN_SMALL = 192, 96
 #: How many questions of a form can be looked at one by one: a page of all would be too large to open.
 _BROWSED = 1_400
-#: Draws of the bootstrap on that page.
-_DRAWS = 2_000
 #: What those may take in bytes. All of them take about 2.6 million.
 _BUDGET = 4_000_000
 
@@ -306,7 +302,7 @@ def _shortened(run: Run) -> Run:
     else:
         right = {name: values[:_BROWSED] for name, values in answers.outcomes.right.items()}
         answers = replace(answers.outcomes, right=right)
-    result = evaluate(shorter, answers, scorer=run.name, draws=_DRAWS, provenance=dict(run.result.provenance))
+    result = evaluate(shorter, answers, scorer=run.name, draws=DRAWS, provenance=dict(run.result.provenance))
     items = {name: values[:_BROWSED] for name, values in run.items.items()}
     return replace(run, benchmark=shorter, answers=answers, items=items, result=result)
 

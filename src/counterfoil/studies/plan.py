@@ -13,11 +13,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from counterfoil import __version__
-from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.outputs import UNFINISHED, overwriting
-from counterfoil.report.labels import duration
 from counterfoil.store import digest_value, write_json
 from counterfoil.train.recipes import (
     Coco,
@@ -171,39 +169,6 @@ def expected(work: float) -> float:
         for _ in range(150):
             np.maximum(cells @ weights, 0.5).sum()
     return (perf_counter() - began) * work / _STEPS_TIMED
-
-
-#: Steps before the clock is started (the first ones are slow), and after which it is read.
-_FROM, _TO = 3, 60
-
-
-class Pace:
-    """A `Progress` that notes once how long all will take, `work` steps like those of the first training.
-
-    The time begins when it is made; whatever goes by before the first training is counted as it was.
-    """
-
-    def __init__(self, work: float, progress: Progress, note: Note) -> None:
-        self._work, self._progress, self._note = work, progress, note
-        self._made = perf_counter()
-        #: The step at which the clock was started, and when.
-        self._from: tuple[int, float] | None = None
-        self._said = False
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Pass on the progress, and take the time of the first training's first steps."""
-        self._progress(stage, done, total)
-        if self._said or not stage.startswith("training"):
-            return
-        now = perf_counter()
-        if self._from is None:
-            if done >= _FROM:
-                self._from = done, now
-        elif done >= min(_TO, total):
-            first, began = self._from
-            whole = began - self._made + (now - began) / (done - first) * self._work
-            self._said = True
-            self._note(f"takes about {duration(whole)} here, by its first {done} steps")
 
 
 PLAN, NETWORKS, RUNS = "plan.json", "networks", "runs"

@@ -38,7 +38,7 @@ QUADS, CHOICES = "world-quads", "world-choices"
 ALIKE = "world-quads-alike"
 
 #: Draws of the bootstrap behind the intervals of single runs; findings draw more.
-_DRAWS = 2_000
+DRAWS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,13 +88,23 @@ class EvaluationRuns:
         return Session(batch_size=256, progress=self.progress)
 
     def _keep(self, name: str, checkpoint: Path, benchmark: Benchmark, given: Answers, scorer: Any) -> Run:
-        facts = dict(self.facts(benchmark, scorer))
-        provenance: dict[str, Any] = {
-            key: facts[key] for key in ("benchmark", "scorer", "versions") if key in facts
-        }
-        result = evaluate(benchmark, given, scorer=name, draws=_DRAWS, provenance=provenance)
         folder = self.runs / checkpoint.name / benchmark.name
-        return save_run(folder, benchmark, given, result, facts)
+        return keep_run(folder, name, benchmark, given, self.facts(benchmark, scorer))
+
+
+def keep_run(
+    folder: Path,
+    name: str,
+    benchmark: Benchmark,
+    answers: Answers,
+    facts: Mapping[str, Any],
+    *,
+    draws: int = DRAWS,
+) -> Run:
+    """Evaluate the answers of the model `name`, and keep the run in `folder` with the `facts` about it."""
+    provenance = {key: facts[key] for key in ("benchmark", "scorer", "versions") if key in facts}
+    result = evaluate(benchmark, answers, scorer=name, draws=draws, provenance=provenance)
+    return save_run(folder, benchmark, answers, result, dict(facts))
 
 
 def world(plan: Plan) -> tuple[Benchmark, ...]:

@@ -1,10 +1,10 @@
-"""The rows of a training in order, made ready: captions as token ids, batches prepared ahead of their step.
+"""The rows of a training in order, made ready: batches prepared ahead of their step.
 
 The order of rows and batches is a function of the recipe and the number of rows.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -12,12 +12,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import torch
 from jaxtyping import Int
 from numpy import ndarray
 from torch import Tensor
 
-from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.errors import InputError
@@ -27,6 +25,7 @@ from counterfoil.train.images import (
     UNVARIED,
     BatchImages,
     ImageStore,
+    Mapped,
     Variation,
     say_unreadable,
     without_words,
@@ -167,109 +166,6 @@ def in_order(n: int, batch_size: int) -> list[BatchPart]:
     return [BatchPart(0, np.arange(at, min(at + batch_size, n))) for at in range(0, n, batch_size)]
 
 
-#: Ids that are kept at most: a quarter of a gigabyte of them.
-_KEPT = 1 << 26
-#: Captions among which a short and a long one are looked for, to see how a tokenizer pads.
-_SAMPLE = 4096
-#: No id pads: all captions are as wide.
-_FIXED = -1
-
-
-class TokenTable:
-    """The token ids of captions by their position, as `tokens` would give them for each batch.
-
-    Tokenizers cut or pad a batch to its longest caption, or always to one width. Both can be put together
-    from rows that were worked out before, once it is known what padding looks like; where a tokenizer does
-    anything else, which the first batch of each width shows, batches are worked out anew.
-    """
-
-    def __init__(self, captions: Sequence[Caption], tokens: Callable[[Sequence[str]], Tensor]) -> None:
-        self._captions = captions
-        self._tokens = tokens
-        self._known = np.zeros(len(captions), dtype=bool)
-        self._ids: ndarray | None = None
-        #: How many ids of a row are the caption's own, so that a batch must be that wide.
-        self._own = np.zeros(len(captions), dtype=np.int32)
-        self._padding: tuple[int, bool] | None = None
-        self._keeping = True
-        #: Widths of batches at which kept ids were found to be what the tokenizer says.
-        self._checked: set[int] = set()
-
-    def of(self, positions: Int[ndarray, "n"]) -> Tensor:
-        """(n, length) ids of the captions at `positions`. Raises `DataError` where a text is not at hand."""
-        if not self._keeping:
-            return self._afresh(positions)
-        new = np.unique(positions[~self._known[positions]])
-        if len(new):
-            self._learn(new)
-        if not self._keeping or self._ids is None:
-            return self._afresh(positions)
-        width = int(self._own[positions].max())
-        ids = torch.from_numpy(self._ids[positions, :width])
-        if width not in self._checked:
-            self._checked.add(width)
-            afresh = self._afresh(positions)
-            if not torch.equal(afresh.to(ids.dtype), ids):
-                self._give_up()
-                return afresh
-        return ids.to(torch.int64)
-
-    def _afresh(self, positions: ndarray) -> Tensor:
-        return self._tokens([text_of(self._captions[i]) for i in positions])
-
-    def _learn(self, new: ndarray) -> None:
-        """Work out rows that were not asked for before, with one call of the tokenizer."""
-        rows = self._afresh(new)
-        if rows.ndim != 2 or rows.dtype not in (torch.int64, torch.int32):
-            return self._give_up()
-        width = rows.shape[1]
-        if self._padding is None:
-            self._padding = self._find_padding()
-        if self._padding is None:
-            return self._give_up()
-        padding, ends = self._padding
-        if len(self._captions) * width > _KEPT:
-            return self._give_up()
-        if self._ids is None:
-            self._ids = np.full((len(self._captions), width), padding, dtype=np.int32)
-        if width > self._ids.shape[1]:
-            more = np.full((len(self._ids), width - self._ids.shape[1]), padding, dtype=np.int32)
-            self._ids = np.concatenate([self._ids, more], axis=1)
-        values = rows.numpy()
-        self._ids[new, :width] = values
-        if padding == _FIXED:
-            # One width whatever the captions: all of it is theirs.
-            if (self._own[self._known] != width).any():
-                return self._give_up()
-            self._own[new] = width
-        else:
-            trailing = (values[:, ::-1] != padding).argmax(axis=1)
-            trailing[(values == padding).all(axis=1)] = width
-            self._own[new] = width - trailing + (ends & (trailing > 0))
-        self._known[new] = True
-        return None
-
-    def _find_padding(self) -> tuple[int, bool] | None:
-        """The id that pads, and whether it also ends each caption (transformers' CLIP); None: unclear."""
-        step = max(1, len(self._captions) // _SAMPLE)
-        sample = (self._captions[i].text for i in range(0, len(self._captions), step))
-        texts = [text for text in sample if text]
-        if not texts:
-            return None
-        short, long = min(texts, key=len), max(texts, key=len)
-        alone, both = self._tokens([short]), self._tokens([short, long])
-        width = alone.shape[1]
-        if width >= both.shape[1]:
-            return _FIXED, False
-        tail = both[0, width:]
-        if not torch.equal(both[0, :width], alone[0]) or bool((tail != tail[0]).any()):
-            return None
-        return int(tail[0]), bool(alone[0, -1] == tail[0])
-
-    def _give_up(self) -> None:
-        self._keeping, self._ids = False, None
-
-
 #: Batches that are prepared ahead of the one in work.
 _AHEAD = 3
 
@@ -295,7 +191,6 @@ class Feed:
     data: TrainingSet
     backbone: Backbone
     pictures: ImageStore
-    tokens: TokenTable
     image_roles: Sequence[str] = ("image",)
     caption_roles: Sequence[str] = ("caption",)
     variation: Variation = UNVARIED
@@ -312,25 +207,26 @@ class Feed:
         return ahead(prepared, depth=_AHEAD) if self.works_ahead else prepared
 
     def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
-        with closing(self.pictures.batches(_Lookup(self, parts))) as pictures:
+        with closing(self.pictures.batches(Mapped(self.asked, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
                 tensors = self.backbone.pixels(pixels), self._words(part)
                 if self.pin:
                     tensors = tensors[0].pin_memory(), tensors[1].pin_memory()
                 yield Batch(part.epoch, part.rows, *tensors)
 
+    def tokens(self, positions: Int[ndarray, "n"]) -> Tensor:
+        """(n, length) ids of the captions at `positions`. Raises `DataError` where a text is not at hand."""
+        return self.backbone.tokens([text_of(self.data.captions[at]) for at in positions])
+
     def _words(self, part: BatchPart) -> Tensor:
-        positions = self._positions(self.caption_roles, part)
-        if not self.variation.word_drop:
-            return self.tokens.of(positions)
+        positions, share = self._positions(self.caption_roles, part), self.variation.word_drop
+        if not share:
+            return self.tokens(positions)
         # Longer than any key of a picture, so that the two are drawn apart.
         keys = [(*key, 1) for key in self._keys(self.caption_roles, part)]
-        share = self.variation.word_drop
+        texts = (text_of(self.data.captions[at]) for at in positions)
         return self.backbone.tokens(
-            [
-                without_words(text_of(self.data.captions[at]), key=key, share=share)
-                for at, key in zip(positions, keys, strict=True)
-            ]
+            [without_words(text, key=key, share=share) for text, key in zip(texts, keys, strict=True)]
         )
 
     def _keys(self, roles: Sequence[str], part: BatchPart) -> list[tuple[int, ...]]:
@@ -345,19 +241,6 @@ class Feed:
         if not self.variation.of_pictures:
             return BatchImages(positions)
         return BatchImages(positions, tuple(self._keys(self.image_roles, part)), self.variation)
-
-
-class _Lookup(Sequence[BatchImages]):
-    """The pictures of each batch, worked out when they are asked for."""
-
-    def __init__(self, feed: Feed, parts: Sequence[BatchPart]) -> None:
-        self._feed, self._parts = feed, parts
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def __getitem__(self, at):  # type: ignore[no-untyped-def]
-        return self._feed.asked(self._parts[at])
 
 
 _Item = TypeVar("_Item")
@@ -420,12 +303,11 @@ def dataloaders(
         gone = np.any([np.isin(data.need(role)[rows], lost) for role in roles], axis=0)
         say_unreadable(data.images, lost, int(gone.sum()), note, preparation=backbone.preparation)
         rows = rows[~gone]
-    tokens = TokenTable(data.captions, backbone.tokens)
     chosen = data.select(rows)
     feeds = []
     for aim, variation in zip(aims, variations, strict=True):
         pictures = shared[variation.of_pictures]
         works_ahead = pin or not pictures.in_memory
         roles_of = (aim.images, aim.texts)
-        feeds.append(Feed(chosen, backbone, pictures, tokens, *roles_of, variation, seed, pin, works_ahead))
+        feeds.append(Feed(chosen, backbone, pictures, *roles_of, variation, seed, pin, works_ahead))
     return feeds, rows

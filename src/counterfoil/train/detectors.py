@@ -4,7 +4,7 @@ How far they get on a benchmark says how far one gets without understanding anyt
 What the encoders say of each distinct item is computed once; the units are trained on that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -93,15 +93,9 @@ def encoded(
 def _images(
     backbone: Backbone, pictures: ImageStore, used: Int[ndarray, "items"], progress: Progress
 ) -> Float[Tensor, "items width"]:
-    inner, device = _inner(backbone), backbone.device()
     requests = [BatchImages(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
-    parts: list[Tensor] = []
-    with closing(pictures.batches(requests)) as stream, torch.inference_mode():
-        for batch in stream:
-            pixels = backbone.pixels(batch).to(device)
-            parts.append(unit_input(inner.encode_images(pixels)).float().cpu())
-            progress("embedding images", min(len(parts) * _AT_ONCE, len(used)), len(used))
-    return _finite(torch.cat(parts), backbone.name, "images")
+    with closing(pictures.batches(requests)) as stream:
+        return _features(backbone, "images", len(used), map(backbone.pixels, stream), progress)
 
 
 def _captions(backbone: Backbone, data: TrainingSet, progress: Progress) -> FrozenFeatures:
@@ -110,14 +104,8 @@ def _captions(backbone: Backbone, data: TrainingSet, progress: Progress) -> Froz
     used = np.unique(np.concatenate([data.need(role) for role in roles]))
     texts = [text_of(data.captions[position]) for position in used]
     distinct = sorted(dict.fromkeys(texts), key=lambda text: (len(text), text))
-    inner, device = _inner(backbone), backbone.device()
-    parts: list[Tensor] = []
-    with torch.inference_mode():
-        for at in range(0, len(distinct), _AT_ONCE):
-            tokens = backbone.tokens(distinct[at : at + _AT_ONCE]).to(device)
-            parts.append(unit_input(inner.encode_texts(tokens)).float().cpu())
-            progress("embedding captions", min(at + _AT_ONCE, len(distinct)), len(distinct))
-    features = _finite(torch.cat(parts), backbone.name, "captions")
+    batches = (backbone.tokens(distinct[at : at + _AT_ONCE]) for at in range(0, len(distinct), _AT_ONCE))
+    features = _features(backbone, "captions", len(distinct), batches, progress)
     number = {text: i for i, text in enumerate(distinct)}
     return _pair(data, roles, used, features[[number[text] for text in texts]])
 
@@ -131,18 +119,25 @@ def _pair(
     return FrozenFeatures(plain, rows)
 
 
-def _inner(backbone: Backbone) -> Any:
+def _features(
+    backbone: Backbone, what: str, total: int, batches: Iterable[Tensor], progress: Progress
+) -> Float[Tensor, "items width"]:
+    """The frozen encoder's features of "images" or "captions" that come in batches."""
     network = backbone.network
     assert isinstance(network, DetectorNetwork)
-    return network.inner.eval()
-
-
-def _finite(features: Float[Tensor, "items width"], name: str, what: str) -> Float[Tensor, "items width"]:
+    inner = network.inner.eval()
+    encode = inner.encode_images if what == "images" else inner.encode_texts
+    parts: list[Tensor] = []
+    with torch.inference_mode():
+        for batch in batches:
+            parts.append(unit_input(encode(batch.to(backbone.device()))).float().cpu())
+            progress(f"embedding {what}", min(len(parts) * _AT_ONCE, total), total)
+    features = torch.cat(parts)
     bad = int((~torch.isfinite(features).all(dim=1)).sum())
     if bad:
         raise ModelError(
             f"the encoder gives {what} numbers that are not finite",
-            where=name,
+            where=backbone.name,
             given=f"{bad} of {len(features)}",
         )
     return features

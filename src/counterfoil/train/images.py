@@ -3,8 +3,9 @@
 A picture is shown in part, perhaps mirrored, perhaps with a patch erased; a caption lacks some of its words.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -188,6 +189,20 @@ class BatchImages:
     variation: Variation = UNVARIED
 
 
+@dataclass(frozen=True, eq=False)
+class Mapped(Sequence[Any]):
+    """What `function` gives for each of `items`, worked out when it is asked for: no list of all is made."""
+
+    function: Callable[[Any], Any]
+    items: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+        return self.function(self.items[at])
+
+
 class ImageStore:
     """The images at `used` positions, prepared.
 
@@ -262,9 +277,17 @@ class ImageStore:
             for request in requests:
                 yield list(self._pixels[self._places[request.positions]])
         else:
-            yield from prepared(
-                _Images(self._images, requests, self._size), self._preparation, workers=self._workers
-            )
+            wanted = Mapped(self._requested, requests)
+            yield from prepared(wanted, self._preparation, workers=self._workers)
+
+    def _requested(self, request: BatchImages) -> list[Image]:
+        images = [self._images[i] for i in request.positions]
+        if request.keys is None:
+            return images
+        return [
+            varied(image, key=key, size=self._size, variation=request.variation)
+            for image, key in zip(images, request.keys, strict=True)
+        ]
 
     def _probe(self, used: ndarray, skip: bool) -> ndarray:
         """A prepared picture: the first one that can be read."""
@@ -312,28 +335,6 @@ def _there(image: Image) -> bool:
     """Whether an image has a source, and its file is one."""
     source = image.source
     return source is not None and (not isinstance(source, FileSource) or source.exists())
-
-
-class _Images(Sequence[Sequence[Image]]):
-    """The images of each batch, looked up when they are asked for: no list of all is made."""
-
-    def __init__(
-        self, images: Sequence[Image], requests: Sequence[BatchImages], size: tuple[int, int]
-    ) -> None:
-        self._images, self._requests, self._size = images, requests, size
-
-    def __len__(self) -> int:
-        return len(self._requests)
-
-    def __getitem__(self, at):  # type: ignore[no-untyped-def]
-        request = self._requests[at]
-        images = [self._images[i] for i in request.positions]
-        if request.keys is None:
-            return images
-        return [
-            varied(image, key=key, size=self._size, variation=request.variation)
-            for image, key in zip(images, request.keys, strict=True)
-        ]
 
 
 @dataclass(frozen=True)

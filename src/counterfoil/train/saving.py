@@ -63,7 +63,7 @@ class Saver:
         same: Mapping[str, Any],
         saving: Saving,
     ) -> None:
-        self._out, self._fabric, self._same = out, fabric, same
+        self.out, self._fabric, self._same = out, fabric, same
         self._folder = out if fabric.is_global_zero else None
         self._backbone, self._recipe, self._data = backbone, recipe, data
         self._every, self._seconds = saving.every, saving.seconds
@@ -72,7 +72,7 @@ class Saver:
     def due(self, step: int) -> bool:
         """Whether it is time to save, on all processes alike."""
         due = self._every is not None and step % self._every == 0
-        if self._out is not None and (self._fabric.world_size == 1 or step % _TOGETHER == 0):
+        if self.out is not None and (self._fabric.world_size == 1 or step % _TOGETHER == 0):
             due |= bool(self._fabric.broadcast(perf_counter() - self._saved_at >= self._seconds))
         return due
 
@@ -112,11 +112,6 @@ class Saver:
             "validation": {name: or_none(value) for name, value in measured.items()},
         }
         checkpoint_folder.save(self._folder, self._backbone, facts)
-
-    def checkpointed(self) -> Mapping[str, Tensor]:
-        """The weights of the checkpoint in the folder."""
-        assert self._out is not None
-        return checkpoint_folder.read(self._out).network.state_dict()
 
 
 @dataclass(frozen=True)
@@ -214,7 +209,8 @@ class Selection:
             return
         if self._weights is None:
             # They are from before the training was stopped, and lie where they were written.
-            self._weights = self._saver.checkpointed()
+            assert self._saver.out is not None
+            self._weights = checkpoint_folder.read(self._saver.out).network.state_dict()
         self._backbone.network.load_state_dict(self._weights)
 
 

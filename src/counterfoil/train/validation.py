@@ -236,7 +236,7 @@ class Validation:
         embeddings = []
         for at in range(0, len(captions), size):
             with fabric.autocast():
-                tokens = self.feed.tokens.of(captions[at : at + size]).to(backbone.device())
+                tokens = self.feed.tokens(captions[at : at + size]).to(backbone.device())
                 embeddings.append(backbone.network.encode_texts(tokens).points.float())
         words = torch.cat(embeddings)
         scores = torch.cat([similarity(block, words).cpu() for block in pictures.split(_BLOCK)])

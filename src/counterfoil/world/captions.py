@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from counterfoil.errors import InputError
-from counterfoil.world.scenes import ATTRIBUTES, CONTAINERS, RELATIONS, Scene, Thing, holds
+from counterfoil.world.scenes import ATTRIBUTES, CONTAINERS, RELATIONS, Scene, Thing, holds, one_of
 
 #: How many things one phrase may speak of, as English says it.
 NUMERALS = ("one", "two", "three", "four")
@@ -220,9 +220,11 @@ def describe(scene: Scene, rng: np.random.Generator) -> Meaning:
     spoken = speak(order, scene, rng, most=wanted)
     phrases = tuple(phrase for phrase, _ in spoken)
     if len(phrases) > 1 and rng.random() < _RELATED:
-        relation = relation_of(spoken[0][1], spoken[1][1], rng)
-        if relation is not None:
-            return Meaning(phrases, relation)
+        (_, first), (_, second), *_ = spoken
+        # From each of the first to each of the second; one of two where two hold.
+        relations = [name for name in RELATIONS if all(holds(name, a, b) for a in first for b in second)]
+        if relations:
+            return Meaning(phrases, one_of(relations, rng))
     everything = sum(phrase.count for phrase in phrases) == len(scene.things)
     return Meaning(phrases, closed="things" if everything and rng.random() < _CLOSED else "")
 
@@ -259,12 +261,6 @@ def counted(
     if countable and rng.random() < _COUNTED:
         return replace(phrase, count=len(group)), group
     return phrase, (thing,)
-
-
-def relation_of(first: tuple[Thing, ...], second: tuple[Thing, ...], rng: np.random.Generator) -> str | None:
-    """A relation from each of the first to each of the second; one of two where two hold, None for none."""
-    relations = [name for name in RELATIONS if all(holds(name, a, b) for a in first for b in second)]
-    return relations[int(rng.random() * len(relations))] if relations else None
 
 
 def mention(thing: Thing, rng: np.random.Generator, *must: str) -> Phrase:

@@ -6,17 +6,16 @@ comes out is checked by the exact rules of truth, so a scene is never believed t
 none.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations, pairwise
-from typing import Any
 
 import numpy as np
 
 from counterfoil.errors import InputError
 from counterfoil.world.captions import Meaning, Phrase, matches
-from counterfoil.world.edits import Contrast, carried, has_room, holder, with_things
-from counterfoil.world.generator import imagine, repainted, shows
+from counterfoil.world.edits import Contrast, carried, has_room, holder, with_things, with_values
+from counterfoil.world.generator import imagine, shows, spoilt
 from counterfoil.world.rewrites import rewrites
 from counterfoil.world.scenes import (
     ATTRIBUTES,
@@ -164,12 +163,10 @@ def imagine_caption(
         right = drawn(None)
     if right is None:
         return None
-    if unlike is None:
-        if rng.random() < failure:
-            right = _wrong(meaning, right, rng)
-        return right, matches(meaning, right)
-    first = original if original is not None else compose(unlike, rng)
-    if first is None:
+    first = original
+    if first is None and unlike is not None:
+        first = compose(unlike, rng)
+    if unlike is None or first is None:
         # Nothing can show the original, so it cannot be drawn by mistake either.
         if rng.random() < failure:
             right = _wrong(meaning, right, rng)
@@ -185,15 +182,9 @@ def _right(meaning: Meaning, unlike: Meaning | None, scene: Scene) -> bool:
 
 def _wrong(meaning: Meaning, right: Scene, rng: np.random.Generator) -> Scene:
     """A scene that `meaning` is false of, if there is one: the right one spoilt, or another."""
-    spoilt = rng.random() < _SPOILT
+    by_spoiling = rng.random() < _SPOILT
     for tried in range(_WRONG):
-        if spoilt:
-            things = list(right.things)
-            for at in rng.permutation(len(things))[: 1 + tried // 12]:
-                things[at] = repainted(things[at], rng)
-            scene = replace(right, things=tuple(things))
-        else:
-            scene = sample_scene(rng)
+        scene = spoilt(right, rng, tried) if by_spoiling else sample_scene(rng)
         if not matches(meaning, scene):
             return scene
     return right
@@ -272,7 +263,7 @@ def _spoken(
 ) -> Thing | None:
     """A thing that fits the phrase and none of the others, which count theirs; None where none is found."""
     for _ in range(_SAMPLES):
-        thing = _with(sample_thing(rng, cell), dict(phrase.said))
+        thing = with_values(sample_thing(rng, cell), dict(phrase.said))
         if role == "host" and phrase.shape is None:
             thing = hollow(thing, rng)
         if thing.shape in CONTAINERS:
@@ -318,7 +309,7 @@ def _changes(scene: Scene, meaning: Meaning, rng: np.random.Generator) -> Iterat
     for thing in things:
         for name, values in {"shape": _shapes(thing), **ATTRIBUTES}.items():
             for value in values:
-                changed = _with(thing, {name: value})
+                changed = with_values(thing, {name: value})
                 if changed != thing and _lawful(changed, held=holder(thing, scene) is not None):
                     yield with_things(scene, (thing, changed))
         yield replace(scene, things=tuple(other for other in things if other is not thing))
@@ -352,7 +343,7 @@ def _together(scene: Scene, phrase: Phrase, rng: np.random.Generator) -> Iterato
     held = [holder(thing, scene) is not None for thing in group]
     for name, values in {"shape": _shapes(group[0]), **ATTRIBUTES}.items():
         for value in values:
-            new = [_with(thing, {name: value}) for thing in group]
+            new = [with_values(thing, {name: value}) for thing in group]
             if all(_lawful(thing, held=inside) for thing, inside in zip(new, held, strict=True)):
                 changed = with_things(scene, *zip(group, new, strict=True))
                 yield changed
@@ -365,16 +356,12 @@ def _exchanges(scene: Scene, one: Thing, two: Thing) -> Iterator[Scene]:
     """The scene after two things exchange an attribute, their shapes or their places."""
     held = [holder(thing, scene) is not None for thing in (one, two)]
     for name in ("shape", *ATTRIBUTES):
-        first = _with(one, {name: getattr(two, name)})
-        second = _with(two, {name: getattr(one, name)})
+        first = with_values(one, {name: getattr(two, name)})
+        second = with_values(two, {name: getattr(one, name)})
         if first != one and _lawful(first, held=held[0]) and _lawful(second, held=held[1]):
             yield with_things(scene, (one, first), (two, second))
     if one.cell != two.cell:
         yield carried(scene, {one.cell: (two.x, two.y), two.cell: (one.x, one.y)})
-
-
-def _with(thing: Thing, values: Mapping[str, Any]) -> Thing:
-    return replace(thing, **values)
 
 
 def _shapes(thing: Thing) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ counted: "two stars" become "two striped stars", and a plain star beside them ma
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from counterfoil.world.scenes import (
 )
 
 Cell = tuple[int, int]
+Said = TypeVar("Said", Thing, Phrase)
 
 
 def holder(thing: Thing, scene: Scene) -> Thing | None:
@@ -77,6 +78,11 @@ def with_things(scene: Scene, *changes: tuple[Thing, Thing]) -> Scene:
     """The scene with each old thing replaced by its new one, in the same order."""
     new = dict(changes)
     return replace(scene, things=tuple(new.get(thing, thing) for thing in scene.things))
+
+
+def with_values(value: Said, values: Mapping[str, Any]) -> Said:
+    """The thing or phrase with some attributes, by name, of other values."""
+    return replace(value, **values)
 
 
 def moved_in(scene: Scene, first: Thing, second: Thing) -> tuple[str, Scene] | None:
@@ -133,7 +139,6 @@ _CHANGED = ("colour", "colour", "size", "texture")
 _TRIES = 12
 
 Draft = tuple[Meaning, Meaning, Scene]
-Said = TypeVar("Said", Thing, Phrase)
 
 
 @dataclass(frozen=True)
@@ -191,18 +196,8 @@ def edit(scene: Scene, subset: str, rng: np.random.Generator) -> Contrast | None
     return None
 
 
-def _replace_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
-    """Another shape; for a container the other container."""
-    return _replace("shape", scene, rng)
-
-
-def _replace_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
-    """Another colour, size or texture."""
-    return _replace(one_of(_CHANGED, rng), scene, rng)
-
-
 def _replace(attribute: str, scene: Scene, rng: np.random.Generator) -> Draft | None:
-    """Another value for a thing, or for several that the caption counts."""
+    """Another value for a thing, or for several that the caption counts; for a container the other one."""
     target, other = _two_of(scene, rng)
     if not changeable(target, attribute, scene):
         return None
@@ -212,8 +207,8 @@ def _replace(attribute: str, scene: Scene, rng: np.random.Generator) -> Draft | 
     phrase, group = counted(mention(target, rng, attribute), target, scene, rng, but=(other,))
     if not all(changeable(thing, attribute, scene) for thing in group):
         return None
-    changed = with_things(scene, *((thing, _set(thing, attribute, new)) for thing in group))
-    swapped = _set(phrase, attribute, new)
+    changed = with_things(scene, *((thing, with_values(thing, {attribute: new})) for thing in group))
+    swapped = with_values(phrase, {attribute: new})
     if rng.random() > _SECOND:
         return Meaning((phrase,)), Meaning((swapped,)), changed
     relation = relation_between(target, other) if phrase.count == 1 and rng.random() < _RELATED else None
@@ -289,8 +284,9 @@ def _swap_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
         return None
     relation = relation_between(first, second) if rng.random() < _RELATED else None
     phrases = mention(first, rng, "shape", attribute), mention(second, rng, "shape", attribute)
-    swapped = _set(phrases[0], attribute, two), _set(phrases[1], attribute, one)
-    changed = with_things(scene, (first, _set(first, attribute, two)), (second, _set(second, attribute, one)))
+    swapped = with_values(phrases[0], {attribute: two}), with_values(phrases[1], {attribute: one})
+    exchanged = with_values(first, {attribute: two}), with_values(second, {attribute: one})
+    changed = with_things(scene, *zip((first, second), exchanged, strict=True))
     return Meaning(phrases, relation), Meaning(swapped, relation), changed
 
 
@@ -331,8 +327,7 @@ def _add_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     new = one_of(TEXTURES[1:], rng)
     phrase = replace(phrase, count=len(group))
     more = replace(sample_thing(rng, one_of(free, rng)), texture="plain")
-    for attribute, value in phrase.said:
-        more = _set(more, attribute, value)
+    more = with_values(more, dict(phrase.said))
     changed = with_things(scene, *((thing, replace(thing, texture=new)) for thing in group))
     others = [thing for thing in scene.things if thing not in group]
     second = (mention(one_of(others, rng), rng),) if others and rng.random() < _SECOND else ()
@@ -344,8 +339,8 @@ def _add_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
 
 
 _EDITS: Mapping[str, Callable[[Scene, np.random.Generator], Draft | None]] = {
-    "replace_obj": _replace_obj,
-    "replace_att": _replace_att,
+    "replace_obj": lambda scene, rng: _replace("shape", scene, rng),
+    "replace_att": lambda scene, rng: _replace(one_of(_CHANGED, rng), scene, rng),
     "replace_rel": _replace_rel,
     "swap_obj": _swap_obj,
     "swap_att": _swap_att,
@@ -362,8 +357,3 @@ def _two_of(scene: Scene, rng: np.random.Generator) -> tuple[Thing, Thing]:
     count = len(scene.things)
     one, two = int(rng.random() * count), int(rng.random() * (count - 1))
     return scene.things[one], scene.things[two + (two >= one)]
-
-
-def _set(value: Said, attribute: str, new: str) -> Said:
-    # One attribute of several, by name: more than the type checker can follow.
-    return replace(value, **{attribute: new})  # type: ignore[arg-type]

@@ -82,15 +82,15 @@ def shows(contrast: Contrast, scene: Scene) -> bool:
     return matches(contrast.captions[1], scene) and not matches(contrast.captions[0], scene)
 
 
-def _spoilt(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
-    """The right scene with another shape, colour or texture on one thing.
+def spoilt(scene: Scene, rng: np.random.Generator, tried: int) -> Scene:
+    """The scene with another shape, colour or texture on one thing.
 
     On more things after some tries: "a heart" is still true where one of two hearts is spoilt.
     """
-    things = list(contrast.scenes[1].things)
+    things = list(scene.things)
     for at in rng.permutation(len(things))[: 1 + tried // _PER_THING]:
         things[at] = repainted(things[at], rng)
-    return replace(contrast.scenes[1], things=tuple(things))
+    return replace(scene, things=tuple(things))
 
 
 def _both(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
@@ -148,7 +148,7 @@ def repainted(thing: Thing, rng: np.random.Generator) -> Thing:
 
 #: What makes each kind, and of which of the two captions it must be true.
 _KINDS: dict[str, tuple[tuple[bool, bool], Callable[[Contrast, np.random.Generator, int], Scene]]] = {
-    "spoilt": ((False, False), _spoilt),
+    "spoilt": ((False, False), lambda contrast, rng, tried: spoilt(contrast.scenes[1], rng, tried)),
     "another": ((False, False), lambda _, rng, __: sample_scene(rng)),
     "both": ((True, True), _both),
 }

@@ -224,11 +224,6 @@ def stamp_of(thing: Thing, side: int, style: str) -> tuple[Levels, Levels]:
     return stamp(thing.shape, thing.size, thing.texture, thing.colour, thing.turn, side, style)
 
 
-def paper_of(thing: Thing, side: int) -> Floats:
-    """How much of each pixel of its stamp the paper of `thing` covers, in [0, 1]; its shadow is no part."""
-    return _mask(thing.shape, thing.size, thing.turn, side)
-
-
 def corner(thing: Thing, side: int, width: int) -> tuple[int, int]:
     """Where the left upper pixel of the stamp of `thing` lies, (left, top), maybe off the sheet."""
     return round(thing.x * side) - width // 2, round(thing.y * side) - width // 2
@@ -400,11 +395,8 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, light: Scene, s
     chance = crc32(",".join(keys).encode())
     size = len(picture)
     picture[:] = sheet(scene.paper, size, style, chance % len(LOOKS[style].lights))
-    things = scene.things
-    if any(thing.shape in HOLES for thing in things):
-        # Containers first: what they hold lies in them.
-        things = tuple(sorted(things, key=lambda thing: thing.shape not in HOLES))
-    for thing in things:
+    # Containers first: what they hold lies in them.
+    for thing in sorted(scene.things, key=lambda thing: thing.shape not in HOLES):
         keep, add = stamp_of(thing, size, style)
         left, top = corner(thing, size, len(add))
         right, foot = left + len(add), top + len(add)
@@ -437,7 +429,7 @@ def masks(scene: Scene, side: int) -> Bool[ndarray, "things side side"]:
     """
     covered = np.zeros((len(scene.things), side, side), dtype=np.bool_)
     for mask, thing in zip(covered, scene.things, strict=True):
-        paper = paper_of(thing, side) > 0.5
+        paper = _mask(thing.shape, thing.size, thing.turn, side) > 0.5
         left, top = corner(thing, side, len(paper))
         rows, columns = (
             at[(at >= 0) & (at < side)] for at in (np.arange(len(paper)) + k for k in (top, left))

@@ -8,7 +8,6 @@ laid anew, what is said besides is added. Whether the scene then fits is for the
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from counterfoil.world.edits import (
     moved_out,
     moved_round,
     with_things,
+    with_values,
 )
 from counterfoil.world.scenes import (
     CONTAINERS,
@@ -97,7 +97,7 @@ def _reworded(scene: Scene, old: Phrase, new: Phrase, rng: np.random.Generator) 
     fitting = _fitting(scene, old)
     for group in [fitting] if old.count > 1 else [[thing] for thing in fitting]:
         if all(changeable(thing, name, scene) for thing in group):
-            yield with_things(scene, *((thing, _with(thing, name, value)) for thing in group))
+            yield with_things(scene, *((thing, with_values(thing, {name: value})) for thing in group))
 
 
 def _counted_anew(scene: Scene, old: Phrase, new: Phrase, rng: np.random.Generator) -> Iterator[Scene]:
@@ -120,9 +120,7 @@ def _counted_anew(scene: Scene, old: Phrase, new: Phrase, rng: np.random.Generat
     free = scene.free()
     if free:
         more = replace(sample_thing(rng, one_of(free, rng)), texture="plain")
-        for name, value in old.said:
-            more = _with(more, name, value)
-        yield replace(changed, things=(*changed.things, more))
+        yield replace(changed, things=(*changed.things, with_values(more, dict(old.said))))
 
 
 def _values_exchanged(
@@ -142,8 +140,8 @@ def _values_exchanged(
         if changeable(first, name, scene) and changeable(second, name, scene):
             yield with_things(
                 scene,
-                (first, _with(first, name, getattr(after[0], name))),
-                (second, _with(second, name, getattr(after[1], name))),
+                (first, with_values(first, {name: getattr(after[0], name)})),
+                (second, with_values(second, {name: getattr(after[1], name)})),
             )
 
 
@@ -199,9 +197,7 @@ def _more_or_less(
     if not free or phrase.count > 1:
         return
     # The phrase fits it; everything else about it is at random.
-    added = sample_thing(rng, one_of(free, rng))
-    for name, value in phrase.said:
-        added = _with(added, name, value)
+    added = with_values(sample_thing(rng, one_of(free, rng)), dict(phrase.said))
     if added.shape in CONTAINERS:
         added = replace(added, size="large", texture="plain")
     hosts = [thing for thing in scene.things if has_room(thing, scene)]
@@ -209,9 +205,3 @@ def _more_or_less(
     if hosts and fits_in and rng.random() < CONTAINED:
         added = replace(added, size="small", x=hosts[0].x, y=hosts[0].y)
     yield replace(scene, things=(*scene.things, added))
-
-
-def _with(thing: Thing, name: str, value: str) -> Thing:
-    # One attribute of several, by name: more than the type checker can follow.
-    changes: dict[str, Any] = {name: value}
-    return replace(thing, **changes)

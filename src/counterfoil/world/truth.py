@@ -242,6 +242,7 @@ VOCABULARY = frozenset(
 )
 
 
+@lru_cache(maxsize=1 << 16)
 def read(text: str) -> Meaning:
     """What the sentence claims: the inverse of `captions.text`, up to the opening.
 
@@ -257,7 +258,7 @@ def read(text: str) -> Meaning:
     ...     print(error)
     caption 'A rad star.': no caption says this word; given: rad; did you mean 'red'?
     """
-    return _read(text)
+    return _Reader(text).caption()
 
 
 def understood(text: str) -> Meaning | None:
@@ -270,11 +271,6 @@ def understood(text: str) -> Meaning | None:
         return read(text)
     except DataError:
         return None
-
-
-@lru_cache(maxsize=1 << 16)
-def _read(text: str) -> Meaning:
-    return _Reader(text).caption()
 
 
 def matches(caption: Meaning | str, scene: Scene) -> bool:
@@ -397,13 +393,7 @@ class _Reader:
         self.at += 1
         if noun != ANY_SHAPE:
             attributes["shape"] = noun
-        return Phrase(
-            attributes.get("shape"),
-            attributes.get("size"),
-            attributes.get("texture"),
-            attributes.get("colour"),
-            count=count,
-        )
+        return Phrase(**attributes, count=count)
 
     def _peek(self, ahead: int = 0) -> str:
         """The next word, "" at the end."""

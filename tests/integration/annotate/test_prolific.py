@@ -138,7 +138,6 @@ def test_pay_is_in_hundredths_and_rounded_up(minutes: int, pay: float, reward: i
         ({"pay_per_hour": float("nan")}, "prolific, pay per hour"),
         ({"codes": {"no_consent": "N"}}, "a code of completed work at least"),
         ({"codes": {"completed": "X", "no_consent": "X"}}, "a different code for each outcome"),
-        ({"codes": {"completed": "X", "finished": "Y"}}, "allowed: completed, screened_out"),
         ({"address": "http://localhost:8750/enter"}, "not an address over https"),
         ({"devices": ("watch",)}, "prolific, devices"),
         ({"filters": ({},), "filter_set": "f"}, "one of the two"),
@@ -310,28 +309,6 @@ def test_the_server_refuses_short_messages_too(client: ProlificClient, fake: Fak
     assert fake.status(sub) == "REJECTED"
     with pytest.raises(InputError, match="Cannot APPROVE a submission that is REJECTED"):
         client.approve([sub])
-
-
-def test_screening_out_pays_each_once(client: ProlificClient, fake: FakeProlific) -> None:
-    study = published(client)
-    subs = [fake.join(study, who) for who in ("ann", "bob")]
-    assert client.screen_out(study, subs[:1], pay=14) == (subs[0],)
-    assert client.screen_out(study, subs, pay=14) == (subs[1],)
-    assert client.screen_out(study, subs, pay=14) == ()
-    assert fake.submissions[subs[0]]["bonus"] == 0.14
-    assert client.study(study).taken == 0
-    with pytest.raises(InputError, match="no submission of this study; given: elsewhere"):
-        client.screen_out(study, ["elsewhere"], pay=14)
-
-
-def test_a_draft_is_tried_by_test_participants(client: ProlificClient, fake: FakeProlific) -> None:
-    study = client.create(PLAN).id
-    with pytest.raises(InputError, match="A draft and a test participant are required"):
-        client.test_run(study)
-    with pytest.raises(InputError, match="email: Enter a valid email address"):
-        client.test_participant("nobody")
-    assert len(client.test_participant("a@example.org")) == 24
-    assert client.test_run(study) == f"https://app.prolific.com/studies/{study}"
 
 
 # Bonuses.

@@ -141,10 +141,10 @@ def test_the_corpus_beside_the_questions_is_counted(
 def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex: Path, tmp_path: Path) -> None:
     from counterfoil.benchmarks.benchmark import card
     from counterfoil.benchmarks.folder import load, save
-    from counterfoil.benchmarks.readers.videos import read_vatex
+    from counterfoil.benchmarks.readers.specs import read
 
     facts = card("vatex-eval").model_copy(update={"size": None})
-    benchmark = read_vatex(facts, vatex, None)
+    benchmark = read(facts, vatex, None)
     save(benchmark, tmp_path / "saved")
     saved = load(tmp_path / "saved")
     assert saved.corpus is not None
@@ -155,7 +155,7 @@ def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex: Path, tmp_path: 
     ).read_bytes()
     # Without it the folder says that there should be one, and what was there before goes.
     (vatex / CORPORA["vatex-eval"]).unlink()
-    save(read_vatex(facts, vatex, None), tmp_path / "saved")
+    save(read(facts, vatex, None), tmp_path / "saved")
     bare = load(tmp_path / "saved").corpus
     assert bare is not None
     assert not bare.exists()

@@ -179,7 +179,7 @@ def test_help_lists_recipes_and_steps_and_the_settings_of_a_step(counterfoil) ->
         ("bivlc", "missing option '--out'"),
         ("bivlc --out b --set imagine.q=1", "unknown key; given: q"),
         ("bivlc --out b --set nothing.k=1", "no step of this recipe; given: nothing.k"),
-        ("bivlc --out b --set imagine.k=many", "wrong value; given: 'many'"),
+        ("bivlc --out b --set imagine.k=many", "not a whole number; given: many"),
         ("bivlc --out b --from missing.csv", "1-read, source: no such file or folder"),
         ("bivlc --out b --llm lm:gpt2", "--llm does not go with bivlc"),
         ("missing.toml --out b", "missing.toml: no such file"),

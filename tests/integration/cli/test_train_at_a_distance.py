@@ -68,7 +68,7 @@ def test_weights_are_those_of_a_disk_and_shards_are_streamed_once(
     )
     assert "s3:/tests" not in said.out
     dry = counterfoil(*_asked(bucket, tmp_path / "dry", "--dry-run", "--validation", held))
-    assert (dry.code, held in dry.out) == (0, True), dry.out
+    assert (dry.code, held in dry.err) == (0, True), dry.err
 
 
 @pytest.mark.slow

@@ -135,9 +135,9 @@ def test_a_contact_sheet(counterfoil, tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         ("--out sheet.gif", "sheet.gif: unknown kind of picture; given: .gif; allowed: .png, .jpg, .jpeg"),
-        ("--out sheet.png --each 0", "the number of pairs of each kind must be positive; given: 0"),
-        ("--out sheet.png --size 9", "too small to see anything"),
-        ("--out sheet.png --style cubist", "unknown style; given: cubist"),
+        ("--out sheet.png --each 0", "--each: out of range; given: 0"),
+        ("--out sheet.png --size 9", "--size: out of range; given: 9; allowed: 32 to 2,048"),
+        ("--out sheet.png --style cubist", "--style: not a choice; given: cubist"),
         ("--out sheet.png --seed -3", "seed: out of range; given: -3"),
     ],
 )
@@ -154,27 +154,27 @@ def test_what_cannot_be_a_sheet_is_one_line(
     [
         (
             "quad",
-            "unknown thing to build; given: quad; allowed: choices, clips, gallery, preferences, quads, "
-            "rated, statements, training; did you mean 'quads'?",
+            "what: not a choice; given: quad; allowed: quads, choices, statements, gallery, rated, "
+            "preferences, clips, training",
         ),
-        ("quads --n 0", "the number of questions must be positive; given: 0"),
-        ("gallery --n -2", "the number of images must be positive; given: -2"),
-        ("training --n 0", "the number of rows must be positive; given: 0"),
-        ("quads --size 12", "too small to see anything; given: 12 x 12 pixels; allowed: 32"),
+        ("quads --n 0", "--n: out of range; given: 0"),
+        ("gallery --n -2", "--n: out of range; given: -2"),
+        ("training --n 0", "--n: out of range; given: 0"),
+        ("quads --size 12", "--size: out of range; given: 12; allowed: 32"),
         ("quads --seed -1", "seed: out of range; given: -1"),
         ("quads --style naturl", "unknown style; given: naturl"),
         ("choices --style mixed", "unknown style; given: mixed; allowed: natural, synthetic"),
         ("quads --kind coco", "--kind does not go with 'quads'"),
         ("rated --style mixed", "unknown style; given: mixed; allowed: natural, synthetic"),
         ("clips --kind coco", "--kind does not go with 'clips'"),
-        ("preferences --n 0", "the number of questions must be positive; given: 0"),
+        ("preferences --n 0", "--n: out of range; given: 0"),
         ("quads --captions-each 3", "--captions-each does not go with 'quads'"),
         ("training --style natural", "--style does not go with 'training'"),
-        ("training --kind trohn", "unknown kind of training set; given: trohn"),
+        ("training --kind trohn", "--kind: not a choice; given: trohn"),
         ("training --kind coco --failure 0.5", "nothing is generated in this kind"),
-        ("training --failure 1.5", "a failure rate is a chance; given: 1.5"),
-        ("training --precision 2", "a filter's precision is out of range; given: 2"),
-        ("gallery --captions-each 0", "captions for each image must be positive"),
+        ("training --failure 1.5", "--failure: out of range; given: 1.5"),
+        ("training --precision 2", "--precision: out of range; given: 2"),
+        ("gallery --captions-each 0", "--captions-each: out of range; given: 0"),
     ],
 )
 def test_what_cannot_be_built_is_one_line(counterfoil, tmp_path: Path, arguments, words: str) -> None:

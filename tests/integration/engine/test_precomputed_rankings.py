@@ -14,7 +14,7 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.catalog import benchmark as named
-from counterfoil.engine.precomputed_rankings import rank_precomputed
+from counterfoil.engine.rank import rank_precomputed
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import ranking
 from counterfoil.metrics.class_rules import Plausible, precision_at_r

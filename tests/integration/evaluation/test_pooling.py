@@ -17,7 +17,7 @@ from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.pooling import Tasks, found_by, missing_pairs, summary, unjudged, without
 from counterfoil.evaluation.run import save_run
 from counterfoil.jobs.bias import bias
-from counterfoil.jobs.pool_rounds import RoundOptions, pool_rounds
+from counterfoil.jobs.pool_rounds import pool_rounds
 from counterfoil.metrics.annotators import Pool, pool
 from counterfoil.world.benchmarks import gallery
 
@@ -163,7 +163,7 @@ def slow_rounds(scores: list[np.ndarray], right: np.ndarray, k: int, rounds: int
 def test_rounds_are_those_of_a_loop(drawn: Benchmark, made) -> None:
     runs, scores = made
     right = truth_of(drawn)
-    found = pool_rounds(runs, "world", RoundOptions(rounds=2, k=2, draws=0))
+    found = pool_rounds(runs, "world", rounds=2, k=2, draws=0)
     counts, judged, finds = slow_rounds(scores, right, 2, 2)
     for each, (new, hits, _) in zip(found.rounds, counts, strict=True):
         assert (each.judged, each.right) == (new, hits)
@@ -206,7 +206,7 @@ def test_unjudged_items_by_a_loop() -> None:
 
 def test_bias_after_a_round_is_that_of_its_judgements(made, tmp_path: Path) -> None:
     runs, _ = made
-    found = pool_rounds(runs, "world", RoundOptions(rounds=2, k=2, draws=100))
+    found = pool_rounds(runs, "world", rounds=2, k=2, draws=100)
     found.save(tmp_path)
     same = bias(runs, tmp_path / "judgements.csv", measures=("recall_at_1",), draws=100)
     assert found.biases[-1].to_json() == same.to_json()
@@ -220,7 +220,7 @@ def test_bias_after_a_round_is_that_of_its_judgements(made, tmp_path: Path) -> N
 
 def test_people_who_did_not_judge_all(made, tmp_path: Path) -> None:
     runs, _ = made
-    whole = pool_rounds(runs, "world", RoundOptions(rounds=1, k=2, draws=0)).judgements
+    whole = pool_rounds(runs, "world", rounds=1, k=2, draws=0).judgements
     some = whole.slice(0, 100)
     columns = [
         some.drop_columns(["gain"]),
@@ -229,7 +229,7 @@ def test_people_who_did_not_judge_all(made, tmp_path: Path) -> None:
     from counterfoil.store import write_csv
 
     write_csv(tmp_path / "people.csv", columns[0].append_column("answer", columns[1]))
-    found = pool_rounds(runs, tmp_path / "people.csv", RoundOptions(rounds=2, k=2, draws=0))
+    found = pool_rounds(runs, tmp_path / "people.csv", rounds=2, k=2, draws=0)
     pairs = some.group_by("pair").aggregate([("gain", "max")])
     assert found.rounds[0].judged == len(pairs)
     assert found.rounds[0].right == sum(pairs["gain_max"].to_pylist())
@@ -239,8 +239,8 @@ def test_people_who_did_not_judge_all(made, tmp_path: Path) -> None:
 
 def test_simulated_people_err(made) -> None:
     runs, _ = made
-    found = pool_rounds(runs, "world", RoundOptions(rounds=1, k=3, people=3, accuracy=0.9, draws=0))
-    sure = pool_rounds(runs, "world", RoundOptions(rounds=1, k=3, draws=0))
+    found = pool_rounds(runs, "world", rounds=1, k=3, people=3, accuracy=0.9, draws=0)
+    sure = pool_rounds(runs, "world", rounds=1, k=3, draws=0)
     both = found.judgements["pair"].to_numpy() == sure.judgements["pair"].to_numpy()
     assert both.all()
     wrong = (found.judgements["gain"].to_numpy() != sure.judgements["gain"].to_numpy()).mean()
@@ -250,9 +250,8 @@ def test_simulated_people_err(made) -> None:
 
 def test_a_scorer_judges(drawn: Benchmark, made) -> None:
     runs, _ = made
-    options = RoundOptions(rounds=1, k=1, threshold=0.5, draws=0)
-    found = pool_rounds(runs, "world:oracle", options, gallery=drawn)
-    truth = pool_rounds(runs, "world", options)
+    found = pool_rounds(runs, "world:oracle", rounds=1, k=1, threshold=0.5, draws=0, gallery=drawn)
+    truth = pool_rounds(runs, "world", rounds=1, k=1, draws=0)
     assert found.rounds[0].right == truth.rounds[0].right
 
 
@@ -267,7 +266,7 @@ def test_a_scorer_judges(drawn: Benchmark, made) -> None:
 def test_judges_that_cannot(judge: str, options: dict, message: str, made) -> None:
     runs, _ = made
     with pytest.raises(CounterfoilError, match=message):
-        pool_rounds(runs, judge, RoundOptions(draws=0, **options))
+        pool_rounds(runs, judge, draws=0, **options)
 
 
 def test_the_world_judges_its_own_alone(tmp_path: Path) -> None:
@@ -285,14 +284,16 @@ def test_the_world_judges_its_own_alone(tmp_path: Path) -> None:
     found = pool_rounds(
         files,
         lambda pairs: (np.array(pairs["image"]) == np.array(pairs["caption"])).astype(float),
-        RoundOptions(rounds=9, k=1, draws=0),
+        rounds=9,
+        k=1,
+        draws=0,
     )
     # Nothing is left to propose when all 16 pairs are judged.
     assert found.rounds[-1].all_judged == 16
     assert "nothing was left" in found.notes[0]
     for name, value in (("rounds", 0), ("k", 0), ("people", -1)):
         with pytest.raises(InputError, match=name):
-            RoundOptions(**{name: value})
+            pool_rounds(files, "world", **{name: value})
 
 
 def covered(drawn: Benchmark, shared: float, seeds: int) -> dict[str, tuple[float, float]]:

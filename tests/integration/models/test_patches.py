@@ -12,8 +12,8 @@ from counterfoil.benchmarks import Caption, Image, PixelSource
 from counterfoil.engine.explain import PairToExplain, explain, methods_of
 from counterfoil.engine.perturbations import words_of
 from counterfoil.models.base import Options
+from counterfoil.models.dual import box_of
 from counterfoil.models.images import Resized
-from counterfoil.models.patches import box_of
 from tiny_families import family, save_clip, save_model, save_words
 
 pytestmark = pytest.mark.models

@@ -39,7 +39,7 @@ def test_of_many_questions_the_first_can_be_looked_at(
     made: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(demo, "_BROWSED", 7)
-    monkeypatch.setattr(demo, "_DRAWS", 100)
+    monkeypatch.setattr(demo, "DRAWS", 100)
     monkeypatch.setattr(demo, "page", lambda *_, **__: "")
     html = (write(made, tmp_path, seconds=1).parent / "questions.html").read_text()
     assert "the first 7 of each form" in html

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -16,7 +17,6 @@ from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.train.dataloaders import (  # noqa: E402
     Course,
     Feed,
-    TokenTable,
     ahead,
     in_order,
     order,
@@ -47,9 +47,7 @@ def feed(
         varies=variation.of_pictures,
     )
     captions = [role for role in data.rows if "caption" in role]
-    return Feed(
-        data, backbone, pictures, TokenTable(data.captions, backbone.tokens), roles, captions, variation, 5
-    )
+    return Feed(data, backbone, pictures, roles, captions, variation, 5)
 
 
 def test_an_order_is_all_rows_and_another_one_in_each_epoch_and_for_each_seed() -> None:
@@ -165,6 +163,16 @@ def test_an_unreadable_image_is_raised_in_its_turn_by_name(tmp_path) -> None:
     assert [next(stream).rows.tolist() for _ in range(2)] == [[0, 1], [2, 3]]
     with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
         next(stream)
+
+
+def test_a_caption_without_text_is_named() -> None:
+    data = thumbnails.rows(4)
+    captions = tuple(
+        replace(caption, text=None) if caption.id == data.captions[0].id else caption
+        for caption in data.captions
+    )
+    with pytest.raises(DataError, match=f"caption '{data.captions[0].id}' is not at hand"):
+        feed(replace(data, captions=captions)).tokens(np.array([0, 1]))
 
 
 def test_ahead_is_ahead_and_no_more_than_asked() -> None:

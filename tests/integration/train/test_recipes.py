@@ -9,8 +9,15 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import InputError
+from counterfoil.inputs.fields import changes_of
 from counterfoil.train.recipes import RECIPES, read, read_file
-from counterfoil.train.recipes.reading import parsed
+from counterfoil.train.recipes.reading import overridden
+
+
+def typed(key: str, text: str) -> object:
+    """A recipe changed by `--set`."""
+    recipe = RECIPES["pcme"]
+    return overridden(recipe, changes_of(type(recipe), [f"{key}={text}"], "--set"), where="--set")
 
 
 def file(folder: Path, text: str) -> Path:
@@ -124,19 +131,19 @@ def test_an_override_holds_in_all_stages_and_stages_of_a_file_replace_all(tmp_pa
     [
         ('recipe = "coco"\nbatchsize = 3\n', ("unknown key", "batchsize", "did you mean 'batch_size'?")),
         ('recipe = "coco"\nlambda_v = 3\n', ("unknown key", "lambda_v", "lr, max_logit_scale")),
-        ('recipe = "coco"\nbatch_size = "big"\n', ("key 'batch_size'", "'big'", "a whole number")),
-        ('recipe = "coco"\nbatch_size = 1.5\n', ("key 'batch_size'", "1.5", "a whole number")),
-        ('recipe = "coco"\nbatch_size = true\n', ("key 'batch_size'", "True", "a whole number")),
+        ('recipe = "coco"\nbatch_size = "big"\n', ("key 'batch_size'", "given: big", "not a whole number")),
+        ('recipe = "coco"\nbatch_size = 1.5\n', ("key 'batch_size'", "1.5", "not a whole number")),
+        ('recipe = "coco"\nbatch_size = true\n', ("key 'batch_size'", "True", "not a whole number")),
         ('recipe = "coco"\nbatch_size = 0\n', ("key 'batch_size'", "given: 0", "1 to 1,000,000")),
-        ('recipe = "coco"\nlr = -1e-6\n', ("key 'lr'", "-1e-06", "more than 0")),
-        ('recipe = "coco"\nlr = inf\n', ("key 'lr'", "inf", "more than 0")),
-        ('recipe = "coco"\nlr = nan\n', ("key 'lr'", "nan", "more than 0")),
-        ('recipe = "coco"\nlr = "none"\n', ("key 'lr'", "'none'", "a number")),
-        ('recipe = "coco"\nbetas = [0.9]\n', ("key 'betas'", "two numbers")),
+        ('recipe = "coco"\nlr = -1e-6\n', ("key 'lr'", "-1e-06", "above 0")),
+        ('recipe = "coco"\nlr = inf\n', ("key 'lr'", "inf", "above 0")),
+        ('recipe = "coco"\nlr = nan\n', ("key 'lr'", "nan", "above 0")),
+        ('recipe = "coco"\nlr = "none"\n', ("key 'lr'", "given: none", "not a number")),
+        ('recipe = "coco"\nbetas = [0.9]\n', ("key 'betas'", "given: 1; allowed: 2 of them")),
         ('recipe = "coco"\nbetas = [0.9, 1.0]\n', ("key 'betas'", "below 1")),
-        ('recipe = "coco"\noptimiser = "sgd"\n', ("key 'optimiser'", "'sgd'", "adamw, adam, adamp")),
-        ('recipe = "coco"\nselect = 3\n', ("key 'select'", "given: 3")),
-        ('recipe = "coco"\n[[stages]]\nlr = 0\n', ("stage 1, key 'lr'", "more than 0")),
+        ('recipe = "coco"\noptimiser = "sgd"\n', ("key 'optimiser'", "given: sgd", "adamw, adam, adamp")),
+        ('recipe = "coco"\nselect = 3\n', ("key 'select'", "given: int; allowed: a text")),
+        ('recipe = "coco"\n[[stages]]\nlr = 0\n', ("stage 1, key 'lr'", "above 0")),
         ('recipe = "coco"\n[[stages]]\n[[stages]]\nmargin = 1\n', ("stage 2", "unknown key", "margin")),
         ('recipe = "coco"\n[[stages]]\nname = "x"\n', ("stage 1", "no name of its own")),
         ('recipe = "coco"\nstages = 3\n', ("no list of tables",)),
@@ -180,7 +187,7 @@ def test_a_name_that_nobody_knows(tmp_path: Path) -> None:
     ],
 )
 def test_values_as_they_are_typed(key: str, text: str, value: object) -> None:
-    found = parsed(type(RECIPES["pcme"]), key, text, where="--set")
+    found = getattr(typed(key, text), key)
     assert (found, type(found)) == (value, type(value))
 
 
@@ -189,7 +196,7 @@ def test_values_as_they_are_typed(key: str, text: str, value: object) -> None:
 )
 def test_typing_errors_are_one_line(key: str, text: str) -> None:
     with pytest.raises(InputError, match=r"^--set"):
-        parsed(type(RECIPES["pcme"]), key, text, where="--set")
+        typed(key, text)
 
 
 def test_a_recipe_is_plain_values() -> None:
@@ -221,7 +228,7 @@ def test_only_pcme_erases_and_drops_words_by_itself() -> None:
     assert {(recipe.erasing, recipe.word_drop) for recipe in others} == {(0.0, 0.0)}
     assert read("coco", erasing=1, word_drop=0.25).word_drop == 0.25
     for name in ("erasing", "word_drop"):
-        with pytest.raises(InputError, match=rf"{name} is out of range; given: 1.5; allowed: 0 to 1"):
+        with pytest.raises(InputError, match=rf"'{name}': out of range; given: 1.5; allowed: 0 to 1"):
             read("pcme", **{name: 1.5})
 
 

@@ -64,7 +64,6 @@ class FakeProlific:
         self.studies: dict[str, dict[str, Any]] = {}
         self.submissions: dict[str, dict[str, Any]] = {}
         self.batches: dict[str, dict[str, Any]] = {}
-        self.testers: list[str] = []
         self.faults: list[str] = []
         self.log: list[tuple[str, str]] = []
         self.largest_page = 100
@@ -133,7 +132,7 @@ class FakeProlific:
 
     def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
         parts = path.strip("/").split("/")
-        if not path.endswith("/") and parts[-1] != "test-study":
+        if not path.endswith("/"):
             raise RefusedError(404, "Not found.")
         match (method, parts):
             case ("GET", ["studies"]):
@@ -146,13 +145,9 @@ class FakeProlific:
                 return 200, self._changed(study, body)
             case ("POST", ["studies", study, "transition"]):
                 return 200, self._moved(study, body)
-            case ("POST", ["studies", study, "test-study"]):
-                return 200, self._tested(study)
             case ("GET", ["studies", study, "submissions"]):
                 self._study(study)
                 return 200, self._page(self.of(study), query)
-            case ("POST", ["studies", study, "screen-out-submissions"]):
-                return 200, self._screened(study, body)
             case ("POST", ["submissions", "bulk-approve"]):
                 for each in body["submission_ids"]:
                     self._judged(each, {"action": "APPROVE"})
@@ -167,11 +162,6 @@ class FakeProlific:
                 return 202, ""
             case ("POST", ["submissions", submission, "transition"]):
                 return 200, self._judged(submission, body)
-            case ("POST", ["researchers", "participants"]):
-                if "@" not in str(body.get("email")):
-                    raise RefusedError(400, {"email": ["Enter a valid email address."]})
-                self.testers.append(body["email"])
-                return 201, {"participant_id": f"{len(self.testers):024x}"}
         raise RefusedError(404, "Not found.")
 
     def _page(self, entries: list[Any], query: dict[str, list[str]]) -> dict[str, Any]:
@@ -247,11 +237,6 @@ class FakeProlific:
         self.studies[study]["status"] = after
         return self._study(study)
 
-    def _tested(self, study: str) -> dict[str, Any]:
-        if self._study(study)["status"] != "UNPUBLISHED" or not self.testers:
-            raise RefusedError(400, "A draft and a test participant are required.")
-        return {"study_id": study, "study_url": f"https://app.prolific.com/studies/{study}"}
-
     def _judged(self, submission: str, body: dict[str, Any]) -> dict[str, Any]:
         found = self.submissions.get(submission)
         if found is None:
@@ -270,15 +255,6 @@ class FakeProlific:
             raise RefusedError(400, f"Cannot {body['action']} a submission that is {found['status']}.")
         found["status"] = after
         return found
-
-    def _screened(self, study: str, body: dict[str, Any]) -> dict[str, Any]:
-        found = [self.submissions.get(each, {}) for each in body["submission_ids"]]
-        if not all(each.get("status") == "ACTIVE" and each.get("study_id") == study for each in found):
-            raise RefusedError(400, "Only active submissions of the study can be screened out.")
-        for each in found:
-            each["status"] = "SCREENED OUT"
-            each["bonus"] = body["bonus_per_submission"]
-        return {"message": "ok"}
 
     def _set_up(self, body: dict[str, Any]) -> dict[str, Any]:
         people = {each["participant_id"] for each in self.of(body["study_id"])}

@@ -83,18 +83,11 @@ def test_the_digest_depends_on_items_and_settings(campaign: Campaign, tmp_path: 
     assert create_folder(tmp_path / "c", other_title, items(), images).digest == campaign.digest
 
 
-def test_items_without_images_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"item '2': no image of this name; given: blue\.png"):
-        create_folder(tmp_path / "new", RECIPE_OF_TWO, items(), {"red.png": png("red")})
-    assert not (tmp_path / "new").exists()
-
-
 @pytest.mark.parametrize(
     ("of", "message"),
     [
         ([], "a campaign needs items"),
         ([items()[0], items()[0]], "an id is there twice; given: 1"),
-        ([replace(items()[2], golden={})], "no right answer of an item for golden"),
     ],
 )
 def test_items_that_make_no_campaign_are_refused(tmp_path: Path, of: list[WorkItem], message: str) -> None:
@@ -107,7 +100,7 @@ def test_items_that_make_no_campaign_are_refused(tmp_path: Path, of: list[WorkIt
     [
         ("overlap = 0", "key 'overlap': out of range; given: 0; allowed: 1 to 10,000"),
         ("overlaps = 2", "unknown key; given: overlaps; .*did you mean 'overlap'"),
-        ('overlap = "two"', "key 'overlap': wrong value; given: 'two'; allowed: a whole number"),
+        ('overlap = "two"', "key 'overlap': not a whole number; given: two"),
         ('design = "blocks"', "key 'per_person'"),
         ('design = "rows"', "allowed: blocks, queue, adaptive"),
         ('keep_until = "soon"', "allowed: a date such as 2027-12-31"),
@@ -138,5 +131,5 @@ def test_a_folder_without_a_recipe_is_no_campaign(tmp_path: Path) -> None:
 
 def test_damaged_secrets_are_named(campaign: Campaign) -> None:
     (campaign.folder / SECRETS).write_text(json.dumps({"salt": 3}))
-    with pytest.raises(DataError, match="no secrets of a campaign"):
+    with pytest.raises(DataError, match="field 'salt': wrong value"):
         _ = open_campaign(campaign.folder).secrets

@@ -5,9 +5,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from counterfoil.annotate.platforms import mturk
+from counterfoil.annotate.platforms import links
 from counterfoil.annotate.platforms.base import OUTCOMES, Platform
-from counterfoil.annotate.platforms.mturk import HOSTS, MturkPlatform
+from counterfoil.annotate.platforms.links import HOSTS, MturkPlatform
 from counterfoil.annotate.platforms.registry import PLATFORMS, PlatformEntry, campaign_platform
 from counterfoil.errors import InputError, UnknownNameError
 
@@ -41,7 +41,7 @@ def test_each_platform_keeps_the_contract() -> None:
         assert platform.entry("https://example.org/enter?campaign=7").startswith(
             "https://example.org/enter?campaign=7"
         )
-        assert platform.framed == bool(platform.frames)
+        assert bool(platform.frames) == (name == "mturk")
 
 
 def test_settings_are_checked() -> None:
@@ -71,7 +71,7 @@ def test_a_recipe_names_platform_and_completion() -> None:
     both = campaign_platform("panel", "done=https://c.example/?cc={code}&x=1, completed=C1, person=pid")
     left = both.leave(both.visit([("pid", "ann")]), "completed")
     assert left.address == "https://c.example/?cc=C1&x=1"
-    assert campaign_platform("mturk").framed
+    assert campaign_platform("mturk").frames
     with pytest.raises(InputError, match="platform mturk: unknown key; given: completed"):
         campaign_platform("mturk", "C1")
     with pytest.raises(InputError, match="platform prolific, key 'completed': wrong value"):
@@ -85,9 +85,9 @@ def test_a_class_of_another_package_must_be_a_platform(monkeypatch: pytest.Monke
     class Nothing:
         name: str
 
-    monkeypatch.setattr(mturk, "Nothing", Nothing, raising=False)
+    monkeypatch.setattr(links, "Nothing", Nothing, raising=False)
     with pytest.raises(InputError, match="platform odd: its class is no platform"):
-        PlatformEntry("odd", "", f"{mturk.__name__}:Nothing").platform()
+        PlatformEntry("odd", "", f"{links.__name__}:Nothing").platform()
 
 
 def test_ids_cannot_leave_their_place_in_an_address() -> None:

@@ -80,5 +80,5 @@ def test_bad_input(tmp_path: Path) -> None:
         Format(columns=("title",)).run(pa.table({"id": ["a"], "caption": ["x"]}), StepContext(tmp_path))
     with pytest.raises(CounterfoilError, match="captions are no text"):
         Format().run(pa.table({"id": ["a"], "caption": [1]}), StepContext(tmp_path))
-    with pytest.raises(CounterfoilError, match="columns; given"):
+    with pytest.raises(CounterfoilError, match="columns: number of values"):
         Format(columns=())

@@ -201,8 +201,8 @@ def test_rows_shared_with_other_sets_and_splits_are_dropped(work: StepContext, t
 def test_settings_that_mean_nothing_are_refused() -> None:
     for name, settings, match in [
         ("select", {"by": []}, "no column to select by"),
-        ("dedup", {"fields": []}, "fields; given"),
-        ("clean", {"fields": ["image"]}, "fields; given: image"),
+        ("dedup", {"fields": []}, "'fields': number of values"),
+        ("clean", {"fields": ["image"]}, "'fields': not a choice; given: image"),
     ]:
         with pytest.raises(InputError, match=match) as error:
             STEPS[name].step(settings, where="recipe")

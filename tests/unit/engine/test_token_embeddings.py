@@ -15,9 +15,7 @@ from engine.metric_fakes import Best, Words, frames, rated
 
 def embedded(images, folder, local, note=print, batch_size=2):
     keys = [digest(image.id.encode()) for image in images]
-    plan = items(
-        images, (), used_images=np.arange(len(images)), image_keys=keys, used_captions=np.empty(0, int)
-    )
+    plan = items(images, (), (np.empty(0, int), np.arange(len(images))), keys)
     return Session(batch_size=batch_size, note=note).frames(local, plan, Cache(folder, Words().identity))
 
 

@@ -12,6 +12,7 @@ from counterfoil.benchmarks import Benchmark, Scores
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions
 from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.evaluation.result import Run
@@ -75,7 +76,9 @@ def test_a_draw_weighs_groups_as_the_mean_over_them_does(macro: str) -> None:
     """Against the definition, question by question; a group of which nothing is drawn is left out."""
     benchmark, runs = unequal(("accuracy_macro",), macro)
     questions = np.arange(60)
-    draws = of(benchmark).draws(runs, ["accuracy_macro", "accuracy"], questions, 60, benchmark.sharing)
+    draws = of(benchmark).draws(
+        runs, ["accuracy_macro", "accuracy"], DrawnQuestions(benchmark, questions, 60, benchmark.sharing)
+    )
     weights = np.concatenate(list(cluster_draws(60, 50, seed=3)))
     found = draws.drawn(weights)
     groups, shares = macro_groups(benchmark, np.ones(60, dtype=bool))

@@ -60,14 +60,12 @@ def by_hand(scores: ndarray, positives: Qrels) -> list[tuple[float, ...]]:
     return sorted(found)
 
 
-@pytest.mark.parametrize(("sift", "sort_from"), [(0, 100), (1, 3), (3, 100), (1000, 1)])
+@pytest.mark.parametrize("sort_from", [100, 3, 1])
 @given(tasks())
-def test_all_ways_of_counting_count_the_same(sift: int, sort_from: int, task: Task) -> None:
+def test_all_ways_of_counting_count_the_same(sort_from: int, task: Task) -> None:
     scores, positives = made(task)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_SIFT", sift)
         patch.setattr(module, "_SORT_FROM", sort_from)
-        patch.setattr(module, "_AT_ONCE", 20)
         ranks = positive_ranks(scores, positives)
         transposed = positive_ranks(np.asfortranarray(scores), positives)
     assert entries(ranks) == entries(transposed) == by_hand(scores, positives)
@@ -218,7 +216,7 @@ def test_parts_of_any_size_add_up_to_the_ranks_of_the_whole(
     query, item, places = distinct_pairs(sets, gallery)
     above, level = np.zeros(len(query), np.int64), np.zeros(len(query), np.int64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_AT_ONCE", at_once)
+        patch.setattr(module, "_COUNTED_AT_ONCE", at_once)
         for lo in range(0, gallery, size):
             part = np.ascontiguousarray(scores.T[lo : lo + size])
             higher, equal = tally(part, query, scores[query, item])

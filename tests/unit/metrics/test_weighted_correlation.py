@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.errors import InputError
-from counterfoil.metrics import weighted_correlation
 from counterfoil.metrics.correlation import kendall_tau_b, kendall_tau_c
-from counterfoil.metrics.weighted_correlation import ByBits, ByClusters, WeightedCorrelation, influences
+from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
 
 
 def _written_out(x, y, clusters, weights):
@@ -148,33 +147,34 @@ def _every_pair(x, y, clusters, weights):
 
 
 @given(st.data())
-def test_both_ways_count_what_every_pair_says(data: st.DataObject) -> None:
+def test_pairs_are_counted_as_every_pair_says(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     n = data.draw(st.integers(1, 60))
     x = rng.integers(0, data.draw(st.integers(1, 40)), n) * 0.1
     y = rng.integers(0, data.draw(st.integers(1, 17)), n) / 3
     clusters = np.unique(rng.integers(0, data.draw(st.integers(1, n)), n), return_inverse=True)[1]
-    entries = WeightedCorrelation.of(x, y, clusters).entries
     weights = rng.integers(0, 4, (4, clusters.max() + 1))
     expected = _every_pair(x, y, clusters, weights)
-    assert ByClusters.of(entries).sums(weights).tolist() == expected.tolist()
-    assert ByBits.of(entries).sums(weights).tolist() == expected.tolist()
+    assert WeightedCorrelation.of(x, y, clusters).order(weights).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("clusters", [40, 1500])
-def test_several_parts_and_heavy_samples_are_exact(clusters: int) -> None:
+def test_heavy_samples_are_exact(clusters: int) -> None:
     rng = np.random.default_rng(2)
     n = 3 * clusters
     x, y = rng.normal(size=n).round(2), rng.integers(0, 300, n).astype(float)
-    entries = WeightedCorrelation.of(x, y, np.arange(n) % clusters).entries
-    # The second sample is too heavy for whole numbers in float32.
     weights = np.stack([rng.integers(0, 3, clusters), rng.integers(200_000, 300_000, clusters)])
-    for sample in weights[:, None]:
-        found = ByClusters.of(entries).sums(sample), ByBits.of(entries).sums(sample)
-        assert found[0].tolist() == found[1].tolist()
+    found = WeightedCorrelation.of(x, y, np.arange(n) % clusters).order(weights)
+    # Half of the ordered pairs, in Python's whole numbers.
+    signs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))
+    of_clusters = sum(
+        signs[:, at : at + clusters].reshape(3, clusters, clusters).sum(axis=0)
+        for at in range(0, n, clusters)
+    ).astype(np.int64)
+    assert found.tolist() == [float(int((row @ of_clusters) @ row)) for row in weights]
 
 
-def test_many_samples_and_few_have_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_samples_and_few_have_the_same_bits() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=500).round(1), rng.integers(0, 9, 500).astype(float)
     clusters = np.arange(500) // 4
@@ -182,7 +182,3 @@ def test_many_samples_and_few_have_the_same_bits(monkeypatch: pytest.MonkeyPatch
     many = WeightedCorrelation.of(x, y, clusters).correlations(weights)
     few = [WeightedCorrelation.of(x, y, clusters).correlations(row[None])[0] for row in weights]
     assert (many == np.array(few)).all()
-    # Where the table would be too large, pairs are counted by bits.
-    monkeypatch.setattr(weighted_correlation, "_MOST", 124)
-    assert not ByClusters.fits(WeightedCorrelation.of(x, y, clusters).entries)
-    assert (WeightedCorrelation.of(x, y, clusters).correlations(weights) == many).all()

@@ -161,7 +161,7 @@ def test_unknown_names_and_options():
 
 def test_the_world_is_read_from_its_pixels():
     """It beats chance (1/6 for group) where colours change, and ties in I2T wherever things change places."""
-    from counterfoil.metrics.contrast import group, i2t, ipos2t
+    from counterfoil.metrics.contrast import QUAD, group, i2t
     from counterfoil.metrics.contrast import quad_tied as tied
     from counterfoil.metrics.ties import Ties
     from counterfoil.world.sample import quads
@@ -180,4 +180,4 @@ def test_the_world_is_read_from_its_pixels():
         part = scores[groups[subset]]
         assert tied(part).all()
         assert i2t(part).sum() == 0
-        assert ipos2t(part, ties=Ties.HALF).mean() == 0.5
+        assert QUAD["ipos2t"](part, ties=Ties.HALF).mean() == 0.5

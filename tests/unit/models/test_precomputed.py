@@ -270,7 +270,7 @@ def test_a_row_per_candidate(tmp_path: Path) -> None:
         (["label,score", "1_c0_i0,1", "1_c0_i0,1"], r"row 2, column 'label': id occurs twice"),
         (["label,score", "1_c0_i0,1", "seven,1"], r"row 2, column 'label': the id does not say which pair"),
         (["id,score", "a,0.7", "b,nan"], r"row 2, column 'score': not a finite number; given: nan"),
-        (["id,side,score", "a,0,0.7", "a,1,1", "b,1,2"], r"question 'b' has one of its 2 scores"),
+        (["id,side,score", "a,0,0.7", "a,1,1", "b,1,2"], r"question 'b' has 1 of its 2 scores"),
         (["id,side,score", "a,0,0.7", "a,0,1", "b,1,2"], r"row 2, column 'id': id occurs twice; given: 'a'"),
         (["id,score", "a_c0,1", "a_c2,1"], r"question 'a' has 2 of its 3 scores"),
         (

@@ -101,8 +101,6 @@ def test_many_groups_stand_in_rows(quads: Comparison) -> None:
     assert [cell.value for cell in first.cells] == [
         pytest.approx(run.items["group"][mask].mean()) for run in quads.runs
     ]
-    with pytest.raises(UnknownNameError):
-        group_rows(quads, "group", grouping="kind")
 
 
 def test_differences_say_who_is_ahead(quads: Comparison) -> None:

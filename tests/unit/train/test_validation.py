@@ -18,7 +18,6 @@ from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.models.networks import Encoded  # noqa: E402
 from counterfoil.train.dataloaders import (  # noqa: E402
     Feed,
-    TokenTable,
 )
 from counterfoil.train.images import ImageStore  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
@@ -113,7 +112,7 @@ def ready(data: TrainingSet, recipe: Coco, *, retrieval: bool = False) -> Valida
     backbone, aim = thumbnails.thumb(), objective(recipe)
     used = np.unique(np.concatenate([data.need(role) for role in aim.images]))
     pictures = ImageStore(data.images, used, backbone.preparation)
-    feed = Feed(data, backbone, pictures, TokenTable(data.captions, backbone.tokens), aim.images, aim.texts)
+    feed = Feed(data, backbone, pictures, aim.images, aim.texts)
     return Validation.of(feed, aim, replace(recipe, select="rsum") if retrieval else recipe)
 
 

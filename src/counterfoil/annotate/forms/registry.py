@@ -5,6 +5,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from counterfoil.annotate.forms.base import WorkForm
+from counterfoil.annotate.forms.choices import BestOfK, ChooseOne, PreferRanking, WhichImage
+from counterfoil.annotate.forms.pairs import ErrorSpans, MatchGrade, RateCaption, YesNo
+from counterfoil.annotate.forms.quads import AuthorQuad, ValidateQuad
 from counterfoil.inputs.fields import made_of
 from counterfoil.registry import Registry, resolve
 
@@ -49,56 +52,19 @@ WORK_FORMS: Registry[WorkFormEntry] = Registry(
     "form of work",
     WorkFormEntry,
     "counterfoil.work_forms",
-    (
-        WorkFormEntry(
-            "best-of-k",
-            "the best of several images for a caption, or none",
-            "counterfoil.annotate.forms.best_of_k:BestOfK",
-        ),
-        WorkFormEntry(
-            "which-image",
-            "which of two images fits the caption better, or both",
-            "counterfoil.annotate.forms.which_image:WhichImage",
-        ),
-        WorkFormEntry(
-            "choose",
-            "the caption that fits an image best, or the image that fits a caption best",
-            "counterfoil.annotate.forms.choose:ChooseOne",
-        ),
-        WorkFormEntry(
-            "match",
-            "how well the caption matches the image, in four answers, and why not",
-            "counterfoil.annotate.forms.match:MatchGrade",
-        ),
-        WorkFormEntry(
-            "yes-no",
-            "does the caption match the image, yes or no",
-            "counterfoil.annotate.forms.yes_no:YesNo",
-        ),
-        WorkFormEntry(
-            "preference",
-            "which of two rankings of images or captions is better",
-            "counterfoil.annotate.forms.preference:PreferRanking",
-        ),
-        WorkFormEntry(
-            "rating",
-            "how well the caption describes the image, from 1 to 4 or another number",
-            "counterfoil.annotate.forms.rating:RateCaption",
-        ),
-        WorkFormEntry(
-            "quad-authoring",
-            "pick two images and write two captions that fit one each, with tags",
-            "counterfoil.annotate.forms.quad_authoring:AuthorQuad",
-        ),
-        WorkFormEntry(
-            "quad-validation",
-            "which of two captions fits each of two images, asked of another than the author",
-            "counterfoil.annotate.forms.quad_validation:ValidateQuad",
-        ),
-        WorkFormEntry(
-            "error-spans",
-            "which words of the caption are wrong, and in what way",
-            "counterfoil.annotate.forms.error_spans:ErrorSpans",
-        ),
-    ),
+    [
+        WorkFormEntry(form.name, form.summary, f"{form.__module__}:{form.__qualname__}")
+        for form in (
+            BestOfK,
+            WhichImage,
+            ChooseOne,
+            MatchGrade,
+            YesNo,
+            PreferRanking,
+            RateCaption,
+            AuthorQuad,
+            ValidateQuad,
+            ErrorSpans,
+        )
+    ],
 )

@@ -2,8 +2,8 @@
 
 base              what a platform tells about who enters, and where people go afterwards
 registry          platforms by name, those of other packages among them
-link              a link with parameters of any name: a class, SONA, Connect
-prolific*         links of Prolific; its API, studies, submissions and bonuses
-mturk*            frames of Mechanical Turk's worker site; results of its requester site
+links             a link with parameters of any name (a class, SONA, Connect), Prolific's, Mechanical Turk's
+prolific_*        the API of Prolific, its studies, submissions and bonuses
+mturk_files       results of Mechanical Turk's requester site
 label_studio      exported annotations of Label Studio
 """

@@ -5,6 +5,7 @@ them. It opens no connection and trusts no parameter: an address can be typed by
 person and prove nothing.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args, runtime_checkable
@@ -83,9 +84,7 @@ class Coded:
 class Platform(Protocol):
     """A platform: see the module. Registered ones are dataclasses whose fields are settings."""
 
-    #: Whether its people see the page inside a frame of the platform's own page.
-    framed: bool
-    #: Origins that may frame the page, for the header that allows it.
+    #: Origins that may frame the page; none where its people do not see it inside a page of the platform's.
     frames: tuple[str, ...]
 
     def visit(self, parameters: Sequence[tuple[str, str]]) -> Visit:
@@ -154,22 +153,16 @@ def filled(template: str, values: Mapping[str, str], *, where: object) -> str:
     >>> filled("https://example.org/done?cc={code}", {"code": "A&B"}, where="link")
     'https://example.org/done?cc=A%26B'
     """
-    parts, rest = [], template
-    while rest:
-        text, brace, rest = rest.partition("{")
-        parts.append(text)
-        if not brace:
-            break
-        name, end, rest = rest.partition("}")
-        if not end or name not in values:
+
+    def value(placeholder: re.Match[str]) -> str:
+        if placeholder[1] not in values or not placeholder[2]:
+            allowed = ", ".join(f"{{{name}}}" for name in values)
             raise InputError(
-                "unknown placeholder",
-                where=where,
-                given=f"{{{name}}}",
-                allowed=", ".join(f"{{{known_name}}}" for known_name in values),
+                "unknown placeholder", where=where, given=f"{{{placeholder[1]}}}", allowed=allowed
             )
-        parts.append(quote(values[name], safe=""))
-    return "".join(parts)
+        return quote(values[placeholder[1]], safe="")
+
+    return re.sub(r"\{([^}]*)(\}?)", value, template)
 
 
 def check_address(address: str, *, where: object, https: bool = False) -> str:

@@ -7,7 +7,7 @@ as ground truth is no person's judgement: the others are held to it, and it fill
 Source: labelstud.io, tags and task format.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ import pyarrow as pa
 from counterfoil.annotate.judgement_table import answer_cell, judgement_rows
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import decoded, parse_json, read_bytes
-from counterfoil.store import digest_value
 
 #: Tags of controls that judgements have a place for.
 _CONTROLS = ("Choices", "Labels", "Pairwise", "Rating", "TextArea")
@@ -121,7 +120,15 @@ def read_export(
             repeated += (name, person) in answers
             people.setdefault(person, identify(person))
             answers[name, person] = answer, _seconds(annotation.get("lead_time"), spot)
-    many = _many(controls, [answer for answer, _ in answers.values()])
+    # The controls whose answers are lists.
+    many = {control for control, is_list in (controls or {}).items() if is_list}
+    if controls is None:
+        many = {
+            control
+            for answer, _ in answers.values()
+            for control, value in answer.items()
+            if isinstance(value, list) and (len(value) != 1 or isinstance(value[0], dict))
+        }
     rows = [
         {
             "item": name,
@@ -129,7 +136,9 @@ def read_export(
             "question": question,
             "answer": answer_cell(value[0] if isinstance(value, list) and question not in many else value),
             "seconds": seconds,
-            "golden": _equal(value, truths[name][question]) if question in truths.get(name, {}) else None,
+            "golden": _unordered(value) == _unordered(truths[name][question])
+            if question in truths.get(name, {})
+            else None,
         }
         for (name, person), (answer, seconds) in answers.items()
         for question, value in answer.items()
@@ -186,23 +195,9 @@ def _merged(before: Any, kind: str, value: Mapping[str, Any], where: str) -> Any
     return given
 
 
-def _many(controls: Mapping[str, bool] | None, answers: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """The controls whose answers are lists."""
-    if controls is not None:
-        return frozenset(name for name, many in controls.items() if many)
-    return frozenset(
-        name
-        for answer in answers
-        for name, value in answer.items()
-        if isinstance(value, list) and (len(value) != 1 or isinstance(value[0], dict))
-    )
-
-
-def _equal(value: Any, truth: Any) -> bool:
-    """Whether an answer is the one of the ground truth, whatever the order of options."""
-    if isinstance(value, list) and isinstance(truth, list):
-        return sorted(map(digest_value, value)) == sorted(map(digest_value, truth))
-    return bool(value == truth)
+def _unordered(value: Any) -> Any:
+    """An answer whatever the order of its options."""
+    return sorted(value, key=str) if isinstance(value, list) else value
 
 
 def _person(given: object, where: str) -> str:

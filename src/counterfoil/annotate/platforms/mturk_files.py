@@ -18,8 +18,6 @@ from counterfoil.benchmarks.tables import DataTable, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import parse_json
 
-#: Columns of every batch.
-_ASSIGNMENT = ("HITId", "AssignmentId", "WorkerId", "AssignmentStatus")
 STATUSES = ("Submitted", "Approved", "Rejected")
 #: Between options of one answer, and between parts of an item's id.
 SEPARATOR = "|"
@@ -201,7 +199,14 @@ def _answers(table: DataTable, row: int) -> dict[str, Any]:
             continue
         cell = str(table[name][row])
         if name == "Answer.taskAnswers":
-            answers |= _task_answers(cell, table.where(row, name))
+            where = table.where(row, name)
+            tasks = parse_json(cell, where=where)
+            # Of the site's own form elements: a list with an object of answers by name.
+            if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+                raise DataError(
+                    "not the answers of a task", where=where, given=cell, allowed="a list of objects"
+                )
+            answers |= {f"Answer.{question}": given for task in tasks for question, given in task.items()}
             continue
         answers[name] = cell
         # An option with a column of its own: Answer.match1.yes.
@@ -211,14 +216,6 @@ def _answers(table: DataTable, row: int) -> dict[str, Any]:
             if isinstance(options, dict):
                 options[option] = cell.lower() == "true"
     return answers
-
-
-def _task_answers(cell: str, where: str) -> dict[str, Any]:
-    """Answers of the site's own form elements: a list with an object of them by name."""
-    value = parse_json(cell, where=where)
-    if not isinstance(value, list) or not all(isinstance(task, dict) for task in value):
-        raise DataError("not the answers of a task", where=where, given=cell, allowed="a list of objects")
-    return {f"Answer.{name}": given for task in value for name, given in task.items()}
 
 
 def _value(table: DataTable, row: int, answers: Mapping[str, Any], name: str, *, many: bool) -> Any:

@@ -1,4 +1,4 @@
-"""Client of Prolific's API: studies, submissions, bonuses, test participants.
+"""Client of Prolific's API: studies, submissions, bonuses.
 
 Requests that Prolific turns away for now (429) and those that may safely be sent twice are tried again with
 growing waits. A request that pays or creates something is never sent again once it may have arrived: Prolific
@@ -8,6 +8,7 @@ Source: docs.prolific.com/api-reference, July 2026.
 """
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,12 @@ _PAGE, _MANY = 100, 200
 #: More pages than any study has.
 _PAGES = 10_000
 
+#: What to look at where Prolific refuses, by the status of its answer.
+_HINTS = {
+    401: "is the token in PROLIFIC_TOKEN right?",
+    403: "may this token do that?",
+    404: "is the id right?",
+}
 #: From which states of a study an action leads to which.
 ACTIONS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "PUBLISH": (frozenset({"UNPUBLISHED"}), frozenset({"ACTIVE", "SCHEDULED", "PUBLISHING"})),
@@ -153,17 +160,6 @@ class ProlificClient:
         self._ask("PATCH", f"studies/{_id(study)}/", {"total_available_places": total})
         return self.study(study)
 
-    def test_participant(self, email: str) -> str:
-        """The id of a new test participant with this address."""
-        reply = self._ask("POST", "researchers/participants/", {"email": email}, again=False)
-        return str(reply.get("participant_id") or reply.get("id") or "")
-
-    def test_run(self, study: str) -> str:
-        """The address at which the test participants find a draft, which costs nothing."""
-        return str(
-            self._ask("POST", f"studies/{_id(study)}/test-study", {}, again=False).get("study_url", "")
-        )
-
     # Submissions.
 
     def submissions(self, study: str) -> tuple[ProlificSubmission, ...]:
@@ -188,31 +184,6 @@ class ProlificClient:
                 f"submissions/{_id(rejection.submission)}/transition/",
                 {"action": "REJECT", "message": rejection.message, "rejection_category": rejection.category},
             )
-
-    def screen_out(
-        self, study: str, submissions: Sequence[str], *, pay: int, give_back: bool = True
-    ) -> tuple[str, ...]:
-        """Screen active submissions out, each paid `pay` hundredths; the ids of those that were not before.
-
-        With `give_back` their places are open again. Raises `InputError` for a submission of another study.
-        """
-        known = {submission.id: submission for submission in self.submissions(study)}
-        strange = next((submission for submission in submissions if submission not in known), None)
-        if strange is not None:
-            raise InputError("no submission of this study", where=f"prolific, study {study}", given=strange)
-        wanted = tuple(submission for submission in submissions if known[submission].status != "SCREENED OUT")
-        if wanted:
-            self._ask(
-                "POST",
-                f"studies/{_id(study)}/screen-out-submissions/",
-                {
-                    "submission_ids": list(wanted),
-                    "bonus_per_submission": pay / 100,
-                    "increase_places": give_back,
-                },
-                again=False,
-            )
-        return wanted
 
     # Bonuses.
 
@@ -258,45 +229,31 @@ class ProlificClient:
             after = 0.0
             try:
                 response = self._http.request(method, f"{self.settings.address}/{path}", json=body)
-            except httpx2.ConnectError as error:
-                # It never arrived, so it may be sent again whatever it is.
-                last = f"{type(error).__name__}: {error}"
             except httpx2.TransportError as error:
                 last = f"{type(error).__name__}: {error}"
-                if not again:
-                    raise UnsureRequestError(**self._unsure(path, last)) from None
+                # Without a connection it never arrived, so it may be sent again whatever it is.
+                unsure = not isinstance(error, httpx2.ConnectError)
             else:
                 status = response.status_code
                 if status < 300:
                     return _object(response.text)
                 last = f"status {status}: {_words(response.text)}"
                 if status not in PASSING:
-                    raise self._refused(status, last)
-                if status != 429 and not again:
-                    raise UnsureRequestError(**self._unsure(path, last))
-                after = retry_after(response.headers)
-                if after > _PATIENCE:
-                    raise self._failed("Prolific asks for a long wait", given=f"{after:,.0f} s")
+                    raise self._failed("Prolific refuses", given=last, hint=_HINTS.get(status))
+                unsure, after = status != 429, retry_after(response.headers)
+            if unsure and not again:
+                raise UnsureRequestError(
+                    "it is not known whether the request arrived",
+                    where="prolific",
+                    given=self._shown(f"{path}: {last}"),
+                    hint="look at the study on Prolific before you do it again",
+                )
+            if after > _PATIENCE:
+                raise self._failed("Prolific asks for a long wait", given=f"{after:,.0f} s")
             if tries < self.settings.retries:
                 wait = min(_LONGEST, self.settings.wait * 2**tries) * self._random.uniform(0.5, 1.0)
                 self._sleep(max(after, wait))
         raise self._failed(f"no answer after {self.settings.retries + 1} tries", given=last)
-
-    def _unsure(self, path: str, given: str) -> dict[str, str]:
-        return {
-            "what": "it is not known whether the request arrived",
-            "where": "prolific",
-            "given": self._shown(f"{path}: {given}"),
-            "hint": "look at the study on Prolific before you do it again",
-        }
-
-    def _refused(self, status: int, given: str) -> InputError:
-        hints = {
-            401: "is the token in PROLIFIC_TOKEN right?",
-            403: "may this token do that?",
-            404: "is the id right?",
-        }
-        return self._failed("Prolific refuses", given=given, hint=hints.get(status))
 
     def _failed(self, what: str, *, given: str, hint: str | None = None) -> InputError:
         return InputError(what, where="prolific", given=self._shown(given), hint=hint)
@@ -308,12 +265,7 @@ class ProlificClient:
 
 def _id(text: str) -> str:
     """An id that cannot leave its place in a path; raises `InputError` for any other text."""
-    if (
-        not text
-        or len(text) > 64
-        or not text.isascii()
-        or not text.replace("-", "").replace("_", "").isalnum()
-    ):
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
         raise InputError("not an id of Prolific", where="prolific", given=text or "(empty)")
     return text
 

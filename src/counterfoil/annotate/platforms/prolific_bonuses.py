@@ -57,13 +57,15 @@ class BonusNotes:
 
     def note(self, key: str, batch: "BonusBatch", state: Literal["paying", "paid"]) -> None:
         """Write down how far a set got."""
-        sets = {name: bonus_set.model_dump() for name, bonus_set in self._read().sets.items()}
-        sets[key] = {"batch": batch.id, "total": batch.total, "state": state}
-        write_json(self.folder / NOTES, {"sets": sets})
+        self._write({key: {"batch": batch.id, "total": batch.total, "state": state}})
 
     def forget(self, key: str) -> None:
         """Take the note of a set away: it was not paid."""
-        sets = {name: bonus_set.model_dump() for name, bonus_set in self._read().sets.items() if name != key}
+        self._write({}, without=key)
+
+    def _write(self, changed: Mapping[str, object], without: str = "") -> None:
+        sets = self._read().model_dump()["sets"] | changed
+        sets.pop(without, None)
         write_json(self.folder / NOTES, {"sets": sets})
 
     def _read(self) -> _Notes:

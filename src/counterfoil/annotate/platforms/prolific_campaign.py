@@ -10,7 +10,7 @@ from counterfoil.annotate.database import Database
 from counterfoil.annotate.leases import invalidate
 from counterfoil.annotate.participants import person_id
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
-from counterfoil.annotate.platforms.prolific import ProlificPlatform
+from counterfoil.annotate.platforms.links import ProlificPlatform
 from counterfoil.annotate.platforms.prolific_study import StudyChoices, StudyPlan
 from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, reconcile
 from counterfoil.annotate.platforms.registry import campaign_platform
@@ -121,12 +121,9 @@ def read_study(campaign: Campaign) -> str:
 
 def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificSubmission]) -> Reconciled:
     """Submissions of the study beside those who entered the campaign from Prolific."""
+    came = people.c.platform == NAME, people.c.state != "withdrawn"
     with db.reading() as connection:
-        rows = connection.execute(
-            sa.select(people.c.id, people.c.finished).where(
-                people.c.platform == NAME, people.c.state != "withdrawn"
-            )
-        ).all()
+        rows = connection.execute(sa.select(people.c.id, people.c.finished).where(*came)).all()
     return reconcile(
         tuple(submissions),
         {id: finished is not None for id, finished in rows},

@@ -7,15 +7,14 @@ Fields that it has retired (`completion_code`, `failed_attention_code`, `complet
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
-from counterfoil.annotate.platforms.prolific import ProlificPlatform
+from counterfoil.annotate.platforms.base import Outcome
+from counterfoil.annotate.platforms.links import ProlificPlatform
 from counterfoil.errors import InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import REQUIRED
 from counterfoil.store import digest_value
 
 #: What Prolific calls the codes of outcomes.
@@ -32,14 +31,7 @@ DEVICES = ("desktop", "tablet", "mobile")
 class StudyChoices:
     """What a researcher decides of a study; None where it follows from the campaign."""
 
-    address: str = field(
-        metadata={
-            "help": "Public address of the server, over https.",
-            "default": REQUIRED,
-            "flag": "--url",
-            "metavar": "URL",
-        }
-    )
+    address: str
     places: int | None = setting(
         None, "People to recruit. Default: as the campaign needs.", low=1, high=most("people")
     )
@@ -89,9 +81,6 @@ class StudyPlan:
             self._refuse("minutes", self.minutes, "1 to 1,440, the usual time for one person's work")
         if not 0 < self.pay_per_hour < 10_000:
             self._refuse("pay per hour", self.pay_per_hour, "above 0, in the account's currency")
-        odd = next((name for name in self.codes if name not in OUTCOMES), None)
-        if odd is not None:
-            self._refuse("codes", odd, ", ".join(OUTCOMES))
         if "completed" not in self.codes:
             self._refuse("codes", ", ".join(self.codes) or "none", "a code of completed work at least")
         if len(set(self.codes.values())) < len(self.codes):
@@ -127,6 +116,7 @@ class StudyPlan:
 
     def payload_facts(self) -> dict[str, Any]:
         """The body without the name that is made of it."""
+        approve = "AUTOMATICALLY_APPROVE" if self.approve else "MANUALLY_REVIEW"
         facts: dict[str, Any] = {
             "name": self.name.strip(),
             "description": self.description.strip(),
@@ -137,7 +127,7 @@ class StudyPlan:
                     "code": code,
                     "code_type": _CODE_TYPES[outcome],
                     "actor": "participant",
-                    "actions": [{"action": self._action(outcome)}],
+                    "actions": [{"action": approve if outcome == "completed" else "MANUALLY_REVIEW"}],
                 }
                 for outcome, code in self.codes.items()
             ],
@@ -155,9 +145,6 @@ class StudyPlan:
         elif self.filters:
             facts["filters"] = [dict(chosen) for chosen in self.filters]
         return facts
-
-    def _action(self, outcome: Outcome) -> str:
-        return "AUTOMATICALLY_APPROVE" if self.approve and outcome == "completed" else "MANUALLY_REVIEW"
 
     def _refuse(self, fact: str, given: object, allowed: str) -> None:
         raise InputError("no study can be made so", where=f"prolific, {fact}", given=given, allowed=allowed)

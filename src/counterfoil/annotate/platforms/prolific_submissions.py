@@ -133,23 +133,16 @@ def reconcile(
     of_person: dict[str, list[ProlificSubmission]] = {}
     for submission in submissions:
         of_person.setdefault(identify(submission.person), []).append(submission)
-    waiting = [
-        (who, submission)
-        for who, all_of in of_person.items()
-        for submission in all_of
-        if submission.status == "AWAITING REVIEW"
-    ]
+    # Those that wait for review, by whether their person is done; None of a person who never entered.
+    waiting: dict[bool | None, list[ProlificSubmission]] = {True: [], False: [], None: []}
+    for who, theirs in of_person.items():
+        waiting[people.get(who)] += [one for one in theirs if one.status == "AWAITING REVIEW"]
+    left = {who for who, theirs in of_person.items() if all(one.status in LEFT for one in theirs)}
     return Reconciled(
-        free=tuple(
-            who
-            for who, done in people.items()
-            if not done
-            and who in of_person
-            and all(submission.status in LEFT for submission in of_person[who])
-        ),
-        payable=tuple(submission for who, submission in waiting if people.get(who, False)),
-        unfinished=tuple(submission for who, submission in waiting if people.get(who) is False),
-        unseen=tuple(submission for who, submission in waiting if who not in people),
+        free=tuple(who for who, done in people.items() if not done and who in left),
+        payable=tuple(waiting[True]),
+        unfinished=tuple(waiting[False]),
+        unseen=tuple(waiting[None]),
         strangers=tuple(who for who in people if who not in of_person),
     )
 

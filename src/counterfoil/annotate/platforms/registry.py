@@ -47,31 +47,31 @@ PLATFORMS: Registry[PlatformEntry] = Registry(
         PlatformEntry(
             "panel",
             "a panel, a class or a pool whose links have parameters of any name",
-            "counterfoil.annotate.platforms.link:LinkPlatform",
+            "counterfoil.annotate.platforms.links:LinkPlatform",
         ),
         PlatformEntry(
             "sona",
             "SONA Systems, the participant pools of universities",
-            "counterfoil.annotate.platforms.link:LinkPlatform",
+            "counterfoil.annotate.platforms.links:LinkPlatform",
             (("person", "sona_id"), ("person_placeholder", "%SURVEY_CODE%")),
         ),
         PlatformEntry(
             "connect",
             "CloudResearch Connect, which adds its parameters by itself",
-            "counterfoil.annotate.platforms.link:LinkPlatform",
+            "counterfoil.annotate.platforms.links:LinkPlatform",
             (("person", "participantId"), ("study", "projectId"), ("submission", "assignmentId")),
         ),
         PlatformEntry(
             "prolific",
             "Prolific, also through its API (counterfoil annotate prolific)",
-            "counterfoil.annotate.platforms.prolific:ProlificPlatform",
+            "counterfoil.annotate.platforms.links:ProlificPlatform",
             # From its payment principles, which change; the recipe's `least_pay` goes before it.
             least_pay=(("GBP", 6.0), ("USD", 8.0)),
         ),
         PlatformEntry(
             "mturk",
             "Mechanical Turk: an external question in a frame of its page",
-            "counterfoil.annotate.platforms.mturk:MturkPlatform",
+            "counterfoil.annotate.platforms.links:MturkPlatform",
         ),
     ),
 )

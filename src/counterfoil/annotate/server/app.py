@@ -14,6 +14,7 @@ from typing import Any
 from counterfoil import __version__
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
+from counterfoil.annotate.participants import OtherBrowserError
 from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
 
 try:
@@ -32,7 +33,7 @@ from counterfoil.annotate.server import research_page, work_api, work_pages
 from counterfoil.annotate.server.connections import BoundedConnection
 from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import Guard, check_public_url, for_scripts, host_of
-from counterfoil.annotate.server.work_views import Views, check_views
+from counterfoil.annotate.server.work_views import Views
 
 #: What visitors are told where an answer cannot be stored: that the disk is full, or another of these.
 FULL = "the disk is full"
@@ -64,12 +65,12 @@ def make_app(
     if public_url is not None:
         public_url = check_public_url(public_url)
     views = Views(campaign)
-    check_views(views)
     app = FastAPI(
         title=f"counterfoil: {campaign.recipe.title}", version=__version__, docs_url=None, redoc_url=None
     )
     pages = work_pages.WorkPages(campaign, views)
-    _ = pages.keys, pages.figures  # Damaged ones are found out now.
+    # What is damaged is found out now, and a way in that is no platform's.
+    _ = views.platform, campaign.items, pages.keys, pages.figures
     _answer_errors(app, pages, trouble)
     commits = GroupCommit(database)
     app.include_router(work_api.routes(campaign, commits, views, clock))
@@ -79,7 +80,7 @@ def make_app(
     hosts = {socket.gethostname().lower()}
     if public_url is not None:
         hosts.add(host_of(public_url.partition("//")[2]))
-    frames = views.platform.frames if views.platform is not None and views.platform.framed else ()
+    frames = () if views.platform is None else views.platform.frames
     # The one that is added last comes first.
     app.add_middleware(
         Guard,
@@ -107,7 +108,7 @@ def _answer_errors(app: FastAPI, pages: work_pages.WorkPages, trouble: Callable[
 
     @app.exception_handler(InputError)
     def refused(request: Request, error: InputError) -> Response:
-        return problem(request, 422, str(error))
+        return problem(request, 403 if isinstance(error, OtherBrowserError) else 422, str(error))
 
     @app.exception_handler(StorageError)
     @app.exception_handler(DataError)

@@ -66,8 +66,7 @@ class OverviewCache:
 
     def _work(self) -> None:
         begun = time.monotonic()
-        overview: CampaignOverview | None = None
-        error: BaseException | None = None
+        overview, error = None, None
         try:
             overview = self.make()
         except Exception as raised:

@@ -8,6 +8,7 @@ import ipaddress
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -109,11 +110,9 @@ def host_of(authority: str) -> str:
 
 def is_address(host: str) -> bool:
     """Whether a host is an address in numbers, which no foreign name server can point at this machine."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return bool(ipaddress.ip_address(host))
+    return False
 
 
 def check_public_url(address: str) -> str:
@@ -167,19 +166,10 @@ def content_policy(frames: Sequence[str] = (), forms: Sequence[str] = ()) -> str
     'frame-ancestors https://www.mturk.com'
     """
     allowed, above = " ".join(("'self'", *forms)), " ".join(frames) or "'none'"
-    return "; ".join(
-        (
-            "default-src 'none'",
-            "script-src 'self'",
-            "style-src 'self'",
-            "img-src 'self' data:",
-            "connect-src 'self'",
-            "base-uri 'none'",
-            f"form-action {allowed}",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-            f"frame-ancestors {above}",
-        )
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        f"base-uri 'none'; form-action {allowed}; require-trusted-types-for 'script'; trusted-types 'none'; "
+        f"frame-ancestors {above}"
     )
 
 
@@ -223,7 +213,7 @@ class Guard:
                 for key in keys if status in _TRIED else ():
                     self.attempts.wrong(key, now=begun)
                 if wait:
-                    await self._refuse(scope, answer, *_too_many(wait))
+                    await self._refuse(scope, receive, answer, *_too_many(wait))
                     replaced = True
                     return
                 given = {name.lower() for name, _ in message.get("headers", ())}
@@ -236,7 +226,7 @@ class Guard:
             await self.app(scope, _counted(receive), answer)
         else:
             keys = ()
-            await self._refuse(scope, answer, *refusal)
+            await self._refuse(scope, receive, answer, *refusal)
         if self.log is not None:
             route = getattr(scope.get("route"), "path", "-")
             self.log(f"{scope['method']} {route} {status} {1000 * (self.clock() - begun):.0f} ms")
@@ -256,7 +246,7 @@ class Guard:
         """Seconds until a wrong attempt is answered again."""
         return max((self.attempts.wait(key, now=self.clock()) for key in keys), default=0)
 
-    async def _refuse(self, scope: Message, send: Send, status: int, reason: str) -> None:
+    async def _refuse(self, scope: Message, receive: Receive, send: Send, status: int, reason: str) -> None:
         headers = {"retry-after": str(int(WINDOW))} if status == 429 else {}
         if status == 413:
             headers["connection"] = "close"
@@ -265,7 +255,7 @@ class Guard:
         else:
             response = self.page(Request(scope), reason, status)
         response.headers.update(headers)
-        await response(scope, _nothing, send)
+        await response(scope, receive, send)
 
     def _refusal(self, scope: Message, head: dict[bytes, str], keys: Sequence[str]) -> tuple[int, str] | None:
         """Status and reason of a request that is not passed on."""
@@ -328,10 +318,6 @@ def _counted(receive: Receive) -> Receive:
         return message
 
     return counted
-
-
-async def _nothing() -> Message:
-    return {"type": "http.disconnect"}
 
 
 def _too_many(wait: int) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Response
@@ -10,25 +11,24 @@ from pydantic import BaseModel
 from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.server.group_commit import GroupCommit
-from counterfoil.annotate.server.work_views import NothingGiven, ProblemView, ReceiptView, Views, WorkView
+from counterfoil.annotate.server.work_views import NothingGiven, ReceiptView, Views, WorkView, problems
 from counterfoil.annotate.tables import sa
 
 Token = Annotated[str, Path(max_length=200)]
 
 #: What every route may answer besides what it is for.
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ProblemView, "description": description}
-    for status, description in (
-        (403, "sent by a page of another site"),
-        (404, "no such link"),
-        (413, "too much was sent"),
-        (415, "no JSON"),
-        (422, "refused, with the reason"),
-        (429, "too many wrong links from this address"),
-        (503, "the database cannot be written at this moment; nothing was stored"),
-        (507, "the disk is full; nothing was stored"),
-    )
-}
+PROBLEMS = problems(
+    {
+        403: "sent by a page of another site",
+        404: "no such link",
+        413: "too much was sent",
+        415: "no JSON",
+        422: "refused, with the reason",
+        429: "too many wrong links from this address",
+        503: "the database cannot be written at this moment; nothing was stored",
+        507: "the disk is full; nothing was stored",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,18 @@ async def caller(
 
 
 CallerDep = Annotated[Caller, Depends(caller)]
-#: What a route does for a person within a writing transaction.
-Job = Callable[[sa.Connection, participants.Person, float], Any]
+#: What a route does about a person within a writing transaction.
+Act = Callable[[sa.Connection, participants.Person, float], participants.Person]
 
 
 def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callable[[], float]) -> APIRouter:
     """The routes under /api/work: each is one transaction, and its reply is sent when that is on the disk."""
     router = APIRouter(prefix="/api", responses=PROBLEMS)
 
-    async def reply(caller: Caller, job: Job) -> Response:
-        def transaction(connection: sa.Connection) -> Any:
-            person = participants.person_of(connection, caller.token)
-            return None if person is None else job(connection, person, clock())
+    async def reply(caller: Caller, act: Act = lambda db, person, now: person) -> Response:
+        def transaction(db: sa.Connection) -> work.WorkState | None:
+            person, now = participants.person_of(db, caller.token), clock()
+            return None if person is None else work.work_state(db, campaign, act(db, person, now), now)
 
         return await reply_after(caller, transaction, views.work)
 
@@ -78,17 +78,13 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     @router.get("/work/{token}", response_model=WorkView)
     async def get_work(caller: CallerDep) -> Response:
         """Where the person stands, with the items to do now and next."""
-        return await reply(caller, lambda db, person, now: work.work_state(db, campaign, person, now))
+        return await reply(caller)
 
     @router.post("/work/{token}/consent", response_model=WorkView)
     async def consent(caller: CallerDep, given: NothingGiven) -> Response:
         """Store that the person agrees to take part."""
-
-        def agree(db: sa.Connection, person: participants.Person, now: float) -> work.WorkState:
-            text = campaign.consent_in(views.language(caller.accepted))
-            return work.work_state(db, campaign, participants.consent(db, person, now, text=text), now)
-
-        return await reply(caller, agree)
+        text = campaign.consent_in(views.language(caller.accepted))
+        return await reply(caller, partial(participants.consent, text=text))
 
     @router.post("/work/{token}/answers", response_model=ReceiptView)
     async def post_answer(caller: CallerDep, sent: work.AnswerIn) -> Response:
@@ -103,25 +99,17 @@ def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callab
     @router.post("/work/{token}/end", response_model=WorkView)
     async def end(caller: CallerDep, given: NothingGiven) -> Response:
         """End with what the person did: it counts, and others get the rest."""
-
-        def finish(db: sa.Connection, person: participants.Person, now: float) -> work.WorkState:
-            return work.work_state(db, campaign, work.end_work(db, person, now), now)
-
-        return await reply(caller, finish)
+        return await reply(caller, work.end_work)
 
     @router.post("/work/{token}/withdraw", response_model=WorkView)
     async def withdraw(caller: CallerDep, given: NothingGiven) -> Response:
         """Delete the person's answers for good."""
-
-        def delete(db: sa.Connection, person: participants.Person, now: float) -> work.WorkState:
-            return work.work_state(db, campaign, participants.withdraw(db, campaign, person, now), now)
-
-        return await reply(caller, delete)
+        return await reply(caller, lambda db, person, now: participants.withdraw(db, campaign, person, now))
 
     @router.get("/preview")
     def preview(accepted: Annotated[str, Header(alias="accept-language", max_length=2_000)] = "") -> WorkView:
         """An example for people of a platform who look before they accept."""
-        if views.platform is None or not views.platform.framed:
+        if views.platform is None or not views.platform.frames:
             raise HTTPException(404, "this campaign has no preview")
         return views.preview(views.language(accepted))
 

@@ -23,6 +23,7 @@ from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import FORM_PAGE, host_of
 from counterfoil.annotate.server.work_api import Token
 from counterfoil.annotate.server.work_views import Views
+from counterfoil.annotate.tables import sa
 from counterfoil.errors import DataError, InputError
 
 #: Types of pictures by suffix; any other file is offered as a download and never shown.
@@ -145,18 +146,16 @@ class WorkPages:
     def message(self, request: Request, text: str, *, status: int) -> Response:
         """A page that says why there is nothing else."""
         language = self._language(request)
-        heading = words_of(language)["invalid_title"]
-        text = phrase_in(language, text)
-        return self._page(request, "message.html", status=status, heading=heading, text=text)
+        values: Any = {"heading": words_of(language)["invalid_title"], "text": phrase_in(language, text)}
+        return self._page(request, "message.html", status=status, **values)
 
     def open(self, request: Request, problem: str = "") -> Response:
         """The page of an open link, which asks for the code if there is one."""
-        asks = bool(self.campaign.recipe.code)
-        status = 403 if problem else 200
-        problem = phrase_in(self._language(request), problem)
-        return self._page(
-            request, "open.html", status=status, headers=FORM_PAGE, problem=problem, asks_code=asks
-        )
+        values = {
+            "problem": phrase_in(self._language(request), problem),
+            "asks_code": bool(self.campaign.recipe.code),
+        }
+        return self._page(request, "open.html", status=403 if problem else 200, headers=FORM_PAGE, **values)
 
     def _language(self, request: Request) -> str:
         return language_for(request.headers.get("accept-language", ""), self.campaign.recipe.languages)
@@ -171,12 +170,8 @@ class WorkPages:
         **values: Any,
     ) -> Response:
         language = self._language(request)
-        text = (
-            environment()
-            .get_template(template)
-            .render(language=language, title=self.campaign.recipe.title, words=words_of(language), **values)
-        )
-        return HTMLResponse(text, status, headers)
+        values |= {"language": language, "title": self.campaign.recipe.title, "words": words_of(language)}
+        return HTMLResponse(environment().get_template(template).render(values), status, headers)
 
 
 def routes(
@@ -190,27 +185,14 @@ def routes(
     router = APIRouter(include_in_schema=False)
     views = pages.views
 
-    async def admit(
-        worker: str,
-        platform: str,
-        visit: Visit | None = None,
-        code: str = "",
-        browser: str = "",
-        vouched: bool = False,
-    ) -> Response:
+    async def admit(visit: Visit | None = None, *, code: str = "", **who: Any) -> Response:
         about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
-        entered = await commits.write(
-            lambda connection: participants.enter(
-                connection,
-                campaign,
-                worker=worker,
-                platform=platform,
-                parameters={name: value for name, value in about.items() if value},
-                now=clock(),
-                browser=browser,
-                vouched=vouched,
-            )
-        )
+        parameters = {name: value for name, value in about.items() if value}
+
+        def enter(connection: sa.Connection) -> participants.Entered:
+            return participants.enter(connection, campaign, parameters=parameters, now=clock(), **who)
+
+        entered = await commits.write(enter)
         query = "" if visit is None else f"?visit={views.signed(visit, entered.token)}"
         return RedirectResponse(f"/work/{entered.token}{query}", 303)
 
@@ -223,7 +205,7 @@ def routes(
     @router.get("/enter/{link}")
     async def enter_by_link(request: Request, link: Token) -> Response:
         try:
-            return await admit(link, "link")
+            return await admit(worker=link, platform="link")
         except DataError:
             raise
         except InputError as error:
@@ -234,36 +216,28 @@ def routes(
         if views.platform is None:
             return pages.message(request, "Open the link that you were given.", status=404)
         given = request.query_params.multi_items()
-        try:
-            if pages.keys:
-                public = (public_url or "").partition("//")[2] or request.headers.get("host", "")
-                names: Any = views.platform
-                token = dict(given).get(names.signed, "")
-                claims = signed_claims(token, pages.keys, audience=host_of(public), now=clock())
-                given = [(str(name), str(value)) for name, value in (claims.get(names.claim) or {}).items()]
-            visit = views.platform.visit(given)
-            if visit.preview:
-                return pages.work(request)
-            browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
-            response = await admit(
-                visit.person, campaign.recipe.entry, visit, browser=browser, vouched=bool(pages.keys)
-            )
-            # In a frame the browser keeps its secret for the site around the frame alone.
-            secure = request.url.scheme == "https"
-            among = (
-                "SameSite=None; Secure; Partitioned"
-                if views.platform.framed
-                else "SameSite=Lax" + "; Secure" * secure
-            )
-            cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
-            response.headers.append("set-cookie", cookie)
-            return response
-        except participants.OtherBrowserError as error:
-            return pages.message(request, str(error), status=403)
-        except DataError:
-            raise
-        except InputError as error:
-            return pages.message(request, str(error), status=422)
+        if pages.keys:
+            public = (public_url or "").partition("//")[2] or request.headers.get("host", "")
+            names: Any = views.platform
+            token = dict(given).get(names.signed, "")
+            claims = signed_claims(token, pages.keys, audience=host_of(public), now=clock())
+            given = [(str(name), str(value)) for name, value in (claims.get(names.claim) or {}).items()]
+        visit = views.platform.visit(given)
+        if visit.preview:
+            return pages.work(request)
+        browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
+        who = {"worker": visit.person, "platform": campaign.recipe.entry, "browser": browser}
+        response = await admit(visit, **who, vouched=bool(pages.keys))
+        # In a frame the browser keeps its secret for the site around the frame alone.
+        secure = request.url.scheme == "https"
+        among = (
+            "SameSite=None; Secure; Partitioned"
+            if views.platform.frames
+            else "SameSite=Lax" + "; Secure" * secure
+        )
+        cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
+        response.headers.append("set-cookie", cookie)
+        return response
 
     @router.get("/open")
     def open_page(request: Request) -> Response:
@@ -277,7 +251,7 @@ def routes(
             raise HTTPException(404, "this campaign has no open link")
         code = parse_qs((await request.body()).decode("utf-8", "replace")).get("code", [""])[0]
         try:
-            return await admit("", "open", code=code.strip())
+            return await admit(worker="", platform="open", code=code.strip())
         except DataError:
             raise
         except InputError as error:

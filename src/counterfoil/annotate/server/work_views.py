@@ -9,9 +9,9 @@ import hmac
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,28 +20,17 @@ from counterfoil.annotate.forms.base import FormField, WorkPage
 from counterfoil.annotate.languages import language_for, page_in, phrase_in
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import campaign_platform
-from counterfoil.annotate.work import Receipt, WorkState, shown_page
-from counterfoil.errors import InputError
+from counterfoil.annotate.work import Receipt, State, WorkState, shown_page
 
 #: Ways into a campaign that are no platform's.
 OWN_ENTRIES = ("link", "open")
 
-State = Literal[
-    "consent",
-    "onboarding",
-    "work",
-    "done",
-    "paused",
-    "disqualified",
-    "full",
-    "withdrawn",
-    "ended",
-    "rejected",
-    "preview",
-]
+
+class _View(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
 
 
-class ShownView(BaseModel):
+class ShownView(_View):
     """An image by its address, or a text, with a label."""
 
     kind: Literal["image", "text"]
@@ -49,7 +38,7 @@ class ShownView(BaseModel):
     label: str
 
 
-class OptionView(BaseModel):
+class OptionView(_View):
     """An option: its label, addresses of its images, its texts."""
 
     label: str
@@ -57,7 +46,7 @@ class OptionView(BaseModel):
     texts: list[str]
 
 
-class FieldView(BaseModel):
+class FieldView(_View):
     """A field; `when` names the fields, and places of their options, with which it is open."""
 
     name: str
@@ -80,7 +69,7 @@ class ItemView(BaseModel):
     fields: list[FieldView]
 
 
-class LeaveView(BaseModel):
+class LeaveView(_View):
     """Where a person goes at the end, by GET or with a form."""
 
     address: str
@@ -91,7 +80,7 @@ class LeaveView(BaseModel):
 class WorkView(BaseModel):
     """Where a person stands, and the items to do now and next."""
 
-    state: State
+    state: State | Literal["preview"]
     done: int
     of: int
     notice: str
@@ -121,6 +110,11 @@ class ProblemView(BaseModel):
     error: str
 
 
+def problems(reasons: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+    """What routes may answer besides what they are for, by status, for the schema."""
+    return {status: {"model": ProblemView, "description": reason} for status, reason in reasons.items()}
+
+
 @dataclass(frozen=True)
 class Views:
     """Views of one campaign."""
@@ -141,29 +135,20 @@ class Views:
         """File names of all images by the number that addresses have in their place."""
         form = self.campaign.form
         names = {name for item in self.campaign.items for name in images_of(form, item)}
-        return {self._number(name): name for name in names}
+        return {self._keyed("picture", name).hex()[:40]: name for name in names}
 
     @cached_property
-    def _addresses(self) -> dict[str, str]:
-        """Addresses of images that were shown, by file name: to make one takes longer than a page."""
-        return {}
+    def _addresses(self) -> Mapping[str, str]:
+        """Addresses of all images by file name: to make one takes longer than a page."""
+        return {name: f"/media/{number}" for number, name in self.pictures.items()}
 
     def _keyed(self, purpose: str, text: str) -> bytes:
         key = self.campaign.secrets["salt"].encode()
         return hmac.digest(key, f"{purpose}\0{text}".encode(), hashlib.sha256)
 
-    def _number(self, name: str) -> str:
-        return self._keyed("picture", name).hex()[:40]
-
     def figure_number(self, name: str) -> str:
         """The number of an image of the instructions in addresses."""
         return self._keyed("figure", name).hex()[:40]
-
-    def _address(self, name: str) -> str:
-        address = self._addresses.get(name)
-        if address is None:
-            address = self._addresses[name] = f"/media/{self._number(name)}"
-        return address
 
     def signed(self, visit: Visit, token: str) -> str:
         """A visit as text that only this person can use, so that ids of a platform need not be stored."""
@@ -193,9 +178,7 @@ class Views:
             of=state.of,
             notice=phrase_in(language, state.notice),
             code=(leave.code or state.code) if state.state in ("done", "ended") else "",
-            leave=LeaveView(address=leave.address, method=leave.method, fields=dict(leave.fields))
-            if leave.address
-            else None,
+            leave=LeaveView.model_validate(leave) if leave.address else None,
             items=[
                 self._page(
                     page_in(language, assignment.page),
@@ -240,15 +223,17 @@ class Views:
 
     def _page(self, page: WorkPage, *, lease: str, position: int, practice: bool) -> ItemView:
         shown = [
-            ShownView(
-                kind=block.kind,
-                content=self._address(block.content) if block.kind == "image" else block.content,
-                label=block.label,
-            )
+            replace(block, content=self._addresses[block.content]) if block.kind == "image" else block
             for block in page.shown
         ]
         fields = [self._field(field, page.fields) for field in page.fields]
-        return ItemView(lease=lease, position=position, practice=practice, shown=shown, fields=fields)
+        return ItemView(
+            lease=lease,
+            position=position,
+            practice=practice,
+            shown=[ShownView.model_validate(block) for block in shown],
+            fields=fields,
+        )
 
     def _field(self, field: FormField, fields: Sequence[FormField]) -> FieldView:
         by_name = {other.name: other for other in fields}
@@ -257,27 +242,7 @@ class Views:
             for name, allowed in field.when.items()
         }
         options = [
-            OptionView(
-                label=option.label,
-                images=[self._address(image) for image in option.images],
-                texts=list(option.texts),
-            )
+            replace(option, images=tuple(self._addresses[image] for image in option.images))
             for option in field.options
         ]
-        return FieldView(
-            name=field.name,
-            prompt=field.prompt,
-            kind=field.kind,
-            options=options,
-            required=field.required,
-            when=when,
-            longest=field.longest,
-            text=field.text,
-        )
-
-
-def check_views(views: Views) -> None:
-    """Raise `InputError` where the campaign's way in is no platform's, and `DataError` for damaged items."""
-    _ = views.platform
-    if not views.campaign.items:
-        raise InputError("a campaign needs items", where=str(views.campaign.folder))
+        return FieldView.model_validate({**vars(field), "options": options, "when": when})

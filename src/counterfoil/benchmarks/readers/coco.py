@@ -5,32 +5,28 @@ texts from COCO's captions or from Karpathy's file. In COCO 5K and 1K right is t
 the half with positives that people verified, for some of the queries.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, RetrievalDirection
-from counterfoil.benchmarks.readers import coco_files
 from counterfoil.benchmarks.readers.coco_files import (
     COCO_PARTS,
     Captioned,
-    called_by_id,
     captions_files,
     coco_names,
     find,
-    photographs,
     place,
     read_captions,
     read_ids,
     read_positives,
     said,
 )
-from counterfoil.benchmarks.readers.questions import IdPositions, gallery, own, search
-from counterfoil.benchmarks.readers.released_captions import read_split
+from counterfoil.benchmarks.readers.questions import IdPositions, own, search
+from counterfoil.benchmarks.readers.released_captions import read_karpathy
 from counterfoil.benchmarks.readers.rows import not_on_hub
-from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.metrics.ranks import Qrels
 
@@ -45,87 +41,36 @@ PART = 1000
 _EACH = 5
 
 
-@dataclass(frozen=True, eq=False)
-class CocoTest:
-    """The images and captions of the test half, in its order; `owners` are positions among the images."""
-
-    images: Ids
-    captions: Ids
-    owners: Ids
-    texts: tuple[str | None, ...]
-    #: The file names that an image may have.
-    files: tuple[tuple[str, ...], ...]
-    source: str
-
-    def benchmark(
-        self,
-        card: Card,
-        searches: tuple[RetrievalDirection, RetrievalDirection],
-        *,
-        data: Path | None,
-        images: Path | None,
-        parts: tuple[Ids, Ids] | None = None,
-        positives: str = "",
-    ) -> Benchmark:
-        """The benchmark of two searches through the test half, with the photographs that are at hand.
-
-        `positives` says where the right answers come from, if not from the list of the test half.
-        """
-        pictures, captions = self.items(data, images)
-        return gallery(
-            card,
-            pictures,
-            captions,
-            self.owners,
-            searches,
-            parts=parts,
-            source=f"{self.source}, {positives}" if positives else self.source,
-            path=data,
-        )
-
-    def items(self, data: Path | None, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
-        """The items of a benchmark, with the photographs that are at hand."""
-        sources = photographs(self.files, COCO_PARTS, data, images)
-        return called_by_id(self.images, sources, self.captions, self.texts)
-
-    def parts(self) -> tuple[Ids, Ids]:
-        """The part of every image and caption: a thousand images each, with their captions, in order.
-
-        Raises `DataError` where that does not come out even.
-        """
-        return parts(self.owners, len(self.images), self.source)
-
-    def searches(self, i2t: Path, t2i: Path, *, every: bool) -> tuple[RetrievalDirection, RetrievalDirection]:
-        """The searches that two files of positives, {id: [ids]}, ask for.
-
-        With `every`, all images and captions are queries, those that the files do not list without right
-        answers; else those listed. Raises `DataError` for a query that is no item of the test half.
-        """
-        images = IdPositions(self.images, "image", self.source)
-        captions = IdPositions(self.captions, "caption", self.source)
-        return (
-            _search(i2t, images, captions, every=every),
-            _search(t2i, captions, images, every=every),
-        )
-
-
-def parts(owners: Ids, n_images: int, where: object) -> tuple[Ids, Ids]:
+def parts(coco: Captioned) -> tuple[Ids, Ids]:
     """The part of every image and caption where a thousand images after another are one.
 
     Raises `DataError` where the number of images is no multiple of a thousand.
     """
-    if n_images % PART:
+    if len(coco.images) % PART:
         raise DataError(
             f"the images do not make parts of {PART:,}",
-            where=where,
-            given=f"{n_images:,} images",
+            where=coco.source,
+            given=f"{len(coco.images):,} images",
             hint="measure over the whole gallery instead",
         )
-    of_image = np.arange(n_images, dtype=np.int64) // PART
-    return of_image, of_image[owners]
+    of_image = np.arange(len(coco.images), dtype=np.int64) // PART
+    return of_image, of_image[coco.owners]
 
 
-def read_test(data: Path | None) -> CocoTest:
+def searches_of(
+    coco: Captioned, i2t: Path, t2i: Path, *, every: bool
+) -> tuple[RetrievalDirection, RetrievalDirection]:
+    """The searches that two files of positives, {id: [ids]}, ask for.
+
+    With `every`, all images and captions are queries, those that the files do not list without right answers;
+    else those listed. Raises `DataError` for a query that is no item of the gallery.
+    """
+    images = IdPositions(coco.images, "image", coco.source)
+    captions = IdPositions(coco.captions, "caption", coco.source)
+    return _search(i2t, images, captions, every=every), _search(t2i, captions, images, every=every)
+
+
+def read_test(data: Path | None) -> Captioned:
     """The test half from what is in the folder `data`, else from the package `eccv_caption`.
 
     The order comes from coco_test_ids.npy in the folder, else from Karpathy's dataset_coco.json there (the
@@ -138,13 +83,22 @@ def read_test(data: Path | None) -> CocoTest:
     karpathy = place(data, KARPATHY)
     if data is not None:
         _check_folder(data)
-    if karpathy is not None and place(data, IDS) is None:
-        test = _karpathy(karpathy)
-    else:
+    written = captions_of(data)
+    if karpathy is None or place(data, IDS) is not None:
         test = _listed(find(data, IDS), find(data, OWNERS[1]), find(data, OWNERS[0]))
         if karpathy is not None:
-            test = _with_karpathy(test, karpathy)
-    written = captions_of(data)
+            test = _with_texts(test, read_karpathy(karpathy, ("test",)))
+    else:
+        whole = read_karpathy(karpathy, ("test",))
+        counts = np.bincount(whole.owners, minlength=len(whole.images))
+        if (counts < _EACH).any():
+            image = int(np.argmax(counts < _EACH))
+            where = f"{karpathy}, image {whole.images[image]}"
+            raise DataError("an image has too few captions", where=where, given=int(counts[image]))
+        starts = np.repeat(np.cumsum(counts) - counts, counts)
+        first = np.flatnonzero(np.arange(len(whole.owners)) - starts < _EACH)
+        test = whole.take(np.arange(len(whole.images)), first)
+        IdPositions(test.images, "image", karpathy), IdPositions(test.captions, "caption", karpathy)
     return _with_texts(test, read_captions(written)) if written else test
 
 
@@ -192,7 +146,7 @@ def _check_folder(data: Path) -> None:
 _WAYS = ("image_to_caption", "caption_to_image")
 
 
-def _listed(ids: Path, owners: Path, back: Path) -> CocoTest:
+def _listed(ids: Path, owners: Path, back: Path) -> Captioned:
     """The test half from its list of caption ids and the two files that say whose they are."""
     captions = read_ids(ids)
     IdPositions(captions, "caption", ids)
@@ -213,7 +167,7 @@ def _listed(ids: Path, owners: Path, back: Path) -> CocoTest:
     return _blocks(captions, of_caption, said(ids))
 
 
-def _blocks(captions: Ids, of_caption: Ids, source: str) -> CocoTest:
+def _blocks(captions: Ids, of_caption: Ids, source: str) -> Captioned:
     """Images in order of first use; COCO 1K needs the five captions of each to stand together."""
     blocks = of_caption.reshape(-1, _EACH) if len(of_caption) % _EACH == 0 else of_caption[:, None]
     images = blocks[:, 0]
@@ -221,60 +175,26 @@ def _blocks(captions: Ids, of_caption: Ids, source: str) -> CocoTest:
         raise DataError(
             f"captions do not come {_EACH} to an image", where=source, hint="is this the list of another set?"
         )
-    return CocoTest(
+    return Captioned(
         images=images,
+        files=coco_names(images),
+        splits=COCO_PARTS,
         captions=captions,
         owners=np.repeat(np.arange(len(images), dtype=np.int64), _EACH),
         texts=(None,) * len(captions),
-        files=coco_names(images),
         source=source,
     )
 
 
-def _karpathy(path: Path) -> CocoTest:
-    captions, images, texts = [], [], []
-    for image, sentences in _karpathy_images(path):
-        if len(sentences) < _EACH:
-            raise DataError(
-                "an image has too few captions", where=f"{path}, image {image}", given=len(sentences)
-            )
-        for caption, text in sentences[:_EACH]:
-            captions.append(caption)
-            images.append(image)
-            texts.append(text)
-    ids = np.array(captions, dtype=np.int64)
-    IdPositions(ids, "caption", path)
-    return replace(_blocks(ids, np.array(images, dtype=np.int64), str(path)), texts=tuple(texts))
-
-
-def _with_karpathy(test: CocoTest, path: Path) -> CocoTest:
-    texts = {caption: text for _, sentences in _karpathy_images(path) for caption, text in sentences}
-    lacking = [caption for caption in test.captions.tolist() if caption not in texts]
-    if lacking:
-        raise _incomplete(path, len(lacking), len(test.captions), lacking[0])
-    return replace(
-        test,
-        texts=tuple(texts[caption] for caption in test.captions.tolist()),
-        source=f"{test.source}, {path}",
-    )
-
-
-def _karpathy_images(path: Path) -> list[tuple[int, list[tuple[int, str]]]]:
-    """The images of the test split, each with the ids and texts of its captions."""
-    return read_split(
-        path,
-        lambda image: (
-            int(image["cocoid"]),
-            [(int(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]],
-        ),
-    )
-
-
-def _with_texts(test: CocoTest, written: Captioned) -> CocoTest:
+def _with_texts(test: Captioned, written: Captioned) -> Captioned:
     at = IdPositions(written.captions, "caption", written.source).of(test.captions)
     if (at < 0).any():
-        lacking = test.captions[at < 0]
-        raise _incomplete(written.source, len(lacking), len(at), int(lacking[0]))
+        raise DataError(
+            f"{int((at < 0).sum()):,} of the {len(at):,} captions of COCO's test half are not in this file",
+            where=written.source,
+            given=f"no caption {test.captions[np.argmax(at < 0)]}",
+            hint=f"they are in {CAPTIONS}; other captions files read as benchmark 'coco-captions'",
+        )
     owners = written.images[written.owners[at]]
     if (owners != test.images[test.owners]).any():
         odd = int(np.argmax(owners != test.images[test.owners]))
@@ -284,45 +204,33 @@ def _with_texts(test: CocoTest, written: Captioned) -> CocoTest:
             given=f"caption {test.captions[odd]}: image {owners[odd]}",
             allowed=f"image {test.images[test.owners[odd]]}, as in {test.source}",
         )
-    names = [written.files[i] for i in written.owners[at][::_EACH].tolist()]
+    names = (written.files[i] for i in written.owners[at][::_EACH].tolist())
     return replace(
         test,
         texts=tuple(written.texts[i] for i in at.tolist()),
         files=tuple(
-            (name, *(other for other in known if other != name))
-            for name, known in zip(names, test.files, strict=True)
+            tuple(dict.fromkeys((*first, *known))) for first, known in zip(names, test.files, strict=True)
         ),
         source=f"{test.source}, {written.source}",
     )
 
 
-def _incomplete(where: object, lacking: int, n: int, first: int) -> DataError:
-    return DataError(
-        f"{lacking:,} of the {n:,} captions of COCO's test half are not in this file",
-        where=where,
-        given=f"no caption {first}",
-        hint=f"they are in {CAPTIONS}; other captions files read as benchmark 'coco-captions'",
-    )
-
-
 def _same(left: Ids, right: Ids) -> bool:
     """Whether two lists of pairs hold the same pairs."""
-    return left.shape == right.shape and np.array_equal(_sorted(left), _sorted(right))
-
-
-def _sorted(pairs: Ids) -> Ids:
-    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    if left.shape != right.shape:
+        return False
+    first, second = (pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))] for pairs in (left, right))
+    return np.array_equal(first, second)
 
 
 def same_pairs(search: RetrievalDirection, other: RetrievalDirection) -> bool:
     """Whether two searches of opposite direction hold the same pairs."""
-    return _same(_pairs(search), _pairs(other)[:, ::-1])
-
-
-def _pairs(search: RetrievalDirection) -> Ids:
-    """(pairs, 2) positions of query and right answer."""
-    assert isinstance(search.positives, Qrels)
-    return np.stack([search.queries[search.positives.queries], search.positives.items], axis=1)
+    sides = []
+    for direction in (search, other):
+        assert isinstance(direction.positives, Qrels)
+        queries = direction.queries[direction.positives.queries]
+        sides.append(np.stack([queries, direction.positives.items], axis=1))
+    return _same(sides[0], sides[1][:, ::-1])
 
 
 def read_eccv(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -334,8 +242,8 @@ def read_eccv(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """
     test = read_test(data)
     i2t, t2i = (find(data, f"eccv_{way}.json") for way in ("image_to_caption", "caption_to_image"))
-    searches = test.searches(i2t, t2i, every=False)
-    return test.benchmark(card, searches, data=data, images=images, positives=f"{said(i2t)}, {t2i.name}")
+    searches = searches_of(test, i2t, t2i, every=False)
+    return test.gallery(card, searches, data, images, positives=f"{said(i2t)}, {t2i.name}")
 
 
 def read_5k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -345,14 +253,13 @@ def read_5k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     the package `eccv_caption` alone; `read_test` says what else is understood and what goes wrong.
     """
     test = read_test(data)
-    return test.benchmark(card, own(test.owners, len(test.images)), data=data, images=images)
+    return test.gallery(card, own(test.owners, len(test.images)), data, images)
 
 
 def read_1k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """COCO 1K: the items of COCO 5K in five parts of a thousand images; a query sees its own part only."""
     test = read_test(data)
-    searches = own(test.owners, len(test.images))
-    return test.benchmark(card, searches, data=data, images=images, parts=test.parts())
+    return test.gallery(card, own(test.owners, len(test.images)), data, images, parts=parts(test))
 
 
 def read_files(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -365,16 +272,8 @@ def read_files(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     if data is None:
         raise not_on_hub(card)
     coco = captioned(data)
-    pictures, captions = items(coco, data, images)
-    return gallery(
-        card.model_copy(update={"title": f"{card.title} ({data.stem})"}),
-        pictures,
-        captions,
-        coco.owners,
-        own(coco.owners, len(pictures)),
-        source=coco.source,
-        path=data,
-    )
+    card = card.model_copy(update={"title": f"{card.title} ({data.stem})"})
+    return coco.gallery(card, own(coco.owners, len(coco.images)), data, images)
 
 
 def captioned(data: Path) -> Captioned:
@@ -386,20 +285,5 @@ def captioned(data: Path) -> Captioned:
             where=data,
             allowed="captions_*.json, here or in 'annotations'",
         )
-    coco = coco_files.read_captions(files)
-    order = np.argsort(coco.owners, kind="stable")
-    return Captioned(
-        images=coco.images,
-        files=coco.files,
-        splits=coco.splits,
-        captions=coco.captions[order],
-        owners=coco.owners[order],
-        texts=tuple(coco.texts[i] for i in order.tolist()),
-        source=coco.source,
-    )
-
-
-def items(coco: Captioned, data: Path, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
-    """The items of a benchmark, called by their ids, with the photographs that are at hand."""
-    sources = photographs([(name,) for name in coco.files], dict.fromkeys(coco.splits), data, images)
-    return coco_files.called_by_id(coco.images, sources, coco.captions, coco.texts)
+    coco = read_captions(files)
+    return coco.take(np.arange(len(coco.images)), np.argsort(coco.owners, kind="stable"))

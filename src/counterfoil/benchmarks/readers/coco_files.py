@@ -7,7 +7,7 @@ ids of the test half and the positives of COCO, CxC and ECCV Caption are files i
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import chain
@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.benchmarks.forms import Ids
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.forms import Ids, RetrievalDirection
 from counterfoil.benchmarks.image_files import image_names, image_path
-from counterfoil.benchmarks.readers.questions import IdPositions
+from counterfoil.benchmarks.readers.questions import IdPositions, gallery
+from counterfoil.benchmarks.readers.released_files import object_tables
 from counterfoil.benchmarks.records import Caption, FileSource, Image
-from counterfoil.benchmarks.tables import shown
+from counterfoil.benchmarks.tables import DataTable, integers, shown
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
 from counterfoil.inputs.files import parse_json, read_text
@@ -30,19 +32,58 @@ from counterfoil.storage import located
 
 @dataclass(frozen=True, eq=False)
 class Captioned:
-    """Images, and captions of which each was written for one: what captions files hold.
+    """Images, and captions of which each was written for one, in their order.
 
-    `owners` are positions among the images. `splits` names for every image the part of COCO that its file is
-    about ("val2014"), which is the folder its photograph lies in.
+    `owners` are positions among the images, `files` the names that the file of each image may have. `splits`
+    are the parts of COCO that the files are about ("val2014"), which are folders of photographs.
     """
 
     images: Ids
-    files: tuple[str, ...]
+    files: tuple[tuple[str, ...], ...]
     splits: tuple[str, ...]
     captions: Ids
     owners: Ids
-    texts: tuple[str, ...]
+    texts: tuple[str | None, ...]
     source: str
+
+    def items(self, data: Path | None, images: Path | None) -> tuple[list[Image], list[Caption]]:
+        """The items of a benchmark, called by their ids, with the photographs that are at hand."""
+        sources = photographs(self.files, self.splits, data, images)
+        return (
+            [Image(str(name), file) for name, file in zip(self.images.tolist(), sources, strict=True)],
+            [Caption(str(name), text) for name, text in zip(self.captions.tolist(), self.texts, strict=True)],
+        )
+
+    def gallery(
+        self,
+        card: Card,
+        searches: tuple[RetrievalDirection, RetrievalDirection],
+        data: Path | None,
+        images: Path | None,
+        *,
+        positives: str = "",
+        parts: tuple[Ids, Ids] | None = None,
+    ) -> Benchmark:
+        """The benchmark of two searches through the items.
+
+        `positives` says where the right answers come from, if not from the owners.
+        """
+        source = f"{self.source}, {positives}" if positives else self.source
+        items = self.items(data, images)
+        return gallery(card, *items, self.owners, searches, parts=parts, source=source, path=data)
+
+    def take(self, images: Ids, captions: Ids) -> "Captioned":
+        """Some images and captions by their positions, in that order; the captions are of these images."""
+        place = np.full(len(self.images), -1, dtype=np.int64)
+        place[images] = np.arange(len(images))
+        return replace(
+            self,
+            images=self.images[images],
+            files=tuple(self.files[i] for i in images.tolist()),
+            captions=self.captions[captions],
+            owners=place[self.owners[captions]],
+            texts=tuple(self.texts[i] for i in captions.tolist()),
+        )
 
 
 def annotation_folder(data: Path) -> Path:
@@ -70,7 +111,7 @@ def read_captions(files: Sequence[Path]) -> Captioned:
     merged = Captioned(
         images=np.concatenate([part.images for part in parts]),
         files=tuple(chain.from_iterable(part.files for part in parts)),
-        splits=tuple(chain.from_iterable(part.splits for part in parts)),
+        splits=tuple(dict.fromkeys(split for part in parts for split in part.splits)),
         captions=np.concatenate([part.captions for part in parts]),
         owners=np.concatenate([part.owners + start for part, start in zip(parts, starts, strict=True)]),
         texts=tuple(chain.from_iterable(part.texts for part in parts)),
@@ -149,14 +190,6 @@ def photographs(
     return sources
 
 
-def named_photographs(
-    names: Sequence[str], folders: Iterable[str], data: Path | None, images: Path | None
-) -> list[Image]:
-    """The images that are called by their file names (`photographs`)."""
-    sources = photographs([(name,) for name in names], folders, data, images)
-    return [Image(name, source) for name, source in zip(names, sources, strict=True)]
-
-
 #: The parts of COCO that a photograph of its test half may lie in.
 COCO_PARTS = ("val2014", "train2017", "val2017")
 
@@ -166,26 +199,15 @@ def coco_names(ids: Ids) -> tuple[tuple[str, ...], ...]:
     return tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in ids.tolist())
 
 
-def called_by_id(
-    images: Ids, sources: Sequence[FileSource | None], captions: Ids, texts: Sequence[str | None]
-) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
-    """The items of a benchmark, called by their ids in COCO, which are whole numbers."""
-    return (
-        tuple(Image(str(name), source) for name, source in zip(images.tolist(), sources, strict=True)),
-        tuple(Caption(str(name), text) for name, text in zip(captions.tolist(), texts, strict=True)),
-    )
-
-
 @lru_cache(maxsize=4)
 def _captions(path: Path, size: int, changed: int) -> Captioned:
     """One captions file; several benchmarks of one command read it, so the last ones are kept."""
-    value = _object(path, ("images", "annotations"))
-    images, annotations = value["images"], value["annotations"]
-    ids = _whole(images, "id", f"{path}, images")
-    names = _texts(images, "file_name", f"{path}, images")
-    of_image = _whole(annotations, "image_id", f"{path}, annotations")
-    captions = _whole(annotations, "id", f"{path}, annotations")
-    texts = _texts(annotations, "caption", f"{path}, annotations")
+    images, annotations = object_tables(path, "images", "annotations")
+    ids, of_image, captions = (
+        integers(table, column)
+        for table, column in ((images, "id"), (annotations, "image_id"), (annotations, "id"))
+    )
+    names, texts = _strings(images, "file_name"), _strings(annotations, "caption")
     owners = IdPositions(ids, "image", path).of(of_image)
     IdPositions(captions, "caption", path)
     if not len(captions):
@@ -197,20 +219,20 @@ def _captions(path: Path, size: int, changed: int) -> Captioned:
             where=f"{path}, annotation {captions[at]}",
             given=f"image_id {of_image[at]}",
         )
-    split = path.stem.removeprefix("captions_")
-    return Captioned(ids, names, (split,) * len(ids), captions, owners, texts, str(path))
+    files = tuple((name,) for name in names)
+    return Captioned(ids, files, (path.stem.removeprefix("captions_"),), captions, owners, texts, str(path))
 
 
 @lru_cache(maxsize=4)
 def _instances(path: Path, size: int, changed: int) -> tuple[Ids, Ids, Ids]:
     """The images a file is about, and for every object its image and its category."""
     # Outlines are nine tenths of the file.
-    value = _object(path, ("images", "annotations"), without=("segmentation", "bbox"))
-    annotations = f"{path}, annotations"
+    unused = ("segmentation", "bbox", "area", "iscrowd")
+    images, annotations = object_tables(path, "images", "annotations", without=unused)
     return (
-        _whole(value["images"], "id", f"{path}, images"),
-        _whole(value["annotations"], "image_id", annotations),
-        _whole(value["annotations"], "category_id", annotations),
+        integers(images, "id"),
+        integers(annotations, "image_id"),
+        integers(annotations, "category_id"),
     )
 
 
@@ -226,42 +248,12 @@ def json_file(path: Path, without: tuple[str, ...] = ()) -> Any:
     return parse_json(read_text(path), where=path, without=without)
 
 
-def _object(path: Path, keys: tuple[str, ...], without: tuple[str, ...] = ()) -> dict[str, Any]:
-    value = json_file(path, without)
-    if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
-        raise DataError(
-            "not a COCO annotation file",
-            where=path,
-            given=", ".join(value) if isinstance(value, dict) else shown(value),
-            allowed=f"an object with the lists {' and '.join(keys)}",
-        )
-    return value
-
-
-def _column(entries: Sequence[Any], key: str, where: str) -> list[Any]:
-    try:
-        return [entry[key] for entry in entries]
-    except (KeyError, TypeError, IndexError):
-        at = next(i for i, entry in enumerate(entries) if not isinstance(entry, dict) or key not in entry)
-        raise DataError(f"no '{key}'", where=f"{where}, entry {at + 1}", given=shown(entries[at])) from None
-
-
-def _whole(entries: Sequence[Any], key: str, where: str) -> Ids:
-    values = _column(entries, key, where)
-    for at, value in enumerate(values):
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-            raise DataError(
-                f"'{key}' is no whole number", where=f"{where}, entry {at + 1}", given=shown(value)
-            )
-    return np.array(values, dtype=np.int64)
-
-
-def _texts(entries: Sequence[Any], key: str, where: str) -> tuple[str, ...]:
-    values = _column(entries, key, where)
-    for at, value in enumerate(values):
-        if not isinstance(value, str):
-            raise DataError(f"'{key}' is no text", where=f"{where}, entry {at + 1}", given=shown(value))
-    return tuple(values)
+def _strings(table: DataTable, column: str) -> tuple[str, ...]:
+    """A column of texts, which may be empty."""
+    for row, cell in enumerate(table[column]):
+        if not isinstance(cell, str):
+            raise DataError("not a text", where=table.where(row, column), given=shown(cell))
+    return tuple(table[column])
 
 
 def find(data: Path | None, name: str) -> Path:

@@ -5,9 +5,8 @@ precision over classes.
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +25,6 @@ from counterfoil.metrics.ranks import Qrels
 _COLUMNS = ("image_file", "objects_attributes_annotation", "label", "hard_list")
 
 
-@dataclass(frozen=True)
-class _Classes:
-    """The classes in words, the images, and for each image and class whether it shows it, and is hard."""
-
-    labels: tuple[str, ...]
-    images: tuple[str, ...]
-    present: NDArray[np.bool_]
-    hard: NDArray[np.bool_]
-
-
 def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """`COLA_singleobjects_benchmark_GQA.json` and its like: [labels, rows], or an object of `labels`, `data`.
 
@@ -45,57 +34,50 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
     wherever it comes again. Classes without a hard image that shows them have no average precision, and are
     left out; `source` says how many. Raises `DataError` naming the row that does not fit.
     """
-    path = released_file(
-        card, data, (f"COLA_singleobjects_benchmark_{card.name.rpartition('-')[2].upper()}.json",)
-    )
-    classes = _read(path)
-    hard, right = classes.hard, classes.hard & classes.present
+    source = card.name.rpartition("-")[2].upper()
+    path = released_file(card, data, (f"COLA_singleobjects_benchmark_{source}.json",))
+    labels, files, present, hard = _read(path)
+    right = hard & present
     tested = np.flatnonzero(right.any(axis=0))
     if not len(tested):
         raise DataError("no class has a hard image that shows it", where=path)
     of_class, row = np.nonzero(hard[:, tested].T)
-    photos = Photos(image_folder(data, images)).sources([classes.images[at] for at in np.unique(row)])
-    names: list[str] = []
+    photos = Photos(image_folder(data, images)).sources([files[at] for at in np.unique(row)])
     times: Counter[str] = Counter()
+    items = []
     for c, at in zip(of_class, row, strict=True):
-        name = f"{classes.labels[tested[c]]}/{classes.images[at]}"
+        name = f"{labels[tested[c]]}/{files[at]}"
         times[name] += 1
         # One that comes again has a number behind it.
-        names.append(name if times[name] == 1 else f"{name} ({times[name]})")
-    items = tuple(
-        Image(name, photos[classes.images[at]], photo=classes.images[at])
-        for name, at in zip(names, row, strict=True)
-    )
-    captions = tuple(Caption(classes.labels[at], classes.labels[at]) for at in tested)
+        unique = name if times[name] == 1 else f"{name} ({times[name]})"
+        items.append(Image(unique, photos[files[at]], photo=files[at]))
+    captions = tuple(Caption(labels[at], labels[at]) for at in tested)
     is_right = right[row, tested[of_class]]
     queries = np.arange(len(tested), dtype=np.int64)
-    where = f"{path}, {len(classes.labels) - len(tested):,} of {len(classes.labels):,} classes left out"
-    return Benchmark(
-        card=card if card.size is not None else card.model_copy(update={"size": len(tested)}),
-        images=items,
-        captions=captions,
-        questions=Gallery(
-            tuple(f"t2i/{caption.id}" for caption in captions),
-            i2t=RetrievalDirection(np.empty(0, dtype=np.int64), Qrels.of([])),
-            t2i=search(
-                queries,
-                (of_class[is_right], np.flatnonzero(is_right)),
-                names=[caption.id for caption in captions],
-                where=path,
-            ),
-            owners=np.full(len(captions), -1, dtype=np.int64),
-            n_images=len(items),
-            image_parts=of_class.astype(np.int64),
-            caption_parts=queries,
+    left_out = len(labels) - len(tested)
+    where = f"{path}, {left_out:,} of {len(labels):,} classes left out" if left_out else str(path)
+    questions = Gallery(
+        tuple(f"t2i/{caption.id}" for caption in captions),
+        i2t=RetrievalDirection(np.empty(0, dtype=np.int64), Qrels.of([])),
+        t2i=search(
+            queries,
+            (of_class[is_right], np.flatnonzero(is_right)),
+            names=[caption.id for caption in captions],
+            where=path,
         ),
-        source=where if len(tested) < len(classes.labels) else str(path),
-        path=data,
+        owners=np.full(len(captions), -1, dtype=np.int64),
+        n_images=len(items),
+        image_parts=of_class.astype(np.int64),
+        caption_parts=queries,
     )
+    card = card if card.size is not None else card.model_copy(update={"size": len(tested)})
+    return Benchmark(card, tuple(items), captions, questions, where, data)
 
 
-def _read(path: Path) -> _Classes:
+def _read(path: Path) -> tuple[list[str], list[str], NDArray[np.bool_], NDArray[np.bool_]]:
+    """The classes, the images, and for each image and class whether it shows it, and is hard."""
     whole = read_json(path)
-    if isinstance(whole, Mapping):
+    if isinstance(whole, dict):
         whole = [whole.get("labels"), whole.get("data")]
     if not isinstance(whole, list) or len(whole) != 2:
         raise DataError(
@@ -107,7 +89,8 @@ def _read(path: Path) -> _Classes:
     labels = [str(label).strip() for label in list_of(whole[0], where=f"{path}, labels")]
     if len(set(labels)) < len(labels) or "" in labels:
         raise DataError("classes are not distinct words", where=f"{path}, labels")
-    images, marks = [], []
+    files: list[str] = []
+    marks: list[Any] = []
     for number, row in enumerate(list_of(whole[1], where=f"{path}, data"), start=1):
         place = f"{path}, data, row {number}"
         if not isinstance(row, list) or len(row) not in (3, 4) or not isinstance(row[0], str) or not row[0]:
@@ -115,18 +98,15 @@ def _read(path: Path) -> _Classes:
                 "not a row of this layout", where=place, given=shown(row), allowed=f"[{', '.join(_COLUMNS)}]"
             )
         for name, column in zip(_COLUMNS[2:], row[-2:], strict=True):
-            if (
-                not isinstance(column, list)
-                or len(column) != len(labels)
-                or any(cell not in (0, 1) for cell in column)
-            ):
+            fits = isinstance(column, list) and len(column) == len(labels)
+            if not fits or any(cell not in (0, 1) for cell in column):
                 raise DataError(
                     f"{name} is no 0 or 1 for each class",
                     where=place,
                     given=shown(column),
                     allowed=f"{len(labels):,} of 0 and 1",
                 )
-        images.append(row[0])
+        files.append(row[0])
         marks.append(row[-2:])
-    table = np.array(marks, dtype=bool)
-    return _Classes(tuple(labels), tuple(images), table[:, 0], table[:, 1])
+    present, hard = np.array(marks, dtype=bool).transpose(1, 0, 2)
+    return labels, files, present, hard

@@ -18,20 +18,19 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids, Rated, RetrievalDirection
 from counterfoil.benchmarks.forms.base import first_use
-from counterfoil.benchmarks.readers.coco import CocoTest, captions_of, read_test, same_pairs
+from counterfoil.benchmarks.readers.coco import KARPATHY, captions_of, read_test, same_pairs, searches_of
 from counterfoil.benchmarks.readers.coco_files import (
     COCO_PARTS,
-    called_by_id,
+    Captioned,
     coco_names,
     find,
-    photographs,
     place,
     read_captions,
     said,
 )
-from counterfoil.benchmarks.readers.human_ratings import finished, unique_ids
-from counterfoil.benchmarks.readers.questions import IdPositions, gallery, search
-from counterfoil.benchmarks.readers.released_captions import SPLITS, read_split
+from counterfoil.benchmarks.readers.judged import finished, unique_ids
+from counterfoil.benchmarks.readers.questions import IdPositions, search
+from counterfoil.benchmarks.readers.released_captions import read_karpathy
 from counterfoil.benchmarks.readers.rows import not_on_hub
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import DataTable, floats, labels, read_table, shown, texts
@@ -59,7 +58,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         return _of_table(card, lone, data, images)
     test = read_test(data)
     i2t, t2i, source = _positives(test, data)
-    return test.benchmark(card, (i2t, t2i), data=data, images=images, positives=source)
+    return test.gallery(card, (i2t, t2i), data, images, positives=source)
 
 
 def _lone(data: Path | None) -> Path | None:
@@ -79,7 +78,7 @@ def _lone(data: Path | None) -> Path | None:
     return tables[0] if tables else None
 
 
-def _positives(test: CocoTest, data: Path | None) -> tuple[RetrievalDirection, RetrievalDirection, str]:
+def _positives(test: Captioned, data: Path | None) -> tuple[RetrievalDirection, RetrievalDirection, str]:
     """Both searches and where they were read from."""
     table = place(data, TABLE)
     try:
@@ -88,36 +87,26 @@ def _positives(test: CocoTest, data: Path | None) -> tuple[RetrievalDirection, R
         if table is None:
             raise
         files = []
-    results = []
+    searches, sources = [], []
     if files:
-        i2t, t2i = test.searches(files[0], files[1], every=True)
+        i2t, t2i = searches_of(test, files[0], files[1], every=True)
         if not same_pairs(i2t, t2i):
             raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
-        results.append((i2t, t2i, f"{said(files[0])}, {files[1].name}"))
+        searches.append((i2t, t2i))
+        sources.append(f"{said(files[0])}, {files[1].name}")
     if table is not None:
         captions, images, scores, _ = ratings(read_table(table))
-        right = scores >= RIGHT
-        results.append(
-            (
-                *_searches(
-                    IdPositions(test.captions, "caption", test.source).of(captions),
-                    IdPositions(test.images, "image", test.source).of(images),
-                    right,
-                    test.captions,
-                    test.images,
-                    table,
-                ),
-                str(table),
-            )
-        )
-    if len(results) == 2 and not same_pairs(results[0][0], results[1][1]):
+        at_caption = IdPositions(test.captions, "caption", test.source).of(captions)
+        at_image = IdPositions(test.images, "image", test.source).of(images)
+        searches.append(_searches(at_caption, at_image, scores >= RIGHT, test.captions, test.images, table))
+        sources.append(str(table))
+    if len(searches) == 2 and not same_pairs(searches[0][0], searches[1][1]):
         raise DataError(
             f"the pairs rated {RIGHT:g} or more are not those of {files[0].name}",
             where=table,
             hint="take the one you do not trust out of the folder",
         )
-    i2t, t2i, _ = results[0]
-    return i2t, t2i, ", ".join(source for _, _, source in results)
+    return *searches[0], ", ".join(sources)
 
 
 def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) -> Benchmark:
@@ -136,16 +125,20 @@ def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) ->
     _, counts = np.unique(caption[original], return_counts=True)
     if (counts > 1).any():
         raise DataError(f"a caption has two rows '{_ORIGINAL}'", where=path)
-    i2t, t2i = _searches(caption, image, scores >= RIGHT, caption_ids, image_ids, path)
-    sources = photographs(coco_names(image_ids), COCO_PARTS, data, images)
-    return gallery(
-        card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}}),
-        *called_by_id(image_ids, sources, caption_ids, (None,) * len(caption_ids)),
-        owners,
-        (i2t, t2i),
-        source=str(path),
-        path=data,
-    )
+    searches = _searches(caption, image, scores >= RIGHT, caption_ids, image_ids, path)
+    coco = _captioned(image_ids, caption_ids, owners, (None,) * len(caption_ids), str(path))
+    return coco.gallery(_of_half(card, path), searches, data, images)
+
+
+def _of_half(card: Card, path: Path) -> Card:
+    """The card, which counts the test half, for a table of another."""
+    return card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}})
+
+
+def _captioned(
+    images: Ids, captions: Ids, owners: Ids, texts: tuple[str | None, ...], source: str
+) -> Captioned:
+    return Captioned(images, coco_names(images), COCO_PARTS, captions, owners, texts, source)
 
 
 def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np.bool_]]:
@@ -195,8 +188,6 @@ def _searches(
 
 VALIDATION = "sits_val.csv"
 
-_KARPATHY = "dataset_coco.json"
-
 
 def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """Every rated pair of a table: sits_test.csv in the folder, else sits_val.csv, or the table named.
@@ -218,8 +209,8 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     candidates = np.searchsorted(caption_ids, captions).astype(np.int64)
     shown = np.searchsorted(image_ids, pictures).astype(np.int64)
     texts, source = _texts(data, caption_ids)
-    sources = photographs(coco_names(image_ids), COCO_PARTS, data, images)
-    items, caption_items = called_by_id(image_ids, sources, caption_ids, texts)
+    note = f"{path}, {source}" if source else f"{path} (without texts: COCO's captions are not in the folder)"
+    images_at, captions_at = _captioned(image_ids, caption_ids, shown, texts, note).items(data, images)
     questions = Rated(
         unique_ids([f"{c}-{i}" for c, i in zip(captions.tolist(), pictures.tolist(), strict=True)]),
         groupings={"sampling": labels(table, "sampling_method")},
@@ -227,45 +218,25 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
         images=shown,
         ratings=scores[:, None],
     )
-    if path.name != TABLE:
-        # The card counts the test half.
-        card = card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}})
-    note = source or "without texts: COCO's captions are not in the folder"
-    joined = f"{path}, {note}" if source else f"{path} ({note})"
-    return finished(card, caption_items, items, questions, source=joined, path=data)
+    card = card if path.name == TABLE else _of_half(card, path)
+    return finished(card, captions_at, images_at, questions, source=note, path=data)
 
 
-def _texts(data: Path, captions: Ids) -> tuple[list[str | None], str]:
+def _texts(data: Path, captions: Ids) -> tuple[tuple[str | None, ...], str]:
     """The text of every caption and where it is from; all None where no file has them."""
     folder = data if data.is_dir() else data.parent
-    files = captions_of(folder)
-    karpathy = place(folder, _KARPATHY)
-    if files:
-        written = read_captions(files)
-        at = IdPositions(written.captions, "caption", written.source).of(captions)
-        known = {
-            name: written.texts[where]
-            for name, where in zip(captions.tolist(), at.tolist(), strict=True)
-            if where >= 0
-        }
-        source = written.source
-    elif karpathy is not None:
-        entries = read_split(
-            karpathy,
-            lambda image: [
-                (int(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]
-            ],
-            SPLITS,
-        )
-        known, source = dict(pair for own in entries for pair in own), str(karpathy)
-    else:
-        return [None] * len(captions), ""
-    lacking = [name for name in captions.tolist() if not collapsed(known.get(name, ""))]
-    if lacking:
+    files, karpathy = captions_of(folder), place(folder, KARPATHY)
+    if not files and karpathy is None:
+        return (None,) * len(captions), ""
+    written = read_captions(files) if files or karpathy is None else read_karpathy(karpathy)
+    at = IdPositions(written.captions, "caption", written.source).of(captions)
+    texts = tuple(collapsed(written.texts[place] or "") if place >= 0 else "" for place in at.tolist())
+    lacking = captions[[not text for text in texts]]
+    if len(lacking):
         raise DataError(
             f"{len(lacking):,} of the {len(captions):,} rated captions are not in this file",
-            where=source,
+            where=written.source,
             given=f"no caption {lacking[0]}",
             hint="they are in captions_val2014.json",
         )
-    return [collapsed(known[name]) for name in captions.tolist()], source
+    return texts, written.source

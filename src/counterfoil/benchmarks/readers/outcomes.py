@@ -1,17 +1,17 @@
 """Benchmarks that released tables of scores or outcomes carry along: their questions, without other data."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.readers.questions import quads
 from counterfoil.benchmarks.readers.rows import open_rows
 from counterfoil.benchmarks.readers.specs import benchmark_of, layouts
-from counterfoil.benchmarks.records import Image
 from counterfoil.benchmarks.tables import DataTable, integers, names, texts
 
 _LABEL = re.compile(r"(?P<id>.+)_c[01]_i[01]")
@@ -31,22 +31,23 @@ def from_table(card: Card, table: DataTable) -> Benchmark | None:
     Raises `DataError` where the rows are of that kind but do not fit, or are not as many as the card says.
     """
     columns = set(table.columns)
+    cells: dict[str, Sequence[Any]] = {}
     if card.name == "bivlc" and columns >= _COLUMNS:
-        missing = {name: ["(not at hand)"] * len(table) for name in ("image", "negative_image")}
-        return benchmark_of(layouts(card.name)[0], card, table.with_columns(missing), None, None)
-    if card.name == "sugarcrepe" and columns >= {"filename", *_COLUMNS}:
-        return benchmark_of(layouts(card.name)[0], card, table, None, None)
-    if card.name == "winoground" and "label" in columns:
+        cells = dict.fromkeys(("image", "negative_image"), ["(not at hand)"] * len(table))
+    elif card.name == "colorswap" and columns >= {"id", "response_image_1", *_TWO}:
+        cells = {"caption_1": table[_TWO[0]], "caption_2": table[_TWO[1]]}
+        for side in (1, 2):
+            cells[f"image_{side}"] = [f"images/img_{name}_{side}.png" for name in names(table, "id")]
+    elif card.name == "winoground" and "label" in columns:
         matches = [_LABEL.fullmatch(cell) if isinstance(cell, str) else None for cell in table["label"]]
-        ids = tuple(dict.fromkeys(match["id"] for match in matches if match))
-        if all(matches):
-            return benchmark_of(layouts(card.name)[0], card, DataTable({"id": ids}, table.source), None, None)
-    if card.name == "colorswap" and columns >= {"id", "response_image_1", *_TWO}:
-        ids = names(table, "id")
-        sides = ([Image(f"images/img_{name}_{side}.png") for name in ids] for side in (1, 2))
-        captions = (texts(table, _TWO[0]), texts(table, _TWO[1]))
-        return quads(card, ids, captions, (next(sides), next(sides)), {}, source=table.source)
-    return None
+        if not all(matches):
+            return None
+        table = DataTable(
+            {"id": tuple(dict.fromkeys(match["id"] for match in matches if match))}, table.source
+        )
+    elif card.name != "sugarcrepe" or not columns >= {"filename", *_COLUMNS}:
+        return None
+    return benchmark_of(layouts(card.name)[0], card, table.with_columns(cells), None, None)
 
 
 def caption_words(data: Path) -> Int[ndarray, "n 2"]:

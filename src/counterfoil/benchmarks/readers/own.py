@@ -9,29 +9,19 @@ capitals, and called as other benchmarks call them (`ALIASES`).
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Ids, Preference
-from counterfoil.benchmarks.readers.human_ratings import (
-    CaptionTable,
-    RatingRows,
-    Skipped,
-    clean_caption,
-    finished,
-    placed,
-    rated,
-    rating,
-)
-from counterfoil.benchmarks.readers.questions import choices, gallery, quads, search
+from counterfoil.benchmarks.forms import Ids
+from counterfoil.benchmarks.readers.judged import clean_caption, judged, ratings_of
+from counterfoil.benchmarks.readers.questions import choices, gallery, listed, quads, search
 from counterfoil.benchmarks.readers.rows import cell_source, looked_for, not_on_hub, open_rows
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.tables import DataTable, floats, labels, names, shown, texts
 from counterfoil.errors import DataError
 
@@ -156,32 +146,23 @@ def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -
     table, folder, path = own_table(card, data, images, wanted, subsets=True)
     required(table, "caption", "negative_caption")
     ids = _ids(table)
-    sides = [
-        [
-            Image(
-                cell if isinstance(cell, str) else f"{ids[row]}_i{side}",
-                cell_source(table, column, row, folder),
-                photo="" if isinstance(cell, str) else None,
-                sought=looked_for(folder, cell),
-            )
-            for row, cell in enumerate(table[column])
-        ]
-        for side, column in enumerate(_IMAGES)
-        if column in table
-    ]
+    sides = []
+    for side, column in enumerate(name for name in _IMAGES if name in table):
+        cells = zip(table[column], ids, strict=True)
+        called = [cell if isinstance(cell, str) else f"{name}_i{side}" for cell, name in cells]
+        sides.append(row_images(table, column, folder, called, None))
     if _IMAGES[0] not in table:
         if sides:
             required(table, _IMAGES[0])
         sides = [[Image(f"{name}_i0", sought=f"{table.source} has no column 'image'") for name in ids]]
     form, measures = ("quad", ("group", "i2t", "t2i")) if len(sides) == 2 else ("choice", ("accuracy",))
-    own = {"title": title_of(path), "form": form, "size": len(table), "measures": measures}
-    card = card.model_copy(update=own)
+    facts = {"title": title_of(path), "form": form, "size": len(table), "measures": measures}
+    card = card.model_copy(update=facts)
     captions = texts(table, "caption"), texts(table, "negative_caption")
+    groupings = _pair_groupings(table)
     if len(sides) == 2:
-        return quads(
-            card, ids, captions, (sides[0], sides[1]), _pair_groupings(table), source=table.source, path=path
-        )
-    return choices(card, ids, captions, sides[0], _pair_groupings(table), source=table.source, path=path)
+        return quads(card, ids, captions, (sides[0], sides[1]), groupings, source=table.source, path=path)
+    return choices(card, ids, captions, sides[0], groupings, source=table.source, path=path)
 
 
 def _ids(table: DataTable) -> tuple[str, ...]:
@@ -196,16 +177,10 @@ def _ids(table: DataTable) -> tuple[str, ...]:
 
 
 def _pair_groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
-    groupings = {}
-    if "type" in table:
-        groupings["type"] = labels(table, "type")
-        if "subtype" in table:
-            pairs = zip(groupings["type"], labels(table, "subtype"), strict=True)
-            groupings["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
-    if "subset" in table:
-        groupings["subset"] = labels(table, "subset")
-    if "split" in table:
-        groupings["split"] = labels(table, "split")
+    groupings = {name: labels(table, name) for name in ("type", "subset", "split") if name in table}
+    if "subset" not in table and "type" in table and "subtype" in table:
+        pairs = zip(groupings["type"], labels(table, "subtype"), strict=True)
+        groupings["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
     return groupings
 
 
@@ -232,36 +207,8 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
             allowed="rating, rating_1, ...",
         )
     required(table, "image", "caption")
-    ids, (files, pictures) = _ids(table), _pictures(table, folder)
-    captions = CaptionTable()
-    candidates = np.array(
-        [
-            captions.add(clean_caption(cell, table.where(row, "caption")), f"c{row}")
-            for row, cell in enumerate(table["caption"])
-        ],
-        dtype=np.int64,
-    )
-    given = np.full((len(table), len(raters)), np.nan)
-    for at, name in enumerate(raters):
-        for row, cell in enumerate(table[name]):
-            if cell is not None and not (isinstance(cell, str) and not cell.strip()):
-                given[row, at] = rating(cell, table.where(row, name), missing=True)
-    return rated(
-        card.model_copy(update={"title": title_of(path)}),
-        RatingRows(
-            ids,
-            candidates,
-            pictures,
-            given,
-            references=_references(table, captions),
-            groupings=_groupings(table),
-        ),
-        captions.items,
-        files,
-        left=Skipped(),
-        source=table.source,
-        path=path,
-    )
+    ratings = ratings_of(table, raters, missing=True)
+    return _judged(card, table, folder, path, {"caption": "c"}, ratings=ratings)
 
 
 def read_preferences(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
@@ -272,29 +219,42 @@ def read_preferences(card: Card, data: Path | DataTable | None, images: Path | N
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     required(table, "image", "caption_a", "caption_b")
-    ids, (files, pictures) = _ids(table), _pictures(table, folder)
-    captions = CaptionTable()
-    sides = [
-        [
-            captions.add(clean_caption(cell, table.where(row, column)), f"{column}{row}")
-            for row, cell in enumerate(table[column])
-        ]
-        for column in ("caption_a", "caption_b")
-    ]
-    votes = _votes(table)
-    ahead = np.sign(votes[:, 1] - votes[:, 0])
-    drawn = np.random.default_rng(0).integers(0, 2, len(votes))
-    questions = Preference.between(
-        ids,
-        np.array(sides, dtype=np.int64).T,
-        pictures,
-        votes,
-        np.where(ahead == 0, drawn, ahead > 0).astype(np.int64),
-        groupings=_groupings(table),
-        references=_references(table, captions),
+    names = {"caption_a": "caption_a", "caption_b": "caption_b"}
+    return _judged(card, table, folder, path, names, votes=_votes(table))
+
+
+def _judged(
+    card: Card,
+    table: DataTable,
+    folder: Path | None,
+    path: Path | None,
+    names: Mapping[str, str],
+    **judgements: Any,
+) -> Benchmark:
+    """What people judged the captions of some columns, which are called by `names` and their rows."""
+    return judged(
+        card.model_copy(update={"title": title_of(path)}),
+        _ids(table),
+        _candidates(table, names),
+        _pictures(table, folder),
+        {name: labels(table, name) for name in ("type", "source") if name in table},
+        references=_references(table),
+        source=table.source,
+        path=path,
+        **judgements,
     )
-    card = card.model_copy(update={"title": title_of(path)})
-    return finished(card, captions.items, files, questions, source=table.source, path=path)
+
+
+def _candidates(table: DataTable, names: Mapping[str, str]) -> list[list[Caption]]:
+    """The captions of some columns; equal ones are called by the column and the row of the first."""
+    name_of: dict[str, str] = {}
+    sides = []
+    for column, start in names.items():
+        written = [clean_caption(cell, table.where(row, column)) for row, cell in enumerate(table[column])]
+        sides.append(
+            [Caption(name_of.setdefault(text, f"{start}{row}"), text) for row, text in enumerate(written)]
+        )
+    return sides
 
 
 def title_of(path: Path | None) -> str:
@@ -302,22 +262,32 @@ def title_of(path: Path | None) -> str:
     return "" if path is None else path.stem
 
 
-def _pictures(table: DataTable, folder: Path | None) -> tuple[list[Image], Ids]:
-    """Distinct images, and the position of each row's."""
-    keys = [
+def _pictures(table: DataTable, folder: Path | None) -> list[Image]:
+    """The image of each row, called by its path, or by a column `image_id`."""
+    keys: Sequence[str] = [
         cell if isinstance(cell, str) else f"image of row {row + 1}"
         for row, cell in enumerate(table["image"])
     ]
-    if "image_id" in table:
-        keys = list(texts(table, "image_id"))
-    distinct, positions = placed(keys)
-    first = {key: row for row, key in reversed(list(enumerate(keys)))}
-    cells = {key: table["image"][row] for key, row in first.items()}
-    files = [
-        Image(key, cell_source(table, "image", first[key], folder), sought=looked_for(folder, cells[key]))
-        for key in distinct
-    ]
-    return files, positions
+    return row_images(table, "image", folder, texts(table, "image_id") if "image_id" in table else keys)
+
+
+def row_images(
+    table: DataTable, column: str, folder: Path | None, names: Sequence[str], photo: str | None = ""
+) -> list[Image]:
+    """The image of each row, which has one of `names`; those of one name are that of the first row.
+
+    `photo` is the photograph that images in cells show (`Image`).
+    """
+    images: dict[str, Image] = {}
+    for row, (name, cell) in enumerate(zip(names, table[column], strict=True)):
+        if name not in images:
+            images[name] = Image(
+                name,
+                cell_source(table, column, row, folder),
+                photo="" if isinstance(cell, str) else photo,
+                sought=looked_for(folder, cell),
+            )
+    return [images[name] for name in names]
 
 
 def _votes(table: DataTable) -> np.ndarray:
@@ -348,29 +318,23 @@ def _votes(table: DataTable) -> np.ndarray:
     return np.array([[side == "a", side == "b"] for side in chosen], dtype=np.float64)
 
 
-def _references(table: DataTable, captions: CaptionTable) -> References | None:
+def _references(table: DataTable) -> list[list[Caption]] | None:
     columns = [name for name in table.columns if _REFERENCE.fullmatch(name)]
     if not columns:
         return None
-    rows: list[list[int]] = []
+    rows = []
     for row in range(len(table)):
-        own: list[int] = []
+        written: list[str] = []
         for name in columns:
             cell = table[name][row]
             listed: Sequence[object] = cell if isinstance(cell, list | tuple) else [cell]
-            own += [
-                captions.add(
-                    clean_caption(text, table.where(row, name), "reference"), f"r{row}_{len(own) + at}"
-                )
-                for at, text in enumerate(listed)
+            written += [
+                clean_caption(text, table.where(row, name), "reference")
+                for text in listed
                 if text is not None and str(text).strip()
             ]
-        rows.append(own)
-    return References.of(rows)
-
-
-def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
-    return {name: labels(table, name) for name in ("type", "source") if name in table}
+        rows.append([Caption(f"r{row}_{at}", text) for at, text in enumerate(written)])
+    return rows
 
 
 def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
@@ -385,10 +349,18 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
     query in its direction. Raises `DataError` naming file, row and column of what does not fit.
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
-    pictures, image = _gallery_images(table, folder)
-    captions, caption = _gallery_captions(table)
+    written = texts(table, "caption")
+    names, image = _distinct(table, "image", "a path, or bytes with a column 'image_id'")
+    pictures, _ = listed(row_images(table, "image", folder, [names[at] for at in image.tolist()]))
+    keys, caption = _distinct(table, "caption", "a text")
+    first = np.unique(caption, return_index=True)[1].tolist()
+    named_captions = "caption_id" in table
+    captions = [
+        Caption(key if named_captions else f"c{at}", written[row])
+        for at, (key, row) in enumerate(zip(keys, first, strict=True))
+    ]
     gains = _gallery_gains(table)
-    _check_pairs_once(table, image, caption, len(captions))
+    _check_pairs_once(table, image, caption)
     right = gains > 0
     if not right.any():
         raise DataError("no row says what is right", where=table.source, given="relevance 0 throughout")
@@ -409,72 +381,30 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
     )
 
 
-@dataclass
-class _Named:
-    """Distinct keys in order of first appearance, and the first row of each."""
+def _distinct(table: DataTable, column: str, allowed: str) -> tuple[list[str], Ids]:
+    """The names of distinct items in order of first appearance, and the position of each row's.
 
-    number: dict[str, int] = field(default_factory=dict)
-    rows: list[int] = field(default_factory=list)
-
-    def add(self, key: str, row: int) -> int:
-        if key not in self.number:
-            self.number[key] = len(self.rows)
-            self.rows.append(row)
-        return self.number[key]
-
-
-def _gallery_images(table: DataTable, folder: Path | None) -> tuple[list[Image], Ids]:
-    """Distinct images and the position of each row's."""
-    cells = table["image"]
-    given = _gallery_keys(table, "image_id")
-    named = _Named()
-    positions = np.empty(len(table), dtype=np.int64)
-    for row, cell in enumerate(cells):
-        key = given[row] if given is not None else cell
-        if not isinstance(key, str) or not key:
+    Items are called by the column COLUMN_id where there is one, else by their cells.
+    """
+    cells = table[column]
+    with_ids = f"{column}_id" in table
+    names = labels(table, f"{column}_id") if with_ids else cells
+    first: dict[str, int] = {}
+    for row, (name, cell) in enumerate(zip(names, cells, strict=True)):
+        if not isinstance(name, str) or not name:
             raise DataError(
-                "an image without a name",
-                where=table.where(row, "image"),
-                given=shown(cell),
-                allowed="a path, or bytes with a column 'image_id'",
+                "empty id" if with_ids else f"an {column} without a name",
+                where=table.where(row, f"{column}_id" if with_ids else column),
+                given=None if with_ids else shown(cell),
+                allowed=None if with_ids else allowed,
             )
-        positions[row] = named.add(key, row)
-        first = cells[named.rows[positions[row]]]
-        if isinstance(cell, str) and isinstance(first, str) and cell != first:
+        before = cells[first.setdefault(name, row)]
+        if isinstance(cell, str) and isinstance(before, str) and cell != before:
             raise DataError(
-                "two images of one id", where=table.where(row, "image"), given=shown(cell), allowed=first
+                f"two {column}s of one id", where=table.where(row, column), given=shown(cell), allowed=before
             )
-    return [
-        Image(key, cell_source(table, "image", row, folder), sought=looked_for(folder, cells[row]))
-        for key, row in zip(named.number, named.rows, strict=True)
-    ], positions
-
-
-def _gallery_captions(table: DataTable) -> tuple[list[Caption], Ids]:
-    """Distinct captions and the position of each row's."""
-    written = texts(table, "caption")
-    given = _gallery_keys(table, "caption_id")
-    named = _Named()
-    positions = np.empty(len(table), dtype=np.int64)
-    for row, text in enumerate(written):
-        positions[row] = named.add(text if given is None else given[row], row)
-        first = written[named.rows[positions[row]]]
-        if text != first:
-            raise DataError(
-                "two captions of one id", where=table.where(row, "caption"), given=shown(text), allowed=first
-            )
-    ids = list(named.number) if given is not None else [f"c{i}" for i in range(len(named.rows))]
-    return [Caption(key, written[row]) for key, row in zip(ids, named.rows, strict=True)], positions
-
-
-def _gallery_keys(table: DataTable, column: str) -> tuple[str, ...] | None:
-    """A column of ids of which none is empty, if there is one."""
-    if column not in table:
-        return None
-    keys = labels(table, column)
-    if "" in keys:
-        raise DataError("empty id", where=table.where(keys.index(""), column))
-    return keys
+    number = {name: at for at, name in enumerate(first)}
+    return list(first), np.array([number[name] for name in names], dtype=np.int64)
 
 
 def _gallery_gains(table: DataTable) -> NDArray[np.float64]:
@@ -493,16 +423,13 @@ def _gallery_gains(table: DataTable) -> NDArray[np.float64]:
     return gains
 
 
-def _check_pairs_once(table: DataTable, image: Ids, caption: Ids, n_captions: int) -> None:
-    pair = image * n_captions + caption
-    _, first = np.unique(pair, return_index=True)
-    again = np.setdiff1d(np.arange(len(pair)), first)
-    if len(again):
-        row = int(again[0])
-        before = int(np.argmax(pair == pair[row]))
-        raise DataError(
-            "a pair occurs twice", where=table.where(row), given=f"the pair of {table.where(before)}"
-        )
+def _check_pairs_once(table: DataTable, image: Ids, caption: Ids) -> None:
+    first: dict[tuple[int, int], int] = {}
+    for row, pair in enumerate(zip(image.tolist(), caption.tolist(), strict=True)):
+        before = first.setdefault(pair, row)
+        if before != row:
+            given = f"the pair of {table.where(before)}"
+            raise DataError("a pair occurs twice", where=table.where(row), given=given)
 
 
 def _gallery_owners(

@@ -6,15 +6,15 @@ most. PCME's averages R-Precision over codes that differ in at most 0, 1 and 2 p
 among images that have an object at all.
 """
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Ids, RetrievalDirection
-from counterfoil.benchmarks.readers.coco import CAPTIONS, IDS, KARPATHY, captioned, items, parts, read_test
+from counterfoil.benchmarks.forms import RetrievalDirection
+from counterfoil.benchmarks.readers.coco import CAPTIONS, IDS, KARPATHY, captioned, parts, read_test
 from counterfoil.benchmarks.readers.coco_files import (
     annotation_folder,
     captions_files,
@@ -23,120 +23,70 @@ from counterfoil.benchmarks.readers.coco_files import (
     read_codes,
     read_ids,
 )
-from counterfoil.benchmarks.readers.questions import IdPositions, gallery
+from counterfoil.benchmarks.readers.questions import IdPositions
 from counterfoil.benchmarks.readers.rows import not_on_hub
-from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.metrics.class_rules import Plausible
 
-#: ECCV Caption section 5.1: equal codes, R of 50 at most.
-_MODIFIED: tuple[tuple[int, ...], int | None] = ((0,), 50)
-
-#: PCME's evaluation: the mean over three thresholds, R as it is.
-_ORIGINAL: tuple[tuple[int, ...], int | None] = ((0, 1, 2), None)
-
 _TEST_CAPTIONS = 25_000
 
-Codes = NDArray[np.bool_]
 
-
-def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """ECCV Caption's protocol over COCO's test half, or over all images of captions files that do not hold
-    it.
-
-    `data` is a folder of COCO with captions and instances in `annotations`. An image without any object is no
-    query, nor are its captions; they stay in the gallery, where they match nothing. Raises `DataError` where
-    the instances are missing, or do not know an image.
-    """
-    card, pictures, captions, owners, codes, source = _read(card, data, images)
-    # Images without an object are no queries, so that their empty codes match nothing.
-    return _gallery(card, data, pictures, captions, owners, codes, source, _MODIFIED, None)
-
-
-def _original(card: Card, data: Path | None, images: Path | None, *, folds: bool) -> Benchmark:
-    """PCME's protocol; images without any object, and their captions, are left out.
-
-    With `folds` in parts of a thousand images, in order; what has no object is left out afterwards.
-    """
-    card, pictures, captions, owners, codes, source = _read(card, data, images)
-    of_image, of_caption = (
-        parts(owners, len(pictures), source) if folds else (np.zeros_like(owners[:0]), owners[:0])
-    )
-    shown = codes.sum(axis=1) > 0
-    with_objects, captions_with_objects = np.flatnonzero(shown), np.flatnonzero(shown[owners])
-    if not len(with_objects):
-        raise DataError("no image has an object", where=source)
-    return _gallery(
-        card,
-        data,
-        [pictures[i] for i in with_objects.tolist()],
-        [captions[i] for i in captions_with_objects.tolist()],
-        (np.cumsum(shown) - 1)[owners[captions_with_objects]].astype(np.int64),
-        codes[with_objects],
-        source,
-        _ORIGINAL,
-        (of_image[with_objects], of_caption[captions_with_objects]) if folds else None,
-    )
-
-
-read_original = partial(_original, folds=False)
-read_original_1k = partial(_original, folds=True)
-
-
-def _gallery(
+def read(
     card: Card,
     data: Path | None,
-    pictures: list[Image],
-    captions: list[Caption],
-    owners: Ids,
-    codes: Codes,
-    source: str,
-    rule: tuple[tuple[int, ...], int | None],
-    of_items: tuple[Ids, Ids] | None,
+    images: Path | None,
+    *,
+    thresholds: tuple[int, ...] = (0,),
+    cap: int | None = 50,
+    bare: bool = True,
+    folds: bool = False,
 ) -> Benchmark:
-    shown = codes.sum(axis=1) > 0
-    # An image without captions has no caption of its own to find.
-    image_queries = np.flatnonzero(shown & (np.bincount(owners, minlength=len(pictures)) > 0))
-    caption_queries = np.flatnonzero(shown[owners])
-    if not len(image_queries):
-        raise DataError("no image has both an object and a caption", where=source)
-    of_captions = codes[owners]
-    return gallery(
-        card,
-        pictures,
-        captions,
-        owners,
-        (
-            RetrievalDirection(image_queries, Plausible(codes[image_queries], of_captions, *rule)),
-            RetrievalDirection(caption_queries, Plausible(of_captions[caption_queries], codes, *rule)),
-        ),
-        parts=of_items,
-        source=source,
-        path=data,
-    )
+    """The gallery of COCO's test half, or of all images of captions files that do not hold it.
 
-
-def _read(
-    card: Card, data: Path | None, images: Path | None
-) -> tuple[Card, list[Image], list[Caption], Ids, Codes, str]:
-    """The card, images, captions, owners, the images' codes, and where all that was read from."""
+    `data` is a folder of COCO with captions and instances in `annotations`. Right are images whose codes
+    differ in at most so many places, for each of `thresholds`; at most `cap` places are looked at. An image
+    without any object is no query, nor are its captions; where `bare` ones stay in the gallery, they match
+    nothing. With `folds` the gallery is in parts of a thousand images, in order; what has no object is left
+    out afterwards. Raises `DataError` where the instances are missing, or do not know an image.
+    """
     if data is None:
         raise not_on_hub(card)
     if _holds_test(data):
-        test = read_test(data)
-        pictures, captions = test.items(data, images)
-        ids, owners, source = test.images, test.owners, f"COCO's test half: {test.source}"
-        splits = ["val2014"]
+        coco, splits = read_test(data), ["val2014"]
+        source = f"COCO's test half: {coco.source}"
     else:
         coco = captioned(data)
-        pictures, captions = items(coco, data, images)
-        ids, owners = coco.images, coco.owners
-        source = f"all {len(ids):,} images of {coco.source}"
-        splits = list(dict.fromkeys(coco.splits))
+        splits = list(coco.splits)
+        source = f"all {len(coco.images):,} images of {coco.source}"
         card = card.model_copy(update={"title": f"{card.title}, {data.stem}", "counts": {}})
     files = _instances(data, splits)
-    names = ", ".join(file.name for file in files)
-    return card, list(pictures), list(captions), owners, read_codes(files, ids), f"{source}, {names}"
+    codes = read_codes(files, coco.images)
+    coco = replace(coco, source=f"{source}, {', '.join(file.name for file in files)}")
+    of_items = parts(coco) if folds else None
+    shown = codes.sum(axis=1) > 0
+    if not bare:
+        if not shown.any():
+            raise DataError("no image has an object", where=coco.source)
+        chosen, described = np.flatnonzero(shown), np.flatnonzero(shown[coco.owners])
+        coco, codes, shown = coco.take(chosen, described), codes[chosen], shown[chosen]
+        of_items = of_items and (of_items[0][chosen], of_items[1][described])
+    # An image without captions has no caption of its own to find. Images without an object are no queries, so
+    # that their empty codes match nothing.
+    image_queries = np.flatnonzero(shown & (np.bincount(coco.owners, minlength=len(coco.images)) > 0))
+    caption_queries = np.flatnonzero(shown[coco.owners])
+    if not len(image_queries):
+        raise DataError("no image has both an object and a caption", where=coco.source)
+    of_captions = codes[coco.owners]
+    searches = (
+        RetrievalDirection(image_queries, Plausible(codes[image_queries], of_captions, thresholds, cap)),
+        RetrievalDirection(caption_queries, Plausible(of_captions[caption_queries], codes, thresholds, cap)),
+    )
+    return coco.gallery(card, searches, data, images, parts=of_items)
+
+
+#: PCME's evaluation: the mean over three thresholds, R as it is, images without an object left out.
+read_original = partial(read, thresholds=(0, 1, 2), cap=None, bare=False)
+read_original_1k = partial(read_original, folds=True)
 
 
 def _holds_test(data: Path) -> bool:

@@ -37,20 +37,14 @@ def quads(
     texts = [text for pair in zip(*captions, strict=True) for text in pair]
     names = [f"{name}_c{j}" for name in ids for j in (0, 1)]
     items, positions = listed([image for pair in zip(*images, strict=True) for image in pair])
-    benchmark = Benchmark(
-        card=card,
-        images=items,
-        captions=tuple(Caption(name, text) for name, text in zip(names, texts, strict=True)),
-        questions=Quad(
-            tuple(ids),
-            groupings=groupings,
-            captions=np.arange(len(texts), dtype=np.int64).reshape(-1, 2),
-            images=positions.reshape(-1, 2),
-        ),
-        source=source,
-        path=path,
+    questions = Quad(
+        tuple(ids),
+        groupings=groupings,
+        captions=np.arange(len(texts), dtype=np.int64).reshape(-1, 2),
+        images=positions.reshape(-1, 2),
     )
-    return check_counts(benchmark, part=part)
+    written = tuple(map(Caption, names, texts))
+    return check_counts(Benchmark(card, items, written, questions, source, path), part=part)
 
 
 def choices(
@@ -70,29 +64,21 @@ def choices(
     `candidates` holds a column of n texts per candidate, None where a question has fewer; caption j of
     question "17" is called "17_c{j}". Images of one id are one item.
     """
-    rows = list(zip(*candidates, strict=True))
     items, positions = listed(images)
-    there = _there(candidates)
-    benchmark = Benchmark(
-        card=card,
-        images=items,
-        captions=tuple(
-            Caption(f"{name}_c{j}", text)
-            for name, row in zip(ids, rows, strict=True)
-            for j, text in enumerate(row)
-            if text is not None
-        ),
-        questions=Choice(
-            tuple(ids),
-            groupings=groupings,
-            query=positions,
-            candidates=_placed(there, np.arange(int(there.sum()), dtype=np.int64)),
-            correct=correct,
-        ),
-        source=source,
-        path=path,
+    captions = tuple(
+        Caption(f"{name}_c{j}", text)
+        for name, row in zip(ids, zip(*candidates, strict=True), strict=True)
+        for j, text in enumerate(row)
+        if text is not None
     )
-    return check_counts(benchmark, part=part)
+    questions = Choice(
+        tuple(ids),
+        groupings=groupings,
+        query=positions,
+        candidates=_placed(candidates, np.arange(len(captions), dtype=np.int64)),
+        correct=correct,
+    )
+    return check_counts(Benchmark(card, items, captions, questions, source, path), part=part)
 
 
 def paraphrases(
@@ -135,30 +121,20 @@ def image_choices(
     """
     shown = [image for row in zip(*candidates, strict=True) for image in row if image is not None]
     items, positions = listed(shown)
-    benchmark = Benchmark(
-        card=card,
-        images=items,
-        captions=tuple(map(Caption, caption_ids or [f"{name}_c0" for name in ids], captions)),
-        questions=Choice(
-            tuple(ids),
-            groupings=groupings,
-            query=np.arange(len(ids), dtype=np.int64),
-            candidates=_placed(_there(candidates), positions),
-            asks="caption",
-        ),
-        source=source,
-        path=path,
+    questions = Choice(
+        tuple(ids),
+        groupings=groupings,
+        query=np.arange(len(ids), dtype=np.int64),
+        candidates=_placed(candidates, positions),
+        asks="caption",
     )
-    return check_counts(benchmark)
+    written = tuple(map(Caption, caption_ids or [f"{name}_c0" for name in ids], captions))
+    return check_counts(Benchmark(card, items, written, questions, source, path))
 
 
-def _there(candidates: Sequence[Sequence[object]]) -> NDArray[np.bool_]:
-    """(n, k) where a question has a candidate."""
-    return np.array([[candidate is not None for candidate in column] for column in candidates], dtype=bool).T
-
-
-def _placed(there: NDArray[np.bool_], positions: Ids) -> Ids:
-    """(n, k) the positions of all candidates in turn, -1 where there is none."""
+def _placed(candidates: Sequence[Sequence[object]], positions: Ids) -> Ids:
+    """(n, k) the positions of all candidates in turn, -1 where a question has none."""
+    there = np.array([[candidate is not None for candidate in column] for column in candidates], dtype=bool).T
     positions_of = np.full(there.shape, -1, dtype=np.int64)
     positions_of[there] = positions
     return positions_of
@@ -269,9 +245,7 @@ def search(
             hint="are these the positives of another gallery?",
         )
     worth = np.ones(len(item)) if gains is None else gains[order]
-    return RetrievalDirection(
-        queries, Qrels(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), item, worth)
-    )
+    return RetrievalDirection(queries, Qrels(_bounds(counts), item, worth))
 
 
 def own(owners: Ids, n_images: int) -> tuple[RetrievalDirection, RetrievalDirection]:
@@ -281,9 +255,9 @@ def own(owners: Ids, n_images: int) -> tuple[RetrievalDirection, RetrievalDirect
     """
     captions = np.arange(len(owners), dtype=np.int64)
     owned = owners >= 0
-    counts = np.bincount(owners[owned], minlength=n_images)
-    i2t = Qrels(_bounds(counts), captions[owned][np.argsort(owners[owned], kind="stable")], _ones(owned))
-    t2i = Qrels(_bounds(owned.astype(np.int64)), owners[owned], _ones(owned))
+    counts, ones = np.bincount(owners[owned], minlength=n_images), np.ones(int(owned.sum()))
+    i2t = Qrels(_bounds(counts), captions[owned][np.argsort(owners[owned], kind="stable")], ones)
+    t2i = Qrels(_bounds(owned.astype(np.int64)), owners[owned], ones)
     return RetrievalDirection(np.arange(n_images, dtype=np.int64), i2t), RetrievalDirection(captions, t2i)
 
 
@@ -313,51 +287,37 @@ def gallery(
         *(f"i2t/{images[i].id}" for i in i2t.queries.tolist()),
         *(f"t2i/{captions[i].id}" for i in t2i.queries.tolist()),
     )
-    benchmark = Benchmark(
-        card=card if card.size is not None else card.model_copy(update={"size": len(names)}),
-        images=tuple(images),
-        captions=tuple(captions),
-        questions=Gallery(
-            names,
-            i2t=i2t,
-            t2i=t2i,
-            owners=owners,
-            n_images=len(images),
-            image_parts=None if parts is None else parts[0],
-            caption_parts=None if parts is None else parts[1],
-        ),
-        source=source,
-        path=path,
+    questions = Gallery(
+        names,
+        i2t=i2t,
+        t2i=t2i,
+        owners=owners,
+        n_images=len(images),
+        image_parts=None if parts is None else parts[0],
+        caption_parts=None if parts is None else parts[1],
     )
-    return _checked(benchmark)
+    card = card if card.size is not None else card.model_copy(update={"size": len(names)})
+    return _checked(Benchmark(card, tuple(images), tuple(captions), questions, source, path))
 
 
 def gallery_of_own(
     card: Card,
-    captions: Sequence[Sequence[str | None]],
+    captions: Sequence[Sequence[Caption]],
     images: Sequence[Image],
     *,
     source: str,
     path: Path | None,
 ) -> Benchmark:
-    """The gallery of images with the captions written for them, which alone are right.
+    """The gallery of images with the captions written for each, which alone are right.
 
-    `captions` holds a column of texts for each caption of an image, None where one has fewer; caption k of
-    an image is called "IMAGE#k". Raises `DataError` for an image that is described twice.
+    Raises `DataError` for an image that is described twice.
     """
     double = first_double(image.id for image in images)
     if double is not None:
         raise DataError("an image is described twice", where=source, given=double)
-    items = [
-        (owner, Caption(f"{image.id}#{number}", text))
-        for owner, (image, texts) in enumerate(zip(images, zip(*captions, strict=True), strict=True))
-        for number, text in enumerate(texts)
-        if text is not None
-    ]
-    owners = np.array([owner for owner, _ in items], dtype=np.int64)
-    searches = own(owners, len(images))
-    written = [caption for _, caption in items]
-    return gallery(card, images, written, owners, searches, source=source, path=path)
+    owners = np.repeat(np.arange(len(images)), [len(row) for row in captions]).astype(np.int64)
+    written = [caption for row in captions for caption in row]
+    return gallery(card, images, written, owners, own(owners, len(images)), source=source, path=path)
 
 
 def _checked(benchmark: Benchmark) -> Benchmark:
@@ -393,7 +353,3 @@ _WORDS = {
 
 def _bounds(counts: Ids) -> Ids:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def _ones(owned: NDArray[np.bool_]) -> NDArray[np.float64]:
-    return np.ones(int(owned.sum()))

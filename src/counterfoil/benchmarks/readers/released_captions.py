@@ -9,11 +9,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from counterfoil.benchmarks.readers.coco_files import json_file, place, read_captions
+import numpy as np
+
+from counterfoil.benchmarks.benchmark import Card
+from counterfoil.benchmarks.readers.coco_files import (
+    COCO_PARTS,
+    Captioned,
+    coco_names,
+    json_file,
+    place,
+    read_captions,
+)
+from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import collapsed
-from counterfoil.benchmarks.tables import shown
+from counterfoil.benchmarks.tables import DataTable, first_double, labels, read_table, shown, texts
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import read_text
+from counterfoil.inputs.files import parse_json, read_text
 
 Entry = TypeVar("Entry")
 
@@ -41,6 +52,28 @@ def read_split(path: Path, entry: Callable[[Any], Entry], splits: Sequence[str] 
     if not entries:
         raise DataError(f"no image of the split '{', '.join(splits)}'", where=path)
     return entries
+
+
+def read_karpathy(path: Path, splits: Sequence[str] = SPLITS) -> Captioned:
+    """The images of COCO in these splits with their captions, called by their ids."""
+    entries = read_split(
+        path,
+        lambda image: (
+            int(image["cocoid"]),
+            [(int(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]],
+        ),
+        splits,
+    )
+    images = np.array([image for image, _ in entries], dtype=np.int64)
+    return Captioned(
+        images=images,
+        files=coco_names(images),
+        splits=COCO_PARTS,
+        captions=np.array([caption for _, own in entries for caption, _ in own], dtype=np.int64),
+        owners=np.repeat(np.arange(len(entries)), [len(own) for _, own in entries]).astype(np.int64),
+        texts=tuple(text for _, own in entries for _, text in own),
+        source=str(path),
+    )
 
 
 _TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")
@@ -78,7 +111,8 @@ def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[st
 
 #: COCO's captions by image id, in one of these.
 COCO = ("captions_val2014.json", "dataset_coco.json")
-#: Flickr30k's captions by file name, in one of these.
+#: Flickr8k's and Flickr30k's by file name, in one of these.
+FLICKR8K = ("Flickr8k.token.txt",)
 FLICKR30K = ("results_20130124.token", "dataset_flickr30k.json")
 
 #: (texts of each image by id, the file they came from)
@@ -93,35 +127,26 @@ def coco_captions(data: Path) -> Written | None:
     path = _first(data, COCO)
     if path is None:
         return None
-    captions_of: dict[str, list[str]] = {}
-    if path.suffix == ".json" and path.name.startswith("captions"):
-        file = read_captions([path])
-        names = [str(image) for image in file.images.tolist()]
-        for owner, text in zip(file.owners.tolist(), file.texts, strict=True):
-            captions_of.setdefault(names[owner], []).append(text)
-    else:
-        captions_of = dict(
-            read_split(path, lambda image: (str(int(image["cocoid"])), _raw(image)), splits=SPLITS)
-        )
+    coco = read_captions([path]) if path.name.startswith("captions") else read_karpathy(path)
+    captions_of: dict[str, list[str]] = {str(image): [] for image in coco.images.tolist()}
+    names = list(captions_of)
+    for owner, text in zip(coco.owners.tolist(), coco.texts, strict=True):
+        captions_of[names[owner]].append(text or "")
     return _collapsed(captions_of), path
 
 
-def flickr30k_captions(data: Path) -> Written | None:
-    """The captions of Flickr30k's images by file name; None where the file is not in the folder."""
-    path = _first(data, FLICKR30K)
+def flickr_captions(data: Path, names: Sequence[str]) -> Written | None:
+    """The captions of Flickr's images by file name, in one of these files; None where there is none."""
+    path = _first(data, names)
     if path is None:
         return None
     if path.suffix == ".json":
-        entries = read_split(path, lambda image: (str(image["filename"]), _raw(image)), splits=SPLITS)
+        entries = read_split(
+            path,
+            lambda image: (str(image["filename"]), [str(own["raw"]) for own in image["sentences"]]),
+            splits=SPLITS,
+        )
         return _collapsed(dict(entries)), path
-    return {image: [text for _, text in own] for image, own in read_tokens(path).items()}, path
-
-
-def flickr8k_captions(data: Path) -> Written | None:
-    """The captions of Flickr8k's images by file name; None where the token file is not in the folder."""
-    path = _first(data, ("Flickr8k.token.txt",))
-    if path is None:
-        return None
     return {image: [text for _, text in own] for image, own in read_tokens(path).items()}, path
 
 
@@ -143,9 +168,69 @@ def _first(data: Path, names: Sequence[str]) -> Path | None:
     return next((path for name in names if (path := place(folder, name)) is not None), None)
 
 
-def _raw(image: Any) -> list[str]:
-    return [str(sentence["raw"]) for sentence in image["sentences"]]
-
-
 def _collapsed(captions: dict[str, list[str]]) -> dict[str, list[str]]:
     return {image: [text for raw in own if (text := collapsed(raw))] for image, own in captions.items()}
+
+
+#: Of Flickr30k: after Karpathy, and the hub's of the same.
+_FLICKR30K = (FLICKR30K[1], "flickr_annotations_30k.csv")
+
+
+def flickr30k(card: Card, data: Path) -> tuple[DataTable, bool]:
+    """Flickr30k's images, and in the column `captions` those written for them.
+
+    Of Karpathy's JSON and of the hub's CSV (columns raw, sentids, split, filename) the test split is read,
+    captions called by their sentence ids; of a token file all there is, captions called by their keys.
+    """
+    known = [data] if data.is_file() else [data / name for name in _FLICKR30K if (data / name).is_file()]
+    files = known or sorted([*data.glob("*.token*"), *data.glob("*token.txt")])
+    if not files:
+        raise DataError("nothing of Flickr30k here", where=data, allowed=f"{', '.join(_FLICKR30K)}, *.token")
+    path = files[0]
+    if path.suffix == ".json":
+        entries = read_split(
+            path,
+            lambda image: (
+                str(image["filename"]),
+                [(str(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]],
+            ),
+        )
+    elif path.suffix == ".csv":
+        entries = _of_csv(path)
+    else:
+        entries = list(read_tokens(path, collapse=False).items())
+    ids = [name for _, captions in entries for name, _ in captions]
+    for kind, names in (("image", [image for image, _ in entries]), ("caption", ids)):
+        double = first_double(names)
+        if double is not None:
+            raise DataError(f"{kind} id occurs twice", where=path, given=double, hint="ids are unique")
+    columns: dict[str, Sequence[Any]] = {
+        "image": [image for image, _ in entries],
+        "captions": [[Caption(name, text) for name, text in captions] for _, captions in entries],
+    }
+    return DataTable(columns, str(path)), False
+
+
+def _of_csv(path: Path) -> list[tuple[str, list[tuple[str, str]]]]:
+    whole = read_table(path)
+    rows = [row for row, split in enumerate(labels(whole, "split")) if split == "test"]
+    if not rows:
+        raise DataError("no image of the split 'test'", where=path)
+    table = whole.take(rows)
+    lists: dict[str, list[list[str]]] = {"raw": [], "sentids": []}
+    for column, cells in lists.items():
+        for row, text in enumerate(texts(table, column)):
+            cell = parse_json(text, where=table.where(row, column))
+            if not isinstance(cell, list):
+                raise DataError("not a list", where=table.where(row, column), given=shown(cell))
+            cells.append([str(item) for item in cell])
+    entries = []
+    for row, (name, captions, ids) in enumerate(zip(texts(table, "filename"), *lists.values(), strict=True)):
+        if len(captions) != len(ids):
+            raise DataError(
+                "not an id per caption",
+                where=table.where(row),
+                given=f"{len(ids)} ids, {len(captions)} captions",
+            )
+        entries.append((name, list(zip(ids, captions, strict=True))))
+    return entries

@@ -1,16 +1,16 @@
 """Released files: the one that is meant in a folder, rows that are lists, pictures by their paths."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.image_files import image_path
 from counterfoil.benchmarks.readers.rows import Photos, not_on_hub
 from counterfoil.benchmarks.records import FileSource
-from counterfoil.benchmarks.tables import DataTable, TablePart, shown
+from counterfoil.benchmarks.tables import DataTable, TablePart, objects_table, shown
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import read_json
+from counterfoil.inputs.files import parse_json, read_json, read_text
 
 
 def released_file(card: Card, data: Path | None, names: Sequence[str], *, hint: str | None = None) -> Path:
@@ -72,6 +72,25 @@ def listed_rows(path: Path, columns: Sequence[str]) -> DataTable:
             )
         cells.append(row)
     return DataTable(dict(zip(columns, zip(*cells, strict=True), strict=True)), str(path), "json", (part,))
+
+
+def object_tables(path: Path, *keys: str, without: Collection[str] = ()) -> list[DataTable]:
+    """The lists of objects under some keys of the object in a JSON file, as tables; `without` some columns.
+
+    Raises `DataError` where there is no such list, naming the entry that is no object.
+    """
+    value = parse_json(read_text(path), where=path, without=without)
+    if not isinstance(value, dict) or not all(isinstance(value.get(key), list) for key in keys):
+        raise DataError(
+            "not a file of this layout",
+            where=path,
+            given=", ".join(value) if isinstance(value, dict) else shown(value),
+            allowed=f"an object with the lists {' and '.join(keys)}",
+        )
+    return [
+        objects_table(value[key], TablePart(f"{path}, {key}", len(value[key]), "entry"), "json")
+        for key in keys
+    ]
 
 
 def located(

@@ -1,8 +1,8 @@
-"""Benchmarks that `specs.toml` describes: one reader makes questions of the rows of their released files.
+"""Benchmarks whose layout `catalog.toml` describes: one reader makes questions of the rows of released files.
 
-A spec says which files hold the rows, which columns hold captions, images and labels, and which candidate is
-right; what no spec can say is a function from table to table (`table_functions`). A benchmark may have
-several layouts, of which the first whose files are there is read.
+A layout says which files hold the rows, which columns hold captions, images and labels, and which candidate
+is right; what no layout can say is a function from table to table (`table_functions`, `judged_tables`). Of
+several layouts of a benchmark the first whose files are there is read.
 """
 
 import re
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatch
 from functools import cache
-from importlib.resources import files
 from itertools import zip_longest
 from pathlib import Path
 from string import Formatter
@@ -20,8 +19,10 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.readers import table_functions
+from counterfoil.benchmarks.benchmark import Benchmark, Card, catalog
+from counterfoil.benchmarks.decoding import Sampling
+from counterfoil.benchmarks.readers.coco_files import photographs
+from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, unique_ids
 from counterfoil.benchmarks.readers.questions import (
     choices,
     gallery_of_own,
@@ -32,7 +33,8 @@ from counterfoil.benchmarks.readers.questions import (
 from counterfoil.benchmarks.readers.released_files import listed_rows, located, released_file, released_set
 from counterfoil.benchmarks.readers.rows import cell_source, hub_rows, not_on_hub, open_rows
 from counterfoil.benchmarks.readers.statements import statements, truths
-from counterfoil.benchmarks.records import BgrFrame, Image
+from counterfoil.benchmarks.records import BgrFrame, Caption, Image
+from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import (
     ROW,
     DataTable,
@@ -45,8 +47,10 @@ from counterfoil.benchmarks.tables import (
     stack,
     texts,
 )
+from counterfoil.benchmarks.videos import Video, find
 from counterfoil.errors import DataError
-from counterfoil.inputs.files import parse_toml, read_json
+from counterfoil.inputs.files import read_json
+from counterfoil.registry import resolve
 
 
 class Label(BaseModel):
@@ -67,12 +71,13 @@ class Label(BaseModel):
 
 
 class Condition(BaseModel):
-    """The rows whose whole number in a column is at least `least`."""
+    """The rows whose whole number in a column is at least `least`, or whose label is `equal`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     column: str
-    least: int
+    least: int | None = None
+    equal: str = ""
 
 
 class Layout(BaseModel):
@@ -107,6 +112,8 @@ class Layout(BaseModel):
     columns: tuple[str, ...] = ()
     #: Columns, and how else they may be called.
     aliases: dict[str, tuple[str, ...]] = {}
+    #: The title of what is no part of the release, which the card does not count; {} is the name of the file.
+    title: str = ""
     #: Rows that are read of each file, from the first; 0 are all.
     limit: int = 0
     #: The function that opens the files, in place of what is above.
@@ -115,10 +122,13 @@ class Layout(BaseModel):
     #: Functions from table to table, {call, options}.
     steps: tuple[dict[str, Any], ...] = ()
     id: str = "{#}"
-    captions: tuple[str | Label, ...]
-    #: What the only caption of a question is called, where not by the question.
-    caption_ids: str = ""
-    images: tuple[str | Label, ...]
+    #: Whether ids may come again, the second time as ID/2.
+    repeats: bool = False
+    #: None are those of a gallery that a column `captions` holds.
+    captions: tuple[str | Label, ...] = ("caption",)
+    #: What captions are called, where not by the question: the only one, or each that people judged.
+    caption_ids: tuple[str, ...] = ()
+    images: tuple[str | Label, ...] = ("image",)
     #: The files of images that are called otherwise, and what images in cells are called.
     image_files: tuple[str | Label, ...] = ()
     image_ids: tuple[str, ...] = ()
@@ -129,6 +139,8 @@ class Layout(BaseModel):
     #: Other endings that files of images may have, and folders they may be in.
     suffixes: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    #: Folders that photographs are in, here or in the folder "images", which may be left out.
+    photographs: tuple[str, ...] = ()
     #: Whether the release says which photograph each image of a question shows; empty: files do, cells do
     #: not.
     known_photos: tuple[bool, ...] = ()
@@ -143,6 +155,18 @@ class Layout(BaseModel):
     truth: str = ""
     votes: tuple[str, ...] = ()
     calibration: str = ""
+    #: Of judged captions: the columns of ratings, whether some may be missing, the first so many references
+    #: that are used, and other fields of the questions.
+    ratings: tuple[str, ...] = ()
+    missing: bool = False
+    references: int | None = None
+    judged: dict[str, Any] = {}
+    #: Of videos: the folder of features that a model made of their frames, and the number of frames.
+    features: str = ""
+    frames: int | None = None
+    #: The file of captions that the authors' metrics count words in.
+    corpus: str = ""
+    #: A name "*" stands for all columns that begin as it says, each a grouping without what they begin with.
     groups: dict[str, str | Label] = {}
     #: Groupings without the groups that the card's macro average leaves out, and the groupings they are of.
     averaged: dict[str, str] = {}
@@ -161,22 +185,12 @@ class Layout(BaseModel):
 @cache
 def layouts(name: str) -> tuple[Layout, ...]:
     """The layouts of the benchmark called `name`; one that is `like` another says what differs."""
-    rows = _tables()[name]
-    parsed: list[Layout] = []
-    for row in rows if isinstance(rows, list) else [rows]:
-        changes = {field: value for field, value in row.items() if field != "like"}
-        if "like" in row:
-            others = [other.model_dump(exclude_unset=True) for other in layouts(row["like"])]
-            parsed += [Layout.model_validate(other | changes) for other in others]
-        else:
-            parsed.append(Layout.model_validate(changes))
-    return tuple(parsed)
-
-
-@cache
-def _tables() -> dict[str, Any]:
-    text = files("counterfoil.benchmarks").joinpath("specs.toml").read_text(encoding="utf-8")
-    return parse_toml(text, where="specs.toml")
+    row = catalog("counterfoil.benchmarks")[name]
+    changes = row.get("layout", {})
+    if isinstance(changes, list):
+        return tuple(map(Layout.model_validate, changes))
+    others = layouts(row["like"]) if "like" in row else (Layout(),)
+    return tuple(Layout.model_validate(other.model_dump(exclude_unset=True) | changes) for other in others)
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -207,12 +221,20 @@ def benchmark_of(
         if name not in table and other is not None:
             table = table.with_columns({name: table[other]})
     if layout.where:
-        numbers = integers(_with(table, layout.where.column), layout.where.column)
-        table = table.take(np.flatnonzero(numbers >= layout.where.least).tolist())
+        of, least = layout.where.column, layout.where.least
+        table = _with(table, of)
+        if least is None:
+            chosen = np.array(labels(table, of)) == layout.where.equal
+        else:
+            chosen = integers(table, of) >= least
+        table = table.take(np.flatnonzero(chosen).tolist())
     for step in layout.steps:
-        call = getattr(table_functions, step["call"])
-        table = call(table, card, home, **{name: value for name, value in step.items() if name != "call"})
-    ids = _ids(table, layout.id)
+        function, options = _call(step)
+        table = function(table, card, home, **options)
+    ids = _ids(table, layout)
+    if layout.title:
+        title = layout.title.format(Path(table.source).name)
+        card = card.model_copy(update={"title": title, "size": None, "counts": {}})
     captions: Any = _side(table, layout.captions)
     shown_images = _images(layout, table, ids, home, images)
     if layout.right:
@@ -221,8 +243,12 @@ def benchmark_of(
     groupings: dict[str, tuple[str, ...]] = {}
     lacking: set[str] = set()
     for name, text in layout.groups.items():
-        column = _column(table, text)
-        if column is not None:
+        column = _column(table, text) if name != "*" else None
+        if name == "*":
+            start = str(text)
+            names = [column for column in table.columns if column.startswith(start)]
+            groupings |= {name.removeprefix(start): labels(table, name) for name in names}
+        elif column is not None:
             groupings[name] = column
         elif isinstance(text, Label):
             lacking |= {*text.allowed, *text.names}
@@ -236,10 +262,12 @@ def benchmark_of(
         counts = {group: number for group, number in card.counts.items() if group not in lacking}
         card = card.model_copy(update={"counts": counts})
     common: dict[str, Any] = {"source": table.source, "path": path}
-    caption_ids = _column(table, layout.caption_ids) if layout.caption_ids else None
-    first: Any = captions[0]
+    names_of_captions = [_column(table, text) for text in layout.caption_ids]
+    caption_ids = names_of_captions[0] if names_of_captions else None
+    first: Any = captions[0] if captions else ()
     sides: Any = shown_images
-    votes = [integers(table, name) for name in layout.votes if name in table]
+    columns = [integers(table, name) for name in layout.votes if name in table]
+    votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
     builders: dict[str, Callable[[], Benchmark]] = {
         "quad": lambda: quads(
             card, ids, (first, captions[1]), (sides[0], sides[1]), groupings, part=part, **common
@@ -250,7 +278,9 @@ def benchmark_of(
             if len(sides) == 1
             else image_choices(card, ids, first, sides, groupings, caption_ids=caption_ids, **common)
         ),
-        "gallery": lambda: gallery_of_own(card, captions, sides[0], **common),
+        "gallery": lambda: gallery_of_own(
+            card, _written(captions, sides[0]) if captions else table["captions"], sides[0], **common
+        ),
         "statement": lambda: statements(
             card,
             ids,
@@ -259,22 +289,54 @@ def benchmark_of(
             groupings,
             truth=truths(table, layout.truth),
             calibration=np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None,
-            votes=np.stack(votes, axis=1).astype(np.float64) if votes else None,
+            votes=votes,
             caption_ids=caption_ids,
             **common,
         ),
+        "rated": lambda: judged(
+            card,
+            ids,
+            [
+                [Caption(name, collapsed(text)) for name, text in zip(names or (), side, strict=True)]
+                for names, side in zip(names_of_captions, captions, strict=True)
+            ],
+            sides[0],
+            groupings,
+            ratings=ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
+            votes=votes,
+            label=np.asarray(table["label"], dtype=np.int64) if "label" in table else None,
+            references=table.columns.get("references"),
+            most=layout.references,
+            notes=table.notes,
+            corpus=(home or Path()) / layout.corpus if layout.corpus else None,
+            **layout.judged,
+            **common,
+        ),
     }
-    return builders[card.form]()
+    return builders["rated" if card.form == "preference" else card.form]()
+
+
+def _written(captions: Sequence[Sequence[str | None]], images: Sequence[Image]) -> list[list[Caption]]:
+    """The captions of each image, called IMAGE#0, IMAGE#1 and so on."""
+    rows = zip(images, zip(*captions, strict=True), strict=True)
+    return [numbered((text for text in texts if text is not None), image.id) for image, texts in rows]
+
+
+def _call(step: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The function that a step names, of another module as "module:name", and its options."""
+    module, _, name = step["call"].rpartition(":")
+    function = resolve(f"counterfoil.benchmarks.readers.{module or 'table_functions'}:{name}")
+    return function, {option: value for option, value in step.items() if option != "call"}
 
 
 def _open(layout: Layout, card: Card, data: Path | None) -> tuple[DataTable, Path | None, bool]:
     """The rows in `data`, the place that images are looked for by, and whether subsets are missing."""
-    if layout.open is not None:
-        options = {name: value for name, value in layout.open.items() if name != "call"}
-        table, part = getattr(table_functions, layout.open["call"])(card, data, **options)
-        return table, data, part
     if data is None and not layout.hub:
         raise not_on_hub(card)
+    if layout.open is not None:
+        function, options = _call(layout.open)
+        table, part = function(card, data, **options)
+        return table, data, part
     if layout.subsets:
         return _open_subsets(layout, card, data)
     if layout.pattern:
@@ -463,10 +525,13 @@ def _column(table: DataTable, text: str | Label, *, empty: bool = True) -> tuple
     return values
 
 
-def _ids(table: DataTable, template: str) -> tuple[str, ...]:
+def _ids(table: DataTable, layout: Layout) -> tuple[str, ...]:
     """The ids of the questions; raises `DataError` naming the row whose id is empty, or another's too."""
+    template = layout.id
     ids = _column(table, template)
     assert ids is not None
+    if layout.repeats:
+        return unique_ids(ids)
     names = [name for _, name, _ in _pieces(template) if name] if "{" in template else [template]
     seen: set[str] = set()
     for row, name in enumerate(ids):
@@ -535,6 +600,8 @@ def _images(
     layout: Layout, table: DataTable, ids: Sequence[str], home: Path | None, images: Path | None
 ) -> list[Any]:
     """The images of the questions, a column for each: files by their paths, or bytes in cells."""
+    if layout.frames is not None:
+        return [_videos(layout, table, home, images)]
     boxes = _boxes(table, layout.crop)
     first = layout.images[0] if isinstance(layout.images[0], str) else "{"
     plain = table if {*first} & {*"{*"} else _with(table, first)
@@ -586,12 +653,27 @@ def _images(
     return columns
 
 
+def _videos(layout: Layout, table: DataTable, home: Path | None, images: Path | None) -> list[Video]:
+    """The video of each row, in `images`, else its features in the folder beside the data."""
+    names = texts(table, str(layout.images[0]))
+    beside = (home or Path()) / layout.features
+    folder = images or (beside if beside.is_dir() else None)
+    sources = find(folder, dict.fromkeys(names)) if folder is not None else {}
+    sampling = Sampling(count=layout.frames)
+    videos = {name: Video(name, sources.get(name), sampling=sampling) for name in names}
+    return [videos[name] for name in names]
+
+
 def _sources(
     layout: Layout, names: Sequence[str], home: Path | None, images: Path | None
 ) -> Mapping[str, Any]:
     """The file of each image, None where it is not at hand."""
     if not names:
         return {}
+    if layout.photographs:
+        # Files of COCO have shorter names since 2017.
+        known = [tuple(dict.fromkeys((name, name.removeprefix("COCO_val2014_")))) for name in names]
+        return dict(zip(names, photographs(known, layout.photographs, home, images), strict=True))
     base = images or (home if home is None or home.is_dir() else home.parent)
     folders = [base / name for name in layout.folders if base is not None and (base / name).is_dir()]
     if not folders:

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Statement
-from counterfoil.benchmarks.readers.human_ratings import CaptionTable, unique_ids
-from counterfoil.benchmarks.readers.own import own_table, title_of
+from counterfoil.benchmarks.readers.judged import CaptionTable, unique_ids
+from counterfoil.benchmarks.readers.own import own_table, row_images, title_of
 from counterfoil.benchmarks.readers.questions import check_counts, listed
-from counterfoil.benchmarks.readers.rows import cell_source, looked_for
 from counterfoil.benchmarks.records import Image
 from counterfoil.benchmarks.tables import (
     DataTable,
@@ -45,14 +44,8 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
     table, folder, path = own_table(card, data, images, ("image",))
     statement, label = (_one_of(table, among) for among in (_STATEMENT, _LABEL))
     ids = names(table, "id") if "id" in table else tuple(str(row) for row in range(len(table)))
-    images_of_rows: dict[str, Image] = {}
-    names_of_rows = []
-    for row, cell in enumerate(table["image"]):
-        name = cell if isinstance(cell, str) else f"{ids[row]}_image"
-        names_of_rows.append(name)
-        if name not in images_of_rows:
-            source = cell_source(table, "image", row, folder)
-            images_of_rows[name] = Image(name, source, sought=looked_for(folder, name))
+    cells = zip(table["image"], ids, strict=True)
+    called = [cell if isinstance(cell, str) else f"{name}_image" for cell, name in cells]
     votes: NDArray[np.float64] | None = None
     if "votes_false" in table and "votes_true" in table:
         counts = np.stack([integers(table, name) for name in ("votes_false", "votes_true")], axis=1)
@@ -65,7 +58,7 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
         card if card.size is not None else card.model_copy(update={"title": title_of(path)}),
         ids,
         texts(table, statement),
-        [images_of_rows[name] for name in names_of_rows],
+        row_images(table, "image", folder, called),
         {name: labels(table, name) for name in _GROUPS if name in table},
         truth=truths(table, label),
         calibration=dev,
@@ -99,22 +92,16 @@ def statements(
     names_of_captions = caption_ids or [f"{name}_c" for name in ids]
     positions = [table.add(text, name) for name, text in zip(names_of_captions, captions, strict=True)]
     items, shown_images = listed(images)
-    benchmark = Benchmark(
-        card,
-        items,
-        tuple(table.items),
-        Statement(
-            unique_ids(ids),
-            groupings=groupings,
-            captions=np.asarray(positions, dtype=np.int64),
-            images=shown_images,
-            truth=truth,
-            calibration=calibration if calibration is not None and calibration.any() else None,
-            votes=votes,
-        ),
-        source,
-        path,
+    questions = Statement(
+        unique_ids(ids),
+        groupings=groupings,
+        captions=np.asarray(positions, dtype=np.int64),
+        images=shown_images,
+        truth=truth,
+        calibration=calibration if calibration is not None and calibration.any() else None,
+        votes=votes,
     )
+    benchmark = Benchmark(card, items, tuple(table.items), questions, source, path)
     check_counts(benchmark.select(benchmark.statements.measured))
     return benchmark
 

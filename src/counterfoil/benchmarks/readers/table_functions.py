@@ -1,4 +1,4 @@
-"""Functions from table to table for what no spec of a benchmark can say: steps of `specs.toml`.
+"""Functions from table to table for what no layout of a benchmark can say: steps of `catalog.toml`.
 
 Each takes the table, the card and the folder or file of the data, and options; those that open files take the
 card and the data.
@@ -11,7 +11,6 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.readers.released_files import list_of, released_file, released_set
-from counterfoil.benchmarks.readers.rows import hub_rows, not_on_hub
+from counterfoil.benchmarks.readers.rows import hub_rows
 from counterfoil.benchmarks.records import words
 from counterfoil.benchmarks.tables import (
     ROW,
@@ -195,7 +194,7 @@ def questions_of_images(
     return DataTable(columns, table.source)
 
 
-def imagecode(card: Card, data: Path | None, *, files: Sequence[str], images: int) -> tuple[DataTable, bool]:
+def imagecode(card: Card, data: Path, *, files: Sequence[str], images: int) -> tuple[DataTable, bool]:
     """ImageCoDe's {directory: {number of the right image: caption}} as rows."""
     file = released_file(card, data, files)
     sets = read_json(file)
@@ -293,22 +292,18 @@ def _evaluated(table: DataTable, column: str, *, least: int) -> list[list[str]]:
     return lists
 
 
-def urban1k(card: Card, data: Path | None) -> tuple[DataTable, bool]:
+def urban1k(card: Card, data: Path) -> tuple[DataTable, bool]:
     """Urban1k's `caption/NAME.txt`, of which the first line is the caption, of `image/NAME.jpg`."""
-    folder = _folder(card, data)
-    files = sorted((folder / "caption").glob("*.txt"), key=lambda file: (len(file.stem), file.stem))
+    files = sorted((data / "caption").glob("*.txt"), key=lambda file: (len(file.stem), file.stem))
     if not files:
-        raise DataError("no caption/*.txt in this folder", where=folder)
+        raise DataError("no caption/*.txt in this folder", where=data)
     captions = [read_text(file).partition("\n")[0] for file in files]
-    return DataTable(
-        {"image": [f"{file.stem}.jpg" for file in files], "caption": captions}, str(folder)
-    ), False
+    images = [f"{file.stem}.jpg" for file in files]
+    return DataTable({"image": images, "caption": captions}, str(data)), False
 
 
-def sharegpt4v(card: Card, data: Path | None) -> tuple[DataTable, bool]:
+def sharegpt4v(card: Card, data: Path) -> tuple[DataTable, bool]:
     """The first entries of ShareGPT4V's list: `image`, and the second turn of `conversations`."""
-    if data is None:
-        raise not_on_hub(card)
     entries = read_json(data)
     if not isinstance(entries, list):
         raise DataError("not a list of conversations", where=data, given=type(entries).__name__)
@@ -327,29 +322,18 @@ def sharegpt4v(card: Card, data: Path | None) -> tuple[DataTable, bool]:
     return DataTable(rows, str(data)), False
 
 
-def docci(card: Card, data: Path | None) -> tuple[DataTable, bool]:
-    """DOCCI's split, with the column `photo` where its metadata are there.
+def clusters(table: DataTable, card: Card, home: Path | None, *, file: str) -> DataTable:
+    """The column `photo` of DOCCI, where its metadata are there: intervals take near-duplicates as one.
 
-    Images of one `cluster_id` are near-duplicates, which intervals take as one photograph.
+    They are the images of one `cluster_id`.
     """
-    folder = _folder(card, data)
-    table = read_table(folder / "docci_descriptions.jsonlines")
-    clusters: dict[str, str] = {}
-    if (folder / "docci_metadata.jsonlines").is_file():
-        known = read_table(folder / "docci_metadata.jsonlines")
-        cluster_of = zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True)
-        clusters = {name: f"cluster {cluster}" for name, cluster in cluster_of if cluster}
-    photos = [clusters.get(name, "") for name in labels(table, "example_id")]
-    rows = [row for row, split in enumerate(labels(table, "split")) if split == card.split]
-    return replace(table.with_columns({"photo": photos}).take(rows), source=str(folder)), False
-
-
-def _folder(card: Card, data: Path | None) -> Path:
-    if data is None:
-        raise not_on_hub(card)
-    if not data.is_dir():
-        raise DataError("not a folder", where=data, hint="name the folder that the files lie in")
-    return data
+    assert home is not None
+    names: dict[str, str] = {}
+    if (home.parent / file).is_file():
+        known = read_table(home.parent / file)
+        names = dict(zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True))
+    of_rows = [names.get(name) for name in labels(table, "example_id")]
+    return table.with_columns({"photo": [f"cluster {name}" if name else "" for name in of_rows]})
 
 
 #: Second tags of all items of Winoground; the paper calls "Non Minimal" "Non-Compositional".
@@ -472,7 +456,7 @@ _BLIND, _KEY, _ORDER = "ann_json_finegrained_random.json", "private_info.json", 
 _QUAD = ("image0", "image1", "caption0", "caption1")
 
 
-def eqben(card: Card, data: Path | None, *, files: Sequence[str]) -> tuple[DataTable, bool]:
+def eqben(card: Card, data: Path, *, files: Sequence[str]) -> tuple[DataTable, bool]:
     """EqBen's quads, in lists and objects of any depth, or behind the blind list; whether a source is alone.
 
     Of several captions the first is used, as in the official code.
@@ -559,7 +543,7 @@ def _unblinded(path: Path) -> list[dict[str, Any]]:
 
 def sdci(
     card: Card,
-    data: Path | None,
+    data: Path,
     *,
     batch: int = 0,
     regions: bool = True,

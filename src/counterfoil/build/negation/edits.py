@@ -181,6 +181,11 @@ def conjugated(parse: Parse, at: int, options: Sequence[str], tier: int = 0, len
     return ChangePlace(tier, options, change)
 
 
+def exchanged(parse: Parse, one: tuple[int, int], two: tuple[int, int]) -> tuple[Edit, Edit]:
+    """The words of two spans in each other's place."""
+    return Edit(*one, plain(parse, *two)), Edit(*two, plain(parse, *one))
+
+
 def only(tier: int, edits: Sequence[Edit], change: str) -> ChangePlace:
     """A place with one way to change it."""
     return ChangePlace(tier, ("",), lambda _: (edits, change))

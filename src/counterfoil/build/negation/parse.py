@@ -113,7 +113,6 @@ class Parser(Protocol):
 
     def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
         """One parse per caption, in order."""
-        ...
 
 
 def parse_of(caption: str, tagged: Iterable[tuple[str, str, str]]) -> Parse:

@@ -10,6 +10,7 @@ from counterfoil.build.negation.edits import (
     Rule,
     attributes,
     counts,
+    exchanged,
     is_fixed,
     name_of,
     only,
@@ -80,11 +81,7 @@ def _exchanged(parse: Parse, first: NounPhrase, second: NounPhrase) -> tuple[Edi
             agreed = (*agreements[0], *agreements[1])
         starts = first.start, second.start
     stops = first.end, second.end
-    return (
-        Edit(starts[0], stops[0], plain(parse, starts[1], stops[1])),
-        Edit(starts[1], stops[1], plain(parse, starts[0], stops[0])),
-        *agreed,
-    )
+    return *exchanged(parse, (starts[0], stops[0]), (starts[1], stops[1])), *agreed
 
 
 _BE = {"is": "are", "was": "were", "has": "have", "does": "do"}
@@ -147,10 +144,7 @@ def exchanged_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace
                         or _bound(parse, two)
                     ):
                         continue
-                    edits = (
-                        Edit(one, one + 1, plain(parse, two, two + 1)),
-                        Edit(two, two + 1, plain(parse, one, one + 1)),
-                    )
+                    edits = exchanged(parse, (one, one + 1), (two, two + 1))
                     yield only(0 if lexicon.excludes(a, b) else 1, edits, f"{a} <> {b}")
 
 
@@ -256,10 +250,7 @@ def _exchanged_kinds(parse: Parse) -> Iterator[ChangePlace]:
         for second in named[i + 1 :]:
             a, b = parse.lows[first.noun], parse.lows[second.noun]
             if a != b and parse.lows[first.stop - 1] != parse.lows[second.stop - 1]:
-                edits = (
-                    Edit(first.noun, first.noun + 1, plain(parse, second.noun, second.noun + 1)),
-                    Edit(second.noun, second.noun + 1, plain(parse, first.noun, first.noun + 1)),
-                )
+                edits = exchanged(parse, (first.noun, first.noun + 1), (second.noun, second.noun + 1))
                 yield only(6, edits, f"{a} <> {b}")
 
 
@@ -278,10 +269,7 @@ def swap_words(tags: frozenset[str]) -> Rule:
             for two in positions[i + 1 :]:
                 a, b = parse.tokens[one], parse.tokens[two]
                 if a.tag == b.tag and a.lemma != b.lemma:
-                    edits = (
-                        Edit(one, one + 1, plain(parse, two, two + 1)),
-                        Edit(two, two + 1, plain(parse, one, one + 1)),
-                    )
+                    edits = exchanged(parse, (one, one + 1), (two, two + 1))
                     yield only(0, edits, f"{a.low} <> {b.low}")
 
     return rule
@@ -298,8 +286,5 @@ def swap_noun(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
                 continue
             if bare and is_symmetric(_between(parse, first, second), lexicon):
                 continue
-            edits = (
-                Edit(first.noun, first.stop, plain(parse, second.noun, second.stop)),
-                Edit(second.noun, second.stop, plain(parse, first.noun, first.stop)),
-            )
+            edits = exchanged(parse, (first.noun, first.stop), (second.noun, second.stop))
             yield only(0, edits, f"{one} <> {two}")

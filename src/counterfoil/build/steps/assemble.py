@@ -14,8 +14,9 @@ from counterfoil.benchmarks.folder import BUILT
 from counterfoil.benchmarks.readers.questions import choices, gallery, quads, search
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
-from counterfoil.build.step import BuiltStep, Output, StepContext, setting
+from counterfoil.build.step import BuiltStep, Output, StepContext
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.fields import setting
 from counterfoil.world.training import TRAIN, VALIDATION, save_training
 
 #: All that is written there.
@@ -55,7 +56,7 @@ class Assemble(BuiltStep):
     homepage: str = setting("", "Where the benchmark is described.")
     citation: str = setting("", "How it is cited.")
     validation: float = setting(
-        0.2, "Of a training set: the share of rows that are held out.", within="between 0 and 1"
+        0.2, "Of a training set: the share of rows that are held out.", above=0, below=1
     )
 
     @property

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 import pyarrow as pa
 
 from counterfoil.build.generation import TextRequest, captioner, chat_answers
-from counterfoil.build.step import SCENE_OF, BuiltStep, Output, StepContext, setting, split_rows, with_columns
+from counterfoil.build.step import SCENE_OF, BuiltStep, Output, StepContext, split_rows, with_columns
 from counterfoil.errors import InputError
+from counterfoil.inputs.fields import setting
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.scenes import Scene, one_of
 from counterfoil.world.truth import matches, understood
@@ -56,14 +57,12 @@ class WriteCaptions(BuiltStep):
         "What a model is asked, or how the caption of one that only writes captions begins; "
         "default: the model's usual prompt.",
     )
-    max_tokens: int = setting(40, "Of a model: tokens of a caption, at most.", within="1 or more")
-    beams: int = setting(
-        1, "Of a local model: beams of the search for the likeliest caption.", within="1 or more"
-    )
+    max_tokens: int = setting(40, "Of a model: tokens of a caption, at most.", low=1)
+    beams: int = setting(1, "Of a local model: beams of the search for the likeliest caption.", low=1)
     temperature: float = setting(
-        0.0, "Of a model: above 0 words are drawn, at 0 the likeliest taken.", within="0 to 2"
+        0.0, "Of a model: above 0 words are drawn, at 0 the likeliest taken.", low=0, high=2
     )
-    batch: int = setting(8, "Of a local model: images that it reads together.", within="1 or more")
+    batch: int = setting(8, "Of a local model: images that it reads together.", low=1)
     concurrency: int = setting(8, "Of an endpoint: requests at a time.")
     rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
     retries: int = setting(6, "Of an endpoint: tries after the first one.")

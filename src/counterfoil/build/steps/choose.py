@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
-from counterfoil.build.step import Output, StepContext, setting, split_rows, with_column
+from counterfoil.build.step import Output, StepContext, split_rows, with_column
 from counterfoil.build.steps.filter import RowFilter, texts_and_cells, truth_facts
 from counterfoil.build.verification import fits, read_choices
 from counterfoil.errors import DataError
+from counterfoil.inputs.fields import setting
 
 #: Why a candidate goes.
 OTHER, UNFIT, LOW, UNJUDGED = (

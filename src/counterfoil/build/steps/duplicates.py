@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.caption_files import read_image_names, read_texts
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.rating import numbers_of
-from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, order_by, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, order_by, split_rows
 from counterfoil.engine.deduplicate import Progress, silent
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.evaluation.duplicates import image_stem, normal
+from counterfoil.inputs.fields import setting
 
 #: Letters of a shingle, as in `evaluation.duplicates`.
 _LETTERS = 4
@@ -226,13 +227,14 @@ class Dedup(BuiltStep):
     opens: ClassVar[bool] = False
 
     fields: tuple[str, ...] = setting(
-        ("negative_caption",), "The columns of texts that are compared.", within="one or more"
+        ("negative_caption",), "The columns of texts that are compared.", least=1
     )
     within: str | None = setting(None, "A column; only rows of the same value are compared: image, subset.")
     near: float | None = setting(
         None,
         "Jaccard similarity of letters from which on texts are alike; none: equal ones.",
-        within="between 0 and 1",
+        above=0,
+        below=1,
     )
     best: str | None = setting(None, "A column of numbers whose highest is kept; by default the first row.")
 
@@ -293,13 +295,14 @@ class Clean(BuiltStep):
         (), "Tables, files of captions or benchmarks, with which nothing is to be shared.", file=True
     )
     fields: tuple[str, ...] = setting(
-        ("caption", "negative_caption"), "The columns of captions.", among=CAPTION_ROLES
+        ("caption", "negative_caption"), "The columns of captions.", among=CAPTION_ROLES, least=1
     )
     compare_images: bool = setting(True, "Whether names of images are compared too.")
     near: float | None = setting(
         None,
         "Similarity from which on captions of other sets count; none: equal ones.",
-        within="between 0 and 1",
+        above=0,
+        below=1,
     )
     split: str | None = setting(None, "The column of splits.")
     drop_from: str = setting("train", "The split that loses rows shared with the others.")

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from counterfoil.build.calibration import Calibration, Prices, Verified, calibrate, share
 from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
-from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, split_rows
 from counterfoil.build.verification import (
     Answers,
     Rule,
@@ -23,6 +23,7 @@ from counterfoil.build.verification import (
     sound,
 )
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.fields import setting
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.world.people import Annotator, annotate
 
@@ -40,7 +41,7 @@ class RowFilter(BuiltStep):
     people: str | None = setting(
         None, "A table of people's answers: id, answer (yes or no), annotator.", file=True
     )
-    simulate: int = setting(0, "In the drawn world: so many simulated people.", within="0 or more")
+    simulate: int = setting(0, "In the drawn world: so many simulated people.", low=0)
     accuracy: float = setting(0.95, "Of simulated people: how often they are right.")
     bias: float = setting(0.0, "Of simulated people: how much readier for yes.")
     rule: Rule = setting("majority", "Of people: majority, any, all.")
@@ -49,19 +50,18 @@ class RowFilter(BuiltStep):
     target_precision: float | None = setting(
         None,
         "Choose the lowest threshold at which so many of the kept rows are right.",
-        within="between 0 and 1",
+        above=0,
+        below=1,
     )
     confidence: float = setting(
-        0.95, "How sure it is that the chosen threshold reaches the precision.", within="between 0 and 1"
+        0.95, "How sure it is that the chosen threshold reaches the precision.", above=0, below=1
     )
     verified: str | None = setting(
         None, "A table of verified rows: id, right, and optionally weight.", file=True
     )
-    verify: int = setting(
-        0, "In the drawn world: so many random rows are verified by their scenes.", within="0 or more"
-    )
-    making: float = setting(0.0, "The price of making one row, for the costs.", within="0 or more")
-    verifying: float = setting(0.0, "The price of verifying one row, for the costs.", within="0 or more")
+    verify: int = setting(0, "In the drawn world: so many random rows are verified by their scenes.", low=0)
+    making: float = setting(0.0, "The price of making one row, for the costs.", low=0)
+    verifying: float = setting(0.0, "The price of verifying one row, for the costs.", low=0)
 
     #: The other ways in which a step filters, as settings.
     WAYS: ClassVar[tuple[str, ...]] = ()

@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterfoil.build.step import BuiltStep, Output, StepContext, setting, with_column
+from counterfoil.build.step import BuiltStep, Output, StepContext, with_column
 from counterfoil.errors import DataError
+from counterfoil.inputs.fields import setting
 
 Spelling = Literal["keep", "american", "british"]
 
@@ -139,7 +140,7 @@ class Format(BuiltStep):
     columns: tuple[str, ...] = setting(
         ("caption", "negative_caption"),
         "The columns that are made uniform, of those that rows have.",
-        within="one or more",
+        least=1,
     )
     case: bool = setting(True, "Begin with a capital; no captions all in capitals.")
     stop: bool = setting(True, "End with a full stop.")

@@ -24,13 +24,13 @@ from counterfoil.build.step import (
     BuiltStep,
     Output,
     StepContext,
-    setting,
     split_rows,
     with_column,
     with_columns,
 )
 from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.fields import setting
 from counterfoil.models.base import Identity
 from counterfoil.world.captions import Meaning
 from counterfoil.world.compositions import imagine_caption
@@ -72,18 +72,16 @@ class Imagine(BuiltStep):
     column: Literal["caption", "negative_caption"] = setting(
         "negative_caption", "The captions that images are made for."
     )
-    k: int = setting(1, "Images for each caption.", within="1 or more")
+    k: int = setting(1, "Images for each caption.", low=1)
     source: Literal["image", "negative_image", "generated_image"] | None = setting(
         None, "Images that are edited; without it images are drawn from captions alone."
     )
-    size: int | None = setting(
-        None, "Pixels to a side; default: 96 drawn, else what the model makes.", within="1 or more"
-    )
+    size: int | None = setting(None, "Pixels to a side; default: 96 drawn, else what the model makes.", low=1)
     suffix: str = setting("", "Added to every caption, as ', highly detailed'; not in the world.")
-    steps: int | None = setting(None, "Of a pipeline: its denoising steps.", within="1 or more")
+    steps: int | None = setting(None, "Of a pipeline: its denoising steps.", low=1)
     guidance: float | None = setting(None, "Of a pipeline: its guidance scale.")
     strength: float | None = setting(
-        None, "Of a pipeline that edits: how much may change, up to 1.", within="above 0, at most 1"
+        None, "Of a pipeline that edits: how much may change, up to 1.", above=0, high=1
     )
     scheduler: str | None = setting(None, "Of a pipeline: its scheduler by the name of the class.")
     unet: str | None = setting(
@@ -93,9 +91,9 @@ class Imagine(BuiltStep):
     dtype: Literal["fp32", "fp16", "bf16"] | None = setting(
         None, "Of a pipeline; default: fp16 on a GPU, else fp32."
     )
-    batch: int = setting(4, "Of a pipeline: images that are drawn together.", within="1 or more")
+    batch: int = setting(4, "Of a pipeline: images that are drawn together.", low=1)
     saved: int | None = setting(
-        None, "Of a pipeline: pixels to a side of the files, if not those drawn.", within="1 or more"
+        None, "Of a pipeline: pixels to a side of the files, if not those drawn.", low=1
     )
     unsafe: Literal["keep", "drop"] = setting(
         "keep", "What becomes of images that the pipeline's filter flags."
@@ -106,7 +104,7 @@ class Imagine(BuiltStep):
     price: float = setting(0.0, "Of an endpoint: what an image costs.")
     seeded: bool = setting(False, "Of an endpoint: whether the seed is sent, as not all allow.")
     style: str = setting("synthetic", f"Of the world: {' or '.join(STYLES)}.")
-    failure: float = setting(0.0, "Of the world: the share of wrong pictures.", within="0 to 1")
+    failure: float = setting(0.0, "Of the world: the share of wrong pictures.", low=0, high=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -30,8 +30,9 @@ from counterfoil.build.negation.rules import (
     balanced,
     negative,
 )
-from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, setting, with_columns
+from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, with_columns
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
+from counterfoil.inputs.fields import setting
 from counterfoil.world.captions import text as spoken
 from counterfoil.world.edits import edit
 from counterfoil.world.scenes import Scene
@@ -108,9 +109,9 @@ class Negate(BuiltStep):
         "Where an answer of lm: cannot be used: 'drop' the row, or let the model choose the "
         "likeliest of candidates that are made by 'rules'.",
     )
-    temperature: float = setting(0.0, "Of a language model; 0 takes the likeliest.", within="0 to 2")
-    max_tokens: int = setting(96, "Of a language model: tokens of an answer, at most.", within="1 or more")
-    batch: int = setting(16, "Prompts that a local language model reads together.", within="1 or more")
+    temperature: float = setting(0.0, "Of a language model; 0 takes the likeliest.", low=0, high=2)
+    max_tokens: int = setting(96, "Of a language model: tokens of an answer, at most.", low=1)
+    batch: int = setting(16, "Prompts that a local language model reads together.", low=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

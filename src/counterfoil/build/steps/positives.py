@@ -18,7 +18,7 @@ from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, r
 from counterfoil.build.calibration import share
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.build.rating import settings_by_scorer
-from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, setting, split_rows
+from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, split_rows
 from counterfoil.build.steps.assemble import pair_gallery
 from counterfoil.build.verification import Rule, check_rule
 from counterfoil.engine.run import run
@@ -26,6 +26,7 @@ from counterfoil.engine.topk import of_rankings
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import PoolRound, Tasks
+from counterfoil.inputs.fields import setting
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import positives as true_pairs
@@ -46,16 +47,16 @@ class MissingPositives(BuiltStep):
     name: ClassVar[str] = "positives"
 
     scorers: tuple[str, ...] = setting(
-        ("pixels:colours", "blind:random"), "The models that propose.", model=(), within="one or more"
+        ("pixels:colours", "blind:random"), "The models that propose.", model=(), least=1
     )
     set: tuple[str, ...] = setting(
         (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
     )
-    rounds: int = setting(3, "How many rounds, at most.", within="1 or more")
-    k: int = setting(5, "New items of each model per query and round.", within="1 or more")
+    rounds: int = setting(3, "How many rounds, at most.", low=1)
+    k: int = setting(5, "New items of each model per query and round.", low=1)
     people: str | None = setting(None, "A table of judgements: image, caption, answer.", file=True)
-    simulate: int = setting(0, "In the drawn world: so many simulated people.", within="0 or more")
-    accuracy: float = setting(0.95, "Of simulated people: how often they are right.", within="0 to 1")
+    simulate: int = setting(0, "In the drawn world: so many simulated people.", low=0)
+    accuracy: float = setting(0.95, "Of simulated people: how often they are right.", low=0, high=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -215,7 +216,7 @@ class Merge(BuiltStep):
     benchmarks: tuple[str, ...] = setting((), "Galleries whose right pairs are a source, such as eccv, cxc.")
     data: str | None = setting(None, "The folder with the benchmarks' files.", file=True)
     verified: str | None = setting(None, "A table of pairs that people verified.", file=True)
-    rating: float = setting(3.0, "Pairs rated at least so high are right.", within="a finite number")
+    rating: float = setting(3.0, "Pairs rated at least so high are right.")
     rule: Rule = setting("any", "Of sources: any, majority, all.")
 
     def __post_init__(self) -> None:

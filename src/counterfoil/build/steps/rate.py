@@ -28,11 +28,11 @@ from counterfoil.build.step import (
     StepContext,
     codes_of,
     order_by,
-    setting,
     split_rows,
     with_column,
 )
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.fields import setting
 from counterfoil.models.base import abilities, identity_of
 
 
@@ -49,7 +49,7 @@ class Rate(BuiltStep):
     )
     score: str | None = setting(None, "What the columns of scores are called; by default as the scorer.")
     columns: tuple[str, ...] = setting(
-        ("caption", "negative_caption"), "The columns of captions to score.", among=CAPTION_ROLES
+        ("caption", "negative_caption"), "The columns of captions to score.", among=CAPTION_ROLES, least=1
     )
     image: str = setting(
         "image", "The column of images that the captions are scored with.", among=IMAGE_ROLES
@@ -147,9 +147,7 @@ class Select(BuiltStep):
     minus: tuple[str, ...] = setting(
         (), "Columns of numbers that are taken off: the difference of two scores."
     )
-    share: float = setting(
-        0.35, "The share of rows of each category that is kept.", within="above 0, at most 1"
-    )
+    share: float = setting(0.35, "The share of rows of each category that is kept.", above=0, high=1)
     category: str | None = setting("subset", "The column of categories; none: all rows are one.")
     lowest: bool = setting(False, "Keep the rows of the lowest sums instead.")
 

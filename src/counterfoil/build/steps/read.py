@@ -16,8 +16,9 @@ from counterfoil.benchmarks.records import same_words
 from counterfoil.benchmarks.tables import EXTENSIONS
 from counterfoil.benchmarks.training_rows import IMAGE_ROLES
 from counterfoil.build.rows import keep_image, of_benchmark, read_rows
-from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, split_rows
 from counterfoil.errors import DataError
+from counterfoil.inputs.fields import setting
 from counterfoil.store import write_csv
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.edits import Contrast
@@ -49,7 +50,7 @@ class ReadRows(BuiltStep):
     )
     layout: str | None = setting(None, "The benchmark in whose layout the source is, such as sugarcrepe.")
     images: str | None = setting(None, "The folder of the images.", file=True)
-    limit: int | None = setting(None, "Only so many rows, evenly spread over the source.", within="1 or more")
+    limit: int | None = setting(None, "Only so many rows, evenly spread over the source.", low=1)
     available: bool = setting(False, "Only rows whose images are in the folder of images.")
     n: int = setting(210, "Of the drawn world: how many rows.")
     size: int = setting(96, "Of the drawn world: pixels to a side.")

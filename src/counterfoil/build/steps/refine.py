@@ -24,8 +24,9 @@ from counterfoil.build.rating import (
     texts_of,
 )
 from counterfoil.build.refinement import BINS, EDGE_BINS, cells, filter_predictable, largest_gaps, refine
-from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, split_rows
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.fields import setting
 
 #: What scores by scorers that know the rows alone are called.
 _OF_ROWS = ("length", "unigram", "bag_of_words", "learned")
@@ -54,15 +55,15 @@ class Refine(BuiltStep):
         "NAME=NUMBER: gaps from this number on are in the last bin. By default 1 for scores "
         "whose gaps are in [-1, 1], else the largest gap.",
     )
-    bins: int = setting(BINS, "Bins of a gap between 0 and its scale.", within="1 to 10,000")
-    edge_bins: int = setting(EDGE_BINS, "The same in rows where some other gap is 0.", within="1 to 10,000")
+    bins: int = setting(BINS, "Bins of a gap between 0 and its scale.", low=1, high=10_000)
+    edge_bins: int = setting(EDGE_BINS, "The same in rows where some other gap is 0.", low=1, high=10_000)
     against: str | None = setting(
         None, "A blind scorer whose surest right answers are dropped first: blind:learned.", model=()
     )
     share: float = setting(
-        0.05, "With 'against': the share of rows dropped in a round, at most.", within="between 0 and 1"
+        0.05, "With 'against': the share of rows dropped in a round, at most.", above=0, below=1
     )
-    least: int = setting(50, "With 'against': rows that are left, at least.", within="0 or more")
+    least: int = setting(50, "With 'against': rows that are left, at least.", low=0)
     held_out: tuple[str, ...] = setting(
         ("blind:length", "blind:bag-of-words"),
         "Blind scorers that take no part and are measured before and after.",
@@ -71,9 +72,7 @@ class Refine(BuiltStep):
     set: tuple[str, ...] = setting(
         (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (lm).", model=()
     )
-    sample: int = setting(
-        20_000, "Rows on which blind scorers other than 'scores' are measured.", within="1 or more"
-    )
+    sample: int = setting(20_000, "Rows on which blind scorers other than 'scores' are measured.", low=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -15,9 +15,9 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.tables import LARGEST
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.forms.bootstrap import MeanDraws, MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, MeanDraws, MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod
-from counterfoil.evaluation.result import Result, Run
+from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import averaged, of_form, signed
@@ -87,6 +87,25 @@ class EvaluationSettings:
     seed: int
     measures: Sequence[str] | None
     provenance: Mapping[str, Any]
+
+    def chosen(self, known: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
+        """The measures that are asked for; raises `UnknownNameError` where one of them is not known."""
+        for name in self.measures or ():
+            if name not in known:
+                raise UnknownNameError("measure", name, known, where=benchmark.name)
+        return tuple(name for name in known if self.measures is None or name in self.measures)
+
+    def result(
+        self,
+        benchmark: Benchmark,
+        measures: Mapping[str, Estimate],
+        groups: Mapping[str, Mapping[str, Estimate]],
+        ties: Mapping[str, Any],
+        **facts: Any,
+    ) -> Result:
+        """The result of these settings; `facts` stand behind the provenance."""
+        provenance = {**self.provenance, **facts}
+        return Result(benchmark.name, self.scorer, measures, groups, ties, provenance)
 
 
 class FormEvaluation(ABC):
@@ -242,34 +261,19 @@ class FormEvaluation(ABC):
     def test(self, paired: PairedRuns) -> Tested:
         """Differences between scorers, question by question, with intervals and p-values."""
 
-    def draws(
-        self,
-        runs: Sequence[Run],
-        measures: Sequence[str],
-        clusters: NDArray[np.int64],
-        n_clusters: int,
-        sharing: Sharing,
-    ) -> MeasureDraws:
-        """The measures of runs on one benchmark in draws of clusters; `clusters` is that of each question.
+    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> MeasureDraws:
+        """The measures of runs on one benchmark in draws of clusters of its questions.
 
         A run that lacks one of the measures has NaN there. Raises `InputError` where runs have values of
         different questions.
         """
-        form, nothing = runs[0].benchmark.questions.form, np.full(len(clusters), np.nan)
+        form, nothing = drawn.benchmark.questions.form, np.full(len(drawn.clusters), np.nan)
         columns = [
             run.items[averaged(name, form)] if self.has(run, name) else nothing
             for run in runs
             for name in measures
         ]
-        return MeanDraws.of(
-            runs[0].benchmark,
-            [run.name for run in runs],
-            measures,
-            np.stack(columns, axis=1),
-            clusters,
-            n_clusters,
-            sharing,
-        )
+        return MeanDraws.of([run.name for run in runs], measures, np.stack(columns, axis=1), drawn)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """(n,) margins by measure, in the unit of the scores, positive where right; of contrasts alone."""
@@ -309,6 +313,42 @@ class FormEvaluation(ABC):
     def mean(self, benchmark: Benchmark, values: NDArray[np.float64]) -> float:
         """A measure from its values per question."""
         return float(values.mean())
+
+
+class JointEvaluation(FormEvaluation):
+    """Forms whose measures are of all questions together: none has a value of its own, each has one score."""
+
+    values_per_item: ClassVar[bool] = False
+    #: What the measures are, where an interval is refused, and why.
+    refused: ClassVar[str]
+    why_refused: ClassVar[str | None] = None
+
+    def refuse(self, interval: IntervalMethod, benchmark: Benchmark) -> None:
+        """Raise `InputError` for an interval that these measures do not have."""
+        if interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
+            raise InputError(
+                f"{self.refused} no interval of the kind '{interval}'",
+                where=benchmark.name,
+                allowed=("auto", "clusters", "crossed"),
+                hint=self.why_refused,
+            )
+
+    def per_item(
+        self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
+    ) -> dict[str, NDArray[np.float64]]:
+        return {}
+
+    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
+        return ["score"]
+
+    def has(self, run: Run, measure: str) -> bool:
+        """Whether a measure is defined."""
+        return measure in run.result.measures
+
+
+def outcome_ties(answers: Answers, policy: Ties) -> dict[str, Any]:
+    """What is said of ties of right and wrong alone: who gave them counted the ties."""
+    return {"policy": str(policy), "questions": None, "rate": None, "note": answers.outcomes.ties}
 
 
 def refuse_rankings(benchmark: Benchmark, answers: Answers, *, where: str) -> None:

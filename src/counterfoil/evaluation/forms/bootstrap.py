@@ -5,7 +5,7 @@ sums.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,16 @@ from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import deviations
 from counterfoil.stats.resampling import ExactSums, cluster_sums, exact_sums
 from counterfoil.stats.two_way_clustering import inflation
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnQuestions:
+    """What is drawn of a benchmark: the cluster of each question, of so many, and what questions share."""
+
+    benchmark: Benchmark
+    clusters: Int[ndarray, "n"]
+    n_clusters: int
+    sharing: Sharing
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +67,20 @@ class MeasureDraws(ABC):
 
 
 @dataclass(frozen=True, eq=False)
+class JointDraws(MeasureDraws):
+    """Measures of several models, each over all questions together.
+
+    `of_models` give all measures of the form in each draw, of which `where` are positions.
+    """
+
+    of_models: tuple[Callable[[Float[ndarray, "draws all"]], Float[ndarray, "draws every"]], ...]
+    where: tuple[int, ...]
+
+    def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
+        return np.stack([measures(weights)[:, self.where] for measures in self.of_models], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
 class ClusterSums:
     """What adds up to the measures over one direction of one part: sums by cluster, model and measure.
 
@@ -91,19 +115,16 @@ class MeanDraws(MeasureDraws):
     @classmethod
     def of(
         cls,
-        benchmark: Benchmark,
         models: Sequence[str],
         measures: Sequence[str],
         table: Float[ndarray, "n columns"],
-        clusters: Int[ndarray, "n"],
-        n_clusters: int,
-        sharing: Sharing,
+        drawn: DrawnQuestions,
     ) -> "MeanDraws":
         """From a table of the value of each question, (n, models x measures), NaN where there is none."""
-        strata = _strata(benchmark, measures)
+        strata, sharing = _strata(drawn.benchmark, measures), drawn.sharing
         wide = _wide(strata, table, sharing).reshape(len(models), -1) if sharing.crossed else None
-        parts = _parts(benchmark, strata, models, table, clusters, n_clusters)
-        return cls(tuple(models), tuple(measures), n_clusters, wide, tuple(parts))
+        parts = _parts(strata, models, table, drawn)
+        return cls(tuple(models), tuple(measures), drawn.n_clusters, wide, tuple(parts))
 
     def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         """A part of which no query was drawn is left out; NaN where that leaves none."""
@@ -173,14 +194,12 @@ def _wide(
 
 
 def _parts(
-    benchmark: Benchmark,
     strata: Sequence[_Strata],
     models: Sequence[str],
     table: Float[ndarray, "n columns"],
-    clusters: Int[ndarray, "n"],
-    n_clusters: int,
+    drawn: DrawnQuestions,
 ) -> list[ClusterSums]:
-    questions = benchmark.questions
+    clusters, n_clusters = drawn.clusters, drawn.n_clusters
     defined = ~np.isnan(table).reshape(len(table), len(models), -1)
     having = defined.any(axis=0)
     # Whether a query has a value under a measure is the benchmark's business, not the model's.
@@ -188,8 +207,8 @@ def _parts(
     if (defined != (of_measure[:, None] & having[None])).any():
         row, model, _ = np.argwhere(defined != (of_measure[:, None] & having[None]))[0]
         raise InputError(
-            f"models on {benchmark.name} have values for different queries",
-            given=f"'{models[model]}' differs at '{questions.ids[row]}'",
+            f"models on {drawn.benchmark.name} have values for different queries",
+            given=f"'{models[model]}' differs at '{drawn.benchmark.questions.ids[row]}'",
             hint="evaluate all of them in the same way",
         )
     # A model without a measure has no sums of it.

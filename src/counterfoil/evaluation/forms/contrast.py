@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.errors import ScoreError, UnknownNameError
+from counterfoil.errors import ScoreError
 from counterfoil.evaluation import intervals
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
     PairedRuns,
     Tested,
+    outcome_ties,
     refuse_rankings,
 )
 from counterfoil.evaluation.intervals import IntervalMethod, dependence
@@ -91,12 +92,12 @@ class ContrastEvaluation(FormEvaluation):
         if measure.expected is not None:
             return measure.expected
         questions = benchmark.listed
+        constant = np.zeros((1, *questions.shape[1:]))
         if questions.filled is not None:
             constant = questions.collect(np.zeros(int(questions.filled.sum())))
-            alone = self.values(measure, benchmark, constant, Ties.HALF)
-            return self._joined(measure, benchmark, alone)
-        constant = np.zeros((1, *questions.shape[1:]))
         alone = self.values(measure, benchmark, constant, Ties.HALF)
+        if questions.filled is not None:
+            return self._joined(measure, benchmark, alone)
         # Questions of a group have images of their own, so that random scores decide them one by one.
         return float(self._joined(measure, benchmark, np.repeat(alone, len(benchmark))).mean())
 
@@ -117,16 +118,11 @@ class ContrastEvaluation(FormEvaluation):
         right = answers.outcomes.right
         for name in self.needed(right):
             if name not in right:
-                raise ScoreError(
-                    f"no outcomes for '{name}'", where=where, given=tuple(right), allowed=self.outcomes
-                )
+                known = tuple(right)
+                raise ScoreError(f"no outcomes for '{name}'", where=where, given=known, allowed=self.outcomes)
             if right[name].shape != (len(benchmark),):
-                raise ScoreError(
-                    f"outcomes of '{name}' have the wrong number of rows",
-                    where=where,
-                    given=len(right[name]),
-                    allowed=str(len(benchmark)),
-                )
+                what = f"outcomes of '{name}' have the wrong number of rows"
+                raise ScoreError(what, where=where, given=len(right[name]), allowed=str(len(benchmark)))
 
     def needed(self, right: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
         """The outcomes that must be there, beside those that are."""
@@ -136,13 +132,9 @@ class ContrastEvaluation(FormEvaluation):
         self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
     ) -> dict[str, NDArray[np.float64]]:
         if isinstance(answers, Scores):
-            values = {
-                measure.name: self._joined(
-                    measure, benchmark, self.values(measure, benchmark, answers.values, ties)
-                )
-                for measure in self.measures(benchmark)
-                if not measure.macro_of
-            }
+            declared = [measure for measure in self.measures(benchmark) if not measure.macro_of]
+            alone = {m.name: self.values(m, benchmark, answers.values, ties) for m in declared}
+            values = {m.name: self._joined(m, benchmark, alone[m.name]) for m in declared}
         else:
             values = self.from_outcomes(answers.outcomes.right)
             if "accuracy" in values:
@@ -163,12 +155,8 @@ class ContrastEvaluation(FormEvaluation):
 
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         values = self.per_item(benchmark, answers, ties=settings.ties)
-        names = tuple(m.name for m in self.measures(benchmark) if (m.macro_of or m.name) in values)
-        if settings.measures is not None:
-            for name in settings.measures:
-                if name not in names:
-                    raise UnknownNameError("measure", name, names, where=benchmark.name)
-            names = tuple(name for name in names if name in settings.measures)
+        known = tuple(m.name for m in self.measures(benchmark) if (m.macro_of or m.name) in values)
+        names = settings.chosen(known, benchmark)
         by_chance = self._chances(benchmark)
         if not isinstance(answers, Scores):
             by_chance = {**by_chance, **answers.outcomes.chance}
@@ -178,25 +166,15 @@ class ContrastEvaluation(FormEvaluation):
         groups = benchmark.questions.groups(without=joined)
 
         def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
-            return intervals.estimates(
-                benchmark,
-                values,
-                names,
-                mask,
-                by_chance,
-                interval=settings.interval,
-            )
+            interval = settings.interval
+            return intervals.estimates(benchmark, values, names, mask, by_chance, interval=interval)
 
-        return Result(
-            benchmark=benchmark.name,
-            scorer=settings.scorer,
-            measures=estimates(everything),
-            groups={label: estimates(mask) for label, mask in groups.items()},
-            ties=self._ties(benchmark, answers, settings.ties),
-            provenance={
-                **settings.provenance,
-                "interval": intervals.facts(benchmark, settings.interval),
-            },
+        return settings.result(
+            benchmark,
+            estimates(everything),
+            {label: estimates(mask) for label, mask in groups.items()},
+            self._ties(benchmark, answers, settings.ties),
+            interval=intervals.facts(benchmark, settings.interval),
         )
 
     def _ties(self, benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
@@ -206,12 +184,7 @@ class ContrastEvaluation(FormEvaluation):
         all draws.
         """
         if not isinstance(answers, Scores):
-            return {
-                "policy": str(policy),
-                "questions": None,
-                "rate": None,
-                "note": answers.outcomes.ties,
-            }
+            return outcome_ties(answers, policy)
         tied = self.tied(benchmark, answers.values)
         return {
             "policy": str(policy),
@@ -254,8 +227,7 @@ class ContrastEvaluation(FormEvaluation):
         # The difference, its ends and its p-value.
         table = np.empty((4, len(pairs)))
         means = values.mean(axis=0)
-        for at, (a, b) in enumerate(pairs):
-            table[0, at] = means[a] - means[b]
+        table[0] = means[pairs[:, 0]] - means[pairs[:, 1]]
         if not macro.all():
             table[1:, ~macro] = difference_interval(values, shared, pairs[~macro])
         if folds:

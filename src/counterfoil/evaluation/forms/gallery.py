@@ -22,6 +22,7 @@ from counterfoil.evaluation.forms.base import (
     check_answers,
 )
 from counterfoil.evaluation.gallery_values import (
+    POLICIES,
     chance,
     chance_per_item,
     directions_of,
@@ -101,14 +102,15 @@ def _table(
     return np.clip(table, 0.0, 1.0), parts, averages
 
 
-def no_folds(benchmark: Benchmark) -> InputError:
-    """The error of asking for an interval that galleries do not have."""
-    return InputError(
-        "a gallery has no folds: a query needs all of its items",
-        where=benchmark.name,
-        given=f"interval '{IntervalMethod.FOLDS}'",
-        allowed=tuple(one for one in IntervalMethod if one is not IntervalMethod.FOLDS),
-    )
+def refuse_folds(interval: IntervalMethod, benchmark: Benchmark) -> None:
+    """Raise `InputError` for the interval that galleries do not have."""
+    if interval is IntervalMethod.FOLDS:
+        raise InputError(
+            "a gallery has no folds: a query needs all of its items",
+            where=benchmark.name,
+            given=f"interval '{interval}'",
+            allowed=tuple(one for one in IntervalMethod if one is not interval),
+        )
 
 
 def _estimates(
@@ -152,19 +154,17 @@ def _ties(
     benchmark: Benchmark, rankings: Rankings, policy: Ties, chosen: Mapping[str, NDArray[np.float64]]
 ) -> dict[str, Any]:
     level = tied(benchmark, rankings)
-    by_policy = {
-        other: chosen
-        if other is policy
-        else per_item(benchmark, rankings, ties=other, measures=tuple(chosen))
-        for other in Ties
-    }
+    others = [other for other in Ties if other is not policy]
+    by_policy = {other: per_item(benchmark, rankings, ties=other, measures=tuple(chosen)) for other in others}
     return {
         "policy": str(policy),
         "questions": int(level.sum()),
         "rate": float(level.mean()),
         "measures": {
-            str(other): {name: mean(benchmark, column) for name, column in values.items()}
-            for other, values in by_policy.items()
+            str(other): {
+                name: mean(benchmark, column) for name, column in by_policy.get(other, chosen).items()
+            }
+            for other in Ties
         },
     }
 
@@ -282,7 +282,7 @@ class GalleryEvaluation(FormEvaluation):
                 part["depth"].to_numpy().astype(np.int64),
                 items.reshape(len(search), width).astype(np.int32),
                 scores.reshape(len(search), width).astype(np.float32),
-                shares_of.reshape(-1, len(_POLICIES), len(search)) if names else None,
+                shares_of.reshape(-1, len(POLICIES), len(search)) if names else None,
             )
             _check_places(ranks, search, size, where)
             placed.append(ranks)
@@ -304,8 +304,7 @@ class GalleryEvaluation(FormEvaluation):
 
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         interval = settings.interval
-        if interval is IntervalMethod.FOLDS:
-            raise no_folds(benchmark)
+        refuse_folds(interval, benchmark)
         rankings = answers.rankings
         # All queries look through the same items, so `auto` never takes them as independent.
         shared = dependence(benchmark.sharing, interval)
@@ -321,25 +320,20 @@ class GalleryEvaluation(FormEvaluation):
         described = facts(benchmark, interval)
         if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed:
             described["method"] = "clusters"
-        return Result(
-            benchmark=benchmark.name,
-            scorer=settings.scorer,
-            measures=estimates(np.ones(len(benchmark), dtype=bool)),
-            groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
-            ties=_ties(benchmark, rankings, settings.ties, query_values.values),
-            provenance={
-                **settings.provenance,
-                "interval": described,
-                "gallery": _facts(benchmark, rankings, query_values.unsupported),
-            },
+        return settings.result(
+            benchmark,
+            estimates(np.ones(len(benchmark), dtype=bool)),
+            {label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
+            _ties(benchmark, rankings, settings.ties, query_values.values),
+            interval=described,
+            gallery=_facts(benchmark, rankings, query_values.unsupported),
         )
 
     def test(self, paired: PairedRuns) -> Tested:
         """Tango's intervals and their p-values; queries weigh what they do in the measures."""
         benchmark = paired.runs[0].benchmark
         of_runs = [{name: run.items[name] for name in paired.main} for run in paired.runs]
-        if paired.interval is IntervalMethod.FOLDS:
-            raise no_folds(benchmark)
+        refuse_folds(paired.interval, benchmark)
         sharing = paired.sharing
         shared = dependence(sharing, paired.interval)
         of_scorers = np.asarray(paired.of_scorers, dtype=np.int64)
@@ -369,14 +363,12 @@ class GalleryEvaluation(FormEvaluation):
     def images(self, benchmark: Benchmark) -> list[str]:
         """The image of each query: its own, or that of its caption; else the caption itself."""
         questions = benchmark.gallery
-        owners = questions.owners[questions.t2i.queries].tolist()
-        captions = questions.t2i.queries.tolist()
-        return [f"image {benchmark.images[i].id}" for i in questions.i2t.queries.tolist()] + [
-            f"image {benchmark.images[owner].id}"
-            if owner >= 0
-            else f"caption {benchmark.captions[caption].id}"
-            for caption, owner in zip(captions, owners, strict=True)
-        ]
+        images = [f"image {benchmark.images[i].id}" for i in questions.i2t.queries.tolist()]
+        for caption in questions.t2i.queries.tolist():
+            owner = int(questions.owners[caption])
+            own = f"caption {benchmark.captions[caption].id}"
+            images.append(f"image {benchmark.images[owner].id}" if owner >= 0 else own)
+        return images
 
     def mean(self, benchmark: Benchmark, values: NDArray[np.float64]) -> float:
         """The mean over directions of means over parts."""
@@ -416,7 +408,6 @@ _COLUMNS = {
     "scores": ColumnSchema("reals", nan=True),
 }
 _SHARE = ColumnSchema("real", nan=True, low=0, high=1)
-_POLICIES = ("strict", "half", "optimistic")
 
 
 def _directions(
@@ -436,7 +427,7 @@ def _counts(search: RetrievalDirection) -> NDArray[np.int64]:
 def _share_names(search: RetrievalDirection) -> list[str]:
     positives = search.positives
     thresholds = positives.thresholds if isinstance(positives, Plausible) else ()
-    return [f"share:{threshold}:{policy}" for threshold in thresholds for policy in _POLICIES]
+    return [f"share:{threshold}:{policy}" for threshold in thresholds for policy in POLICIES]
 
 
 def _flat(table: pa.Table, name: str, lengths: NDArray[np.int64], where: str, rows: slice) -> ndarray:

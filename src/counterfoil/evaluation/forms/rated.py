@@ -25,15 +25,15 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.answers import Answers, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Rated
-from counterfoil.errors import InputError, ScoreError
+from counterfoil.errors import ScoreError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
-    FormEvaluation,
+    JointEvaluation,
     PairedRuns,
     Tested,
     refuse_rankings,
 )
-from counterfoil.evaluation.forms.bootstrap import MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, JointDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics import correlation
@@ -213,16 +213,6 @@ def ties_said(benchmark: Benchmark, answers: Scores, policy: Ties) -> dict[str, 
     }
 
 
-def refuse(interval: str, benchmark: Benchmark) -> None:
-    """Raise for an interval that correlations do not have."""
-    raise InputError(
-        f"a correlation has no interval of the kind '{interval}'",
-        where=benchmark.name,
-        allowed=("auto", "clusters", "crossed"),
-        hint="Wilson's is for shares of independent questions, and four folds of a correlation are not means",
-    )
-
-
 def differences(
     runs: Sequence[Run],
     sharing: Sharing,
@@ -241,7 +231,7 @@ def differences(
     together, every = np.zeros(n, dtype=np.int64), np.ones((1, 1), dtype=np.float32)
     of_runs: list[tuple[NDArray[np.float64], NDArray[np.float64]] | None] = []
     for run in runs:
-        parts = points(*_asked(run))
+        parts = points(run.benchmark.rated, run.answers.scores)
         if any(part.undefined for part in parts):
             of_runs.append(None)
             continue
@@ -263,26 +253,13 @@ def differences(
     return table[0], table[1], table[2], table[3]
 
 
-def _asked(run: Run) -> tuple[Rated, Float[ndarray, "n"]]:
-    return run.benchmark.rated, run.answers.scores
-
-
-@dataclass(frozen=True, eq=False)
-class RatedDraws(MeasureDraws):
-    """Correlations of several models, each over all captions together."""
-
-    ready: tuple[tuple[WeightedCorrelation, ...], ...]
-
-    def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
-        """The correlations in each draw; NaN where one is not defined."""
-        where = [MEASURES.index(name) for name in self.measures]
-        return np.stack([correlations(ready, [weights])[:, where] for ready in self.ready], axis=1)
-
-
-class RatedEvaluation(FormEvaluation):
+class RatedEvaluation(JointEvaluation):
     """Ratings."""
 
-    values_per_item: ClassVar[bool] = False
+    refused = "a correlation has"
+    why_refused = (
+        "Wilson's is for shares of independent questions, and four folds of a correlation are not means"
+    )
     captions_drawn: ClassVar[bool] = False
     by_policy: ClassVar[bool] = False
 
@@ -311,14 +288,6 @@ class RatedEvaluation(FormEvaluation):
             )
         Scores(answers.scores).check(benchmark, where=where)
 
-    def per_item(
-        self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
-    ) -> dict[str, NDArray[np.float64]]:
-        return {}
-
-    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
-        return ["score"]
-
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
         """The candidate, the image, and a column per rater, empty where there is no rating."""
         questions = benchmark.rated
@@ -339,12 +308,8 @@ class RatedEvaluation(FormEvaluation):
         `provenance["undefined"]` says why; a group leaves out what is not defined in it.
         """
         interval, drawn = settings.interval, {"draws": settings.draws, "seed": settings.seed}
-        if interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
-            refuse(interval, benchmark)
-        if settings.measures is not None:
-            self.check_measures(benchmark, settings.measures)
-        known = self.measure_names(benchmark)
-        names = tuple(name for name in known if settings.measures is None or name in settings.measures)
+        self.refuse(interval, benchmark)
+        names = settings.chosen(self.measure_names(benchmark), benchmark)
         scores = Scores(answers.scores)
         ties: list[float] = []
 
@@ -359,56 +324,46 @@ class RatedEvaluation(FormEvaluation):
         undefined = why_undefined(benchmark, scores)
         shared = shared_by(benchmark.sharing, interval)
         overall = estimates(np.ones(len(benchmark), dtype=bool))
-        fitted = {"tie_threshold": ties[0]} if "pairwise_accuracy_fitted" in overall else {}
         groups = {label: estimates(mask) for label, mask in benchmark.questions.groups().items()}
-        return Result(
-            benchmark=benchmark.name,
-            scorer=settings.scorer,
-            measures=overall,
-            groups={label: values for label, values in groups.items() if values},
-            ties=ties_said(benchmark, scores, settings.ties),
-            provenance={
-                **settings.provenance,
-                **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
-                **fitted,
-                "interval": {
-                    **facts(benchmark, interval),
-                    **drawn,
-                    "method": "crossed" if shared.crossed else "bootstrap",
-                    "clusters": shared.clustered,
-                    "ends": "percentiles",
-                },
+        return settings.result(
+            benchmark,
+            overall,
+            {label: values for label, values in groups.items() if values},
+            ties_said(benchmark, scores, settings.ties),
+            **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
+            **({"tie_threshold": ties[0]} if "pairwise_accuracy_fitted" in overall else {}),
+            interval={
+                **facts(benchmark, interval),
+                **drawn,
+                "method": "crossed" if shared.crossed else "bootstrap",
+                "clusters": shared.clustered,
+                "ends": "percentiles",
             },
         )
 
     def test(self, paired: PairedRuns) -> Tested:
         """Student's t intervals and p-values, since a correlation has no values of questions to compare."""
-        if paired.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
-            refuse(paired.interval, paired.runs[0].benchmark)
+        self.refuse(paired.interval, paired.runs[0].benchmark)
         sharing = shared_by(paired.sharing, paired.interval)
         arrays = differences(paired.runs, sharing, paired.of_scorers, paired.main)
         value, low, high, p = (array.reshape(-1) for array in arrays)
         described = paired.facts(sharing, method="crossed" if sharing.crossed else "influence", ends="t")
         return Tested(value, low, high, p, [None] * len(value), described)
 
-    def draws(
-        self,
-        runs: Sequence[Run],
-        measures: Sequence[str],
-        clusters: NDArray[np.int64],
-        n_clusters: int,
-        sharing: Sharing,
-    ) -> RatedDraws:
+    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> JointDraws:
         """Those of the runs that have all of the measures."""
         runs = [run for run in runs if all(self.has(run, name) for name in measures)]
-        where = [MEASURES.index(name) for name in measures]
-        of_runs = [points(*_asked(run)) for run in runs]
+        sharing = drawn.sharing
+        where = tuple(MEASURES.index(name) for name in measures)
+        of_runs = [points(run.benchmark.rated, run.answers.scores) for run in runs]
         wide = None
         if sharing.crossed:
             moves = (influence(parts, len(sharing))[:, where] for parts in of_runs)
             wide = np.stack([inflation(sharing, moved) for moved in moves])
-        ready = tuple(prepared(parts, clusters) for parts in of_runs)
-        return RatedDraws(tuple(run.name for run in runs), tuple(measures), n_clusters, wide, ready)
+        names = tuple(run.name for run in runs)
+        ready = (prepared(parts, drawn.clusters) for parts in of_runs)
+        in_draws = tuple(lambda weights, parts=parts: correlations(parts, [weights]) for parts in ready)
+        return JointDraws(names, tuple(measures), drawn.n_clusters, wide, in_draws, where)
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Whether other ratings were given, or they are measured otherwise."""
@@ -416,10 +371,6 @@ class RatedEvaluation(FormEvaluation):
         alike = (ours.raters, ours.decimals) == (theirs.raters, theirs.decimals)
         same = alike and np.array_equal(ours.ratings, theirs.ratings, equal_nan=True)
         return "" if same else "other ratings or votes"
-
-    def has(self, run: Run, measure: str) -> bool:
-        """Whether a correlation is defined."""
-        return measure in run.result.measures
 
 
 def pairwise_estimates(

@@ -11,7 +11,7 @@ clustered ROC curve data, 1997.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +24,13 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
-    FormEvaluation,
+    JointEvaluation,
     PairedRuns,
     Tested,
+    outcome_ties,
     refuse_rankings,
 )
-from counterfoil.evaluation.forms.bootstrap import MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, JointDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics import statements
@@ -153,10 +154,10 @@ def shared_by(sharing: Sharing, interval: IntervalMethod) -> Sharing:
     return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
 
 
-class StatementEvaluation(FormEvaluation):
+class StatementEvaluation(JointEvaluation):
     """Statements."""
 
-    values_per_item: ClassVar[bool] = False
+    refused = "measures of true and false statements together have"
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
         """What the benchmark's authors report, else accuracy; and AUROC, which needs no threshold, last."""
@@ -180,14 +181,6 @@ class StatementEvaluation(FormEvaluation):
                 allowed=f"accuracy: {len(benchmark):,}",
             )
 
-    def per_item(
-        self, benchmark: Benchmark, answers: Answers, *, ties: Ties, measures: Sequence[str] | None = None
-    ) -> dict[str, NDArray[np.float64]]:
-        return {}
-
-    def score_columns(self, shape: tuple[int, ...]) -> list[str]:
-        return ["score"]
-
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
         """The statement, the image, whether it is true, and whether it only chooses the threshold."""
         questions = benchmark.statements
@@ -198,10 +191,6 @@ class StatementEvaluation(FormEvaluation):
             "calibration": pa.array(~questions.measured, pa.bool_()),
         }
 
-    def available(self, answers: Answers) -> tuple[str, ...]:
-        """The measures that answers of this kind give."""
-        return MEASURES if isinstance(answers, Scores) else OF_OUTCOMES
-
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         """All measures over everything and by group; thresholds are those over everything.
 
@@ -209,12 +198,10 @@ class StatementEvaluation(FormEvaluation):
         not defined in it, such as AUROC where all of its statements are true.
         """
         interval = settings.interval
-        refuse(interval, benchmark)
-        if settings.measures is not None:
-            self.check_measures(benchmark, settings.measures)
-        names = [
-            name for name in self.available(answers) if settings.measures is None or name in settings.measures
-        ]
+        self.refuse(interval, benchmark)
+        names = settings.chosen(self.measure_names(benchmark), benchmark)
+        if not isinstance(answers, Scores):
+            names = tuple(name for name in names if name in OF_OUTCOMES)
         decided = decisions(benchmark, answers, settings.ties)
         measured = benchmark.statements.measured
         of_chance = self.chance(benchmark)
@@ -245,28 +232,24 @@ class StatementEvaluation(FormEvaluation):
         if votes is not None and not np.isnan(kappa := fleiss_kappa(votes[measured])):
             judged = int((votes[measured].sum(axis=1) >= 2).sum())
             made_with["agreement"] = {"fleiss_kappa": kappa, "statements": judged}
-        return Result(
-            benchmark=benchmark.name,
-            scorer=settings.scorer,
-            measures=estimates(measured),
-            groups={label: values for label, values in groups.items() if values},
-            ties=self._ties(benchmark, answers, settings.ties),
-            provenance={
-                **settings.provenance,
-                **({"undefined": undefined} if undefined else {}),
-                **made_with,
-                "interval": {
-                    **facts(benchmark, interval),
-                    "method": _method(shared),
-                    "clusters": shared.clustered,
-                },
+        return settings.result(
+            benchmark,
+            estimates(measured),
+            {label: values for label, values in groups.items() if values},
+            self._ties(benchmark, answers, settings.ties),
+            **({"undefined": undefined} if undefined else {}),
+            **made_with,
+            interval={
+                **facts(benchmark, interval),
+                "method": _method(shared),
+                "clusters": shared.clustered,
             },
         )
 
     def _ties(self, benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
         """In how many statements a tie decides, and the measures under every policy."""
         if not isinstance(answers, Scores):
-            return {"policy": str(policy), "questions": None, "rate": None, "note": answers.outcomes.ties}
+            return outcome_ties(answers, policy)
         questions = benchmark.statements
         measured = questions.measured
         ready = {ties: weighted(benchmark, answers, ties, measured) for ties in Ties}
@@ -279,9 +262,9 @@ class StatementEvaluation(FormEvaluation):
             "rate": float(tied.mean()),
             "measures": {
                 str(ties): {
-                    name: float(value)
-                    for name, value in zip(MEASURES, of.values(), strict=True)
-                    if not np.isnan(value)
+                    name: value
+                    for name, value in zip(MEASURES, of.values().tolist(), strict=True)
+                    if value == value
                 }
                 for ties, of in ready.items()
             },
@@ -292,7 +275,7 @@ class StatementEvaluation(FormEvaluation):
 
         NaN throughout where one of two runs has no value.
         """
-        refuse(paired.interval, paired.runs[0].benchmark)
+        self.refuse(paired.interval, paired.runs[0].benchmark)
         chosen = paired.runs[0].benchmark.statements.measured
         sharing = shared_by(paired.sharing.take(chosen), paired.interval)
         ready = [weighted(run.benchmark, run.answers, _policy(run), chosen) for run in paired.runs]
@@ -313,27 +296,19 @@ class StatementEvaluation(FormEvaluation):
         made_by = paired.facts(sharing, method=_method(sharing))
         return Tested(value, low, high, p, [None] * len(value), made_by)
 
-    def draws(
-        self,
-        runs: Sequence[Run],
-        measures: Sequence[str],
-        clusters: NDArray[np.int64],
-        n_clusters: int,
-        sharing: Sharing,
-    ) -> "StatementDraws":
+    def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> JointDraws:
         """NaN where a run has no value of a measure."""
         chosen = runs[0].benchmark.statements.measured
-        ready = tuple(
-            weighted(run.benchmark, run.answers, _policy(run), chosen, clusters, n_clusters) for run in runs
-        )
-        where = [MEASURES.index(name) for name in measures]
+        clusters = drawn.clusters, drawn.n_clusters
+        ready = tuple(weighted(r.benchmark, r.answers, _policy(r), chosen, *clusters) for r in runs)
+        where = tuple(MEASURES.index(name) for name in measures)
         wide = None
-        if sharing.crossed:
-            part = sharing.part(chosen)
-            wide = np.stack(
-                [inflation(part, np.nan_to_num(of_run.influences()[:, where])) for of_run in ready]
-            )
-        return StatementDraws(tuple(run.name for run in runs), tuple(measures), n_clusters, wide, ready)
+        if drawn.sharing.crossed:
+            part = drawn.sharing.part(chosen)
+            moves = (np.nan_to_num(of_run.influences()[:, where]) for of_run in ready)
+            wide = np.stack([inflation(part, moved) for moved in moves])
+        names, in_draws = tuple(run.name for run in runs), tuple(of_run.measures for of_run in ready)
+        return JointDraws(names, tuple(measures), drawn.n_clusters, wide, in_draws, where)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """How far each score is on the right side of the threshold that other questions chose."""
@@ -348,31 +323,6 @@ class StatementEvaluation(FormEvaluation):
         ours, theirs = first.statements, other.statements
         same = np.array_equal(ours.truth, theirs.truth) and np.array_equal(ours.measured, theirs.measured)
         return "" if same else "other true statements"
-
-    def has(self, run: Run, measure: str) -> bool:
-        """Whether a measure is defined."""
-        return measure in run.result.measures
-
-
-@dataclass(frozen=True, eq=False)
-class StatementDraws(MeasureDraws):
-    """Measures of several models, each over all statements together."""
-
-    ready: tuple[WeightedStatements, ...]
-
-    def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
-        where = [MEASURES.index(name) for name in self.measures]
-        return np.stack([of_model.measures(weights)[:, where] for of_model in self.ready], axis=1)
-
-
-def refuse(interval: IntervalMethod, benchmark: Benchmark) -> None:
-    """Raise `InputError` for an interval that these measures do not have."""
-    if interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
-        raise InputError(
-            f"measures of true and false statements together have no interval of the kind '{interval}'",
-            where=benchmark.name,
-            allowed=("auto", "clusters", "crossed"),
-        )
 
 
 def _policy(run: Run) -> Ties:

@@ -301,12 +301,8 @@ def mean_of(first: EMScore, second: EMScore) -> EMScore:
     >>> mean_of(one, none).full
     array([0.5])
     """
-    return EMScore(
-        (first.precision + second.precision) / 2,
-        (first.recall + second.recall) / 2,
-        (first.f1 + second.f1) / 2,
-        (first.coarse + second.coarse) / 2,
-    )
+    parts = ("precision", "recall", "f1", "coarse")
+    return EMScore(*((getattr(first, name) + getattr(second, name)) / 2 for name in parts))
 
 
 def video_whole(frames: Float[ndarray, "frames width"]) -> Float[ndarray, "width"]:

@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int64
 from numpy import ndarray
 
-from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.models.base import Embedder, Identified
+from counterfoil.models.base import CaptionBatches, Embedder, Identified, ImageBatches
 
 
 @runtime_checkable
@@ -35,11 +34,9 @@ class TextMetric(Identified, Protocol):
         What depends on the load (the document frequencies of CIDEr) is taken over the references of these
         rows, or of those among them that `documents` names: one of each image, where several rows are of one.
         """
-        ...
 
     def of_corpus(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
         """One number for the whole load, as the field reports it: corpus BLEU, else the mean over rows."""
-        ...
 
 
 @runtime_checkable
@@ -59,7 +56,6 @@ class EmbeddingMetric(Identified, Protocol):
         starts: Int64[ndarray, "rows_and_one"] | None,
     ) -> Float[ndarray, "rows"]:
         """One number per row; the references of row i are `references[starts[i]:starts[i + 1]]`."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,19 +73,27 @@ class CaptionTokens:
     whole: Float[ndarray, "width"]
 
 
+#: For each batch the tokens of its captions, and the unit vectors of its items' frames.
+BatchTokens = Iterator[list[CaptionTokens]]
+BatchFrames = Iterator[list[Float[np.ndarray, "frames width"]]]
+
+
 @runtime_checkable
 class LocalEmbedder(Identified, Protocol):
     """Once per part: the tokens of captions, the frames of videos (a picture is a video of one frame)."""
 
-    def embed_tokens(self, batches: Sequence[Sequence[Caption]]) -> Iterator[list[CaptionTokens]]:
+    def embed_tokens(self, batches: CaptionBatches) -> BatchTokens:
         """For each batch of captions their tokens."""
-        ...
 
-    def embed_frames(
-        self, batches: Sequence[Sequence[Image]], *, workers: int = 0
-    ) -> Iterator[list[Float[np.ndarray, "frames width"]]]:
+    def embed_frames(self, batches: ImageBatches, *, workers: int = 0) -> BatchFrames:
         """For each batch of videos (or images) the unit vectors of their frames, decoded as a stream."""
-        ...
+
+
+#: The unit vectors of each row's frames, the tokens of each row's references, and the rows whose references
+#: are the documents of a load.
+Frames = Sequence[Float[ndarray, "_ width"]]
+TokenGroups = Sequence[Sequence[CaptionTokens]]
+Documents = Int64[ndarray, "documents"]
 
 
 @runtime_checkable
@@ -102,15 +106,14 @@ class LocalMetric(Identified, Protocol):
     def of_parts(
         self,
         candidates: Sequence[CaptionTokens],
-        images: Sequence[Float[ndarray, "frames width"]] | None,
-        references: Sequence[Sequence[CaptionTokens]] | None,
-        documents: Int64[ndarray, "documents"] | None = None,
+        images: Frames | None,
+        references: TokenGroups | None,
+        documents: Documents | None = None,
     ) -> Float[ndarray, "rows"]:
         """One number per row. What is counted over references is over those of these rows, or of `documents`.
 
         `documents` are as those of `TextMetric.of_texts`.
         """
-        ...
 
 
 CaptionMetric = TextMetric | EmbeddingMetric | LocalMetric

@@ -5,17 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
-from jaxtyping import Int64
-from numpy import ndarray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_json
 from counterfoil.metrics.captions.token_match import Frequencies, TokenizedCaption
-from counterfoil.models.base import Identity
-from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
+from counterfoil.models.base import Ability, Identity
+from counterfoil.models.captions.base import CaptionTokens, Documents, LocalEmbedder, TokenGroups
 from counterfoil.models.captions.registry import Settings
 from counterfoil.store import digest_file
 
@@ -43,11 +41,11 @@ def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[st
         )
     value = read_json(path)
     if isinstance(value, list):
-        groups = [[_text(text, f"{path}, caption {at + 1}")] for at, text in enumerate(value)]
+        groups = [[_text(text, f"{path}, caption {at}")] for at, text in enumerate(value, 1)]
     elif isinstance(value, dict) and isinstance(value.get("annotations"), list):
         by_image: dict[str, list[str]] = {}
-        for at, row in enumerate(value["annotations"]):
-            place = f"{path}, annotation {at + 1}"
+        for at, row in enumerate(value["annotations"], 1):
+            place = f"{path}, annotation {at}"
             if not isinstance(row, dict) or "image_id" not in row:
                 raise DataError("not an annotation", where=place, allowed="image_id and caption")
             by_image.setdefault(str(row["image_id"]), []).append(_text(row.get("caption"), place))
@@ -97,9 +95,7 @@ class Corpus:
 
         Raises `DataError` for a file that is not there, or holds no captions.
         """
-        if idf in SOURCES:
-            return None
-        return cls.read(Path(idf), where)
+        return None if idf in SOURCES else cls.read(Path(idf), where)
 
     @classmethod
     def read(cls, path: Path, where: str) -> "Corpus":
@@ -132,11 +128,16 @@ def _read(path: Path, where: str, changed: tuple[int, int] | None) -> Corpus:
     return Corpus(path.name, tuple(itertools.chain.from_iterable(own)), digest_file(path))
 
 
+@dataclass(frozen=True, eq=False)
 class Counting:
     """What metrics share that count documents: in which captions, and who they are by that."""
 
+    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
+
     identity: Identity
+    #: References too where only their document frequencies are asked for.
     needs: tuple[str, ...]
+    local: LocalEmbedder
     settings: Settings
     corpus: Corpus | None
 
@@ -167,40 +168,30 @@ class Counting:
         """
         if not self.wants_corpus:
             return self
-        there = file is not None and file.is_file()
-        corpus = Corpus.read(file, self.identity.name) if there and file is not None else None
-        idf = self.counted
-        values = {**self.identity.options["metric"], "idf": idf if corpus is None else corpus.identity}
-        return replace(  # type: ignore[type-var]
-            self,
-            identity=replace(self.identity, options={**self.identity.options, "metric": values}),
-            settings=replace(self.settings, idf=idf),
-            corpus=corpus,
-        )
+        corpus = None if file is None or not file.is_file() else Corpus.read(file, self.identity.name)
+        idf, options = self.counted, self.identity.options
+        values = {**options["metric"], "idf": idf if corpus is None else corpus.identity}
+        identity = replace(self.identity, options={**options, "metric": values})
+        settings = replace(self.settings, idf=idf)
+        return replace(self, identity=identity, settings=settings, corpus=corpus)
 
+    def frequencies(
+        self, candidates: Sequence[CaptionTokens], references: TokenGroups | None, documents: Documents | None
+    ) -> Frequencies | None:
+        """The document frequencies that the setting `idf` asks for, None where every token counts alike.
 
-def frequencies(
-    idf: str,
-    corpus: Corpus | None,
-    local: LocalEmbedder,
-    candidates: Sequence[CaptionTokens],
-    references: Sequence[Sequence[CaptionTokens]] | None,
-    documents: Int64[ndarray, "documents"] | None = None,
-) -> Frequencies | None:
-    """The document frequencies that the setting `idf` asks for, None where every token counts alike.
-
-    Of candidates every one counts. References are those of the rows `documents`, or of all rows, and then a
-    reference of several candidates counts as often. Raises `DataError` where there are no captions to count.
-    """
-    if corpus is not None:
-        return corpus.frequencies(local)
-    if idf == "none" or not len(candidates):
-        return None
-    if idf == "candidates":
-        return Frequencies.of([caption.ids for caption in candidates])
-    groups = references or ()
-    counted = groups if documents is None else [groups[row] for row in documents]
-    return Frequencies.of([caption.ids for group in counted for caption in group])
+        Of candidates every one counts. References are those of the rows `documents`, or of all rows, and then
+        a reference of several candidates counts as often. Raises `DataError` where there is nothing to count.
+        """
+        if self.corpus is not None:
+            return self.corpus.frequencies(self.local)
+        if self.counted == "none" or not len(candidates):
+            return None
+        if self.counted == "candidates":
+            return Frequencies.of([caption.ids for caption in candidates])
+        groups = references or ()
+        counted = groups if documents is None else [groups[row] for row in documents]
+        return Frequencies.of([caption.ids for group in counted for caption in group])
 
 
 class Phrases:

@@ -29,12 +29,12 @@ from jaxtyping import Float, Int64
 from numpy import ndarray
 from threadpoolctl import threadpool_limits
 
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
 from counterfoil.metrics.captions.token_match import mean_of, token_match, with_references, with_videos
 from counterfoil.models.base import Ability, Identity, Options, reject_unused_options
-from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
-from counterfoil.models.captions.corpora import Corpus, Counting, Phrases, frequencies
+from counterfoil.models.captions.base import CaptionTokens, Documents, Frames, LocalEmbedder, TokenGroups
+from counterfoil.models.captions.corpora import Corpus, Counting, Phrases
 from counterfoil.models.captions.registry import KINDS, Kind, Settings, deciding_settings, read
 from counterfoil.models.dual import DualEncoder
 from counterfoil.models.hf_text import TextEncoder
@@ -51,50 +51,33 @@ def load(name: str, options: Options, backbone: Backbone) -> "CosineMetric | Fra
     `PrecomputedEmbeddings`; the prefix of the latter was added, or not, when they were embedded. A prompt in
     `options` takes the place of the prefix.
 
-    Raises `UnknownNameError` for an unknown metric or setting, `InputError` for a value that is not allowed,
-    where no model is named or it compares in another way than by cosine, and where the metric looks at tokens
-    and the model has none; `DataError` for a corpus that cannot be read; and what `backbone` raises.
+    Raises `UnknownNameError` for an unknown setting, `InputError` for a value that is not allowed, where the
+    model compares in another way than by cosine, and where the metric looks at tokens and the model has none;
+    `DataError` for a corpus that cannot be read; and what `backbone` raises.
     """
-    if name not in KINDS:
-        raise UnknownNameError("metric of embeddings", name, KINDS)
-    where = f"metric:{name}"
+    where, given = f"metric:{name}", f"--scorer {options.backbone}"
     reject_unused_options(where, options, "precision", "prompt", "backbone", "settings")
-    if not options.backbone:
-        raise InputError(
-            "a model has to stand behind this metric",
-            where=where,
-            hint="name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai",
-        )
-    if "prefix" in options.settings and options.prompt != "{}":
-        raise InputError(
-            "a prefix and a prompt", where=where, given=options.prompt, hint="set one of the two"
-        )
+    prompted = options.prompt != "{}"
+    if "prefix" in options.settings and prompted:
+        hint = "set one of the two"
+        raise InputError("a prefix and a prompt", where=where, given=options.prompt, hint=hint)
     kind, settings = KINDS[name], read(options.settings, name)
     if name in ("em-score", "ref-em-score"):
         return _of_frames(name, kind, settings, options, backbone)
     model = backbone(_asked(settings, options))
     if name == "token-match":
         local, corpus = _local_of(model, name, options), Corpus.of(settings.idf, where)
-        return TokenMetric(
-            _identity(name, local.identity, settings, kind, corpus), kind.needs, local, settings, corpus
-        )
-    if isinstance(model, PrecomputedEmbeddings) and ("prefix" in options.settings or options.prompt != "{}"):
-        raise InputError(
-            "captions that are embedded already cannot get a prefix",
-            where=where,
-            given=f"--scorer {options.backbone}",
-            hint="embed them with it",
-        )
+        identity = _identity(name, local.identity, settings, kind, corpus)
+        return TokenMetric(identity, kind.needs, local, settings, corpus)
+    if isinstance(model, PrecomputedEmbeddings) and ("prefix" in options.settings or prompted):
+        problem = "captions that are embedded already cannot get a prefix"
+        raise InputError(problem, where=where, given=given, hint="embed them with it")
     if getattr(model, "comparison", None) is not None:
-        raise InputError(
-            "the model does not compare one vector with another by cosine",
-            where=where,
-            given=f"--scorer {options.backbone}",
-            allowed="a dual encoder with one point per item",
-        )
+        problem = "the model does not compare one vector with another by cosine"
+        allowed = "a dual encoder with one point per item"
+        raise InputError(problem, where=where, given=given, allowed=allowed)
     _check_looks(model, name, options)
-    identity = _identity(name, model.identity, settings, kind)
-    title = _title(name, model, settings)
+    identity, title = _identity(name, model.identity, settings, kind), _title(name, model, settings)
     return CosineMetric(identity, kind.needs, model, settings, title, options, backbone)
 
 
@@ -126,20 +109,13 @@ class CosineMetric:
         Raises `DataError` for a row without references where the metric reads them.
         """
         assert images is not None
-        weight, arithmetic = self.settings.weight, self.settings.arithmetic
+        how: dict[str, Any] = {"weight": self.settings.weight, "arithmetic": self.settings.arithmetic}
         if "references" not in self.needs:
-            return clip_s(candidates, images, weight=weight, arithmetic=arithmetic)
+            return clip_s(candidates, images, **how)
         assert references is not None
         assert starts is not None
-        return ref_clip_s(
-            candidates,
-            images,
-            references,
-            starts,
-            weight=weight,
-            negative=self.settings.negative,
-            arithmetic=arithmetic,
-        )
+        negative = self.settings.negative
+        return ref_clip_s(candidates, images, references, starts, negative=negative, **how)
 
     def for_videos(self) -> "FrameMetric":
         """The metric of videos, by tokens and frames: PAC-S there is EMScore with PAC-S's model.
@@ -150,11 +126,8 @@ class CosineMetric:
         name = self.identity.name.removeprefix("metric:")
         kind = KINDS[name].of_videos
         if kind is None:
-            raise InputError(
-                "is about pictures, and these are videos",
-                where=self.identity.name,
-                hint="take em-score or pac-s" + (", with ref- before" if "references" in self.needs else ""),
-            )
+            hint = "take em-score or pac-s" + (", with ref- before" if "references" in self.needs else "")
+            raise InputError("is about pictures, and these are videos", where=self.identity.name, hint=hint)
 
         def model(options: Options) -> Any:
             if isinstance(self.embedder, DualEncoder):
@@ -169,14 +142,6 @@ class CosineMetric:
 class FrameMetric(Counting):
     """A `LocalMetric`: EMScore, and PAC-S of videos, with references or without."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
-
-    identity: Identity
-    #: References too where only their document frequencies are asked for.
-    needs: tuple[str, ...]
-    local: LocalEmbedder
-    settings: Settings
-    corpus: Corpus | None
     #: Whether candidates are compared with references.
     beside_references: bool
     #: As a `CosineMetric`'s.
@@ -185,9 +150,9 @@ class FrameMetric(Counting):
     def of_parts(
         self,
         candidates: Sequence[CaptionTokens],
-        images: Sequence[Float[ndarray, "_ width"]] | None,
-        references: Sequence[Sequence[CaptionTokens]] | None,
-        documents: Int64[ndarray, "documents"] | None = None,
+        images: Frames | None,
+        references: TokenGroups | None,
+        documents: Documents | None = None,
     ) -> Float[ndarray, "rows"]:
         """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.token_match`.
 
@@ -195,7 +160,7 @@ class FrameMetric(Counting):
         for a row without frames, or without references where it is compared with them.
         """
         assert images is not None
-        rare = frequencies(self.counted, self.corpus, self.local, candidates, references, documents)
+        rare = self.frequencies(candidates, references, documents)
         phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
         own, padding = [phrase(tokens) for tokens in candidates], self.settings.padding
         # Each row is a product of its own, so small that threads would only wait for each other.
@@ -212,20 +177,12 @@ class FrameMetric(Counting):
 class TokenMetric(Counting):
     """A `LocalMetric` that looks at no images: candidates matched to references token by token."""
 
-    does: ClassVar[tuple[Ability, ...]] = ("reads_references",)
-
-    identity: Identity
-    needs: tuple[str, ...]
-    local: LocalEmbedder
-    settings: Settings
-    corpus: Corpus | None
-
     def of_parts(
         self,
         candidates: Sequence[CaptionTokens],
-        images: Sequence[Float[ndarray, "_ width"]] | None,
-        references: Sequence[Sequence[CaptionTokens]] | None,
-        documents: Int64[ndarray, "documents"] | None = None,
+        images: Frames | None,
+        references: TokenGroups | None,
+        documents: Documents | None = None,
     ) -> Float[ndarray, "rows"]:
         """One float64 number per row: F1, or the part that is set.
 
@@ -233,8 +190,7 @@ class TokenMetric(Counting):
         `DataError` for a row without references. See `token_match` in `counterfoil.metrics.captions`.
         """
         assert references is not None
-        rare = frequencies(self.counted, self.corpus, self.local, candidates, references, documents)
-        phrase = Phrases(rare, marks=False)
+        phrase = Phrases(self.frequencies(candidates, references, documents), marks=False)
         own = [phrase(tokens) for tokens in candidates]
         others = [[phrase(tokens) for tokens in group] for group in references]
         with threadpool_limits(1, user_api="blas"):
@@ -275,12 +231,10 @@ def _asked(settings: Settings, options: Options) -> Options:
 
 def _check_looks(model: Any, name: str, options: Options) -> None:
     if isinstance(model, TextEncoder):
-        raise InputError(
-            "the model reads captions and looks at no images",
-            where=f"metric:{name}",
-            given=f"--scorer {options.backbone}",
-            allowed="a dual encoder; an encoder of texts stands behind token-match",
-        )
+        problem = "the model reads captions and looks at no images"
+        given = f"--scorer {options.backbone}"
+        allowed = "a dual encoder; an encoder of texts stands behind token-match"
+        raise InputError(problem, where=f"metric:{name}", given=given, allowed=allowed)
 
 
 def _local_of(model: Any, name: str, options: Options) -> LocalEmbedder:
@@ -302,9 +256,6 @@ def _identity(
     name: str, model: Identity, settings: Settings, kind: Kind, corpus: Corpus | None = None
 ) -> Identity:
     """A metric's identity: all of the model behind it, and how its answers are compared."""
-    values = deciding_settings(settings, kind)
-    if corpus is not None:
-        values["idf"] = corpus.identity
-    return replace(
-        model, name=f"metric:{name}", options={**model.options, "model": model.name, "metric": values}
-    )
+    values = deciding_settings(settings, kind) | ({} if corpus is None else {"idf": corpus.identity})
+    options = {**model.options, "model": model.name, "metric": values}
+    return replace(model, name=f"metric:{name}", options=options)

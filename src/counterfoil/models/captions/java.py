@@ -20,7 +20,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock, Thread
-from typing import NamedTuple
+from typing import IO, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -71,12 +71,11 @@ class Child:
                 errors="replace",
             )
         except OSError as error:
-            raise ModelError(f"cannot be started: {error.strerror}", where=name, given=command[0]) from None
-        stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
-        assert stdin is not None
-        assert stdout is not None
-        assert stderr is not None
-        self._in, self._out, self._err = stdin, stdout, stderr
+            raise _not_started(error, name, command) from None
+        # All three are pipes.
+        self._in, self._out, self._err = (
+            cast(IO[str], pipe) for pipe in (self._process.stdin, self._process.stdout, self._process.stderr)
+        )
         listen = (self._hear, lambda: self._complaints.extend(telling(self._err)))
         self._readers = [Thread(target=work, daemon=True) for work in listen]
         for reader in self._readers:
@@ -140,9 +139,8 @@ class Child:
         try:
             line = self._answers.get(timeout=self._patience)
         except queue.Empty:
-            raise ModelError(
-                f"no answer within {self._patience:g} seconds; it was ended", where=self.name
-            ) from None
+            problem = f"no answer within {self._patience:g} seconds; it was ended"
+            raise ModelError(problem, where=self.name) from None
         if line is None:
             self._answers.put(None)  # For the next request.
             try:
@@ -165,6 +163,10 @@ class Child:
         for line in self._out:
             self._answers.put(line.rstrip("\r\n"))
         self._answers.put(None)
+
+
+def _not_started(error: OSError, name: str, command: Sequence[str]) -> ModelError:
+    return ModelError(f"cannot be started: {error.strerror}", where=name, given=command[0])
 
 
 def telling(lines: Iterable[str]) -> Iterable[str]:
@@ -209,7 +211,7 @@ def run(command: Sequence[str], *, name: str, patience: float) -> str:
     except subprocess.TimeoutExpired:
         raise ModelError(f"not done within {patience:g} seconds; it was ended", where=name) from None
     except OSError as error:
-        raise ModelError(f"cannot be started: {error.strerror}", where=name, given=command[0]) from None
+        raise _not_started(error, name, command) from None
     if done.returncode:
         raise ModelError(died(done.returncode, [*telling(done.stderr.splitlines())]), where=name)
     return done.stdout + done.stderr
@@ -310,9 +312,8 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, pr
         for candidate, own in zip(candidates, references, strict=True)
     ]
     count = max(1, min(processes, len(questions)))
-    children = kept(
-        meteor_command(), name=METEOR, place=folder("meteor"), patience=_METEOR_PATIENCE, copies=count
-    )
+    command, place = meteor_command(), folder("meteor")
+    children = kept(command, name=METEOR, place=place, patience=_METEOR_PATIENCE, copies=count)
     cuts = np.linspace(0, len(questions), count + 1).astype(int).tolist()
     parts = [questions[start:end] for start, end in pairwise(cuts)]
     with ThreadPoolExecutor(count) as pool:
@@ -381,24 +382,18 @@ def spice(
     command = spice_command(models)
     with TemporaryDirectory(prefix="spice-") as folder:
         captions_file, answered = Path(folder, "captions.json"), Path(folder, "scores.json")
-        rows = zip(candidates, references, strict=True)
-        write_json(
-            captions_file,
-            [{"image_id": at, "test": test, "refs": list(refs)} for at, (test, refs) in enumerate(rows)],
-        )
-        run(
-            [*command, str(captions_file), "-out", str(answered), "-silent"],
-            name=SPICE,
-            patience=_SPICE_PATIENCE,
-        )
+        rows = enumerate(zip(candidates, references, strict=True))
+        captions = [{"image_id": at, "test": test, "refs": list(refs)} for at, (test, refs) in rows]
+        write_json(captions_file, captions)
+        whole = [*command, str(captions_file), "-out", str(answered), "-silent"]
+        run(whole, name=SPICE, patience=_SPICE_PATIENCE)
         try:
             results = json.loads(answered.read_text(encoding="utf-8"))
             values = {int(row["image_id"]): float(row["scores"]["All"]["f"]) for row in results}
             scores = np.array([values[at] for at in range(len(candidates))])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ModelError(
-                "left no scores that can be read", where=SPICE, given=f"{type(error).__name__}: {error}"
-            ) from None
+            given = f"{type(error).__name__}: {error}"
+            raise ModelError("left no scores that can be read", where=SPICE, given=given) from None
     if not np.isfinite(scores).all():
         raise ModelError("left a score that is no number", where=SPICE, given=scores[~np.isfinite(scores)][0])
     return scores
@@ -419,13 +414,10 @@ def spice_command(models: Path | None = None) -> tuple[str, ...]:
     version = re.search(r'version "(?:1\.)?(\d+)', run([program, "-version"], name=SPICE, patience=60))
     brought = any(any(folder.glob("nashorn-core*.jar")) for folder in (where, library))
     if version and int(version[1]) > _LAST_WITH_SCRIPT and not brought:
-        raise ModelError(
-            "SPICE writes its results with the JavaScript of Java, which this Java has no more",
-            where=SPICE,
-            given=f"Java {version[1]}",
-            allowed=f"Java 8 to {_LAST_WITH_SCRIPT}",
-            hint=f"or put nashorn-core and the asm jars that it needs into {where}",
-        )
+        problem = "SPICE writes its results with the JavaScript of Java, which this Java has no more"
+        allowed = f"Java 8 to {_LAST_WITH_SCRIPT}"
+        hint = f"or put nashorn-core and the asm jars that it needs into {where}"
+        raise ModelError(problem, where=SPICE, given=f"Java {version[1]}", allowed=allowed, hint=hint)
     others = sorted({*library.glob("*.jar"), *where.glob("*.jar")} - set(parser))
     path = os.pathsep.join(str(file) for file in (jar, *parser, *others))
     return (program, "-Xmx8G", "-Dfile.encoding=UTF-8", "-cp", path, "edu.anu.spice.SpiceScorer")

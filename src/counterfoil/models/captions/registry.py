@@ -1,6 +1,7 @@
 """The caption metrics by name: what each reads, where it is from, and settings of those with a model."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -57,23 +58,15 @@ _COSINE = ("prefix", "weight", "arithmetic")
 _FRAMES = ("prefix", "idf", "padding")
 _EM = Kind(_PICTURE, Settings(idf="benchmark"), _FRAMES)
 _REF_EM = Kind(_ALL, Settings(idf="benchmark"), (*_FRAMES, "max"))
-
+_CLIP, _PAC = Settings(PREFIX, CLIP_WEIGHT), Settings(PREFIX, PAC_WEIGHT)
 
 KINDS: Mapping[str, Kind] = {
-    "clip-s": Kind(_PICTURE, Settings(PREFIX, CLIP_WEIGHT), _COSINE),
-    "ref-clip-s": Kind(_ALL, Settings(PREFIX, CLIP_WEIGHT), (*_COSINE, "negative")),
+    "clip-s": Kind(_PICTURE, _CLIP, _COSINE),
+    "ref-clip-s": Kind(_ALL, _CLIP, (*_COSINE, "negative")),
     # PAC-S section 3.2: with its own model, a video is scored as EMScore scores it.
-    "pac-s": Kind(
-        _PICTURE,
-        Settings(PREFIX, PAC_WEIGHT),
-        (*_COSINE, "model"),
-        replace(_EM, takes=(*_EM.takes, "model")),
-    ),
+    "pac-s": Kind(_PICTURE, _PAC, (*_COSINE, "model"), replace(_EM, takes=(*_EM.takes, "model"))),
     "ref-pac-s": Kind(
-        _ALL,
-        Settings(PREFIX, PAC_WEIGHT),
-        (*_COSINE, "negative", "model"),
-        replace(_REF_EM, takes=(*_REF_EM.takes, "model")),
+        _ALL, _PAC, (*_COSINE, "negative", "model"), replace(_REF_EM, takes=(*_REF_EM.takes, "model"))
     ),
     "em-score": _EM,
     "ref-em-score": _REF_EM,
@@ -110,14 +103,10 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
     for key, value in given.items():
         if key not in known:
             raise UnknownNameError("setting", key, known, where=where)
-        if value not in _WORDS.get(key, (value,)):
-            raise InputError(
-                f"no such value of '{key}'", where=where, given=value or "(empty)", allowed=_WORDS[key]
-            )
-        if key == "weight":
-            parsed: str | float = _weight(value, where)
-        else:
-            parsed = _prefix(value, where) if key == "prefix" else value
+        if value not in (words := _WORDS.get(key, (value,))):
+            problem = f"no such value of '{key}'"
+            raise InputError(problem, where=where, given=value or "(empty)", allowed=words)
+        parsed = _READ[key](value, where) if key in _READ else value
         if key in kind.takes:
             values[key] = parsed
     return replace(kind.official, **values)
@@ -134,13 +123,10 @@ def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
 
 
 def _weight(text: str, where: str) -> float:
-    try:
-        weight = float(text)
-    except ValueError:
-        weight = float("nan")
-    if not 0 < weight < float("inf"):
-        raise InputError("not a weight", where=where, given=text or "(empty)", allowed="a number above 0")
-    return weight
+    with suppress(ValueError):
+        if 0 < (weight := float(text)) < float("inf"):
+            return weight
+    raise InputError("not a weight", where=where, given=text or "(empty)", allowed="a number above 0")
 
 
 def _prefix(text: str, where: str) -> str:
@@ -148,6 +134,9 @@ def _prefix(text: str, where: str) -> str:
         raise InputError("a prefix stands before captions", where=where, given=text, hint="leave {} out")
     return text if not text or text.endswith(" ") else f"{text} "
 
+
+#: What reads settings that are no words.
+_READ: Mapping[str, Callable[[str, str], Any]] = {"weight": _weight, "prefix": _prefix}
 
 #: Loads the model behind a metric, with the metric's prompt in its options.
 Backbone = Callable[[Options], Any]
@@ -175,9 +164,10 @@ _READS = ("captions", "references")
 _LOOKS = ("images", "captions", "model")
 _BOTH = ("images", "captions", "references", "model")
 
-_ENTRIES = (
+#: Name, what it reads, summary and source of each.
+_ROWS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     *(
-        MetricEntry(
+        (
             f"bleu-{n}",
             _READS,
             f"precision of n-grams up to {n}, with a penalty for brevity; of a corpus, not a mean",
@@ -185,59 +175,48 @@ _ENTRIES = (
         )
         for n in (1, 2, 3, 4)
     ),
-    MetricEntry(
-        "rouge-l",
-        _READS,
-        "F of the longest common subsequence, beta 1.2",
-        "Lin 2004, as in the COCO tool kit",
-    ),
-    MetricEntry(
+    ("rouge-l", _READS, "F of the longest common subsequence, beta 1.2", "Lin 2004, as in the COCO tool kit"),
+    (
         "cider",
         _READS,
         "tf-idf of n-grams up to 4 against references, times 10; what the COCO tool kit calls CIDEr",
         "Vedantam et al. 2015",
     ),
-    MetricEntry("cider-d", _READS, "the same number under its right name", "Vedantam et al. 2015"),
-    MetricEntry(
+    ("cider-d", _READS, "the same number under its right name", "Vedantam et al. 2015"),
+    (
         "meteor",
         (*_READS, "java"),
         "words aligned exactly, by stem, synonym and paraphrase",
         "Denkowski and Lavie 2014",
     ),
-    MetricEntry("spice", (*_READS, "java"), "F of the propositions of scene graphs", "Anderson et al. 2016"),
-    MetricEntry(
-        "clip-s", _LOOKS, "2.5 times the cosine with the image, 0 where negative", "Hessel et al. 2021"
-    ),
-    MetricEntry(
+    ("spice", (*_READS, "java"), "F of the propositions of scene graphs", "Anderson et al. 2016"),
+    ("clip-s", _LOOKS, "2.5 times the cosine with the image, 0 where negative", "Hessel et al. 2021"),
+    (
         "ref-clip-s",
         _BOTH,
         "harmonic mean of clip-s and the best cosine with a reference",
         "Hessel et al. 2021",
     ),
-    MetricEntry(
-        "pac-s", _LOOKS, "2 times the cosine, of a model tuned on positive augmentation", "PAC-S, section 3.1"
-    ),
-    MetricEntry(
-        "ref-pac-s", _BOTH, "harmonic mean of pac-s and the best cosine with a reference", "PAC-S, equation 6"
-    ),
-    MetricEntry(
+    ("pac-s", _LOOKS, "2 times the cosine, of a model tuned on positive augmentation", "PAC-S, section 3.1"),
+    ("ref-pac-s", _BOTH, "harmonic mean of pac-s and the best cosine with a reference", "PAC-S, equation 6"),
+    (
         "em-score",
         _LOOKS,
         "tokens matched to frames, and the whole to the whole; images and videos",
         "Shi et al. 2022",
     ),
-    MetricEntry("ref-em-score", _BOTH, "em-score and the same with references, averaged", "Shi et al. 2022"),
-    MetricEntry(
+    ("ref-em-score", _BOTH, "em-score and the same with references, averaged", "Shi et al. 2022"),
+    (
         "token-match",
         (*_READS, "model"),
         "tokens matched to those of references, as BERTScore does, by a model that reads",
         "Zhang et al. 2020",
     ),
-    MetricEntry("length", ("captions",), "number of tokens: what a metric must beat", "PAC-S, Table 4"),
+    ("length", ("captions",), "number of tokens: what a metric must beat", "PAC-S, Table 4"),
 )
 
 METRICS: Registry[MetricEntry] = Registry(
-    "caption metric", MetricEntry, "counterfoil.caption_metrics", _ENTRIES
+    "caption metric", MetricEntry, "counterfoil.caption_metrics", [MetricEntry(*row) for row in _ROWS]
 )
 
 #: Names that stand for several.
@@ -267,19 +246,13 @@ def several(names: Sequence[str]) -> tuple[str, ...]:
 
 def check(name: str, backbone: str) -> None:
     """Raise what `load` does where a metric lacks the model behind it, or has one too many."""
-    if not entry(name).has_model and backbone:
-        raise InputError(
-            "has no model behind it",
-            where=f"metric:{name}",
-            given=f"--scorer {backbone}",
-            hint="leave --scorer out, or take clip-s, pac-s or em-score",
-        )
-    if entry(name).has_model and not backbone:
-        raise InputError(
-            "needs a model to look with",
-            where=f"metric:{name}",
-            hint="name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai",
-        )
+    where, has_model = f"metric:{name}", entry(name).has_model
+    if not has_model and backbone:
+        given, hint = f"--scorer {backbone}", "leave --scorer out, or take clip-s, pac-s or em-score"
+        raise InputError("has no model behind it", where=where, given=given, hint=hint)
+    if has_model and not backbone:
+        hint = "name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai"
+        raise InputError("needs a model to look with", where=where, hint=hint)
 
 
 def load(name: str, options: Options, backbone: Backbone) -> CaptionMetric:
@@ -292,4 +265,4 @@ def load(name: str, options: Options, backbone: Backbone) -> CaptionMetric:
     metric = entry(name)
     kind = "embedding" if metric.has_model else "text"
     make = resolve(metric.target or f"counterfoil.models.captions.{kind}:load")
-    return make(name, options, backbone) if metric.has_model else make(name, options)
+    return make(metric.name, options, *([backbone] if metric.has_model else []))

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int64
 from numpy import ndarray
 
-from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.errors import InputError
 from counterfoil.metrics.captions import cider, ngrams, ptb
 from counterfoil.models.base import Ability, Identity, Options, ScorerSettings, reject_unused_options
 from counterfoil.models.captions import java
@@ -87,21 +87,15 @@ class TextMeasure:
     def _words(self, candidates: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Texts, Lists]:
         if "references" not in self.needs:
             return cut(tuple(candidates), self.tokens), ()
-        if len(references) != len(candidates):
-            raise InputError(
-                "not as many lists of references as candidates",
-                where=self.identity.name,
-                given=len(references),
-                allowed=str(len(candidates)),
-            )
-        for at, own in enumerate(references):
+        name, counts = self.identity.name, (len(references), len(candidates))
+        if counts[0] != counts[1]:
+            problem = "not as many lists of references as candidates"
+            raise InputError(problem, where=name, given=counts[0], allowed=str(counts[1]))
+        for at, own in enumerate(references, 1):
             if not own:
-                raise InputError(
-                    "no references",
-                    where=f"{self.identity.name}, candidate {at + 1}",
-                    given=candidates[at],
-                    hint="leave such candidates out, or take a metric that needs none",
-                )
+                where = f"{name}, candidate {at}"
+                hint = "leave such candidates out, or take a metric that needs none"
+                raise InputError("no references", where=where, given=candidates[at - 1], hint=hint)
         return _cut_all(tuple(candidates), tuple(map(tuple, references)), self.tokens)
 
 
@@ -125,19 +119,13 @@ def _cut_all(candidates: Texts, references: Lists, tokens: str) -> tuple[Texts, 
     return words[: len(candidates)], tuple(words[start:stop] for start, stop in pairwise(starts))
 
 
-@lru_cache(maxsize=1)
-def _load(candidates: Texts, references: Lists) -> ngrams.Load:
-    return ngrams.load(candidates, references)
+_load = lru_cache(maxsize=1)(ngrams.load)
+_meteor_of = lru_cache(maxsize=1)(java.meteor)
 
 
 @lru_cache(maxsize=1)
 def _bleu_of(candidates: Texts, references: Lists, length: ngrams.Length) -> ngrams.Bleu:
     return ngrams.bleu_of_load(_load(candidates, references), length=length)
-
-
-@lru_cache(maxsize=1)
-def _meteor_of(candidates: Texts, references: Lists, processes: int) -> java.Meteor:
-    return java.meteor(candidates, references, processes=processes)
 
 
 def load(name: str, options: Options) -> TextMeasure:
@@ -153,7 +141,7 @@ def load(name: str, options: Options) -> TextMeasure:
 
     `length` counts words: PAC-S (Table 4) prefers "the longer caption" and does not say longer in what.
 
-    Raises `UnknownNameError` for another metric or setting, `InputError` for a value that is not allowed,
+    Raises `UnknownNameError` for another setting, `InputError` for a value that is not allowed,
     `DataError` for a file that cannot be read, and what METEOR and SPICE raise of things that are missing.
 
     >>> load("bleu-1", Options()).of_texts(["A dog sleeps."], [["a dog", "the dog runs"]]).round(4)
@@ -161,10 +149,11 @@ def load(name: str, options: Options) -> TextMeasure:
     >>> load("length", Options()).of_texts(["A dog runs.", "Two dogs!"], []).tolist()
     [3.0, 2.0]
     """
-    if name not in _LOADERS:
-        raise UnknownNameError("metric of texts", name, _LOADERS)
+    loader, takes = _LOADERS[name]
     reject_unused_options(f"metric:{name}", options, "settings")
-    return _LOADERS[name](name, _Settings(f"metric:{name}", options.settings))
+    settings = _Settings(f"metric:{name}", options.settings)
+    settings.only("tokens", *takes)
+    return loader(name, settings)
 
 
 class _Settings(ScorerSettings):
@@ -187,7 +176,6 @@ class _Settings(ScorerSettings):
 
 
 def _bleu(name: str, settings: _Settings) -> TextMeasure:
-    settings.only("tokens", "length")
     order = int(name.removeprefix("bleu-")) - 1
     length: Any = settings.one_of("length", get_args(ngrams.Length))
     return settings.metric_of(
@@ -202,14 +190,12 @@ def _bleu(name: str, settings: _Settings) -> TextMeasure:
 
 
 def _rouge(name: str, settings: _Settings) -> TextMeasure:
-    settings.only("tokens")
     return settings.metric_of(
         lambda candidates, references, _: ngrams.rouge_of_load(_load(candidates, references))
     )
 
 
 def _cider(name: str, settings: _Settings) -> TextMeasure:
-    settings.only("tokens", "df", *(["variant"] if name == "cider" else []))
     variant: Any = settings.one_of("variant", get_args(cider.Variant))
     source, frequencies, counted = settings.get("df", "references"), None, "references"
     if source != "references":
@@ -227,20 +213,17 @@ def _cider(name: str, settings: _Settings) -> TextMeasure:
 
 
 def _meteor(name: str, settings: _Settings) -> TextMeasure:
-    settings.only("tokens", "processes")
     processes = settings.count("processes")
     java.meteor_command()
     return settings.metric_of(
-        lambda candidates, references, _: _meteor_of(candidates, references, processes).items,
-        whole=lambda candidates, references: _meteor_of(candidates, references, processes).corpus,
+        lambda candidates, references, _: _meteor_of(candidates, references, processes=processes).items,
+        whole=lambda candidates, references: _meteor_of(candidates, references, processes=processes).corpus,
         program="METEOR 1.5, -l en -norm",
     )
 
 
 def _spice(name: str, settings: _Settings) -> TextMeasure:
-    settings.only("tokens", "models")
-    folder = settings.get("models", "")
-    models = Path(folder) if folder else None
+    models = Path(folder) if (folder := settings.get("models")) else None
     java.spice_command(models)
     return settings.metric_of(
         lambda candidates, references, _: java.spice(candidates, references, models=models),
@@ -249,19 +232,19 @@ def _spice(name: str, settings: _Settings) -> TextMeasure:
 
 
 def _length(name: str, settings: _Settings) -> TextMeasure:
-    settings.only("tokens")
     return settings.metric_of(
         lambda candidates, *_: np.array([len(text.split()) for text in candidates], dtype=np.float64),
         needs=("captions",),
     )
 
 
-_LOADERS: Mapping[str, Callable[[str, _Settings], TextMeasure]] = {
-    **{f"bleu-{order}": _bleu for order in (1, 2, 3, 4)},
-    "rouge-l": _rouge,
-    "cider": _cider,
-    "cider-d": _cider,
-    "meteor": _meteor,
-    "spice": _spice,
-    "length": _length,
+#: What makes each metric, and the settings that it takes besides `tokens`.
+_LOADERS: Mapping[str, tuple[Callable[[str, _Settings], TextMeasure], tuple[str, ...]]] = {
+    **{f"bleu-{order}": (_bleu, ("length",)) for order in (1, 2, 3, 4)},
+    "rouge-l": (_rouge, ()),
+    "cider": (_cider, ("df", "variant")),
+    "cider-d": (_cider, ("df",)),
+    "meteor": (_meteor, ("processes",)),
+    "spice": (_spice, ("models",)),
+    "length": (_length, ()),
 }

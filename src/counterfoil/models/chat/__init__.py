@@ -1,4 +1,4 @@
 """Generative models as scorers: protocols of questions, readings of answers, chat endpoints.
 
-`protocols` and `parsing` know no transport, so that a model on this machine can be asked in the same way.
+`protocols` knows no transport, so that a model on this machine can be asked in the same way.
 """

@@ -197,9 +197,8 @@ class Client(ABC, Generic[Asked, Answer]):
             except httpx2.ConnectError as error:
                 if not self._reached:
                     hint = "is it running, and is the address right?"
-                    raise self._failed(
-                        "the endpoint cannot be reached", given=str(error), hint=hint
-                    ) from None
+                    failed = self._failed("the endpoint cannot be reached", given=str(error), hint=hint)
+                    raise failed from None
                 last, after = _words(error), 0.0
             except (httpx2.TransportError, httpx2.DecodingError) as error:
                 last, after = _words(error), 0.0
@@ -253,11 +252,9 @@ class Client(ABC, Generic[Asked, Answer]):
                 return None, f"status 200 and no {self.what}: {text[:80]}", 0.0
         message = self._shown(_message(text))
         if status in (400, 413, 500) and _TOO_LONG.search(text):
-            raise self._failed(
-                "the request is longer than the model's context",
-                given=f"status {status}: {message}",
-                hint="start the server with a larger context (llama.cpp: --ctx-size), or send smaller images",
-            )
+            problem = "the request is longer than the model's context"
+            hint = "start the server with a larger context (llama.cpp: --ctx-size), or send smaller images"
+            raise self._failed(problem, given=f"status {status}: {message}", hint=hint)
         if status == 400 and any(word in text for word in _FILTERED):
             # A filter that refuses to look is an answer, counted as a refusal.
             return self.refusal(message), "", 0.0
@@ -268,8 +265,8 @@ class Client(ABC, Generic[Asked, Answer]):
                 with self._lock:
                     self._next = max(self._next, time.monotonic() + after)
             return None, f"status {status}: {message}", after
-        what, hint = _REFUSED.get(status, ("the endpoint refuses the request", None))
-        raise self._failed(what, given=f"status {status}: {message}", hint=hint)
+        problem, advice = _REFUSED.get(status, ("the endpoint refuses the request", None))
+        raise self._failed(problem, given=f"status {status}: {message}", hint=advice)
 
     def _sleep(self, seconds: float) -> None:
         if self._stop.wait(max(0.0, seconds)):
@@ -322,7 +319,6 @@ class _Workers:
 
     def submit(self, call: Callable[..., Answer], *given: Any) -> "Future[Answer]":
         future: Future[Answer] = Future()
-
         self._work.put(lambda: _fulfil(future, partial(call, *given)))
         return future
 
@@ -346,10 +342,7 @@ _REFUSED: Mapping[int, tuple[str, str | None]] = {
         "put it into the environment variable COUNTERFOIL_API_KEY, or name another with --api-key-env",
     ),
     403: ("the endpoint refuses the key", None),
-    404: (
-        "no such model or address",
-        "the address ends as in .../v1; the path of requests is added",
-    ),
+    404: ("no such model or address", "the address ends as in .../v1; the path of requests is added"),
 }
 
 

@@ -18,8 +18,7 @@ from counterfoil.benchmarks.videos import Video
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import decoded, parse_json
 from counterfoil.models.chat.client import Client, ClientSettings
-from counterfoil.models.chat.parsing import after_thinking
-from counterfoil.models.chat.protocols import Parts
+from counterfoil.models.chat.protocols import Parts, after_thinking
 from counterfoil.storage import open_place
 from counterfoil.store import digest, digest_value, json_bytes
 
@@ -121,7 +120,6 @@ class Endpoint(Client[ChatRequest, Reply]):
         }
         if request.logprobs:
             facts |= {"logprobs": True, "top_logprobs": _TOP}
-
         if request.seed is not None:
             facts["seed"] = request.seed
         if request.schema is not None:

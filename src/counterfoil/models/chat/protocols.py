@@ -12,16 +12,17 @@ Papers mean different things by asking a model a benchmark, so each way has a na
 A prompt is made of texts and images in order; how they travel, and to which model, is decided elsewhere.
 """
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import InputError
-from counterfoil.models.base import Picks, QuestionItems, text_of
-from counterfoil.models.chat.parsing import first_named, matching, option_letter
+from counterfoil.models.base import Picks, QuestionItems, check_template, filled, text_of
 from counterfoil.store import digest_value
 
 PROTOCOLS = ("yes-no", "choose", "two-images", "answer")
@@ -61,58 +62,36 @@ class Prompts:
     def of(cls, protocol: str, *, question: str = "", image_question: str = "", where: str) -> "Prompts":
         """The protocol's own words where none are given; raises `InputError` for a template without {}."""
         if image_question and protocol != "choose":
-            raise InputError(
-                "image_question belongs to another protocol", where=where, given=protocol, allowed="choose"
-            )
-        prompts = cls(
-            protocol,
-            question or _QUESTION[protocol],
-            (image_question or _IMAGE_QUESTION) if protocol == "choose" else "",
-        )
-        for name, text in (("question", prompts.question), ("image_question", prompts.image_question)):
-            if text and text.count("{}") != 1:
-                raise InputError(
-                    f"{name} needs one {{}} for the caption",
-                    where=where,
-                    given=text,
-                    allowed=_QUESTION[protocol],
-                )
-        return prompts
+            problem = "image_question belongs to another protocol"
+            raise InputError(problem, where=where, given=protocol, allowed="choose")
+        allowed = _QUESTION[protocol]
+        question = check_template(question or allowed, "question", where=where, allowed=allowed)
+        if protocol == "choose":
+            image_question = image_question or _IMAGE_QUESTION
+            check_template(image_question, "image_question", where=where, allowed=allowed)
+        return cls(protocol, question, image_question)
 
     def about_pair(self, image: Image, caption: Caption) -> Parts:
         """One image and the question about one caption."""
-        return (image, _filled(self.question, text_of(caption)))
+        return (image, filled(self.question, text_of(caption)))
 
     def among_captions(self, image: Image, captions: Sequence[Caption]) -> Parts:
         """One image and the letters of captions."""
-        lines = (
-            f"({letter}) {text_of(caption)}" for letter, caption in zip(_LETTERS, captions, strict=False)
-        )
-        return (image, _filled(self.question, "\n".join(lines)))
+        lettered = zip(_LETTERS, captions, strict=False)
+        lines = (f"({letter}) {text_of(caption)}" for letter, caption in lettered)
+        return (image, filled(self.question, "\n".join(lines)))
 
     def among_images(self, caption: Caption, images: Sequence[Image]) -> Parts:
         """The letters of images, each in front of its image, and the question about one caption."""
-        labelled = [
-            part for letter, image in zip(_LETTERS, images, strict=False) for part in (f"({letter})", image)
-        ]
-        return (*labelled, _filled(self.image_question, text_of(caption)))
-
-    def about_question(self, image: Image, captions: Sequence[Caption]) -> Parts:
-        """One image and the question that its captions answer."""
-        return (image, _filled(self.question, question_and_answers(captions)[0]))
+        lettered = zip(_LETTERS, images, strict=False)
+        labelled = [part for letter, image in lettered for part in (f"({letter})", image)]
+        return (*labelled, filled(self.image_question, text_of(caption)))
 
     def about_both(self, images: Sequence[Image], captions: Sequence[Caption]) -> Parts:
         """Both images and both captions."""
-        lines = (
-            f"Caption {letter}: {text_of(caption)}"
-            for letter, caption in zip(_LETTERS, captions, strict=False)
-        )
-        return ("Image 1:", images[0], "Image 2:", images[1], _filled(self.question, "\n".join(lines)))
-
-
-def _filled(template: str, text: str) -> str:
-    before, _, after = template.partition("{}")
-    return before + text + after
+        lettered = zip(_LETTERS, captions, strict=False)
+        lines = "\n".join(f"Caption {letter}: {text_of(caption)}" for letter, caption in lettered)
+        return ("Image 1:", images[0], "Image 2:", images[1], filled(self.question, lines))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,69 +132,51 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
     benchmark's order, in which the right option stands first. Raises `InputError` for questions that the
     protocol cannot ask.
     """
+    protocol = prompts.protocol
     for question in questions:
         shape = (len(question.captions), len(question.images))
-        if prompts.protocol == "answer" and len(question.images) > 1:
-            raise InputError(
-                "answer asks about one image",
-                given=f"{shape[0]} captions and {shape[1]} images",
-                allowed="choices between answers; else the protocols choose and yes-no",
-            )
-        if prompts.protocol == "two-images" and shape != (2, 2):
-            raise InputError(
-                "two-images asks about two images and two captions at once",
-                given=f"{shape[0]} captions and {shape[1]} images",
-                allowed="quads; else the protocols choose and yes-no",
-            )
+        given = f"{shape[0]} captions and {shape[1]} images"
+        if protocol == "answer" and shape[1] > 1:
+            allowed = "choices between answers; else the protocols choose and yes-no"
+            raise InputError("answer asks about one image", given=given, allowed=allowed)
+        if protocol == "two-images" and shape != (2, 2):
+            problem = "two-images asks about two images and two captions at once"
+            raise InputError(problem, given=given, allowed="quads; else the protocols choose and yes-no")
         if max(shape) > len(_LETTERS):
-            raise InputError(
-                "more options than letters", given=max(shape), allowed=f"at most {len(_LETTERS)}; else yes-no"
-            )
-    if prompts.protocol == "answer":
-        return [
-            Turn(
-                number,
-                "caption",
-                0,
-                prompts.about_question(question.images[0], question.captions),
-                tuple(range(len(question.captions))),
-                answers=question_and_answers(question.captions)[1],
-            )
-            for number, question in enumerate(questions)
-        ]
+            allowed = f"at most {len(_LETTERS)}; else yes-no"
+            raise InputError("more options than letters", given=max(shape), allowed=allowed)
+    requests: list[Turn] = []
+    if protocol == "answer":
+        for number, question in enumerate(questions):
+            words, answers = question_and_answers(question.captions)
+            parts = (question.images[0], filled(prompts.question, words))
+            requests.append(Turn(number, "caption", 0, parts, tuple(range(len(answers))), answers=answers))
+        return requests
     # The lists of options of a question: its captions, then its images, where there are several.
-    lists: list[Sequence[Caption] | Sequence[Image]] = []
-    for question in questions:
-        if prompts.protocol == "two-images":
-            lists.append(question.captions)
-        else:
-            lists += [items for items in (question.captions, question.images) if len(items) > 1]
+    lists: list[tuple[int, Sequence[Any]]] = [
+        (number, items)
+        for number, question in enumerate(questions)
+        for items in (question.captions, question.images)
+        if len(items) > 1 and (protocol == "choose" or items is question.captions)
+    ]
     orders = option_orders(
-        [[text_of(item) if isinstance(item, Caption) else item.id for item in items] for items in lists],
+        [[text_of(item) if isinstance(item, Caption) else item.id for item in items] for _, items in lists],
         order=order,
         seed=seed,
     )
-    requests: list[Turn] = []
-    at = iter(orders)
-    for number, question in enumerate(questions):
-        if prompts.protocol == "two-images":
-            own = next(at)
-            captions = [question.captions[place] for place in own]
-            requests.append(Turn(number, "both", 0, prompts.about_both(question.images, captions), own))
-            continue
-        if len(question.captions) > 1:
-            own = next(at)
-            captions = [question.captions[place] for place in own]
-            shown = tuple(text_of(caption) for caption in captions)
+    for (number, items), own in zip(lists, orders, strict=True):
+        question, options = questions[number], [items[place] for place in own]
+        if protocol == "two-images":
+            requests.append(Turn(number, "both", 0, prompts.about_both(question.images, options), own))
+        elif items is question.captions:
+            shown = tuple(map(text_of, options))
             requests += [
-                Turn(number, "caption", place, prompts.among_captions(image, captions), own, shown)
+                Turn(number, "caption", place, prompts.among_captions(image, options), own, shown)
                 for place, image in enumerate(question.images)
             ]
-        if len(question.images) > 1:
-            own = next(at)
-            images = [question.images[place] for place in own]
+        else:
             requests += [
-                Turn(number, "image", place, prompts.among_images(caption, images), own)
+                Turn(number, "image", place, prompts.among_images(caption, options), own)
                 for place, caption in enumerate(question.captions)
             ]
     return requests
@@ -236,12 +197,10 @@ def question_and_answers(captions: Sequence[Caption]) -> tuple[str, tuple[str, .
     first = next(differing, 0)
     alike, answers = " ".join(words[0][:first]), tuple(" ".join(caption[first:]).strip() for caption in words)
     if not alike.strip().endswith(_ENDS) or not all(answers):
-        raise InputError(
-            "the captions are not one question with different answers",
-            given=" | ".join(texts),
-            allowed="choices such as those of naturalbench-vqa",
-            hint="the protocols yes-no and choose ask about any captions",
-        )
+        problem = "the captions are not one question with different answers"
+        given = " | ".join(texts)
+        hint = "the protocols yes-no and choose ask about any captions"
+        raise InputError(problem, given=given, allowed="choices such as those of naturalbench-vqa", hint=hint)
     return alike, answers
 
 
@@ -272,20 +231,176 @@ def option_orders(options: Sequence[Sequence[str]], *, order: str, seed: int) ->
     >>> sum(first == 0 for first, _ in found)
     50
     """
+    sizes = list(map(len, options))
     if order == "given":
-        return [tuple(range(len(listed))) for listed in options]
-    keys = [digest_value([seed, *listed]) for listed in options]
+        return [tuple(range(size)) for size in sizes]
+    keyed = list(zip([digest_value([seed, *listed]) for listed in options], sizes, strict=True))
     if order == "seeded":
-        return [
-            tuple(np.random.default_rng(int(key, 16)).permutation(len(listed)).tolist())
-            for key, listed in zip(keys, options, strict=True)
-        ]
+        drawn = (np.random.default_rng(int(key, 16)).permutation(size) for key, size in keyed)
+        return [tuple(places.tolist()) for places in drawn]
     # The same options are turned alike; others one place further than those before them.
     rank: dict[str, int] = {}
-    for size in sorted({len(listed) for listed in options}):
-        of_size = sorted({key for key, listed in zip(keys, options, strict=True) if len(listed) == size})
+    for size in sorted(set(sizes)):
+        of_size = sorted({key for key, other in keyed if other == size})
         rank |= {key: place % size for place, key in enumerate(of_size)}
-    return [
-        tuple((place + rank[key]) % len(listed) for place in range(len(listed)))
-        for key, listed in zip(keys, options, strict=True)
+    return [tuple((place + rank[key]) % size for place in range(size)) for key, size in keyed]
+
+
+# -- readings of answers, None for a text that does not say: such answers are counted and never guessed ------
+
+#: How far below one the probabilities of a list may sum before it is no list of probabilities.
+_SLACK = 1e-3
+
+#: A letter that opens the answer: alone, or set off from what follows ("B) a cat", "A: ...", "(C)").
+_OPENING = re.compile(r"^\W*(?:(?:option|answer|caption|image|choice)\W*)?([A-Z])(?=\W*$|\s*[).:,\]])")
+#: A letter that is marked as one anywhere in it ("the image shows (B) a cat", "option A").
+_MARKED = re.compile(
+    r"[(\[]([A-Z])[)\]]|\b(?:[Oo]ption|[Aa]nswer is|[Aa]nswer:|[Cc]hoice|[Cc]aption|[Ii]mage)\s+([A-Z])\b"
+)
+#: Both letters at once, which answers nothing ("(A) or (B)?").
+_BOTH = re.compile(r"^\W*[A-Z]\W*\s(?:or|and)\s\W*[A-Z]\b")
+#: The letter that is given as the answer behind words that may name several.
+_FINAL = re.compile(
+    r"\\boxed\{\W*(?:\\text\{)?\W*([A-Z])\W*\}"
+    r"|\b[Aa]nswer(?:\s+is)?\s*:?\W*\b([A-Z])(?=\W*(?:\n|$)|[.;])"
+    r"|\b(?:[Ii]s|[Ii]t'?s|[Bb]e|[Cc]hoose|[Pp]ick|[Ss]elect)\W+([A-Z])(?=\W*$)"
+)
+#: Where a reasoning model's thinking begins and ends; some servers send the end alone.
+_THINKING = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_MATCH = re.compile(r"\b([12])\W{0,3}([AB])\b", re.IGNORECASE)
+
+
+def after_thinking(text: str) -> str:
+    """What a reasoning model says behind its thinking; "" where that has no end, the text where it has none.
+
+    >>> [after_thinking(text) for text in ("<think>Yes, a cat? No.</think> No.", "<think>Yes", "Yes")]
+    ['No.', '', 'Yes']
+    """
+    marks = list(_THINKING.finditer(text))
+    if not marks:
+        return text
+    return text[marks[-1].end() :].strip() if marks[-1][1] else ""
+
+
+def yes_or_no(text: str) -> bool | None:
+    """The first word of the text that is yes or no, in any case; None where there is neither.
+
+    Source: NaturalBench, `naturalbench_vqa.py`.
+
+    >>> yes_or_no("Yes, no doubt."), yes_or_no("NO"), yes_or_no("I cannot tell; nothing is known.")
+    (True, False, None)
+    """
+    position = first_named(text, ("yes", "no"))
+    return None if position is None else position == 0
+
+
+def first_named(text: str, answers: Sequence[str]) -> int | None:
+    """The place of the answer that the text names first, as a word and in any case; None where it names none.
+
+    The article "a" counts as the answer "A", as it does in the official code; `option_letter` is stricter.
+    Source: NaturalBench, `naturalbench_vqa.py`.
+
+    >>> [first_named(text, ("A", "B")) for text in ("B", "It is a B.", "neither")]
+    [1, 0, None]
+    """
+    words = "|".join(re.escape(answer) for answer in answers)
+    match = re.search(rf"(?<!\w)({words})(?!\w)", text, re.IGNORECASE)
+    return None if match is None else [answer.lower() for answer in answers].index(match.group(1).lower())
+
+
+def option_letter(text: str, options: Sequence[str]) -> int | None:
+    r"""The place of the option that an answer names; None where it names none, or several alike.
+
+    The last letter that is given as the answer counts first ("\boxed{B}", "the answer is B", "I think it's
+    A"), then one that opens the text, then one that is marked as a letter and the only one of its kind, then
+    the text of an option written out. The article "A" at the start is no letter.
+
+    >>> two = ["a cat on a mat", "a mat on a cat"]
+    >>> [option_letter(text, two) for text in ("B", "(A) a cat", "It shows (B).", "A mat on a cat.")]
+    [1, 0, 1, 1]
+    >>> [option_letter(text, two) for text in ("I think it's A", r"So \boxed{B}", "(A) is odd. Answer: B")]
+    [0, 1, 1]
+    >>> [option_letter(text, two) for text in ("(A) or (B)?", "A dog", "C", "Both (A) and (B)")]
+    [None, None, None, None]
+    """
+    plain = text.replace("*", "").replace("`", "").strip()
+    letters = _LETTERS[: len(options)]
+    final = [next(filter(None, groups)) for groups in _FINAL.findall(plain)]
+    if final:
+        return letters.index(final[-1]) if final[-1] in letters else None
+    short = plain.strip("()[].: \n")
+    opening = _OPENING.match(short.upper() if len(short) == 1 else plain)
+    if _BOTH.match(plain):
+        return None
+    if opening is not None and opening.group(1) in letters:
+        return letters.index(opening.group(1))
+    marked = {one or other for one, other in _MARKED.findall(plain)}
+    if marked:
+        (letter, *more) = marked
+        return letters.index(letter) if not more and letter in letters else None
+    words = _words(plain)
+    named = [place for place, option in enumerate(options) if _words(option) and _words(option) in words]
+    # An option that is part of another ("a cat", "a cat on a mat") is not named by naming the other.
+    longest = [
+        place
+        for place in named
+        if not any(_words(options[place]) in _words(options[other]) for other in named if other != place)
     ]
+    return longest[0] if len(longest) == 1 else None
+
+
+def matching(text: str) -> tuple[int, int] | None:
+    """The caption of each of two images in "1A 2B" or "1B 2A"; None for what is no matching of both.
+
+    >>> matching("1B 2A"), matching("1: A, 2: B."), matching("1A 2A"), matching("1A")
+    ((1, 0), (0, 1), None, None)
+    """
+    pairs = {(int(image) - 1, "AB".index(letter.upper())) for image, letter in _MATCH.findall(text)}
+    if pairs == {(0, 0), (1, 1)}:
+        return (0, 1)
+    return (1, 0) if pairs == {(0, 1), (1, 0)} else None
+
+
+def yes_no_logprobs(top: Sequence[tuple[str, float]]) -> tuple[float, float] | None:
+    """The log-probabilities of yes and of no among the likeliest first tokens, natural logarithms.
+
+    All spellings of each ("Yes", " yes", "YES") are summed. A side that is not listed gets the least listed
+    log-probability, an upper bound of its own. None where neither is listed.
+
+    >>> yes, no = yes_no_logprobs([("Yes", math.log(0.5)), (" yes", math.log(0.25)), ("No", math.log(0.2))])
+    >>> round(math.exp(yes), 6), round(math.exp(no), 6)
+    (0.75, 0.2)
+    >>> yes_no_logprobs([("The", -0.1), ("A", -3.0)]) is None
+    True
+    """
+    logprobs = {
+        word: [logprob for token, logprob in top if token.strip().strip("Ġ▁").lower() == word]
+        for word in ("yes", "no")
+    }
+    if not any(logprobs.values()):
+        return None
+    least = min(logprob for _, logprob in top)
+    yes, no = (_log_sum(values) if values else least for values in logprobs.values())
+    return yes, no
+
+
+def are_logprobs(top: Sequence[tuple[str, float]]) -> bool:
+    """Whether numbers can be log-probabilities of different tokens: none above 0, their sum at most 1.
+
+    >>> are_logprobs([("a", -0.7), ("b", -0.7)]), are_logprobs([("a", 0.4)]), are_logprobs([])
+    (True, False, False)
+    """
+    values = [value for _, value in top]
+    return bool(values) and all(value <= _SLACK for value in values) and _log_sum(values) <= _SLACK
+
+
+def _log_sum(values: Sequence[float]) -> float:
+    most = max(values)
+    if math.isinf(most):
+        return most
+    return most + math.log(sum(math.exp(value - most) for value in values))
+
+
+def _words(text: str) -> str:
+    words = re.findall(r"[^\W_]+", text.lower())
+    return f" {' '.join(words)} " if words else ""

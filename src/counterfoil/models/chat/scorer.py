@@ -4,21 +4,22 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 import numpy as np
-from jaxtyping import Float
 
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.records import Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models.base import (
     DEFAULT,
     Ability,
+    BatchNumbers,
     Identity,
     Options,
+    PairBatches,
     Picks,
     QuestionItems,
     ScorerSettings,
@@ -26,8 +27,17 @@ from counterfoil.models.base import (
     reject_unused_options,
 )
 from counterfoil.models.chat.endpoint import ChatRequest, ChatSettings, Endpoint, Reply
-from counterfoil.models.chat.parsing import are_logprobs, yes_no_logprobs, yes_or_no
-from counterfoil.models.chat.protocols import ORDERS, PROTOCOLS, Parts, Prompts, picked, turns
+from counterfoil.models.chat.protocols import (
+    ORDERS,
+    PROTOCOLS,
+    Parts,
+    Prompts,
+    are_logprobs,
+    picked,
+    turns,
+    yes_no_logprobs,
+    yes_or_no,
+)
 
 #: How an answer of yes or no is read: `auto` finds out with one small request whether log-probabilities are
 #: given, and reads all answers in that way.
@@ -54,30 +64,20 @@ def load(argument: str, options: Options = DEFAULT) -> "ChatScorer":
     reject_unused_options(where, options, "settings", "unanswered", "api_key")
     url, mark, model = argument.partition("#")
     if not mark or not model.strip():
-        raise InputError(
-            "the endpoint lacks its model", given=where, allowed="chat:http://HOST:PORT/v1#MODEL"
-        )
+        allowed = "chat:http://HOST:PORT/v1#MODEL"
+        raise InputError("the endpoint lacks its model", given=where, allowed=allowed)
     settings = ScorerSettings(where, options.settings)
     url = address(url, where=where)
     protocol = settings.one_of("protocol", PROTOCOLS)
-    prompts = Prompts.of(
-        protocol,
-        question=settings.get("question"),
-        image_question=settings.get("image_question"),
-        where=where,
-    )
+    words = {name: settings.get(name) for name in ("question", "image_question")}
+    prompts = Prompts.of(protocol, **words, where=where)
     reading = settings.one_of("read", READINGS if protocol == "yes-no" else ("text",))
     if reading == "text" and settings.get("score"):
-        raise InputError(
-            "a score belongs to log-probabilities", where=where, given="read=text", allowed="read=logprobs"
-        )
-    if protocol in ("yes-no", "answer") and settings.get("order"):
-        raise InputError(
-            f"{protocol} has no options to order",
-            where=where,
-            given=settings.get("order"),
-            allowed=PROTOCOLS[1:3],
-        )
+        problem = "a score belongs to log-probabilities"
+        raise InputError(problem, where=where, given="read=text", allowed="read=logprobs")
+    if protocol in ("yes-no", "answer") and (order := settings.get("order")):
+        problem = f"{protocol} has no options to order"
+        raise InputError(problem, where=where, given=order, allowed=PROTOCOLS[1:3])
     chat = ChatSettings(
         url,
         model,
@@ -116,12 +116,8 @@ def _extra(text: str, *, where: str) -> Mapping[str, Any]:
     except ValueError:
         extra = None
     if not isinstance(extra, dict) or not _OWN_FIELDS.isdisjoint(extra):
-        raise InputError(
-            "no fields of a request",
-            where=where,
-            given=text,
-            allowed='a JSON object such as {"reasoning_effort": "low"}, without fields that are settings',
-        )
+        allowed = 'a JSON object such as {"reasoning_effort": "low"}, without fields that are settings'
+        raise InputError("no fields of a request", where=where, given=text, allowed=allowed)
     return extra
 
 
@@ -140,18 +136,12 @@ def address(url: str, *, where: str) -> str:
     except ValueError:
         parts, port_fits = urlsplit(""), False
     if parts.scheme not in ("http", "https") or not parts.hostname or not port_fits:
-        raise InputError(
-            "no address of an endpoint",
-            where=where,
-            given=url or "(empty)",
-            allowed="http://HOST:PORT/v1#MODEL or https://HOST/v1#MODEL",
-        )
+        allowed = "http://HOST:PORT/v1#MODEL or https://HOST/v1#MODEL"
+        raise InputError("no address of an endpoint", where=where, given=url or "(empty)", allowed=allowed)
     if parts.username or parts.password or parts.query:
-        raise InputError(
-            "an address with a user, a password or a query would be written into results",
-            where=where.partition("//")[0],
-            allowed="http://HOST:PORT/v1#MODEL, and the key in an environment variable",
-        )
+        problem = "an address with a user, a password or a query would be written into results"
+        allowed = "http://HOST:PORT/v1#MODEL, and the key in an environment variable"
+        raise InputError(problem, where=where.partition("//")[0], allowed=allowed)
     return url.rstrip("/")
 
 
@@ -183,6 +173,10 @@ class ChatScorer:
     truncated: int = field(default=0, init=False)
 
     @property
+    def _name(self) -> str:
+        return f"chat:{self.endpoint.settings.url}#{self.endpoint.settings.model}"
+
+    @property
     def does(self) -> tuple[Ability, ...]:
         """Pairs under `yes-no`, else whole questions."""
         return ("scores_pairs",) if self.prompts.protocol == "yes-no" else ("picks",)
@@ -199,7 +193,7 @@ class ChatScorer:
         ordered = self.prompts.protocol in ("choose", "two-images")
         reading = self.found_reading()
         return Identity(
-            name=f"chat:{settings.url}#{settings.model}",
+            name=self._name,
             revision=_REVISION,
             prompt=self.prompts.question,
             options={
@@ -219,33 +213,21 @@ class ChatScorer:
     @property
     def provenance(self) -> Mapping[str, Any]:
         """What the endpoint calls the models that answered, and how many answers were refused or unread."""
-        models = sorted(self.endpoint.spent.models)
-        return {
-            "models": models,
-            "refused": self.refused,
-            "unread": self.unread,
-            "truncated": self.truncated,
-        }
+        counts = {name: getattr(self, name) for name in ("refused", "unread", "truncated")}
+        return {"models": sorted(self.endpoint.spent.models), **counts}
 
     def kept_in(self, folder: Path) -> "ChatScorer":
         """The same scorer with its answers kept in `folder`."""
         return replace(self, endpoint=self.endpoint.kept_in(folder))
 
-    def score_pairs(
-        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-    ) -> Iterator[Float[np.ndarray, "batch"]]:
+    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One number per pair of each batch, NaN where there is no answer; images are sent, not decoded."""
         if not batches:
             return
         by_logprobs = self.found_reading() == "logprobs"
-        requests = [
-            ChatRequest(
-                self._sent(self.prompts.about_pair(image, caption)),
-                1 if by_logprobs else self.max_tokens,
-                by_logprobs,
-            )
-            for image, caption in chain.from_iterable(batches)
-        ]
+        most = 1 if by_logprobs else self.max_tokens
+        pairs = (self.prompts.about_pair(*pair) for pair in chain.from_iterable(batches))
+        requests = [ChatRequest(self._sent(parts), most, by_logprobs) for parts in pairs]
         self.requests += len(requests)
         replies = self.endpoint.ask(requests)
         for batch in batches:
@@ -255,21 +237,17 @@ class ChatScorer:
         """What the model picks in each question, in order."""
         requests = turns(questions, self.prompts, order=self.order, seed=self.seed)
         self.requests += len(requests)
-        replies = self.endpoint.ask(
-            [ChatRequest(self._sent(turn.parts), self.max_tokens) for turn in requests]
-        )
-        coming = iter(requests)
-        turn = next(coming, None)
-        for number, question in enumerate(questions):
+        sent = [ChatRequest(self._sent(turn.parts), self.max_tokens) for turn in requests]
+        replies = self.endpoint.ask(sent)
+        for number, group in groupby(requests, key=lambda turn: turn.question):
             answers = []
-            while turn is not None and turn.question == number:
+            for turn in group:
                 reply = next(replies)
                 self.refused += reply.refused
                 if not reply.refused and turn.read(reply.answer) is None:
                     self._not_read(reply)
                 answers.append((turn, None if reply.refused else reply.answer))
-                turn = next(coming, None)
-            yield picked(question, answers)
+            yield picked(questions[number], answers)
 
     def found_reading(self) -> str:
         """`logprobs` or `text`: as set, else as one small request finds that the endpoint answers."""
@@ -282,10 +260,8 @@ class ChatScorer:
     def spent(self) -> str:
         """What was sent and used, and what had no answer, in one line."""
         used = self.endpoint.spent
-        cost = sum(
-            price * tokens / 1e6
-            for price, tokens in zip(self.prices, (used.prompt_tokens, used.completion_tokens), strict=True)
-        )
+        tokens = used.prompt_tokens, used.completion_tokens
+        cost = sum(price * many / 1e6 for price, many in zip(self.prices, tokens, strict=True))
         words = [
             f"answers read as {'log-probabilities' if self.reading == 'logprobs' else 'text'}",
             f"{used.requests:,} requests ({used.retried:,} of them again), "
@@ -302,12 +278,9 @@ class ChatScorer:
         if self.sees:
             return parts
         if sum(isinstance(part, Image) for part in parts) > 1:
-            raise InputError(
-                "without images there is nothing to choose among",
-                where=self.endpoint.settings.model,
-                given="images=no",
-                allowed="yes-no, or choices among captions",
-            )
+            problem = "without images there is nothing to choose among"
+            allowed = "yes-no, or choices among captions"
+            raise InputError(problem, where=self.endpoint.settings.model, given="images=no", allowed=allowed)
         return tuple(part for part in parts if not isinstance(part, Image))
 
     def _not_read(self, reply: Reply) -> None:
@@ -317,13 +290,9 @@ class ChatScorer:
             return
         self.truncated += 1
         if self.unanswered == "refuse":
-            settings = self.endpoint.settings
-            raise ModelError(
-                f"an answer was cut off at {self.max_tokens:,} tokens before it said anything",
-                where=f"chat:{settings.url}#{settings.model}",
-                given=reply.text[-80:] or "(empty)",
-                hint="let it write more, a reasoning model thinks first: --set max_tokens=2048",
-            )
+            problem = f"an answer was cut off at {self.max_tokens:,} tokens before it said anything"
+            hint = "let it write more, a reasoning model thinks first: --set max_tokens=2048"
+            raise ModelError(problem, where=self._name, given=reply.text[-80:] or "(empty)", hint=hint)
 
     def _score(self, reply: Reply, by_logprobs: bool) -> float:
         if reply.refused:
@@ -335,13 +304,8 @@ class ChatScorer:
                 self._not_read(reply)
             return math.nan if answer is None else float(answer)
         if reply.top is None:
-            settings = self.endpoint.settings
-            raise ModelError(
-                "an answer without log-probabilities",
-                where=f"chat:{settings.url}#{settings.model}",
-                given=reply.text or "(empty)",
-                hint="read all answers as text: --set read=text",
-            )
+            given, hint = reply.text or "(empty)", "read all answers as text: --set read=text"
+            raise ModelError("an answer without log-probabilities", where=self._name, given=given, hint=hint)
         pair = yes_no_logprobs(reply.top)
         self.unread += pair is None
         if pair is None:

@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 from numpy import ndarray
 
-from counterfoil.errors import InputError, ModelError
-from counterfoil.models.base import DEFAULT, Options
+from counterfoil.errors import ModelError
+from counterfoil.models.base import DEFAULT, Options, check_template, filled
 from counterfoil.models.generative.image_text import ImageTextDecoder, opened, sharing
 from counterfoil.models.generative.prefixes import GenerativeScorer, TextRow
 from counterfoil.models.generative.templates import PROBES, Template, common, plain_ids
@@ -37,7 +37,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     context = LoadContext.of(where, options, "settings")
     settings = context.settings
     score, question = settings.one_of("score", SCORES), settings.get("question", QUESTION)
-    check_question(question, where)
+    check_template(question, "the question", where=where, allowed=f"such as {QUESTION}")
     model = opened(argument, context)
     decoder = model.decoder(where)
     answers = {answer: spelled(decoder.template, answer, where) for answer in SPELLINGS}
@@ -45,40 +45,17 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     read = common([decoder.template.text(question.replace("{}", probe)) for probe in PROBES])
     decoder = decoder.checked([row for probe in PROBES[1:3] for row in ask.rows(probe)], read, where)
     ask = Question(question, decoder, answers)
-    identity = replace(
-        model.identity,
-        prompt=question,
-        options={
-            **model.identity.options,
-            "score": score,
-            "template": decoder.template.digest,
-            "answers": {answer: [list(ids) for ids in answers[answer]] for answer in answers},
-        },
-    )
+    spellings = {answer: [list(ids) for ids in answers[answer]] for answer in answers}
+    facts = {"score": score, "template": decoder.template.digest, "answers": spellings}
+    identity = replace(model.identity, prompt=question, options={**model.identity.options, **facts})
     return GenerativeScorer(
         identity=identity,
         decoder=decoder,
         rows=ask.rows,
-        value=ask.p_yes if score == "p-yes" else ask.log_odds,
+        values=lambda _, parts: list(map(ask.p_yes if score == "p-yes" else ask.log_odds, parts)),
         too_long=lambda text: ask.shortened(text) != text,
         provenance={**model.versions, "computed": sharing(decoder)},
     )
-
-
-def check_question(question: str, where: str) -> None:
-    """Raise `InputError` where a question has no place, or several, for the caption.
-
-    >>> check_question("Is it so?", "vqa:model")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: vqa:model: the question needs one {} for the caption; ...
-    """
-    if question.count("{}") != 1:
-        raise InputError(
-            "the question needs one {} for the caption",
-            where=where,
-            given=question or "(empty)",
-            allowed=f"such as {QUESTION}",
-        )
 
 
 def spelled(template: Template, answer: str, where: str) -> tuple[tuple[int, ...], ...]:
@@ -90,12 +67,10 @@ def spelled(template: Template, answer: str, where: str) -> tuple[tuple[int, ...
     spellings = {template.words(spelling) for spelling in SPELLINGS[answer]}
     known = sorted(ids for ids in spellings if ids and unknown not in ids)
     if not known:
-        raise ModelError(
-            f"its tokenizer has no tokens for {answer}",
-            where=where,
-            given=f"a vocabulary of {len(template.tokenizer)}",
-            allowed=", ".join(repr(text) for text in SPELLINGS[answer]),
-        )
+        problem = f"its tokenizer has no tokens for {answer}"
+        given = f"a vocabulary of {len(template.tokenizer)}"
+        allowed = ", ".join(repr(text) for text in SPELLINGS[answer])
+        raise ModelError(problem, where=where, given=given, allowed=allowed)
     return tuple(ids for ids in known if len(ids) == 1) or tuple(known)
 
 
@@ -105,22 +80,18 @@ class Question:
     def __init__(
         self, question: str, decoder: ImageTextDecoder, answers: Mapping[str, Sequence[Sequence[int]]]
     ):
-        self.before, _, self.after = question.partition("{}")
+        self.question = question
         self.template = decoder.template
         self.answers = answers
         #: One row serves all answers of one token; an answer of several has a row of its own.
         self.single = [ids[0] for spellings in answers.values() for ids in spellings if len(ids) == 1]
         self.several = [ids for spellings in answers.values() for ids in spellings if len(ids) > 1]
-        positions = getattr(decoder.model.config.get_text_config(), "max_position_embeddings", 1 << 20)
-        empty = decoder.template.see(np.full((56, 84, 3), 128, np.uint8))
         longest = max((len(ids) for ids in self.several), default=1)
-        self.room = max(
-            1, positions - empty.size - len(self.template.text(self.before + self.after)) - longest
-        )
+        self.room = decoder.room(len(self.template.text(filled(question, ""))) + longest)
 
     def rows(self, text: str) -> list[TextRow]:
         """The rows of a caption, cut to what the model reads."""
-        prompt = self.template.text(self.before + self.shortened(text) + self.after)
+        prompt = self.template.text(filled(self.question, self.shortened(text)))
         one = [TextRow(prompt, np.array([self.single]))] if self.single else []
         return one + [TextRow((*prompt, *ids[:-1]), np.array(ids)[:, None]) for ids in self.several]
 
@@ -142,10 +113,10 @@ class Question:
         ]
         return float(np.logaddexp.reduce(logs))
 
-    def p_yes(self, text: str, parts: Sequence[ndarray]) -> float:
+    def p_yes(self, parts: Sequence[ndarray]) -> float:
         """The probability of yes, in [0, 1] up to rounding."""
         return float(np.exp(self.log_probability("yes", parts)))
 
-    def log_odds(self, text: str, parts: Sequence[ndarray]) -> float:
+    def log_odds(self, parts: Sequence[ndarray]) -> float:
         """log P(yes) - log P(no)."""
         return self.log_probability("yes", parts) - self.log_probability("no", parts)

@@ -19,6 +19,7 @@ from counterfoil.models.base import Identity, digest_tensors
 from counterfoil.models.generative.image_text import Opened, stacked
 from counterfoil.models.generative.prefixes import UNTOUCHED, Prefix, Seen, TextRow, cache_argument, cache_of
 from counterfoil.models.generative.templates import plain_ids
+from counterfoil.models.hf_text import padded_ids
 from counterfoil.models.images import Preparation
 from counterfoil.models.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
@@ -98,20 +99,16 @@ class CrossCaptioner(Captioner):
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """Pictures with one caption each."""
-        longest = max(len(row.ids) for row in rows)
-        ids, mask = torch.zeros((2, len(rows), longest), dtype=torch.long)
-        for line, row in enumerate(rows):
-            ids[line, : len(row.ids)], mask[line, : len(row.ids)] = torch.tensor(row.ids), 1
+        ids, mask = padded_ids([row.ids for row in rows], 0, self.device)
         # The picture's positions are not among the text's.
         keep = keep - torch.tensor([[picture.size] for picture in seen], device=self.device)
-        output = self.decode(
+        return self.decode(
             keep,
-            input_ids=ids.to(self.device),
-            attention_mask=mask.to(self.device),
+            input_ids=ids,
+            attention_mask=mask,
             encoder_hidden_states=torch.cat([self.states(picture.inputs["pixels"]) for picture in seen]),
             use_cache=False,
-        )
-        return output.logits
+        ).logits
 
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the prompt."""
@@ -130,7 +127,7 @@ class CrossCaptioner(Captioner):
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt."""
-        output = self.decode(
+        return self.decode(
             keep,
             input_ids=ids,
             attention_mask=self._mask(ids, lengths),
@@ -138,8 +135,7 @@ class CrossCaptioner(Captioner):
             encoder_hidden_states=torch.cat([prefix.more for prefix in prefixes]),
             use_cache=True,
             **cache_argument(self.writer, stacked([prefix.cache for prefix in prefixes])),
-        )
-        return output.logits
+        ).logits
 
 
 class BlipCaptioner(CrossCaptioner):
@@ -202,15 +198,14 @@ class GitCaptioner(Captioner):
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt; their positions count from it, not from the picture."""
         places = len(self.prompt) + torch.arange(ids.shape[1], device=self.device)
-        output = self.model(
+        return self.model(
             input_ids=ids,
             attention_mask=self._mask(ids, lengths),
             position_ids=places[None].expand(len(ids), -1),
             use_cache=True,
             logits_to_keep=keep,
             **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
-        )
-        return output.logits
+        ).logits
 
 
 class CocaCaptioner(Captioner):
@@ -247,12 +242,9 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
     """
     kind = CAPTIONERS.get(opened.model.config.model_type)
     if kind is None:
-        raise ModelError(
-            "captions of this kind of model cannot be scored without a chat template",
-            where=where,
-            given=opened.model.config.model_type,
-            allowed=f"{', '.join(CAPTIONERS)}, paligemma, or a model with a chat template",
-        )
+        problem = "captions of this kind of model cannot be scored without a chat template"
+        allowed = f"{', '.join(CAPTIONERS)}, paligemma, or a model with a chat template"
+        raise ModelError(problem, where=where, given=opened.model.config.model_type, allowed=allowed)
     config, tokenizer = opened.model.config, opened.processor.tokenizer
     if kind is PairedCaptioner:
         text, first, end = config.decoder, config.decoder_start_token_id, config.eos_token_id
@@ -264,12 +256,9 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
         first = text.bos_token_id if kind is BlipCaptioner else tokenizer.cls_token_id
         end = tokenizer.sep_token_id
     if first is None or end is None:
-        raise ModelError(
-            "nothing says which token begins a caption, and which one ends it",
-            where=where,
-            given=f"begin {first}, end {end}",
-            hint="set decoder_start_token_id and eos_token_id in config.json",
-        )
+        problem = "nothing says which token begins a caption, and which one ends it"
+        hint = "set decoder_start_token_id and eos_token_id in config.json"
+        raise ModelError(problem, where=where, given=f"begin {first}, end {end}", hint=hint)
     return kind(
         model=opened.model,
         device=opened.device,
@@ -291,15 +280,13 @@ def coca(argument: str, context: LoadContext, instruction: str) -> tuple[Caption
 
     Raises what loading that model as a dual encoder raises, and `ModelError` for models without a decoder.
     """
-    from counterfoil.models import open_clip, open_clip_loading
+    from counterfoil.models import open_clip
 
-    where, device = context.where, context.device
-    library = open_clip_loading.library_of()
-    model, tokenizer, activation, card = open_clip._loaded(library, argument, where)
+    where, device, library = context.where, context.device, open_clip.library_of()
+    model, tokenizer, activation, card = open_clip.loaded(library, argument, where)
     if not hasattr(model, "text_decoder") or not hasattr(tokenizer, "encode"):
-        raise ModelError(
-            "the model writes no captions", where=where, given=type(model).__name__, allowed="CoCa"
-        )
+        given = type(model).__name__
+        raise ModelError("the model writes no captions", where=where, given=given, allowed="CoCa")
     weights = digest_tensors(model.state_dict())
     model, computed = to_device(model, device, context.dtype)
     pixels = open_clip.OpenClipPixels.of(card["preprocess"], device, computed)

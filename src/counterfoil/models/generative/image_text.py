@@ -2,8 +2,8 @@
 
 import copy
 import inspect
-import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,12 +24,21 @@ from counterfoil.models.generative.prefixes import (
     log_probabilities,
 )
 from counterfoil.models.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
-from counterfoil.models.runtime import LoadContext, to_device
-from counterfoil.store import canonical_json
+from counterfoil.models.hf_text import padded_ids
+from counterfoil.models.runtime import LoadContext, model_errors, to_device
 
 #: Largest difference of log-probabilities between a shared computation and a whole one, relative to 1 and the
 #: value, by precision.
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.1, torch.float16: 0.02}
+
+
+def placed(inputs: Mapping[str, Any], device: Any, dtype: Any) -> dict[str, Tensor]:
+    """The tensors among a model's inputs on its device, whole numbers as they are."""
+    return {
+        name: value.to(device, dtype if value.is_floating_point() else value.dtype)
+        for name, value in inputs.items()
+        if isinstance(value, Tensor)
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,54 +65,37 @@ class ImageTextDecoder:
         """The number of ids."""
         return int(self.model.config.get_text_config().vocab_size)
 
+    def room(self, taken: int) -> int:
+        """How many ids the model reads beside a picture and `taken` others, at least 1."""
+        positions = getattr(self.model.config.get_text_config(), "max_position_embeddings", 1 << 20)
+        empty = self.template.see(np.full((56, 84, 3), 128, np.uint8))
+        return max(1, positions - empty.size - taken)
+
     def checked(self, rows: Sequence[TextRow], read: tuple[int, ...], where: str) -> "ImageTextDecoder":
         """The same decoder, sharing what agrees with the plain computation on grey pictures and `rows`."""
         plain = replace(self, read=read, together=False, shares=False)
         pictures = [np.full((side, 64, 3), 128, np.uint8) for side in (48, 96)]
         seen = [plain.see(picture) for picture in pictures for _ in rows]
         all_rows = [*rows, *rows]
-        try:
+        what = "the model cannot read a picture and a text"
+        with model_errors(what, where=where, given=type(self.model).__name__):
             expected = log_probabilities(plain, seen, all_rows, [False] * len(all_rows))
-        except Exception as error:
-            raise ModelError(
-                f"the model cannot read a picture and a text: {' '.join(str(error).split())[:240]}",
-                where=where,
-                given=type(self.model).__name__,
-            ) from None
-        best = plain
-        for together in (True, False):
-            if together and "mm_encoder_outputs" not in inspect.signature(self.model.forward).parameters:
-                continue
+        near, takes = TOLERANCE[self.dtype], inspect.signature(self.model.forward).parameters
+        for together in (True, False) if "mm_encoder_outputs" in takes else (False,):
             for shares in (True, False):
                 tried = replace(plain, together=together, shares=shares)
-                ready = {id(picture): tried.see(picture) for picture in pictures}
-                places = [ready[id(picture)] for picture in pictures for _ in rows]
-                if tried._agrees(expected, places, all_rows):
-                    best = tried
-                    break
-            if best is not plain:
-                break
-        return best
-
-    def _agrees(self, expected: Sequence[ndarray], seen: Sequence[Seen], rows: Sequence[TextRow]) -> bool:
-        try:
-            values = log_probabilities(self, seen, rows, [True] * len(rows))
-        except Exception:
-            return False
-        near = TOLERANCE[self.dtype]
-        return all(
-            np.allclose(one, other, rtol=near, atol=near) for one, other in zip(values, expected, strict=True)
-        )
+                ready = [picture for picture in map(tried.see, pictures) for _ in rows]
+                with suppress(Exception):
+                    values = log_probabilities(tried, ready, all_rows, [True] * len(all_rows))
+                    pairs = zip(values, expected, strict=True)
+                    if all(np.allclose(one, other, rtol=near, atol=near) for one, other in pairs):
+                        return tried
+        return plain
 
     def see(self, picture: ndarray) -> Seen:
         """A picture through the model's processor."""
         seen = self.template.see(picture)
-        inputs = {
-            name: value.to(self.device, self.dtype if value.is_floating_point() else value.dtype)
-            for name, value in seen.inputs.items()
-            if isinstance(value, Tensor)
-        }
-        return replace(seen, inputs=inputs)
+        return replace(seen, inputs=placed(seen.inputs, self.device, self.dtype))
 
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the beginning of the prompt, read once."""
@@ -134,54 +126,39 @@ class ImageTextDecoder:
         if prefixes[0].more is not None:
             at = (length + places)[None] + torch.cat([prefix.more for prefix in prefixes]).to(self.device)
             positions = {"position_ids": at[None].expand(3, -1, -1)}
-        output = self.model(
+        return self.model(
             input_ids=ids,
             attention_mask=mask,
             use_cache=True,
             logits_to_keep=keep,
             **positions,
             **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
-        )
-        return output.logits
+        ).logits
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """Pictures and texts from the beginning, one text per picture."""
         lines = [(*picture.head, *row.ids) for picture, row in zip(seen, rows, strict=True)]
-        longest = max(map(len, lines))
-
-        def padded(values: Sequence[Sequence[int]]) -> Tensor:
-            return torch.tensor(
-                [[*line, *[0] * (longest - len(line))] for line in values], device=self.device
-            )
-
-        kinds = {
-            name: padded(
-                [
-                    (
-                        *picture.kinds[name],
-                        *[0] * row.prompt,
-                        *[self.template.written] * (len(row.ids) - row.prompt),
-                    )
-                    for picture, row in zip(seen, rows, strict=True)
-                ]
-            )
-            for name in seen[0].kinds
-        }
-        output = self.model(
-            input_ids=padded(lines),
-            attention_mask=padded([[1] * len(line) for line in lines]),
+        ids, mask = padded_ids(lines, 0, self.device)
+        kinds = {}
+        for name in seen[0].kinds:
+            of_rows = [
+                (*picture.kinds[name], *[0] * row.prompt, *[self.template.written] * (len(row.wanted) - 1))
+                for picture, row in zip(seen, rows, strict=True)
+            ]
+            kinds[name], _ = padded_ids(of_rows, 0, self.device)
+        return self.model(
+            input_ids=ids,
+            attention_mask=mask,
             use_cache=False,
             logits_to_keep=keep,
             **kinds,
             **self._pictures(seen),
-        )
-        return output.logits
+        ).logits
 
     def _pictures(self, seen: Sequence[Seen]) -> dict[str, Any]:
         """What the model gets of the pictures: pixels of one, or the vision tower's output of several."""
         if not self.together:
-            (one,) = seen
-            return dict(one.inputs)
+            return dict(seen[0].inputs)
         for picture in seen:
             if picture.features is None:
                 takes = inspect.signature(self.model.get_image_features).parameters
@@ -246,11 +223,9 @@ class Opened:
     @property
     def image_id(self) -> int | None:
         """The id that stands for a picture in prompts."""
-        for holder in (self.processor, self.model.config):
-            for name in ("image_token_id", "image_token_index"):
-                if getattr(holder, name, None) is not None:
-                    return int(getattr(holder, name))
-        return None
+        holders, names = (self.processor, self.model.config), ("image_token_id", "image_token_index")
+        found = (getattr(holder, name, None) for holder in holders for name in names)
+        return next((int(number) for number in found if number is not None), None)
 
     def decoder(self, where: str) -> ImageTextDecoder:
         """The model with the template of its prompts; raises as `ChatTemplate.of`."""
@@ -276,21 +251,15 @@ def opened(argument: str, context: LoadContext) -> Opened:
     where = context.where
     library, config = loading.configuration_of(argument, where)
     if config.model_type in _NOT_READ:
-        raise ModelError(
-            "BLIP-2, InstructBLIP and Florence-2 neither answer nor write captions here",
-            where=where,
-            given=f"model type {config.model_type}",
-            hint="let a server do it and ask chat:URL#MODEL; BLIP-2's model of matching is itm:NAME",
-        )
+        problem = "BLIP-2, InstructBLIP and Florence-2 neither answer nor write captions here"
+        hint = "let a server do it and ask chat:URL#MODEL; BLIP-2's model of matching is itm:NAME"
+        raise ModelError(problem, where=where, given=f"model type {config.model_type}", hint=hint)
     with loading.quiet(library):
         kind = library.AutoModelForImageTextToText
         if type(config) not in kind._model_mapping:
-            raise ModelError(
-                "the model takes no images, or writes no text about them",
-                where=where,
-                given=f"model type {config.model_type}",
-                allowed="image-text-to-text models: Qwen-VL, LLaVA, SmolVLM, PaliGemma, BLIP, GIT, ...",
-            )
+            problem = "the model takes no images, or writes no text about them"
+            allowed = "image-text-to-text models: Qwen-VL, LLaVA, SmolVLM, PaliGemma, BLIP, GIT, ..."
+            raise ModelError(problem, where=where, given=f"model type {config.model_type}", allowed=allowed)
         model, revision = loading.weights_of(library, argument, where, kind=kind)
         if config.model_type == "vision-encoder-decoder":
             processor: Any = SeparateProcessors(
@@ -300,27 +269,15 @@ def opened(argument: str, context: LoadContext) -> Opened:
         else:
             processor = loading.fetched(library.AutoProcessor, argument, where, "processor")
     if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
-        raise ModelError(
-            "the folder holds no processor for images and texts together",
-            where=where,
-            given=type(processor).__name__,
-            hint="save the model's processor beside it (processor.save_pretrained)",
-        )
+        problem = "the folder holds no processor for images and texts together"
+        hint = "save the model's processor beside it (processor.save_pretrained)"
+        raise ModelError(problem, where=where, given=type(processor).__name__, hint=hint)
     weights = digest_tensors(model.state_dict())
     model, computed = to_device(model, context.device, context.dtype)
-    return Opened(
-        model=model,
-        processor=processor,
-        identity=context.identity(
-            revision=revision,
-            weights=weights,
-            preprocessing=canonical_json(json.loads(processor.image_processor.to_json_string())),
-            tokenizer=loading.tokenizer_digest(processor.tokenizer),
-        ),
-        device=context.device,
-        dtype=computed,
-        versions=context.provenance(library),
-    )
+    preprocessing = loading.processing_of(processor.image_processor)
+    facts = {"weights": weights, "tokenizer": loading.tokenizer_digest(processor.tokenizer)}
+    identity = context.identity(revision=revision, preprocessing=preprocessing, **facts)
+    return Opened(model, processor, identity, context.device, computed, context.provenance(library))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ Source: Lin et al. 2024, "Revisiting the role of language priors in vision-langu
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import DataError, InputError
-from counterfoil.models.base import DEFAULT, Identity, Options, ScorerSettings
+from counterfoil.models.base import DEFAULT, Options, ScorerSettings
 from counterfoil.models.generative import captioners
 from counterfoil.models.generative.image_text import ImageTextDecoder, opened, sharing
 from counterfoil.models.generative.prefixes import Decoder, GenerativeScorer, TextRow, log_probabilities
@@ -27,6 +27,8 @@ from counterfoil.models.runtime import LoadContext
 
 #: What a model with a chat template is asked; PaliGemma has a prompt of its own, and captioners need none.
 INSTRUCTION, PALIGEMMA = "Describe this image in one sentence.", "caption en"
+#: The unconditional term of captions: log P(caption) of each, per token where the score is.
+Prior = Callable[[Sequence[str]], Sequence[float]]
 #: The side of grey and of noisy pictures.
 _SIDE = 224
 
@@ -43,33 +45,37 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     context = LoadContext.of(where, options, "settings")
     chosen = Choices.of(context.settings)
     decoder: Decoder
+    facts: dict[str, Any] = {}
+    computed: dict[str, str] = {}
     if argument.startswith("open-clip:"):
         name = argument.removeprefix("open-clip:")
-        writer, identity, versions = captioners.coca(name, context, chosen.instruction or "")
-        decoder, words = writer, Words.of_captioner(writer, chosen)
+        decoder, identity, versions = captioners.coca(name, context, chosen.instruction or "")
+        words = Words.of_captioner(decoder, chosen)
     else:
         model = opened(argument, context)
         identity, versions = model.identity, dict(model.versions)
         if model.model.config.model_type in captioners.CAPTIONERS:
-            writer = captioners.captioner_of(model, chosen.instruction or "", where)
-            decoder, words = writer, Words.of_captioner(writer, chosen)
+            decoder = captioners.captioner_of(model, chosen.instruction or "", where)
+            words = Words.of_captioner(decoder, chosen)
         else:
             plain = model.decoder(where)
             words = Words.of_template(plain, chosen)
             decoder = plain.checked([words.row(probe) for probe in PROBES[1:3]], words.prompt, where)
-            identity = replace(identity, options={**identity.options, "template": plain.template.digest})
-            versions["computed"] = sharing(decoder)
+            facts, computed = {"template": plain.template.digest}, {"computed": sharing(decoder)}
     preparation: Preparation = getattr(decoder, "preparation", Untouched())
     prior, prior_facts = _prior(chosen, decoder, words, preparation, options)
+    facts = {**identity.options, **facts, **chosen.described(words), **prior_facts}
     return GenerativeScorer(
-        identity=replace(identity, options={**identity.options, **chosen.described(words), **prior_facts}),
+        identity=replace(identity, options=facts),
         decoder=decoder,
         rows=lambda text: [words.row(text)],
-        value=lambda text, parts: chosen.value(parts[0]) - chosen.alpha * prior(text),
+        values=lambda texts, parts: [
+            chosen.value(part) - chosen.alpha * without
+            for (part,), without in zip(parts, prior(texts), strict=True)
+        ],
         too_long=words.too_long,
-        provenance=versions,
+        provenance={**versions, **computed},
         preparation=preparation,
-        ahead=prior.learn,
     )
 
 
@@ -105,19 +111,15 @@ class Choices:
         if choices.unconditional == "none":
             for name in ("alpha", "lm", "noises"):
                 if name in settings.given:
-                    raise InputError(
-                        f"{name} is of the unconditional term, and there is none",
-                        where=settings.where,
-                        hint="add --set unconditional=lm (or blank, or noise)",
-                    )
+                    problem = f"{name} is of the unconditional term, and there is none"
+                    hint = "add --set unconditional=lm (or blank, or noise)"
+                    raise InputError(problem, where=settings.where, hint=hint)
             return replace(choices, alpha=0.0)
         if (choices.unconditional == "lm") != bool(choices.lm):
-            raise InputError(
-                "the unconditional term by a language model needs its name, and only that one does",
-                where=settings.where,
-                given=f"unconditional={choices.unconditional}, lm={choices.lm or '(none)'}",
-                allowed="unconditional=lm with lm=NAME_OR_FOLDER",
-            )
+            problem = "the unconditional term by a language model needs its name, and only that one does"
+            given = f"unconditional={choices.unconditional}, lm={choices.lm or '(none)'}"
+            allowed = "unconditional=lm with lm=NAME_OR_FOLDER"
+            raise InputError(problem, where=settings.where, given=given, allowed=allowed)
         return choices
 
     def value(self, part: ndarray) -> float:
@@ -166,31 +168,25 @@ class Words:
     def of_template(cls, decoder: ImageTextDecoder, chosen: Choices) -> "Words":
         """Those of a model with a template of prompts; raises `InputError` for predictions in parallel."""
         if chosen.prediction == "parallel":
-            raise InputError(
-                "a chat model predicts word after word", where=chosen.where, given="prediction=parallel"
-            )
+            problem, given = "a chat model predicts word after word", "prediction=parallel"
+            raise InputError(problem, where=chosen.where, given=given)
         template = decoder.template
         usual = PALIGEMMA if isinstance(template, PaliGemmaTemplate) else INSTRUCTION
         prompt = template.text(usual if chosen.instruction is None else chosen.instruction)
-        positions = getattr(decoder.model.config.get_text_config(), "max_position_embeddings", 1 << 20)
-        empty = decoder.template.see(np.full((56, 84, 3), 128, np.uint8))
         return cls(
             where=chosen.where,
             prompt=prompt,
             ids=lambda text: template.words(template.lead + text),
             end=(template.end(),) if chosen.end == "in" else (),
-            room=max(1, positions - empty.size - len(prompt) - 1),
+            room=decoder.room(len(prompt) + 1),
         )
 
     def row(self, text: str) -> TextRow:
         """The row of a caption, cut to what the model reads; raises `DataError` where it has no tokens."""
         targets = (*self.ids(text)[: self.room], *self.end)
         if not targets:
-            raise DataError(
-                "an empty caption has no likelihood",
-                where=self.where,
-                hint="--set end=in counts the end token",
-            )
+            hint = "--set end=in counts the end token"
+            raise DataError("an empty caption has no likelihood", where=self.where, hint=hint)
         before = targets[:-1] if self.mask is None else (self.mask,) * (len(targets) - 1)
         return TextRow((*self.prompt, *before), np.array(targets, dtype=np.int64)[:, None])
 
@@ -199,24 +195,17 @@ class Words:
         return len(self.ids(text)) > self.room
 
 
-@dataclass(eq=False)
-class Prior:
-    """The unconditional term of captions: each distinct text is computed once per process."""
+def _remembered(compute: Prior) -> Prior:
+    """The same term, each distinct text computed once per process."""
+    known: dict[str, float] = {}
 
-    compute: Callable[[Sequence[str]], Sequence[float]]
-    known: dict[str, float] = field(default_factory=dict)
-
-    def learn(self, texts: Sequence[str]) -> None:
-        """Compute those that are not known, together."""
-        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+    def prior(texts: Sequence[str]) -> list[float]:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
-            self.known |= dict(zip(new, self.compute(new), strict=True))
+            known.update(zip(new, compute(new), strict=True))
+        return [known[text] for text in texts]
 
-    def __call__(self, text: str) -> float:
-        """log P(caption), per token where the score is."""
-        if text not in self.known:
-            self.learn([text])
-        return self.known[text]
+    return prior
 
 
 def _prior(
@@ -224,33 +213,29 @@ def _prior(
 ) -> tuple[Prior, dict[str, Any]]:
     """The unconditional term, and what identities must know of it."""
     if chosen.unconditional == "none":
-        return Prior(lambda texts: [0.0] * len(texts)), {}
+        return lambda texts: [0.0] * len(texts), {}
     if chosen.unconditional == "lm":
         return _language_model(chosen, options)
-    if chosen.unconditional == "blank":
-        arrays, facts = [np.full((_SIDE, _SIDE, 3), 128, np.uint8)], {}
-    else:
+    shape, facts = (_SIDE, _SIDE, 3), {}
+    arrays = [np.full(shape, 128.0)]
+    if chosen.unconditional == "noise":
         rng = np.random.default_rng(options.seed)
-        arrays = [
-            np.clip(rng.normal(128, 64, (_SIDE, _SIDE, 3)), 0, 255).astype(np.uint8)
-            for _ in range(chosen.noises)
-        ]
+        arrays = [np.clip(rng.normal(128, 64, shape), 0, 255) for _ in range(chosen.noises)]
         facts = {"noises": chosen.noises, "seed": options.seed}
-    seen = [decoder.see(preparation(PIL.Image.fromarray(array))) for array in arrays]
+    pictures = [PIL.Image.fromarray(array.astype(np.uint8)) for array in arrays]
+    seen = [decoder.see(preparation(picture)) for picture in pictures]
 
     def compute(texts: Sequence[str]) -> list[float]:
         rows = [words.row(text) for text in texts]
-        pairs = [(picture, row) for picture in seen for row in rows]
-        values = log_probabilities(
-            decoder, [picture for picture, _ in pairs], [row for _, row in pairs], [True] * len(pairs)
-        )
+        pictures = [picture for picture in seen for _ in rows]
+        values = log_probabilities(decoder, pictures, rows * len(seen), [True] * len(pictures))
         sums = np.array([part[:, 0].sum() for part in values]).reshape(len(seen), len(texts))
         # The mean of probabilities over pictures, not of their logarithms.
         logs = np.logaddexp.reduce(sums, axis=0) - np.log(len(seen))
         lengths = [1 if chosen.length == "sum" else len(row.wanted) for row in rows]
         return [float(log) / length for log, length in zip(logs, lengths, strict=True)]
 
-    return Prior(compute), facts
+    return _remembered(compute), facts
 
 
 def _language_model(chosen: Choices, options: Options) -> tuple[Prior, dict[str, Any]]:
@@ -258,11 +243,10 @@ def _language_model(chosen: Choices, options: Options) -> tuple[Prior, dict[str,
 
     settings = {"score": "log-likelihood" if chosen.length == "sum" else "mean", "end": chosen.end}
     model = load_lm(chosen.lm, Options(device=options.device, precision=options.precision, settings=settings))
-    identity: Identity = model.identity
 
     def compute(texts: Sequence[str]) -> list[float]:
         nothing = Image("")
         (values,) = model.score_pairs([[(nothing, Caption(text, text)) for text in texts]])
-        return [float(value) for value in values]
+        return values.tolist()
 
-    return Prior(compute), {"lm": replace(identity, name="").to_json()}
+    return _remembered(compute), {"lm": replace(model.identity, name="").to_json()}

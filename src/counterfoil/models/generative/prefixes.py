@@ -20,7 +20,8 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.models.base import Ability, Identity, text_of
+from counterfoil.models.base import Ability, BatchNumbers, Identity, PairBatches, text_of
+from counterfoil.models.hf_text import padded_ids
 from counterfoil.models.images import Preparation, Untouched, prepared
 
 #: Positions that go through a model at a time, by kind of device: a processor gains nothing by more than a
@@ -91,48 +92,38 @@ class Decoder(Protocol):
     @property
     def device(self) -> Any:
         """The torch device that it computes on."""
-        ...
 
     @property
     def vocabulary(self) -> int:
         """The number of ids."""
-        ...
 
     @property
     def read(self) -> tuple[int, ...]:
         """The ids that `begin` reads; rows that do not start with them are read whole."""
-        ...
 
     @property
     def together(self) -> bool:
         """Whether `whole` takes several pictures."""
-        ...
 
     @property
     def shares(self) -> bool:
         """Whether `begin` and `go_on` can be asked at all."""
-        ...
 
     @property
     def wholes(self) -> bool:
         """Whether `whole` can be asked; else even a single text is read after its prefix."""
-        ...
 
     def see(self, picture: ndarray) -> Seen:
         """A picture made ready; no tower runs."""
-        ...
 
     def begin(self, seen: Seen) -> Prefix:
         """The prefix of a picture."""
-        ...
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """(rows, kept, vocabulary) logits after `ids` (rows, longest), each after its prefix."""
-        ...
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """The same of one row per picture, each read from its beginning; `keep` counts from there."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,19 +135,15 @@ class GenerativeScorer:
     identity: Identity
     decoder: Decoder
     rows: Callable[[str], Sequence[TextRow]]
-    #: The score, from a caption's text and the log-probabilities of its rows.
-    value: Callable[[str, Sequence[ndarray]], float]
+    #: The scores of captions, from their texts and the log-probabilities of the rows of each.
+    values: Callable[[Sequence[str], Sequence[Sequence[ndarray]]], Sequence[float]]
     #: Whether a caption is longer than the model reads.
     too_long: Callable[[str], bool]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     #: What workers do to pictures before the decoder sees them.
     preparation: Preparation = UNTOUCHED
-    #: Called with the texts of a batch before their values are asked for.
-    ahead: Callable[[Sequence[str]], None] = lambda texts: None
 
-    def score_pairs(
-        self, batches: Sequence[Sequence[tuple[Image, Caption]]], *, workers: int = 0
-    ) -> Iterator[Float[ndarray, "batch"]]:
+    def score_pairs(self, batches: PairBatches, *, workers: int = 0) -> BatchNumbers:
         """One score per pair of each batch. A picture whose pairs follow one another is read once.
 
         Images are decoded in `workers` processes. Raises `DataError` where an image or a text is not at hand.
@@ -172,30 +159,19 @@ class GenerativeScorer:
             for batch, new, arrays in zip(batches, fresh, pictures, strict=True):
                 for image, array in zip(new, arrays, strict=True):
                     seen[id(image)] = self.decoder.see(array)
-                rows = [self.rows(text_of(caption)) for _, caption in batch]
+                texts = [text_of(caption) for _, caption in batch]
+                rows = [self.rows(text) for text in texts]
                 owners = [seen[id(image)] for image, _ in batch]
                 # What is shared depends on the batch alone: a run that goes on from a cache does the same.
                 counts = Counter(id(image) for image, _ in batch)
-                shared = [
-                    counts[id(image)] * len(own) > 1 for (image, _), own in zip(batch, rows, strict=True)
+                asked_of = [
+                    (owner, row, counts[id(image)] * len(own) > 1)
+                    for (image, _), owner, own in zip(batch, owners, rows, strict=True)
+                    for row in own
                 ]
-                values_of_rows = iter(
-                    log_probabilities(
-                        self.decoder,
-                        [owner for owner, own in zip(owners, rows, strict=True) for _ in own],
-                        [row for own in rows for row in own],
-                        [many for many, own in zip(shared, rows, strict=True) for _ in own],
-                    )
-                )
-                values = [[next(values_of_rows) for _ in own] for own in rows]
-                self.ahead([text_of(caption) for _, caption in batch])
-                yield np.array(
-                    [
-                        self.value(text_of(caption), parts)
-                        for (_, caption), parts in zip(batch, values, strict=True)
-                    ],
-                    dtype=np.float64,
-                )
+                values = iter(log_probabilities(self.decoder, *zip(*asked_of, strict=True)))
+                parts = [[next(values) for _ in own] for own in rows]
+                yield np.array(self.values(texts, parts), dtype=np.float64)
                 # The next batch may go on with the last picture; the others are done.
                 seen = {id(batch[-1][0]): seen[id(batch[-1][0])]} if batch else seen
 
@@ -230,10 +206,9 @@ def log_probabilities(
         for chunk in _chunks(
             decoder, whole, rows, lambda at: seen[at].size + len(rows[at].ids), alone=not decoder.together
         ):
-            keep = torch.tensor(_kept([seen[at].size + len(rows[at].ids) for at in chunk], chunk, rows))
-            logits = decoder.whole(
-                [seen[at] for at in chunk], [rows[at] for at in chunk], keep.to(decoder.device)
-            )
+            kept = _kept([seen[at].size + len(rows[at].ids) for at in chunk], chunk, rows)
+            keep = torch.tensor(kept, device=decoder.device)
+            logits = decoder.whole([seen[at] for at in chunk], [rows[at] for at in chunk], keep)
             _gather(logits, chunk, rows, values)
     return values
 
@@ -257,12 +232,9 @@ def _follow(
     parts = [np.empty(0)] * len(rows)
     for chunk in _chunks(decoder, list(rest), rest, lambda at: len(rest[at].ids), beside=beside):
         lengths = [len(rest[at].ids) for at in chunk]
-        ids = torch.zeros((len(chunk), max(lengths)), dtype=torch.long)
-        for line, at in enumerate(chunk):
-            ids[line, : lengths[line]] = torch.tensor(rest[at].ids)
-        keep = torch.tensor(_kept(lengths, chunk, rest))
-        inputs = (tensor.to(decoder.device) for tensor in (ids, torch.tensor(lengths), keep))
-        _gather(decoder.go_on([prefixes[at] for at in chunk], *inputs), chunk, rest, parts)
+        ids, mask = padded_ids([rest[at].ids for at in chunk], 0, decoder.device)
+        keep = torch.tensor(_kept(lengths, chunk, rest), device=decoder.device)
+        _gather(decoder.go_on([prefixes[at] for at in chunk], ids, mask.sum(dim=1), keep), chunk, rest, parts)
     for at in rest:
         values[at] = np.concatenate([part for part in (values[at], parts[at]) if part.size])
 

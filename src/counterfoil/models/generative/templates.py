@@ -7,6 +7,7 @@ a model runs once per picture; texts alone go through its tokenizer, in the mode
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy import ndarray
 from counterfoil.errors import ModelError
 from counterfoil.models.generative.prefixes import Seen
 from counterfoil.models.hf_loading import library_of, quiet
+from counterfoil.models.runtime import model_errors
 from counterfoil.store import digest_value
 
 #: Texts whose first letters differ, so that what is common to their prompts belongs to the template.
@@ -46,29 +48,15 @@ class ChatTemplate:
         """The template; raises `ModelError` where it is missing, ignores pictures or cannot be followed."""
         tokenizer = processor.tokenizer
         if getattr(processor, "chat_template", None) is None:
-            raise ModelError(
-                "the model has no chat template, so that nothing says how it is asked",
-                where=where,
-                given=type(processor).__name__,
-                hint="save one with its processor (chat_template.jinja)",
-            )
+            problem = "the model has no chat template, so that nothing says how it is asked"
+            hint = "save one with its processor (chat_template.jinja)"
+            raise ModelError(problem, where=where, given=type(processor).__name__, hint=hint)
         if "sanitize_control_tokens" not in inspect.signature(tokenizer.apply_chat_template).parameters:
-            raise ModelError(
-                "this version of transformers cannot make control tokens in captions harmless",
-                where=where,
-                hint="pip install -U transformers",
-            )
-        try:
+            problem = "this version of transformers cannot make control tokens in captions harmless"
+            raise ModelError(problem, where=where, hint="pip install -U transformers")
+        what = "its chat template makes no prompt of a picture and a text"
+        with model_errors(what, where=where, given=type(processor).__name__):
             return cls._followed(processor, image_id, where)
-        except ModelError:
-            raise
-        except Exception as error:
-            raise ModelError(
-                "its chat template makes no prompt of a picture and a text: "
-                + " ".join(str(error).split())[:160],
-                where=where,
-                given=type(processor).__name__,
-            ) from None
 
     @classmethod
     def _followed(cls, processor: Any, image_id: int | None, where: str) -> "ChatTemplate":
@@ -85,11 +73,8 @@ class ChatTemplate:
         for probe in PROBES:
             whole = list(template._seen(np.full((56, 84, 3), 128, np.uint8), probe)["input_ids"][0])
             if whole != [*first.head, *template.text(probe)]:
-                raise ModelError(
-                    "its chat template puts something before the picture that depends on the text",
-                    where=where,
-                    given=type(processor).__name__,
-                )
+                problem = "its chat template puts something before the picture that depends on the text"
+                raise ModelError(problem, where=where, given=type(processor).__name__)
         return template
 
     @property
@@ -125,15 +110,19 @@ class ChatTemplate:
 
     def _seen(self, picture: ndarray, text: str) -> dict[str, Any]:
         # The text is a probe, which needs no care; some processors cannot take care beside a picture.
-        inputs = self.processor.apply_chat_template(
-            [self.asked(text, PIL.Image.fromarray(picture))],
+        return dict(self.inputs([self.asked(text, PIL.Image.fromarray(picture))]))
+
+    def inputs(self, turns: Sequence[Any], **options: Any) -> Any:
+        """What the processor makes of users' turns with pictures, up to the model's own."""
+        return self.processor.apply_chat_template(
+            list(turns),
             add_generation_prompt=True,
             tokenize=True,
             return_dict=True,
             return_tensors="pt",
+            **options,
             **self.options(),
         )
-        return dict(inputs)
 
     def asked(self, text: str, picture: Any = None) -> list[dict[str, Any]]:
         """The user's turn: a picture, or its place, and a text."""
@@ -182,23 +171,17 @@ class ChatTemplate:
             ids = self._ids(probe)
             seen = self._seen(np.full((56, 84, 3), 128, np.uint8), probe)
             if "cross_attention_mask" in seen:
-                raise ModelError(
-                    "attends to pictures beside its prompt, as Mllama does, which is not supported",
-                    where=self.where,
-                    given=type(self.processor).__name__,
-                    hint="serve it and ask it as chat:URL#MODEL",
-                )
+                problem = "attends to pictures beside its prompt, as Mllama does, which is not supported"
+                hint = "serve it and ask it as chat:URL#MODEL"
+                raise ModelError(problem, where=self.where, given=type(self.processor).__name__, hint=hint)
             whole = [int(token) for token in seen["input_ids"][0]]
             same = 0
             while same < min(len(ids), len(whole)) and ids[-1 - same] == whole[-1 - same]:
                 same += 1
             marks = [at + 1 for at, token in enumerate(ids) if token == self.image_id]
             if whole == ids:
-                raise ModelError(
-                    "its chat template has no place for a picture",
-                    where=self.where,
-                    given=self._template()[:80],
-                )
+                problem = "its chat template has no place for a picture"
+                raise ModelError(problem, where=self.where, given=self._template()[:80])
             cuts.append(max([len(ids) - same, *marks]))
         return max(cuts)
 
@@ -256,12 +239,8 @@ def common(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:
     >>> common([(1, 2, 3), (1, 2, 5, 6)])
     (1, 2)
     """
-    length = 0
-    for column in zip(*rows, strict=False):
-        if len(set(column)) > 1:
-            break
-        length += 1
-    return tuple(rows[0][:length])
+    columns = zip(*rows, strict=False)
+    return tuple(column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
 def _head(inputs: dict[str, Any], tail: tuple[int, ...], where: str) -> tuple[int, ...]:
@@ -274,10 +253,7 @@ def _head(inputs: dict[str, Any], tail: tuple[int, ...], where: str) -> tuple[in
 
 
 def _seen(inputs: dict[str, Any], head: tuple[int, ...]) -> Seen:
-    kinds = {
-        name: tuple(int(kind) for kind in inputs.pop(name)[0][: len(head)])
-        for name in _BESIDE
-        if name in inputs
-    }
+    beside = [name for name in _BESIDE if name in inputs]
+    kinds = {name: tuple(map(int, inputs.pop(name)[0][: len(head)])) for name in beside}
     inputs.pop("attention_mask", None)
     return Seen(len(head), inputs, head, kinds)

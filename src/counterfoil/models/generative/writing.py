@@ -16,10 +16,10 @@ from counterfoil.errors import ModelError
 from counterfoil.models import hf_loading as loading
 from counterfoil.models.base import DEFAULT, Identity, Options
 from counterfoil.models.generative.captioners import CAPTIONERS, captioner_of
-from counterfoil.models.generative.image_text import Opened, opened
+from counterfoil.models.generative.image_text import Opened, opened, placed
 from counterfoil.models.generative.likelihood import INSTRUCTION, PALIGEMMA
 from counterfoil.models.generative.templates import ChatTemplate
-from counterfoil.models.runtime import LoadContext
+from counterfoil.models.runtime import LoadContext, drawn_from, one_line, sampling
 
 #: What `generate` gets of pictures, and how many of the ids that it returns stand before the caption.
 Inputs = Callable[[Sequence[PIL.Image.Image]], tuple[dict[str, Any], int]]
@@ -36,13 +36,7 @@ class CaptionWriter:
     room: int | None = None
 
     def write(
-        self,
-        images: Sequence[Image],
-        *,
-        most: int,
-        beams: int = 1,
-        temperature: float = 0.0,
-        seed: int = 0,
+        self, images: Sequence[Image], *, most: int, beams: int = 1, temperature: float = 0.0, seed: int = 0
     ) -> list[str]:
         """A caption of each image, of `most` tokens at most, without marks; empty where it writes nothing.
 
@@ -54,29 +48,19 @@ class CaptionWriter:
         if not images:
             return []
         pictures = [image.decode() for image in images]
-        sampling: dict[str, Any] = {"do_sample": False, "num_beams": beams}
-        if temperature > 0:
-            sampling = {
-                "do_sample": True, "num_beams": 1, "temperature": temperature, "top_k": 0, "top_p": 1.0
-            }  # fmt: skip
-        devices = [self.opened.device] if self.opened.device.type == "cuda" else []
-        with (
-            loading.quiet(loading.library_of()),
-            torch.inference_mode(),
-            torch.random.fork_rng(devices),
-        ):
-            torch.manual_seed(seed)
+        beams = 1 if temperature > 0 else beams
+        how = sampling(temperature, num_beams=beams, max_new_tokens=min(most, self.room or most))
+        quiet = loading.quiet(loading.library_of())
+        with quiet, torch.inference_mode(), drawn_from(seed, self.opened.device):
             try:
                 given, start = self.inputs(pictures)
-                ids = self.opened.model.generate(
-                    **given, max_new_tokens=min(most, self.room or most), **sampling
-                )
+                ids = self.opened.model.generate(**given, **how)
             except Exception as error:
                 out = "out of memory" in str(error).lower()
                 raise ModelError(
                     "the model failed",
                     where=self.identity.name,
-                    given=f"{type(error).__name__}: {' '.join(str(error).split())[:240]}",
+                    given=f"{type(error).__name__}: {one_line(error)}",
                     hint="let it read fewer images together" if out else None,
                 ) from None
         texts = self.opened.processor.tokenizer.batch_decode(ids[:, start:], skip_special_tokens=True)
@@ -94,7 +78,8 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
     kind = model.model.config.model_type
     with loading.quiet(loading.library_of()):
         if kind in CAPTIONERS:
-            inputs, room, prompt = _of_captioner(model, prompt or "", where)
+            prompt = prompt or ""
+            inputs, room = _of_captioner(model, prompt, where)
         elif kind == "paligemma" and not getattr(model.processor, "chat_template", None):
             prompt, room = PALIGEMMA if prompt is None else prompt, None
             inputs = _of_paligemma(model, prompt)
@@ -105,7 +90,7 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
     return CaptionWriter(identity, model, inputs, room)
 
 
-def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int, str]:
+def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int]:
     """Pictures and the beginning of a caption, which is part of what is written."""
     captioner = captioner_of(model, prompt, where)
     kind, images = model.model.config.model_type, model.processor.image_processor
@@ -118,25 +103,21 @@ def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int, 
             # Its own `generate` leaves out the last id.
             end = torch.full((len(ids), 1), captioner.end, device=model.device)
             ids = torch.cat([ids, end], dim=1)
-            return {**given, "input_ids": ids, "attention_mask": torch.ones_like(ids)}, 0
-        given |= {"pad_token_id": captioner.end, "eos_token_id": captioner.end}
+        else:
+            given |= {"pad_token_id": captioner.end, "eos_token_id": captioner.end}
         if kind == "vision-encoder-decoder":
             return {**given, "decoder_input_ids": ids}, 0
         return {**given, "input_ids": ids, "attention_mask": torch.ones_like(ids)}, 0
 
-    return inputs, captioner.positions - len(captioner.prompt), prompt
+    return inputs, captioner.positions - len(captioner.prompt)
 
 
 def _of_paligemma(model: Opened, prompt: str) -> Inputs:
     """Pictures in place of their tokens, then the prompt."""
     text = model.processor.image_token + prompt
-
-    def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
-        return _placed(
-            model.processor(text=[text] * len(pictures), images=list(pictures), return_tensors="pt"), model
-        )
-
-    return inputs
+    return lambda pictures: _placed(
+        model.processor(text=[text] * len(pictures), images=list(pictures), return_tensors="pt"), model
+    )
 
 
 def _of_chat(model: Opened, prompt: str, where: str) -> Inputs:
@@ -146,29 +127,13 @@ def _of_chat(model: Opened, prompt: str, where: str) -> Inputs:
     tokenizer.padding_side = "left"
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
-
-    def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
-        return _placed(
-            model.processor.apply_chat_template(
-                [template.asked(prompt, picture) for picture in pictures],
-                add_generation_prompt=True,
-                tokenize=True,
-                return_dict=True,
-                return_tensors="pt",
-                padding=True,
-                **template.options(),
-            ),
-            model,
-        )
-
-    return inputs
+    return lambda pictures: _placed(
+        template.inputs([template.asked(prompt, picture) for picture in pictures], padding=True), model
+    )
 
 
 def _placed(given: Any, model: Opened) -> tuple[dict[str, Any], int]:
     """The tensors on the model's device, and the length of the prompt."""
-    placed = {
-        name: value.to(model.device, model.dtype if value.is_floating_point() else value.dtype)
-        for name, value in dict(given).items()
-        if isinstance(value, torch.Tensor) and name != "labels"
-    }
-    return {**placed, "pad_token_id": model.processor.tokenizer.pad_token_id}, placed["input_ids"].shape[1]
+    inputs = placed(dict(given), model.device, model.dtype)
+    inputs.pop("labels", None)
+    return {**inputs, "pad_token_id": model.processor.tokenizer.pad_token_id}, inputs["input_ids"].shape[1]

@@ -1,8 +1,8 @@
 """The protocol of the report of a form of question, and the chapter of a page that it fills."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -10,15 +10,16 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.records import Caption
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report import comparison_tables, drawing
 from counterfoil.report import labels as label_of
-from counterfoil.report.html import Drawing, Panels, wide_and_narrow
+from counterfoil.report.html import Drawing, Grouping, Section, drawn, wide_and_narrow
 from counterfoil.report.labels import amount, measure_label, measure_meaning
 from counterfoil.report.notes import Note, lead
 from counterfoil.report.tables import Column, Table, number, text_table
-from counterfoil.report.thumbnails import PicturePair, RankedPictures, Thumbnails, richest
+from counterfoil.report.thumbnails import Thumbnails, richest
 
 #: A grouping of more groups than this gets a table of its own kind, a row per group.
 MANY_GROUPS = 8
@@ -31,54 +32,35 @@ WORST = 10
 
 
 @dataclass(frozen=True)
-class Grouping:
-    """One way to divide a benchmark's questions, as tables (one per measure where there are many groups)."""
-
-    name: str
-    official: bool
-    drawings: tuple[Drawing, ...]
-    tables: tuple[Table, ...]
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of a chapter under its own heading; `key` ends its id."""
-
-    key: str
-    title: str
-    about: str = ""
-    drawings: tuple[Drawing, ...] = ()
-    panels: tuple[Panels, ...] = ()
-    groupings: tuple[Grouping, ...] = ()
-    tables: tuple[Table, ...] = ()
-
-
-@dataclass(frozen=True)
 class Chapter:
-    """The chapter of a page on one benchmark, as values for the template."""
+    """The chapter of a page on one benchmark: what the template asks the report for, and what is left.
+
+    `anchor` begins every id in it, `pictures` says which images it has.
+    """
 
     anchor: str
     report: "FormReport"
     comparison: Comparison
     benchmark: Benchmark
-    about: str
     lead: str
-    ties: str
-    notes: tuple[Note, ...]
-    overview: Table
-    #: All measures, where the overview shows some of them.
-    everything: Table | None
-    #: Columns of the overview, and what their measures say.
-    meanings: tuple[tuple[Column, str], ...]
-    measures: tuple[Drawing, ...]
-    #: Further measures, which are folded.
-    finer: tuple[Drawing, ...]
-    sections: tuple[Section, ...]
-    directions: Drawing | None
     significance: tuple[Drawing, ...]
     differences: tuple[Table, ...]
-    margins: Section | None
     pictures: str
+
+
+@dataclass(frozen=True)
+class BrowserSource:
+    """What a browser of questions is made from, and whether their images and captions may be in the page."""
+
+    comparison: Comparison
+    benchmark: Benchmark
+    thumbnails: Thumbnails
+    pictures: bool
+    captions: bool
+
+    def named_captions(self, captions: Iterable[Caption]) -> list[list[str | None]]:
+        """Captions as scripts read them: their text, where the page may hold it, and their id."""
+        return [[caption.text if self.captions else None, caption.id] for caption in captions]
 
 
 class FormReport(ABC):
@@ -117,15 +99,7 @@ class FormReport(ABC):
         """Positions of the questions that a run fails, worst first, and how badly it fails the first few."""
 
     @abstractmethod
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """What the form's script reads of the questions and of every scorer's answers."""
 
     def data(
@@ -144,7 +118,7 @@ class FormReport(ABC):
             "ties": str(comparison.runs[0].result.ties.get("policy", "")),
             "kinds": list(self.KINDS),
             "best": [run.name for run in comparison.runs].index(comparison_tables.ranking(comparison)[0]),
-            **self.questions_data(comparison, benchmark, thumbnails, pictures=pictures, captions=captions),
+            **self.questions_data(BrowserSource(comparison, benchmark, thumbnails, pictures, captions)),
         }
 
     def amount(self, benchmark: Benchmark) -> str:
@@ -165,9 +139,8 @@ class FormReport(ABC):
         for name, e in result.measures.items():
             style = comparison_tables.style_of(name)
             value, low, high = (number(end, style) for end in (e.value, e.low, e.high))
-            rows.append(
-                (name, value, f"[{low}, {high}]", "" if e.chance is None else number(e.chance, style))
-            )
+            chance = "" if e.chance is None else number(e.chance, style)
+            rows.append((name, value, f"[{low}, {high}]", chance))
         rows += [(name, "–", "", "") for name in result.undefined]
         title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, {self.amount(benchmark)}"
         return text_table(title, "measure", columns, rows)
@@ -198,15 +171,19 @@ class FormReport(ABC):
         columns = self.overview(comparison).columns
         return [(column, meaning) for column in columns if (meaning := measure_meaning(column.measure, form))]
 
-    def examples(
-        self, comparison: Comparison, thumbnails: Thumbnails
-    ) -> tuple[PicturePair, ...] | tuple[RankedPictures, ...]:
+    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
         """A few questions in pictures, where they are at hand; none of most forms."""
-        return ()
+        return []
 
     @abstractmethod
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         """Dots of the main measures."""
+
+    def all_measures(self, comparison: Comparison, anchor: str, columns: int = 0) -> list[Drawing]:
+        """Dots of all measures, the main ones first, in so many columns, or side by side."""
+        shown = list(dict.fromkeys([*comparison_tables.main_measures(comparison), *comparison.measures]))
+        name, columns = f"{anchor}-measures", columns or len(shown)
+        return [dots(comparison, name, "Measures", READING, shown, columns=columns)] if shown else []
 
     def finer(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         """Dots of further measures, which are folded."""
@@ -226,7 +203,7 @@ class FormReport(ABC):
         return None
 
     def chapter(self, comparison: Comparison, anchor: str, pictures: str) -> Chapter:
-        """The chapter on `comparison`; `anchor` begins every id in it, `pictures` which images it has."""
+        """The chapter on `comparison`."""
         main = comparison_tables.main_measures(comparison)
         # The measure that scorers are ordered by comes first.
         first = comparison_tables.leading(comparison)
@@ -237,21 +214,11 @@ class FormReport(ABC):
             for family in (comparison.families() if comparison.differences else ())
         ]
         return Chapter(
-            anchor=anchor,
-            report=self,
-            comparison=comparison,
-            benchmark=richest(comparison),
-            about=self.about(comparison.runs[0].benchmark),
-            lead=lead(comparison),
-            ties=self.ties(comparison),
-            notes=tuple(self.notes(comparison)),
-            overview=self.overview(comparison),
-            everything=self.everything(comparison),
-            meanings=tuple(self.meanings(comparison)),
-            measures=tuple(self.measures(comparison, anchor)),
-            finer=tuple(self.finer(comparison, anchor)),
-            sections=tuple(self.sections(comparison, anchor)),
-            directions=self.directions(comparison, anchor),
+            anchor,
+            self,
+            comparison,
+            richest(comparison),
+            lead(comparison),
             significance=tuple(
                 significance(family, f"{anchor}-p-{name}{f'-{number}' if number else ''}", name, among)
                 for name in order
@@ -262,7 +229,6 @@ class FormReport(ABC):
                 for family, among in families
                 for name in main
             ),
-            margins=self.margins(comparison, anchor),
             pictures=pictures,
         )
 
@@ -308,35 +274,48 @@ def _group_drawings(
     from counterfoil.report import figures
 
     by = label_of.grouping(grouping)
-    heats = [
-        drawing.svg(
-            figures.heat(comparison, grouping, measure),
-            name=f"{name}-{measure}",
-            title=f"{measure_label(measure)} by {by}",
-        )
-        for measure in measures
-    ]
-    if groups <= _DOTS_GROUPS and len(comparison.runs) <= _DOTS_RUNS:
-        dotted = figures.groups(comparison, grouping, measures)
-        wide = drawing.svg(dotted, name=name, title=f"Measures by {by}")
-        return [Drawing(f"By {by}", "", wide, "".join(heats))]
-    return [Drawing(measure_label(measure), "", heat) for measure, heat in zip(measures, heats, strict=True)]
+    heats = []
+    for measure in measures:
+        figure, label = figures.heat(comparison, grouping, measure), measure_label(measure)
+        heats.append(drawn(label, "", f"{name}-{measure}", figure, f"{label} by {by}"))
+    if groups > _DOTS_GROUPS or len(comparison.runs) > _DOTS_RUNS:
+        return heats
+    dotted = drawn(f"By {by}", "", name, figures.groups(comparison, grouping, measures), f"Measures by {by}")
+    return [replace(dotted, narrow="".join(heat.wide for heat in heats))]
+
+
+def has_scores(run: Run) -> bool:
+    """Whether scores were given, not right and wrong alone."""
+    return run.answers.has_scores
+
+
+def small_figures(
+    comparison: Comparison,
+    name: str,
+    draw: Callable[[Run], Any],
+    alt: str,
+    *,
+    shown: Callable[[Run], bool] = has_scores,
+) -> tuple[str, ...]:
+    """A small figure per scorer that is `shown`, best first; `alt` says what of "{}" it shows."""
+    by_name = {run.name: run for run in comparison.runs if shown(run)}
+    order = [scorer for scorer in comparison_tables.ranking(comparison) if scorer in by_name]
+    return tuple(
+        drawing.svg(draw(by_name[scorer]), name=f"{name}-{number}", title=alt.format(scorer))
+        for number, scorer in enumerate(order)
+    )
 
 
 def margins(comparison: Comparison, name: str, measure: str) -> tuple[str, ...]:
-    """One small figure per scorer that has scores, best first."""
+    """One small figure of margins per scorer that has some, best first."""
     from counterfoil.report import figures
 
-    shown = [run.name for run in comparison.runs if figures.margin_values(run, measure) is not None]
-    return tuple(
-        drawing.svg(
-            figures.margins(comparison, measure, names=[scorer]),
-            name=f"{name}-{number}",
-            title=f"Margins of {measure_label(measure)}: {scorer}",
-        )
-        for number, scorer in enumerate(
-            name for name in comparison_tables.ranking(comparison) if name in shown
-        )
+    return small_figures(
+        comparison,
+        name,
+        lambda run: figures.margins([run], measure),
+        f"Margins of {measure_label(measure)}: {{}}",
+        shown=lambda run: figures.margin_values(run, measure) is not None,
     )
 
 
@@ -352,12 +331,16 @@ def significance(comparison: Comparison, name: str, measure: str, among: str) ->
     from counterfoil.report import figures
 
     title = f"Differences in {measure_label(measure)}{among}"
-    return Drawing(title, "", drawing.svg(figures.significance(comparison, measure), name=name, title=title))
+    return drawn(title, "", name, figures.significance(comparison, measure))
 
 
-def versus(comparison: Comparison, name: str, pair: tuple[str, str], title: str, caption: str) -> Drawing:
-    """One direction against the other, by two measures."""
+def versus(
+    comparison: Comparison, name: str, pair: tuple[str, str], title: str, caption: str
+) -> Drawing | None:
+    """One direction against the other, by two measures; None where no run has both."""
     from counterfoil.report import figures
 
+    if not any(set(pair) <= set(run.result.measures) for run in comparison.runs):
+        return None
     draw = partial(figures.directions, comparison, pair)
     return wide_and_narrow(title, caption, name, draw, {}, {"size": 3.9})

@@ -13,11 +13,11 @@ from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measures import averaged
 from counterfoil.report import comparison_tables
-from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins, versus
-from counterfoil.report.html import Drawing, Panels
+from counterfoil.report.forms.base import READING, WORST, BrowserSource, FormReport, dots, margins, versus
+from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import measure_label, measure_meaning
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
-from counterfoil.report.thumbnails import PicturePair, Thumbnails, grouping, pairs, shown_scores, spread
+from counterfoil.report.thumbnails import Thumbnails, grouping, pairs, shown_scores, spread
 
 _DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
 
@@ -39,12 +39,8 @@ class ContrastReport(FormReport):
     }
 
     def remarks(self, comparison: Comparison) -> list[Note]:
-        return [
-            *tied(comparison),
-            *below_chance(comparison),
-            *outcomes(comparison),
-            *intervals(comparison),
-        ]
+        parts = (tied, below_chance, outcomes, intervals)
+        return [note for part in parts for note in part(comparison)]
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         return below_one(run)
@@ -61,11 +57,10 @@ class ContrastReport(FormReport):
 
         form = comparison.runs[0].benchmark.questions.form
         # Margins are those of questions, whatever these weigh.
+        of_items = dict.fromkeys(averaged(name, form) for name in comparison_tables.main_measures(comparison))
         main = [
             name
-            for name in dict.fromkeys(
-                averaged(measure, form) for measure in comparison_tables.main_measures(comparison)
-            )
+            for name in of_items
             if any(figures.margin_values(run, name) is not None for run in comparison.runs)
         ]
         if not main:
@@ -86,28 +81,20 @@ class ContrastReport(FormReport):
         )
         return Section("margins", "Margins", about, panels=panels)
 
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """All questions, as columns, so that some thousand of them stay within a megabyte or two."""
-        questions = benchmark.listed
+        comparison, benchmark, questions = source.comparison, source.benchmark, source.benchmark.listed
         caption_at, image_at = questions.slots()
         captions_of, images_of = (
             [[at for at in row if at >= 0] for row in slots.tolist()] for slots in (caption_at, image_at)
         )
-        order = spread(comparison, self.kinds) if pictures else []
-        shown = thumbnails.add(benchmark.images, [images_of[i] for i in order]) if pictures else {}
+        order = spread(comparison, self.kinds) if source.pictures else []
+        shown = source.thumbnails.add(benchmark.images, [images_of[i] for i in order])
         return {
             "asks": getattr(questions, "asks", None),
             "correct": getattr(questions, "correct", None),
             "ids": list(questions.ids),
-            "captions": [[c.text if captions else None, c.id] for c in benchmark.captions],
+            "captions": source.named_captions(benchmark.captions),
             "images": [[image.id, shown.get(p, -1)] for p, image in enumerate(benchmark.images)],
             "captionAt": captions_of,
             "imageAt": images_of,
@@ -119,13 +106,8 @@ class ContrastReport(FormReport):
         }
 
     def _model(self, run: Run) -> dict[str, Any]:
-        answers = run.answers
-        scores = shown_scores(answers.scores) if answers.has_scores else None
-        return {
-            "name": run.name,
-            "kinds": "".join(map(str, self.kinds(run).tolist())),
-            "scores": scores,
-        }
+        scores = shown_scores(run.answers.scores) if run.answers.has_scores else None
+        return {"name": run.name, "kinds": "".join(map(str, self.kinds(run).tolist())), "scores": scores}
 
 
 class QuadReport(ContrastReport):
@@ -139,7 +121,7 @@ class QuadReport(ContrastReport):
             "belongs to the first image, the second to the second."
         )
 
-    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> tuple[PicturePair, ...]:
+    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
         return pairs(comparison, thumbnails)
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
@@ -150,16 +132,13 @@ class QuadReport(ContrastReport):
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         main = comparison_tables.main_measures(comparison)
-        known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
-        finer = [name for name in known if name not in main]
+        finer = [name for name in comparison.measures if name not in main]
         drawn = super().measures(comparison, anchor)
         if finer:
             drawn.append(dots(comparison, f"{anchor}-finer", "Finer measures", "", finer, columns=len(finer)))
         return drawn
 
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
-        if not any({"i2t", "t2i"} <= set(run.result.measures) for run in comparison.runs):
-            return None
         caption = (
             "Below the dotted line, images find their captions more often than captions find their images."
         )
@@ -202,25 +181,20 @@ class ParaphraseReport(ContrastReport):
             "which are compared with each other; no image is looked at."
         )
 
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """With pairs of captions in place of captions."""
-        data = super().questions_data(comparison, benchmark, thumbnails, pictures=pictures, captions=captions)
-        first, second = benchmark.questions.text_pairs() or ((), ())
+        data = super().questions_data(source)
+        first, second = source.benchmark.questions.text_pairs() or ((), ())
         sides = list(zip(np.ravel(first).tolist(), np.ravel(second).tolist(), strict=True))
         named = data["captions"]
         return {
             **data,
             "asks": "image",
             "captions": [
-                [f"{named[a][0]} ~ {named[b][0]}" if captions else None, f"{named[a][1]} ~ {named[b][1]}"]
+                [
+                    f"{named[a][0]} ~ {named[b][0]}" if source.captions else None,
+                    f"{named[a][1]} ~ {named[b][1]}",
+                ]
                 for a, b in sides
             ],
             "captionAt": np.arange(len(sides)).reshape(-1, 3).tolist(),

@@ -3,6 +3,7 @@
 A gallery can have tens of thousands of queries, so a page carries a sample of them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +11,15 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from counterfoil.benchmarks.answers import DirectionRanks, Rankings
-from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.answers import DirectionRanks
 from counterfoil.benchmarks.forms import RetrievalDirection
-from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
+from counterfoil.report.forms.base import BrowserSource
 from counterfoil.report.forms.recall_curves import right_answers
-from counterfoil.report.thumbnails import Thumbnails, turns
+from counterfoil.report.thumbnails import turns
 
 #: How many of a scorer's first items a query shows.
 FIRST = 5
@@ -49,15 +49,19 @@ def sample(comparison: Comparison, *, seed: int = 0) -> Int[ndarray, "chosen"]:
     return np.concatenate(chosen).astype(np.int64)
 
 
+def sides_of(run: Run) -> list[tuple[RetrievalDirection, DirectionRanks]]:
+    """Both directions of a gallery, each with where a run's rankings have the right answers."""
+    gallery, rankings = run.benchmark.gallery, run.answers.rankings
+    return [(gallery.i2t, rankings.i2t), (gallery.t2i, rankings.t2i)]
+
+
 def kinds(run: Run) -> Int[ndarray, "queries"]:
     """Positions in `KINDS` for all queries, by the run's tie policy; a value below 1 is a failure.
 
     The same as R@1 and R@5 say where those are known.
     """
-    questions, answers = run.benchmark.gallery, _rankings(run)
     policy = Ties(run.result.ties["policy"])
-    sides = ((questions.i2t, answers.i2t), (questions.t2i, answers.t2i))
-    low, high = np.concatenate([first_right(search, placed) for search, placed in sides]).T
+    low, high = np.concatenate([first_right(*side) for side in sides_of(run)]).T
     # Half of a tie is less than a right answer, so there too the last place counts.
     place = np.where(low > 0, low if policy == Ties.OPTIMISTIC else high, -1)
     place = np.where(place > 0, place, np.iinfo(np.int64).max)
@@ -156,10 +160,9 @@ def _first_kept(search: RetrievalDirection, placed: DirectionRanks) -> Int[ndarr
     return places
 
 
-def queries_data(
-    comparison: Comparison, benchmark: Benchmark, thumbnails: Thumbnails, *, pictures: bool, captions: bool
-) -> dict[str, Any]:
+def queries_data(source: BrowserSource) -> dict[str, Any]:
     """A sample of a gallery's queries with what every scorer puts first, pictures as far as there is room."""
+    comparison, benchmark = source.comparison, source.benchmark
     questions = comparison.runs[0].benchmark.gallery
     rows = sample(comparison)
     split = int((rows < len(questions.i2t)).sum())
@@ -174,21 +177,17 @@ def queries_data(
         [q] if i < split else [p for p in dict.fromkeys(row) if p >= 0]
         for i, (q, row) in enumerate(zip(query.tolist(), items.tolist(), strict=True))
     ]
-    if pictures:
+    if source.pictures:
         strata = np.column_stack([np.arange(len(rows)) < split, *(a.kinds for a in answers)])
-        shown = thumbnails.add(
-            benchmark.images, [needed[i] for i in turns(list(map(tuple, strata.tolist())))]
-        )
+        order = turns(list(map(tuple, strata.tolist())))
+        shown = source.thumbnails.add(benchmark.images, [needed[i] for i in order])
     pictured = [all(p in shown for p in positions) for positions in needed]
     return {
         "ids": [questions.ids[row] for row in rows.tolist()],
         "of": int(questions.defined.sum()),
         "split": split,
         "marks": list(MARKS),
-        "captions": [
-            [caption.text if captions else None, caption.id]
-            for caption in (benchmark.captions[p] for p in used_captions.tolist())
-        ],
+        "captions": source.named_captions(benchmark.captions[p] for p in used_captions.tolist()),
         "images": [[benchmark.images[p].id, shown.get(p, -1)] for p in used_images.tolist()],
         "query": _numbers(query[:split], used_images) + _numbers(query[split:], used_captions),
         "right": np.concatenate([right_answers(s) for s in (questions.i2t, questions.t2i)])[rows].tolist(),
@@ -227,30 +226,22 @@ class _Answers:
 
 
 def _answers(run: Run, rows: Int[ndarray, "chosen"]) -> _Answers:
-    questions, answers = run.benchmark.gallery, _rankings(run)
-    sides = [(questions.i2t, answers.i2t), (questions.t2i, answers.t2i)]
+    def joined(of_sides: Iterable[ndarray]) -> ndarray:
+        return np.concatenate(list(of_sides))[rows]
+
+    sides = sides_of(run)
     tops = [_padded(placed.top.astype(np.int64), -1) for _, placed in sides]
     by_rule = any(isinstance(search.positives, Plausible) for search, _ in sides)
-    left = [missed(search, placed) for search, placed in sides]
+    left = [missed(*side) for side in sides]
     return _Answers(
         kinds=kinds(run)[rows],
-        top=np.concatenate(tops)[rows],
-        scores=np.concatenate([_padded(placed.top_scores.astype(np.float64), np.nan) for _, placed in sides])[
-            rows
-        ],
-        marks=np.concatenate([marks(search, top) for (search, _), top in zip(sides, tops, strict=True)])[
-            rows
-        ],
-        first=np.concatenate([first_right(search, placed) for search, placed in sides])[rows],
-        missed=np.concatenate([places for places, _ in left])[rows],
-        misses=None if by_rule else np.concatenate([there for _, there in left])[rows],
+        top=joined(tops),
+        scores=joined(_padded(placed.top_scores.astype(np.float64), np.nan) for _, placed in sides),
+        marks=joined(marks(search, top) for (search, _), top in zip(sides, tops, strict=True)),
+        first=joined(first_right(*side) for side in sides),
+        missed=joined(places for places, _ in left),
+        misses=None if by_rule else joined(there for _, there in left),
     )
-
-
-def _rankings(run: Run) -> Rankings:
-    if not run.answers.has_rankings:
-        raise InputError("the run holds no rankings", where=run.name, hint="evaluate it on a gallery")
-    return run.answers.rankings
 
 
 def _padded(values: ndarray, empty: float) -> ndarray:
@@ -276,11 +267,7 @@ def _missed(
     """Per query the item missed and its places, 0 where none is; None where not counted."""
     if answers.misses is None:
         return None
-    item = answers.missed[:, 0]
+    item, *places = answers.missed.T
     numbers = [*_numbers(item[:split], captions), *_numbers(item[split:], images)]
-    return [
-        [number, *places] if there else 0
-        for number, places, there in zip(
-            numbers, answers.missed[:, 1:].tolist(), answers.misses.tolist(), strict=True
-        )
-    ]
+    rows = zip(numbers, *(place.tolist() for place in places), answers.misses.tolist(), strict=True)
+    return [[*row] if there else 0 for *row, there in rows]

@@ -16,13 +16,13 @@ from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.report import comparison_tables
 from counterfoil.report.comparison_tables import main_measures
 from counterfoil.report.forms import first_items, recall_curves
-from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, versus
+from counterfoil.report.forms.base import READING, WORST, BrowserSource, FormReport, dots, versus
 from counterfoil.report.forms.recall_curves import right_answers
-from counterfoil.report.html import Drawing, wide_and_narrow
+from counterfoil.report.html import Drawing, Section, wide_and_narrow
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
 from counterfoil.report.tables import Column, Table, least_width, text_table
-from counterfoil.report.thumbnails import RankedPictures, Thumbnails, shelves
+from counterfoil.report.thumbnails import Thumbnails, shelves
 
 _INTERVALS = {
     "clusters": "over images, each with the captions written for it",
@@ -53,13 +53,8 @@ class GalleryReport(FormReport):
         return about(benchmark.gallery)
 
     def remarks(self, comparison: Comparison) -> list[Note]:
-        return [
-            *_ties(comparison),
-            *_unfindable(comparison),
-            *_cut(comparison),
-            *below_chance(comparison),
-            *intervals(comparison, _INTERVALS),
-        ]
+        parts = (_ties, _unfindable, _cut, below_chance)
+        return [*(note for part in parts for note in part(comparison)), *intervals(comparison, _INTERVALS)]
 
     def kinds(self, run: Run) -> Int[ndarray, "queries"]:
         return first_items.kinds(run)
@@ -68,32 +63,19 @@ class GalleryReport(FormReport):
         """Queries whose first right answer comes latest; those of unknown rank come first."""
         if not run.answers.has_rankings:
             return [], {}
-        questions, rankings = run.benchmark.gallery, run.answers.rankings
-        sides = ((questions.i2t, rankings.i2t), (questions.t2i, rankings.t2i))
-        place = np.concatenate([first_items.first_right(*side) for side in sides])[:, 0]
-        late = np.where(questions.defined, np.where(place > 0, place, np.iinfo(np.int64).max), 0)
+        place = np.concatenate([first_items.first_right(*side) for side in first_items.sides_of(run)])[:, 0]
+        late = np.where(run.benchmark.gallery.defined, np.where(place > 0, place, np.iinfo(np.int64).max), 0)
         order = [q for q in np.argsort(-late, kind="stable").tolist() if late[q] > 1]
+        nothing = "no right answer in the ranking"
         return order, {
-            q: f"the first right answer is number {place[q]:,}"
-            if place[q]
-            else "no right answer in the ranking"
+            q: f"the first right answer is number {place[q]:,}" if place[q] else nothing
             for q in order[:WORST]
         }
 
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
-        return first_items.queries_data(
-            comparison, benchmark, thumbnails, pictures=pictures, captions=captions
-        )
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
+        return first_items.queries_data(source)
 
-    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> tuple[RankedPictures, ...]:
+    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
         return shelves(comparison, thumbnails)
 
     def overview(self, comparison: Comparison) -> Table:
@@ -101,11 +83,8 @@ class GalleryReport(FormReport):
         return comparison_tables.overview(comparison, measures=_shown(comparison))
 
     def everything(self, comparison: Comparison) -> Table | None:
-        return (
-            comparison_tables.overview(comparison)
-            if set(_names(comparison)) > set(_shown(comparison))
-            else None
-        )
+        more = set(comparison.measures) > set(_shown(comparison))
+        return comparison_tables.overview(comparison) if more else None
 
     def meanings(self, comparison: Comparison) -> list[tuple[Column, str]]:
         """Without directions."""
@@ -175,11 +154,8 @@ class GalleryReport(FormReport):
                     f"{side['positives']:,} {what}"
                 )
         if facts["cut"]:
-            depths = [
-                f"{DIRECTIONS[side].arrow} {depth:,}"
-                for side, depth in facts["cut"].items()
-                if depth is not None
-            ]
+            cut = ((side, depth) for side, depth in facts["cut"].items() if depth is not None)
+            depths = [f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in cut]
             lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
         unsupported = (facts.get("unsupported") or {}).items()
         reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
@@ -195,8 +171,6 @@ class GalleryReport(FormReport):
         if not {"i2t", "t2i"} <= set(by_side):
             return None
         pair = by_side["i2t"], by_side["t2i"]
-        if not any(set(pair) <= set(run.result.measures) for run in comparison.runs):
-            return None
         title = f"{measure_label(pair[0])} against {measure_label(pair[1])}"
         caption = (
             "Below the dotted line, images do better at finding captions than captions at finding images."
@@ -260,18 +234,13 @@ def _per_cent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.2f}"
 
 
-def _names(comparison: Comparison) -> list[str]:
-    """All measures that a run has."""
-    return list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
-
-
 def _shown(comparison: Comparison) -> Sequence[str]:
     return comparison_tables.headline(comparison) or main_measures(comparison)
 
 
 def _bases(comparison: Comparison) -> list[str]:
     """The measures without their directions, those that are shown first."""
-    names = [*comparison_tables.headline(comparison), *_names(comparison)]
+    names = [*comparison_tables.headline(comparison), *comparison.measures]
     return list(dict.fromkeys(split_direction(name)[1] for name in names))
 
 
@@ -282,8 +251,7 @@ def _main_bases(comparison: Comparison) -> list[str]:
 
 def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawing:
     """One measure in its directions, side by side."""
-    known = _names(comparison)
-    shown = [measure for side in DIRECTIONS if (measure := f"{side}_{base}") in known]
+    shown = [measure for side in DIRECTIONS if (measure := f"{side}_{base}") in comparison.measures]
     return dots(comparison, f"{anchor}-{base}", measure_label(base), caption, shown)
 
 
@@ -300,12 +268,9 @@ def about(questions: Gallery) -> str:
     """
     parts = 1 if questions.image_parts is None else len(set(questions.image_parts.tolist()))
     sentences = []
-    for name, search, size in (
-        ("i2t", questions.i2t, questions.n_captions),
-        ("t2i", questions.t2i, questions.n_images),
-    ):
+    sides = ((questions.i2t, questions.n_captions), (questions.t2i, questions.n_images))
+    for (query, item), (search, size) in zip(_SIDES.values(), sides, strict=True):
         if len(search):
-            query, item = _SIDES[name]
             verb, whose = ("looks", "its") if len(search) == 1 else ("look", "their")
             r = right_answers(search)
             many = f"{r.min():,} to {r.max():,}" if r.min() < r.max() else f"{r[0]:,}"
@@ -325,28 +290,23 @@ def _ties(comparison: Comparison) -> list[Note]:
     for run in scored:
         count = int(run.result.ties["questions"])
         most = max(most, count)
-        by_policy = run.result.ties.get("measures", {})
-        moved = {
-            name: [by[name] for by in by_policy.values() if name in by] for name in main_measures(comparison)
-        }
+        by_policy = run.result.ties.get("measures", {}).values()
+        moved = {name: [by[name] for by in by_policy if name in by] for name in main_measures(comparison)}
         name = max(moved, key=lambda name: _span(moved[name]))
         if _span(moved[name]) < NOTABLE:
             continue
         low, high = percent(min(moved[name])), percent(max(moved[name]))
-        notes.append(
-            Note(
-                f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
-                f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}.",
-                "warning",
-            )
+        text = (
+            f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
+            f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}."
         )
-    if scored and not notes:
-        if not most:
-            return [Note("No scorer ties a right and a wrong item.")]
-        rest = "the order of the tied moves no main measure by a point"
-        many = f"{most:,} {'query' if most == 1 else 'queries'}"
-        return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
-    return notes
+        notes.append(Note(text, "warning"))
+    if notes or not scored:
+        return notes
+    if not most:
+        return [Note("No scorer ties a right and a wrong item.")]
+    many, rest = amount(most, "query"), "the order of the tied moves no main measure by a point"
+    return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
 
 
 def _unfindable(comparison: Comparison) -> list[Note]:
@@ -374,9 +334,8 @@ def _cut(comparison: Comparison) -> list[Note]:
         cut = _provenance(run).get("cut")
         if not cut:
             continue
-        depths = [
-            f"{int(cut[name]):,} {item}s" for name, (_, item) in _SIDES.items() if cut.get(name) is not None
-        ]
+        sides = ((name, item) for name, (_, item) in _SIDES.items() if cut.get(name) is not None)
+        depths = [f"{int(cut[name]):,} {item}s" for name, item in sides]
         text = f"The rankings of {run.name} end after {listed(depths)} or later"
         missing = _named(_provenance(run).get("unsupported", {}))
         if missing:

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,17 +11,15 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Preference, Rated
-from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.report import comparison_tables, drawing
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, canvas, short, style
+from counterfoil.report.drawing import MUTED, RIGHT, panels, plain, short
 from counterfoil.report.forms import contrast
-from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins
-from counterfoil.report.html import Drawing, Panels
+from counterfoil.report.forms.base import WORST, BrowserSource, FormReport, margins, small_figures
+from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied
-from counterfoil.report.thumbnails import Thumbnails, grouping, shown_scores, spread
+from counterfoil.report.thumbnails import grouping, shown_scores, spread
 
 #: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.
 NEAR = 0.2
@@ -70,30 +69,18 @@ class JudgedReport(FormReport):
         return f"{self.asked(benchmark, shown)}. {references(questions)}".strip()
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        main = comparison_tables.main_measures(comparison)
-        known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
-        shown = list(dict.fromkeys([*main, *known]))
-        if not shown:
-            return []
-        return [dots(comparison, f"{anchor}-measures", "Measures", READING, shown, columns=len(shown))]
+        return self.all_measures(comparison, anchor)
 
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
         measured = any(run.result.measures for run in comparison.runs)
         return super().sections(comparison, anchor) if measured else []
 
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """Of more than `MOST_QUESTIONS` a part, in which every group and kind of disagreement has its turn.
 
         Places and kinds are those among all.
         """
+        comparison, benchmark = source.comparison, source.benchmark
         room = max(1, min(MOST_QUESTIONS, MOST_ANSWERS // len(comparison.runs)))
         order = spread(comparison, self.kinds)[:room]
         rows = np.sort(np.asarray(order, dtype=np.int64))
@@ -103,12 +90,12 @@ class JudgedReport(FormReport):
         sides = self.candidates(chosen)
         image_at = [list(dict.fromkeys(image for side in of for _, image in side)) for of in sides]
         needed = [image_at[place[row]] for row in order]
-        numbers = thumbnails.add(chosen.images, needed) if pictures else {}
+        numbers = source.thumbnails.add(chosen.images, needed) if source.pictures else {}
         return {
             "shows": benchmark.card.shows,
             "of": len(benchmark),
             "ids": list(shown.ids),
-            "captions": [[c.text if captions else None, c.id] for c in chosen.captions],
+            "captions": source.named_captions(chosen.captions),
             "images": [[image.id, numbers.get(p, -1)] for p, image in enumerate(chosen.images)],
             "candidates": [[[caption for caption, _ in side] for side in of] for of in sides],
             "imageAt": image_at,
@@ -158,13 +145,9 @@ class RatedReport(JudgedReport):
         return f"{amount(len(benchmark), 'caption')}, {amount(ratings, 'rating')}"
 
     def remarks(self, comparison: Comparison) -> list[Note]:
-        return [
-            *undefined(comparison),
-            *fitted_ties([run.result for run in comparison.runs]),
-            *below_chance(comparison),
-            *intervals(comparison, _INTERVALS),
-            *level(comparison),
-        ]
+        results = [run.result for run in comparison.runs]
+        first = [*undefined(comparison), *fitted_ties(results), *below_chance(comparison)]
+        return [*first, *intervals(comparison, _INTERVALS), *level(comparison)]
 
     def result_lines(self, result: Result) -> list[str]:
         """With the threshold of ties that was fitted."""
@@ -198,8 +181,7 @@ class RatedReport(JudgedReport):
 
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
         questions = benchmark.judged
-        pairs = zip(questions.captions.tolist(), questions.images.tolist(), strict=True)
-        return [[[pair]] for pair in pairs]
+        return [[[pair]] for pair in zip(questions.captions.tolist(), questions.images.tolist(), strict=True)]
 
     def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
         """Ratings, None where missing."""
@@ -240,12 +222,8 @@ class PreferenceReport(JudgedReport):
         return text
 
     def remarks(self, comparison: Comparison) -> list[Note]:
-        return [
-            *undefined(comparison),
-            *below_chance(comparison),
-            *intervals(comparison, _INTERVALS),
-            *tied(comparison),
-        ]
+        first = [*undefined(comparison), *below_chance(comparison)]
+        return [*first, *intervals(comparison, _INTERVALS), *tied(comparison)]
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         return contrast.below_one(run)
@@ -283,14 +261,11 @@ def level(comparison: Comparison) -> list[Note]:
     """Which scorers of rated captions give many the same score."""
     rates = {run.name: float(run.result.ties.get("rate") or 0.0) for run in comparison.runs}
     many = [f"{name} {percent(rate)}" for name, rate in rates.items() if rate >= NOTABLE]
-    if not many:
-        return []
-    return [
-        Note(
-            f"Pairs of captions with one score: {listed(many)}. τ-b leaves them out of what could agree, τ-c "
-            "does not, and for Spearman they share a rank."
-        )
-    ]
+    text = (
+        f"Pairs of captions with one score: {listed(many)}. τ-b leaves them out of what could agree, τ-c "
+        "does not, and for Spearman they share a rank."
+    )
+    return [Note(text)] if many else []
 
 
 def fitted_ties(results: Sequence[Result]) -> list[Note]:
@@ -300,13 +275,11 @@ def fitted_ties(results: Sequence[Result]) -> list[Note]:
         for result in results
         if "tie_threshold" in result.provenance
     ]
-    if not thresholds:
-        return []
     text = (
         f"Thresholds of ties ({listed(thresholds)}) are fitted on the captions that are measured, and again "
         "on each group: pairwise accuracy with fitted ties flatters."
     )
-    return [Note(text, "warning")]
+    return [Note(text, "warning")] if thresholds else []
 
 
 def undefined(comparison: Comparison) -> list[Note]:
@@ -329,20 +302,9 @@ def spreads(comparison: Comparison, name: str, *, given: str = "rating") -> Pane
 
     They wrap as the screen is wide.
     """
-    by_name = {run.name: run for run in comparison.runs if run.answers.has_scores}
-    order = [scorer for scorer in comparison_tables.ranking(comparison) if scorer in by_name]
-    return Panels(
-        "",
-        "",
-        tuple(
-            drawing.svg(
-                score_spread(by_name[scorer], given=given),
-                name=f"{name}-{number}",
-                title=f"Scores of {scorer} at each {given}",
-            )
-            for number, scorer in enumerate(order)
-        ),
-    )
+
+    alt = f"Scores of {{}} at each {given}"
+    return Panels("", "", small_figures(comparison, name, partial(score_spread, given=given), alt))
 
 
 def references(questions: Rated | Preference) -> str:
@@ -377,8 +339,8 @@ def distance(run: Run) -> Float[ndarray, "questions"]:
     end, positive where the score puts it higher. Equal scores stand in the middle of their stretch.
     0 for all where the run has no scores.
     """
-    questions = run.benchmark.questions
-    if not isinstance(questions, Rated) or not run.answers.has_scores:
+    questions = run.benchmark.rated
+    if not run.answers.has_scores:
         return np.zeros(len(questions))
     return places(run.answers.scores, np.nanmean(questions.ratings, axis=1))
 
@@ -448,16 +410,10 @@ def levels(ratings: Float[ndarray, "points"]) -> Levels:
 
 
 def points(run: Run) -> tuple[Float[ndarray, "points"], Float[ndarray, "points"]]:
-    """The ratings and the scores of a run on rated captions, a point per question and rater.
-
-    Raises `InputError` for runs that are no such thing.
-    """
-    questions = run.benchmark.questions
-    if not isinstance(questions, Rated) or not run.answers.has_scores:
-        raise InputError("no scores of rated captions", where=run.name, given=f"form '{questions.form}'")
-    given = ~np.isnan(questions.ratings)
-    scores = np.broadcast_to(run.answers.scores[:, None], given.shape)
-    return questions.ratings[given], scores[given]
+    """The ratings and the scores of a run on rated captions, a point per question and rater."""
+    ratings = run.benchmark.rated.ratings
+    given = ~np.isnan(ratings)
+    return ratings[given], np.broadcast_to(run.answers.scores[:, None], given.shape)[given]
 
 
 def score_spread(run: Run, *, given: str = "rating") -> Any:
@@ -465,15 +421,13 @@ def score_spread(run: Run, *, given: str = "rating") -> Any:
 
     A metric that goes with people climbs from left to right with bars that share no height; the scale of the
     scores is the metric's own. The line between dots joins the means. `given` stands below the
-    ratings. Raises what `points` raises.
+    ratings.
     """
     ratings, scores = points(run)
     columns = levels(ratings)
-    with style():
-        crowded = max(map(len, columns.labels)) * len(columns.labels) > 36
-        figure, (axes,) = canvas(
-            1, 1, (2.65, 1.3), left=0.5, right=0.1, bottom=0.52 if crowded else 0.4, top=0.26
-        )
+    crowded = max(map(len, columns.labels)) * len(columns.labels) > 36
+    bottom = 0.52 if crowded else 0.4
+    with panels((2.65, 1.3), left=0.5, bottom=bottom, top=0.26) as (figure, (axes,)):
         if len(scores) <= _FEW:
             aside = np.random.default_rng(0).uniform(-0.22, 0.22, len(scores))
             axes.plot(columns.codes + aside, scores, ".", ms=2.4, color=MUTED, alpha=0.55, mec="none")
@@ -489,9 +443,6 @@ def score_spread(run: Run, *, given: str = "rating") -> Any:
         lean = {"rotation": 38, "rotation_mode": "anchor", "ha": "right"} if crowded else {}
         axes.set_xticks(range(len(means)), columns.labels, **lean)
         axes.set_xlabel(given, fontsize=7.5, color=MUTED, labelpad=2)
-        axes.set_title(short(run.name, 30), loc="left", fontsize=9, fontweight="bold", color=INK, pad=4)
-        axes.grid(True, axis="y", color=RULE, lw=0.5)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=7.5)
+        plain(axes, short(run.name, 30), grid="y", size=7.5, pad=4)
         axes.locator_params(axis="y", nbins=4)
     return figure

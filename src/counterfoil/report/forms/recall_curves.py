@@ -24,18 +24,7 @@ from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.comparison_tables import ranking
-from counterfoil.report.drawing import (
-    INK,
-    MUTED,
-    RIGHT,
-    RULE,
-    WRONG,
-    canvas,
-    extent,
-    name_ends,
-    short,
-    style,
-)
+from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain, short
 
 #: How far down the curves look.
 KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
@@ -87,32 +76,22 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
 
 
 def recall_curves(curves: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> Any:
-    """R@K against K, a panel per direction, a line per scorer named at its end: what `curves` found.
-
-    Raises `InputError` where there is no curve to draw.
-    """
-    if not curves:
-        raise InputError("no curve to draw", hint="ranks are known where right answers are listed")
+    """R@K against K, a panel per direction, a line per scorer named at its end: what `curves` found."""
     columns = min(columns, len(curves))
     names = {short(curve.name, 24) for of in curves.values() for curve in [*of[:NAMED], of[-1]]}
     label = max(extent(name, 8) for name in names) + 0.28
     # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
     across = (10.4 - 0.5 - columns * label) / columns - 0.2 if columns > 1 else 3.75 - 0.45 - label
-    rows = ceil(len(curves) / columns)
-    with style():
-        figure, panels = canvas(
-            rows,
-            columns,
-            (max(across, 1.2), 2.9),
-            left=0.45,
-            right=label,
-            bottom=0.48,
-            top=0.28,
-            gap=(label + 0.4, 0.85),
-        )
-        for axes, (side, of) in zip(panels, curves.items(), strict=False):
-            _draw(axes, of)
-            axes.set_title(_TITLES[side], loc="left", fontsize=9, fontweight="bold", color=INK, pad=5)
+    margin: dict[str, Any] = {
+        "left": 0.45,
+        "right": label,
+        "bottom": 0.48,
+        "top": 0.28,
+        "gap": (label + 0.4, 0.85),
+    }
+    with panels((max(across, 1.2), 2.9), len(curves), columns, **margin) as (figure, grid):
+        for axes, (side, of) in zip(grid, curves.items(), strict=True):
+            _draw(axes, of, _TITLES[side])
     return figure
 
 
@@ -140,13 +119,9 @@ def multiplicity(questions: Gallery, *, columns: int = 2) -> Any:
         for side, search in (("i2t", questions.i2t), ("t2i", questions.t2i))
         if len(search)
     ]
-    columns = min(columns, len(sides))
-    rows = ceil(len(sides) / columns)
-    with style():
-        figure, panels = canvas(
-            rows, columns, (3.4, 1.15), left=0.15, right=0.15, bottom=0.45, top=0.42, gap=(0.4, 0.95)
-        )
-        for axes, (side, counts) in zip(panels, sides, strict=False):
+    margin: dict[str, Any] = {"left": 0.15, "right": 0.15, "bottom": 0.45, "top": 0.42, "gap": (0.4, 0.95)}
+    with panels((3.4, 1.15), len(sides), columns, **margin) as (figure, grid):
+        for axes, (side, counts) in zip(grid, sides, strict=True):
             labels, share = binned(counts)
             axes.bar(range(len(labels)), 100 * share, width=0.82, color=RIGHT, alpha=0.75, lw=0)
             for x, value in enumerate(share.tolist()):
@@ -157,9 +132,7 @@ def multiplicity(questions: Gallery, *, columns: int = 2) -> Any:
             axes.set_ylim(0, 125 * float(share.max()))
             axes.set_yticks([])
             axes.tick_params(length=0)
-            axes.spines[["top", "right", "left"]].set_visible(False)
-            title = f"{_TITLES[side]}: % of {len(counts):,}"
-            axes.set_title(title, loc="left", fontsize=9, fontweight="bold", color=INK, pad=5)
+            plain(axes, f"{_TITLES[side]}: % of {len(counts):,}", left=False)
     return figure
 
 
@@ -208,7 +181,7 @@ def _reach(gallery: int) -> list[int]:
     return [k for k in KS if k <= gallery]
 
 
-def _draw(axes: Any, curves: Sequence[Curve]) -> None:
+def _draw(axes: Any, curves: Sequence[Curve], title: str) -> None:
     """The lines of one panel; the weakest first, so that the best lie on top."""
     most = max(max(curve.ks) for curve in curves)
     axes.set_xscale("log")
@@ -219,8 +192,7 @@ def _draw(axes: Any, curves: Sequence[Curve]) -> None:
     axes.set_xticks([], minor=True)
     axes.set_xlabel("K: how many of the first items one looks at")
     axes.set_ylabel("R@K (%)", labelpad=2)
-    axes.grid(True, color=RULE, lw=0.5)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes, title, grid="both")
     scorers = [curve for curve in curves if curve.name != CHANCE]
     named = list(zip(scorers[:NAMED], cycle(_DASHES), strict=False))
     named += [(curve, (WRONG, (0, (4, 3)))) for curve in curves if curve.name == CHANCE]
@@ -229,10 +201,5 @@ def _draw(axes: Any, curves: Sequence[Curve]) -> None:
     for curve, (colour, dash) in reversed(named):
         thin = curve.name == CHANCE
         axes.plot(curve.ks, 100 * curve.values, color=colour, ls=dash, lw=1 if thin else 1.6, clip_on=False)
-    name_ends(
-        axes,
-        [
-            (curve.ks[-1], 100 * float(curve.values[-1]), short(curve.name, 24), colour)
-            for curve, (colour, _) in named
-        ],
-    )
+    ends = ((curve.ks[-1], 100 * float(curve.values[-1]), curve.name, colour) for curve, (colour, _) in named)
+    name_ends(axes, [(x, y, short(name, 24), colour) for x, y, name, colour in ends])

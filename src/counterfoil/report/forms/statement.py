@@ -9,19 +9,18 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.statement import decisions
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import comparison_tables, drawing
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, short, style
-from counterfoil.report.forms.base import READING, WORST, Section, dots
+from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, panels, plain, short
+from counterfoil.report.forms.base import WORST, BrowserSource, small_figures
 from counterfoil.report.forms.contrast import ContrastReport
 from counterfoil.report.forms.rated import undefined
-from counterfoil.report.html import Drawing, Panels
+from counterfoil.report.html import Drawing, Panels, Section
 from counterfoil.report.labels import amount, listed
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
-from counterfoil.report.thumbnails import Thumbnails
 
 _INTERVALS = {
     "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
@@ -38,11 +37,6 @@ class StatementReport(ContrastReport):
         "half": "A score that equals its threshold, or that of one of the other truth, counts a half.",
         "optimistic": "A score that equals its threshold, or that of one of the other truth, is right.",
     }
-    tested = (
-        "Paired tests over the same questions, p-values after Holm's correction. Each "
-        "cell is the row's scorer less the column's, in points: blue where the row is ahead, orange where it "
-        "is behind, uncoloured where luck would do (p ≥ 0.05)."
-    )
 
     def about(self, benchmark: Benchmark) -> str:
         questions = benchmark.statements
@@ -82,14 +76,8 @@ class StatementReport(ContrastReport):
         return lines
 
     def remarks(self, comparison: Comparison) -> list[Note]:
-        return [
-            *tied(comparison),
-            *undefined(comparison),
-            *below_chance(comparison),
-            *outcomes(comparison),
-            *_thresholds(comparison),
-            *intervals(comparison, _INTERVALS),
-        ]
+        parts = (tied, undefined, below_chance, outcomes, _thresholds)
+        return [*(note for part in parts for note in part(comparison)), *intervals(comparison, _INTERVALS)]
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         """At the fitted threshold; of given outcomes as given."""
@@ -113,40 +101,22 @@ class StatementReport(ContrastReport):
         }
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
-        main = comparison_tables.main_measures(comparison)
-        shown = list(dict.fromkeys([*main, *known]))
-        return [dots(comparison, f"{anchor}-measures", "Measures", READING, shown)] if shown else []
+        return self.all_measures(comparison, anchor, columns=3)
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
         """Histograms of the scores of true and of false statements."""
-        by_name = {run.name: run for run in comparison.runs if run.answers.has_scores}
-        if not by_name:
+        figures = small_figures(comparison, f"{anchor}-scores", histogram, "Scores of {} by truth")
+        if not figures:
             return None
-        drawn = tuple(
-            drawing.svg(
-                histogram(by_name[name]), name=f"{anchor}-scores-{number}", title=f"Scores of {name} by truth"
-            )
-            for number, name in enumerate(n for n in comparison_tables.ranking(comparison) if n in by_name)
-        )
         about = (
             "The scores of true statements (blue, upwards) and of false ones (orange, downwards), on each "
             "scorer's own scale; dashed: the threshold that other questions chose, or the mean of several."
         )
-        return Section("margins", "Scores of true and false", about, panels=(Panels("", "", drawn),))
+        return Section("margins", "Scores of true and false", about, panels=(Panels("", "", figures),))
 
-    def questions_data(
-        self,
-        comparison: Comparison,
-        benchmark: Benchmark,
-        thumbnails: Thumbnails,
-        *,
-        pictures: bool,
-        captions: bool,
-    ) -> dict[str, Any]:
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
         """With the truth of each statement."""
-        data = super().questions_data(comparison, benchmark, thumbnails, pictures=pictures, captions=captions)
-        return {**data, "truth": benchmark.statements.truth.tolist()}
+        return {**super().questions_data(source), "truth": source.benchmark.statements.truth.tolist()}
 
     def _model(self, run: Run) -> dict[str, Any]:
         away = _margins(run)
@@ -161,8 +131,7 @@ def histogram(run: Run) -> Any:
     thresholds = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
     low, high = float(scores[measured].min()), float(scores[measured].max())
     edges = np.linspace(low, high if high > low else low + 1, 25)
-    with style():
-        figure, (axes,) = canvas(1, 1, (2.65, 1.3), left=0.1, right=0.1, bottom=0.3, top=0.26)
+    with panels((2.65, 1.3), left=0.1, top=0.26) as (figure, (axes,)):
         for side, sign, colour in ((questions.truth, 1, RIGHT), (~questions.truth, -1, WRONG)):
             counts, _ = np.histogram(scores[measured & side], bins=edges)
             axes.bar(edges[:-1], sign * counts, width=0.9 * np.diff(edges), align="edge", color=colour, lw=0)
@@ -170,11 +139,8 @@ def histogram(run: Run) -> Any:
         if thresholds is not None:
             axes.axvline(float(thresholds[measured].mean()), color=MUTED, lw=1, ls=(0, (4, 3)))
         axes.set_yticks([])
-        axes.grid(True, axis="x", color=RULE, lw=0.5)
-        axes.spines[["top", "right", "left"]].set_visible(False)
+        plain(axes, short(run.name, 30), grid="x", left=False, size=7.5, pad=4)
         axes.locator_params(axis="x", nbins=5)
-        axes.tick_params(labelsize=7.5)
-        axes.set_title(short(run.name, 30), loc="left", fontsize=9, fontweight="bold", color=INK, pad=4)
     return figure
 
 
@@ -182,11 +148,7 @@ def _margins(run: Run) -> ndarray | None:
     """How far each score is on the right side of the fitted threshold; None where there is none."""
     if not run.answers.has_scores:
         return None
-    thresholds = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
-    if thresholds is None:
-        return None
-    side = np.where(run.benchmark.statements.truth, 1.0, -1.0)
-    return np.asarray(side * (run.answers.scores - thresholds))
+    return of(run.benchmark).margins(run.benchmark, run.answers.scores).get("fitted_accuracy")
 
 
 def _between(threshold: Mapping[str, Any]) -> str:
@@ -201,9 +163,8 @@ def _thresholds(comparison: Comparison) -> list[Note]:
     for run in comparison.runs:
         threshold = run.result.provenance.get("threshold")
         if threshold:
-            by_questions.setdefault(str(threshold["chosen_on"]), []).append(
-                f"{run.name} {_between(threshold)}"
-            )
+            of = by_questions.setdefault(str(threshold["chosen_on"]), [])
+            of.append(f"{run.name} {_between(threshold)}")
     return [
         Note(f"Fitted thresholds have the highest balanced accuracy over {on}: {listed(of)}.")
         for on, of in by_questions.items()

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
-from counterfoil.errors import UnknownNameError
 from counterfoil.report.reproduction.evidence import Case, NoDataError, Recomputed, ReleasedFiles
 from counterfoil.report.reproduction.paper import (
     Basis,
@@ -12,7 +11,6 @@ from counterfoil.report.reproduction.paper import (
     Paper,
     PaperRow,
     PaperTable,
-    Spec,
     Verdict,
     all_papers,
     by_basis,
@@ -95,23 +93,16 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
             # A reason is about one number; any other differs for no known reason.
             other = spec.instead is not None and judge(spec.instead, finding.value) is not Verdict.SAME
             reason = spec.reason or "" if verdict is Verdict.DIFFERS and not other else ""
-        value, digits = parse(cell.printed)
         entries.append(
             Entry(
-                paper=paper.called,
-                name=paper.name,
-                title=paper.title,
-                table=table.name,
-                row=row.name,
-                column=column.name,
-                printed=cell.printed,
-                value=value,
-                digits=digits,
-                recomputed=None if finding is None else finding.value,
+                *(paper.called, paper.name, paper.title, table.name, row.name, column.name),
+                cell.printed,
+                *parse(cell.printed),
+                recomputed=finding.value if finding else None,
                 verdict=verdict,
                 reason=reason,
-                source="" if finding is None else finding.source,
-                basis=Basis.NONE if finding is None else finding.basis,
+                source=finding.source if finding else "",
+                basis=finding.basis if finding else Basis.NONE,
             )
         )
     return entries
@@ -119,13 +110,9 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
 
 def _attempt(case: Case) -> tuple[Recomputed | None, str]:
     """The recomputed number, or none and why."""
-    spec: Spec = case.spec
-    if spec.missing:
-        return None, spec.missing
-    name = spec.recipe or ""
-    if name not in RECIPES:
-        raise UnknownNameError("recipe", name, RECIPES, where=f"papers/{case.paper.name}.toml, {case.row}")
+    if case.spec.missing:
+        return None, case.spec.missing
     try:
-        return RECIPES[name](case), ""
+        return RECIPES[str(case.spec.recipe)](case), ""
     except NoDataError as missing:
         return None, str(missing)

@@ -37,19 +37,14 @@ class NoDataError(Exception):
 
 
 def _once(method: Callable[..., _T]) -> Callable[..., _T]:
-    """A method of `ReleasedFiles` whose values, and what is missing for them, are kept by its arguments."""
+    """A method of `ReleasedFiles` whose values are kept by its arguments."""
 
     @wraps(method)
     def known_or_made(self: "ReleasedFiles", *names: str) -> _T:
         key = (method.__name__, *names)
         if key not in self._known:
-            try:
-                self._known[key] = method(self, *names)
-            except NoDataError as missing:
-                self._known[key] = missing
-        value = self._known[key]
-        if isinstance(value, NoDataError):
-            raise NoDataError(str(value))
+            self._known[key] = method(self, *names)
+        value: _T = self._known[key]
         return value
 
     return known_or_made
@@ -119,10 +114,7 @@ class ReleasedFiles:
     @_once
     def questions(self, benchmark: str) -> tuple[Benchmark, str]:
         """The benchmark as its own files have it, and the place they lie."""
-        places = self._questions.get(benchmark)
-        if not places:
-            raise DataError("the paper does not say where the questions lie", given=benchmark)
-        folder = self._folder
+        places, folder = self._questions[benchmark], self._folder
         place = next((name for name in places if folder and (folder / name).exists()), places[0])
         path, facts = self.path(place), card(benchmark)
         module, _, function = facts.reader.partition(":")
@@ -157,8 +149,7 @@ class ReleasedFiles:
     @_once
     def lengths(self, place: str) -> Float[ndarray, "n"]:
         """Mean length in words of the two captions of each of Winoground's examples."""
-        lengths: ndarray = caption_words(self.path(place)).mean(axis=1)
-        return lengths
+        return np.asarray(caption_words(self.path(place)).mean(axis=1))
 
     def scores(self, benchmark: str, file: str) -> Float[ndarray, "n ..."]:
         """The scores of each question's pairs for the answers in `file`."""
@@ -177,12 +168,10 @@ class ReleasedFiles:
         row = {name: at for at, name in enumerate(run.benchmark.questions.ids)}
         ids = self.questions(benchmark)[0].questions.ids
         if set(row) != set(ids):
-            raise DataError(
-                "not a run over these questions", where=self.path(folder), given=f"{len(row)} ids"
-            )
+            given = f"{len(row)} ids"
+            raise DataError("not a run over these questions", where=self.path(folder), given=given)
         # A perplexity is a score with a minus before it, and the same with both images.
-        values: ndarray = -run.answers.scores[[row[name] for name in ids], :, 0]
-        return values
+        return np.asarray(-run.answers.scores[[row[name] for name in ids], :, 0])
 
     @_once
     def _columns(self, file: str) -> DataTable:
@@ -217,9 +206,8 @@ class ReleasedFiles:
                     continue
                 correct = answer.get("correct") if isinstance(answer, dict) else answer
                 if not isinstance(correct, bool) and not (isinstance(correct, float) and np.isnan(correct)):
-                    raise DataError(
-                        "no answer", where=f"{file}, '{key}'", allowed="correct: true, false or NaN"
-                    )
+                    where, allowed = f"{file}, '{key}'", "correct: true, false or NaN"
+                    raise DataError("no answer", where=where, allowed=allowed)
                 right += correct is True
                 count += 1
                 unanswered += not isinstance(correct, bool)
@@ -243,12 +231,9 @@ class ReleasedFiles:
         return float(self._metric(metric).of_corpus([*captions.values()], [known[key] for key in captions]))
 
     def _metric(self, spec: str) -> Any:
-        """The metric that `spec` names; what it lacks (Java, a parser, a package) is no data."""
-        prefix, _, name = spec.partition(":")
-        if prefix != "metric":
-            raise DataError("not a metric of texts", given=spec, allowed="metric:NAME")
+        """The metric that "metric:NAME" names; what it lacks (Java, a parser, a package) is no data."""
         try:
-            return load_metric(name, DEFAULT, _no_model)
+            return load_metric(spec.removeprefix("metric:"), DEFAULT, _no_model)
         except (MissingExtraError, ModelError) as error:
             raise NoDataError(str(error)) from None
 
@@ -299,13 +284,8 @@ class Case:
     evidence: ReleasedFiles
 
     def need(self, field: str) -> str:
-        """The spec's `field`; raises `DataError` where the paper's file lacks it."""
-        value = getattr(self.spec, field)
-        if not value:
-            raise DataError(
-                f"the row has no '{field}'", where=f"papers/{self.paper.name}.toml", given=self.row
-            )
-        return str(value)
+        """The spec's `field`, which the recipe cannot do without."""
+        return str(getattr(self.spec, field))
 
     @property
     def model(self) -> PaperModel | None:
@@ -314,9 +294,7 @@ class Case:
 
     def file(self) -> str:
         """The file of the model's answers to the benchmark; raises `NoDataError` where there is none."""
-        model, benchmark = self.model, self.need("benchmark")
-        if model is None:
-            raise DataError("no model of this name", where=f"papers/{self.paper.name}.toml", given=self.row)
+        model, benchmark = self.paper.models[self.spec.model or self.row], self.need("benchmark")
         if model.missing or benchmark not in model.files:
             raise NoDataError(model.missing or f"no answers to {benchmark} are known")
         return model.files[benchmark]
@@ -332,14 +310,6 @@ class Case:
             raise NoDataError("no correlation is defined: a column has the same number everywhere")
         return p if self.need("statistic") == "p" else r
 
-    def columns(self, references: tuple[str, ...] | None, count: int | None = None) -> list[dict[str, float]]:
-        """Printed columns by row; raises `DataError` where there are not `count` (for None, not one)."""
-        of = references or ()
-        if len(of) != count if count is not None else not of:
-            raise DataError(
-                "wrong number of printed columns",
-                where=f"papers/{self.paper.name}.toml, {self.row}",
-                given=len(of),
-                allowed="1 or more" if count is None else str(count),
-            )
-        return [self.paper.printed(reference) for reference in of]
+    def columns(self, references: tuple[str, ...] | None) -> list[dict[str, float]]:
+        """Printed columns by row."""
+        return [self.paper.printed(reference) for reference in references or ()]

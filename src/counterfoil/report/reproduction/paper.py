@@ -5,13 +5,13 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.inputs.files import parse_toml
@@ -34,16 +34,12 @@ def evaluate(formula: str, letters: Mapping[str, float]) -> float:
     """
     try:
         return _value(ast.parse(formula, mode="eval").body, letters)
-    except (SyntaxError, ZeroDivisionError, _ForeignError) as error:
+    except (SyntaxError, ZeroDivisionError) as error:
         raise DataError(
             "not a formula of printed numbers",
             given=f"'{formula}'",
             allowed=f"numbers, + - * / ( ), and {', '.join(letters) or 'no letters'}",
         ) from error
-
-
-class _ForeignError(Exception):
-    """An expression that is not arithmetic."""
 
 
 def _value(node: ast.expr, letters: Mapping[str, float]) -> float:
@@ -57,7 +53,7 @@ def _value(node: ast.expr, letters: Mapping[str, float]) -> float:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATIONS:
             return _OPERATIONS[type(op)](_value(left, letters), _value(right, letters))
         case _:
-            raise _ForeignError
+            raise SyntaxError
 
 
 _PRINTED = re.compile(r"-?([0-9]+|[0-9]{1,3}(,[0-9]{3})+)([.][0-9]+)?")
@@ -136,22 +132,7 @@ class Entry:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "paper": self.paper,
-            "name": self.name,
-            "title": self.title,
-            "table": self.table,
-            "row": self.row,
-            "column": self.column,
-            "printed": self.printed,
-            "value": self.value,
-            "digits": self.digits,
-            "recomputed": self.recomputed,
-            "verdict": str(self.verdict),
-            "reason": self.reason,
-            "source": self.source,
-            "basis": str(self.basis),
-        }
+        return {**asdict(self), "verdict": str(self.verdict), "basis": str(self.basis)}
 
 
 def parse(printed: str) -> tuple[float, int]:
@@ -274,12 +255,6 @@ class PaperCell(Spec):
     def _short(cls, given: Any) -> Any:
         return {"printed": given} if isinstance(given, str) else given
 
-    @model_validator(mode="after")
-    def _is_number(self) -> "PaperCell":
-        if self.printed:
-            parse(self.printed)
-        return self
-
 
 class PaperColumn(Spec):
     """What stands at the head of a column."""
@@ -306,20 +281,10 @@ class PaperTable(Spec):
     columns: tuple[PaperColumn, ...]
     rows: tuple[PaperRow, ...]
 
-    @model_validator(mode="after")
-    def _is_rectangular(self) -> "PaperTable":
-        for row in self.rows:
-            if len(row.cells) != len(self.columns):
-                raise ValueError(
-                    f"{self.name}, row '{row.name}': {len(row.cells)} cells, {len(self.columns)} columns"
-                )
-        return self
-
     def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell) -> Spec:
         """The spec of one cell; fields set nearer to the cell win."""
-        return Spec(
-            **{**self.given_fields(), **column.given_fields(), **row.given_fields(), **cell.given_fields()}
-        )
+        parts = (self, column, row, cell)
+        return Spec(**{name: value for part in parts for name, value in part.given_fields().items()})
 
 
 class PaperModel(BaseModel):
@@ -370,12 +335,8 @@ class Paper(BaseModel):
         """
         names = [name for model in self.models.values() for name in model.files.values()]
         for table in self.tables:
-            for part in (
-                table,
-                *table.columns,
-                *table.rows,
-                *(cell for row in table.rows for cell in row.cells),
-            ):
+            cells = (cell for row in table.rows for cell in row.cells)
+            for part in (table, *table.columns, *table.rows, *cells):
                 names += [name for name in (part.candidates, part.references) if name]
                 names += part.answers or ()
         return tuple(dict.fromkeys([*self.questions.values(), *((name,) for name in names)]))
@@ -388,11 +349,9 @@ class Paper(BaseModel):
             if table.name == name and column in heads:
                 at = heads.index(column)
                 return {row.name: parse(text)[0] for row in table.rows if (text := row.cells[at].printed)}
-        for grid in self.inputs:
-            if grid.name == name and column in grid.columns:
-                at = grid.columns.index(column)
-                return {row[0]: parse(row[1 + at])[0] for row in grid.rows}
-        raise DataError("no such column in the paper", where=self.called, given=reference)
+        grid = next(grid for grid in self.inputs if grid.name == name)
+        at = grid.columns.index(column)
+        return {row[0]: parse(row[1 + at])[0] for row in grid.rows}
 
 
 @cache
@@ -402,15 +361,11 @@ def all_papers() -> Mapping[str, Paper]:
     >>> [(paper.called, name) for name, paper in all_papers().items()]
     [('BiVLC', 'bivlc'), ('ECCV Caption', 'eccv-caption'), ('PAC-S', 'pac-s'), ('Winoground', 'winoground')]
     """
-    papers = []
-    for file in files("counterfoil.report").joinpath("papers").iterdir():
-        if file.name.endswith(".toml"):
-            try:
-                papers.append(Paper(**parse_toml(file.read_text(encoding="utf-8"), where=file.name)))
-            except ValidationError as error:
-                first = error.errors()[0]
-                where = f"{file.name}, {'.'.join(str(part) for part in first['loc'])}"
-                raise DataError(first["msg"], where=where) from None
+    papers = [
+        Paper(**parse_toml(file.read_text(encoding="utf-8"), where=file.name))
+        for file in files("counterfoil.report").joinpath("papers").iterdir()
+        if file.name.endswith(".toml")
+    ]
     return {paper.name: paper for paper in sorted(papers, key=lambda paper: paper.name)}
 
 

@@ -5,16 +5,14 @@ from itertools import permutations, product
 from string import ascii_lowercase
 
 import numpy as np
-from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.forms import Gallery, Rated, RetrievalDirection
+from counterfoil.benchmarks.forms import Rated, RetrievalDirection
 from counterfoil.errors import DataError
 from counterfoil.evaluation.forms.rated import points
 from counterfoil.metrics import contrast, detection
 from counterfoil.metrics.annotators import bias
 from counterfoil.metrics.bradley_terry import bradley_terry
-from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.correlation import MEASURES, kendall_tau_b
 from counterfoil.metrics.ranking import map_at_r, recall_at_k
 from counterfoil.metrics.ranks import Qrels, list_ranks
@@ -138,13 +136,15 @@ def detector(case: Case) -> Recomputed:
     file = case.file()
     captions = case.evidence.detector_outputs(file, "text_pred")
     if measure == "text":
-        return Recomputed(100 * float(detection.accuracy(captions).mean()), file)
-    if measure == "accuracy":
-        return Recomputed(100 * float(detection.likelier(captions).mean()), file)
-    images = case.evidence.detector_outputs(file, "img_pred")
-    if measure == "image":
-        return Recomputed(100 * float(detection.accuracy(images).mean()), file)
-    values = contrast.from_directions(detection.two_steps(captions, images))[measure]
+        values = detection.accuracy(captions)
+    elif measure == "accuracy":
+        values = detection.likelier(captions)
+    else:
+        images = case.evidence.detector_outputs(file, "img_pred")
+        if measure == "image":
+            values = detection.accuracy(images)
+        else:
+            values = contrast.from_directions(detection.two_steps(captions, images))[measure]
     return Recomputed(100 * float(values.mean()), file)
 
 
@@ -154,8 +154,6 @@ def judged(case: Case) -> Recomputed:
     Source: PAC-S, section 4.2.
     """
     benchmark, metric, measure = case.need("benchmark"), case.need("metric"), case.need("measure")
-    if measure not in MEASURES:
-        raise DataError("no such correlation", where=case.row, given=measure, allowed=MEASURES)
     scores = case.evidence.metric_scores(benchmark, metric)
     parts = points(_rated(case), scores)
     value = float(np.mean([MEASURES[measure](part.scores, part.ratings) for part in parts]))
@@ -206,8 +204,6 @@ def positives(case: Case) -> Recomputed:
     Source: ECCV Caption, Table 3 and section 1.
     """
     counts, place = _counts(case, case.need("benchmark"))
-    if not len(counts):
-        raise DataError("no query of both benchmarks", where=place, given=case.row)
     numbers = {
         "pairs": int(counts.sum()),
         "queries": len(counts),
@@ -229,7 +225,7 @@ def left_out(case: Case) -> Recomputed:
     captions = [caption.id for caption in benchmark.captions]
     for search, own, others in ((gallery.i2t, images, captions), (gallery.t2i, captions, images)):
         used |= {own[at] for at in search.queries[search.defined].tolist()}
-        used |= {others[at] for at in _positives(search, place).items.tolist() if at >= 0}
+        used |= {others[at] for at in _listed(search).items.tolist() if at >= 0}
     return Recomputed(len(set(case.spec.listed or ()) - used), place)
 
 
@@ -250,27 +246,22 @@ def shown(case: Case) -> Recomputed:
 
 def _counts(case: Case, benchmark: str) -> tuple[np.ndarray, str]:
     """How many right answers each query has, and where they lie."""
-    gallery, place = _gallery(case, benchmark)
-    search = _search(case, gallery)
+
+    def search_of(name: str) -> RetrievalDirection:
+        gallery = case.evidence.questions(name)[0].gallery
+        return gallery.i2t if case.need("direction") == "i2t" else gallery.t2i
+
+    search = search_of(benchmark)
     keep = search.defined
     if case.spec.over is not None:
-        over = _search(case, _gallery(case, case.spec.over)[0])
+        over = search_of(case.spec.over)
         keep = np.isin(search.queries, over.queries[over.defined])
-    return _positives(search, place).counts[keep], place
+    return _listed(search).counts[keep], case.evidence.source(benchmark)
 
 
-def _gallery(case: Case, benchmark: str) -> tuple[Gallery, str]:
-    questions, _ = case.evidence.questions(benchmark)
-    return questions.gallery, case.evidence.source(benchmark)
-
-
-def _search(case: Case, gallery: Gallery) -> RetrievalDirection:
-    return gallery.i2t if case.need("direction") == "i2t" else gallery.t2i
-
-
-def _positives(search: RetrievalDirection, place: str) -> Qrels:
-    if isinstance(search.positives, Plausible):
-        raise DataError("right answers by rule cannot be counted here", where=place)
+def _listed(search: RetrievalDirection) -> Qrels:
+    """Right answers one by one, which those by rule are not."""
+    assert isinstance(search.positives, Qrels)
     return search.positives
 
 
@@ -280,16 +271,16 @@ _EXACT = 9
 
 def printed_mean(case: Case) -> Recomputed:
     """The mean of printed numbers."""
-    (column,) = case.columns(case.spec.of, 1)
-    return _derived(float(np.mean(list(column.values()))), _as_printed(case))
+    (column,) = case.columns(case.spec.of)
+    return _printed(case, float(np.mean(list(column.values()))))
 
 
 def printed_correlation(case: Case) -> Recomputed:
     """Pearson's r between two printed columns, over the rows that both have, or its p-value."""
-    x, y = case.columns(case.spec.of, 2)
+    x, y = case.columns(case.spec.of)
     rows = [row for row in x if row in y and row not in (case.spec.without or ())]
     value = case.pearson(np.array([x[row] for row in rows]), np.array([y[row] for row in rows]))
-    return _derived(value, f"{_as_printed(case)} ({len(rows)} models)")
+    return _printed(case, value, f" ({len(rows)} models)")
 
 
 def printed_tau(case: Case) -> Recomputed:
@@ -302,24 +293,20 @@ def printed_tau(case: Case) -> Recomputed:
     x, y = (_means(case, references) for references in (case.spec.of, case.spec.against))
     rows = [row for row in x if row in y]
     value = kendall_tau_b(np.array([x[row] for row in rows]), np.array([y[row] for row in rows]))
-    return _derived(value, f"{_as_printed(case)} ({len(rows)} models)")
+    return _printed(case, value, f" ({len(rows)} models)")
 
 
 def printed_best(case: Case) -> Recomputed:
     """The largest number of a printed column, and whose it is."""
-    (column,) = case.columns(case.spec.of, 1)
+    (column,) = case.columns(case.spec.of)
     best = max(column.values())
     whose = " and ".join(row for row, value in column.items() if value == best)
-    return _derived(best, f"{_as_printed(case)}: {whose}")
+    return _printed(case, best, f": {whose}")
 
 
 def in_row(case: Case) -> Recomputed:
     """A formula of the numbers that some columns have in the row of this name, or of numbers alone."""
-    columns = case.columns(case.spec.of) if case.spec.of else []
-    for reference, column in zip(case.spec.of or (), columns, strict=True):
-        if case.row not in column:
-            raise DataError("no such row in the paper", where=reference, given=case.row, allowed=column)
-    return _arithmetic(case, [column[case.row] for column in columns])
+    return _arithmetic(case, [column[case.row] for column in case.columns(case.spec.of)])
 
 
 def in_sum(case: Case) -> Recomputed:
@@ -338,14 +325,7 @@ def preference(case: Case) -> Recomputed:
     columns = case.columns(case.spec.of)
     rows = list(columns[0])
     wins = np.array([[column[row] for column in columns] for row in rows])
-    if case.row not in rows or wins.shape[0] != wins.shape[1]:
-        raise DataError(
-            "not a table of preferences with this row",
-            where=f"papers/{case.paper.name}.toml",
-            given=case.row,
-            allowed=rows,
-        )
-    return _derived(float(bradley_terry(wins)[rows.index(case.row)]), _as_printed(case))
+    return _printed(case, bradley_terry(wins)[rows.index(case.row)])
 
 
 def annotator_bias(case: Case) -> Recomputed:
@@ -356,18 +336,15 @@ def annotator_bias(case: Case) -> Recomputed:
 
     Source: ECCV Caption, equation E.5.
     """
-    (verified,), (reference,) = case.columns(case.spec.of, 1), case.columns(case.spec.against, 1)
+    (verified,), (reference,) = case.columns(case.spec.of), case.columns(case.spec.against)
     models = list(verified)
     _, _, annotator = (case.spec.of or ("",))[0].partition(", ")
-    if annotator not in models:
-        raise DataError("the annotator is none of the models", given=annotator, allowed=models)
     biases = bias(
         np.array([list(verified.values())]),
         np.array([[model == annotator for model in models]]),
         np.array([reference[model] for model in models]),
     )
-    value: ndarray = getattr(biases, case.need("statistic"))
-    return _derived(float(value[0]), _as_printed(case))
+    return _printed(case, getattr(biases, case.need("statistic"))[0])
 
 
 def _means(case: Case, references: tuple[str, ...] | None) -> dict[str, float]:
@@ -383,18 +360,15 @@ def _means(case: Case, references: tuple[str, ...] | None) -> dict[str, float]:
 def _arithmetic(case: Case, numbers: list[float]) -> Recomputed:
     formula = case.need("formula")
     value = evaluate(formula, dict(zip(ascii_lowercase, numbers, strict=False)))
-    if not case.spec.of:
-        return _derived(value, f"as printed: {formula}")
-    names = (f"{letter} {name}" for letter, name in zip(ascii_lowercase, case.spec.of, strict=False))
-    return _derived(value, f"as printed: {formula} with {'; '.join(names)}")
+    letters = zip(ascii_lowercase, case.spec.of or (), strict=False)
+    names = "; ".join(f"{letter} {name}" for letter, name in letters)
+    return Recomputed(value, f"as printed: {formula}{' with ' if names else ''}{names}", Basis.DERIVED)
 
 
-def _as_printed(case: Case) -> str:
-    return "as printed: " + "; ".join((*(case.spec.of or ()), *(case.spec.against or ())))
-
-
-def _derived(value: float, source: str) -> Recomputed:
-    return Recomputed(value, source, Basis.DERIVED)
+def _printed(case: Case, value: float, more: str = "") -> Recomputed:
+    """A number that follows from printed ones, named by their columns."""
+    columns = "; ".join((*(case.spec.of or ()), *(case.spec.against or ())))
+    return Recomputed(float(value), f"as printed: {columns}{more}", Basis.DERIVED)
 
 
 #: Every recipe by the name that the papers' files use.

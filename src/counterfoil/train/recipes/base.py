@@ -1,11 +1,12 @@
 """Fields of every recipe. A field that a paper leaves open has a default, named in `left_open`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from counterfoil.errors import InputError
-from counterfoil.inputs.limits import RANGES
+from counterfoil.inputs.fields import check_fields, setting
+from counterfoil.inputs.limits import most
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Recipe:
 
     >>> Recipe("mine", batch_size=0)
     Traceback (most recent call last):
-    counterfoil.errors.InputError: recipe mine: batch_size is out of range; given: 0; allowed: 1 to 1,000,000
+    counterfoil.errors.InputError: recipe mine, batch_size: out of range; given: 0; allowed: 1 to 1,000,000
     """
 
     #: In a line: what is learnt from what.
@@ -34,55 +35,56 @@ class Recipe:
     needs: ClassVar[tuple[str, ...]] = ()
 
     name: str
-    #: Rows per step, over all devices; hard negatives come on top.
-    batch_size: int = 400
-    epochs: int = 10
-    steps: int | None = None
+    batch_size: int = setting(
+        400, "Rows per step, over all devices; hard negatives come on top.", low=1, high=most("batch_size")
+    )
+    epochs: int = setting(10, "Passes over the data.", low=1, high=most("steps"))
+    steps: int | None = setting(None, "End after this many steps.", low=1, high=most("steps"))
     optimiser: Literal["adamw", "adam", "adamp"] = "adamw"
-    lr: float = 1e-6
-    betas: tuple[float, float] = (0.9, 0.98)
-    eps: float = 1e-6
-    weight_decay: float = 0.1
+    lr: float = setting(1e-6, "Highest learning rate.", above=0)
+    betas: tuple[float, float] = setting((0.9, 0.98), "Of the optimiser's moments.", low=0, below=1)
+    eps: float = setting(1e-6, "What the optimiser adds to what it divides by.", above=0)
+    weight_decay: float = setting(0.1, "Weight decay, decoupled from the gradient.", low=0)
     #: What weight decay is for: matrices (no biases, norms, temperatures), or all that is trained.
     decay: Literal["matrices", "all"] = "matrices"
     #: After the warm-up: down a cosine at every step, or once an epoch, or not at all.
     schedule: Literal["cosine", "cosine-epochs", "constant"] = "cosine"
-    #: Steps over which the learning rate rises linearly.
-    warmup: int = 50
-    #: Largest norm of the gradient; None clips nothing.
-    clip_norm: float | None = None
+    warmup: int = setting(50, "Steps over which the learning rate rises linearly.", low=0)
+    clip_norm: float | None = setting(None, "Largest norm of the gradient; None clips nothing.", above=0)
     #: Batches that make one step, as one large batch of so many times the rows: each is held in memory alone,
     #: and every negative counts for all of them (GradCache: Gao et al. 2021). Takes about 4/3 of the time.
-    accumulate: int = 1
+    accumulate: int = setting(1, "Batches that make one step.", low=1, high=most("steps"))
     #: Which parameters are trained: all, the last linear map of each tower, or what stands on top of them.
     trains: Literal["all", "projections", "heads"] = "all"
     #: Whether the temperature is learnt with them.
     temperature: Literal["trained", "fixed"] = "trained"
-    #: Largest inverse temperature; None clamps nothing.
-    max_logit_scale: float | None = None
+    max_logit_scale: float | None = setting(None, "Largest inverse temperature; None clamps nothing.", low=1)
     #: What decides which step's weights are kept: a measure of validation (higher is better), "loss" (lower
     #: is better), or "last".
     select: str = "accuracy"
-    #: Steps between validations; None validates after each epoch.
-    validate_every: int | None = None
-    #: Steps without a better validation after which training stops; None never stops early.
-    patience: int | None = None
-    precision: Literal["fp32", "bf16"] = "fp32"
+    validate_every: int | None = setting(
+        None, "Steps between validations; None validates after each epoch.", low=1, high=most("steps")
+    )
+    patience: int | None = setting(
+        None,
+        "Steps without a better validation after which training stops; None never stops early.",
+        low=1,
+        high=most("steps"),
+    )
+    precision: Literal["fp32", "bf16"] = setting("fp32", "Of activations; weights stay fp32.")
     #: "none" is the model's own evaluation transform, as BiVLC trains.
     augment: Literal["none", "crop-flip"] = "none"
-    #: How probably a patch of each picture is erased (random erasing), and each word of a caption left out.
-    #: Both are drawn anew in each epoch; negatives are treated alike.
-    erasing: float = 0.0
-    word_drop: float = 0.0
+    # Both are drawn anew in each epoch; negatives are treated alike.
+    erasing: float = setting(0.0, "How probably a patch of each picture is erased.", low=0, high=1)
+    word_drop: float = setting(0.0, "How probably each word of a caption is left out.", low=0, high=1)
     #: What happens when a picture cannot be read or is not there: stop, or go on without its rows and say so.
     unreadable: Literal["stop", "skip"] = "stop"
-    seed: int = 0
+    seed: int = setting(0, "Seed of everything random.", low=0, high=most("seed"))
     #: One after the other, each from where the last ended: what differs in it from the above. Empty is one.
     stages: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        for parameter in fields(self):
-            check_range(parameter.name, getattr(self, parameter.name), where=f"recipe {self.name}")
+        check_fields(self, where=f"recipe {self.name}")
         if self.batch_size * self.accumulate < self.smallest_batch:
             raise InputError(
                 "nothing to choose among in such a batch: its loss is 0 whatever the network does",
@@ -100,42 +102,3 @@ class Recipe:
         if not self.stages:
             return (self,)
         return tuple(replace(self, stages=(), **stage) for stage in self.stages)
-
-
-def _at_least(low: float) -> tuple[str, Any]:
-    return f"{low:g} or more", lambda value: value >= low
-
-
-def _among(name: str) -> tuple[str, Any]:
-    low, high = RANGES[name]
-    return f"{low:,} to {high:,}", lambda value: low <= value <= high
-
-
-_POSITIVE = ("more than 0", lambda value: value > 0)
-
-#: What values a field may have, in words and as a test; None passes where a field may be None.
-_RANGES: Mapping[str, tuple[str, Any]] = {
-    **dict.fromkeys(
-        ("epochs", "steps", "accumulate", "validate_every", "patience", "image_epochs"), _among("steps")
-    ),
-    **dict.fromkeys(("batch_size", "samples"), _among("batch_size")),
-    "heads": _among("heads"),
-    "seed": _among("seed"),
-    **dict.fromkeys(("warmup", "weight_decay", "margin"), _at_least(0)),
-    **dict.fromkeys(("lambda_v", "lambda_t", "diversity", "mmd", "vib_beta"), _at_least(0)),
-    **dict.fromkeys(("lr", "eps", "clip_norm"), _POSITIVE),
-    **dict.fromkeys(("erasing", "word_drop"), ("0 to 1", lambda value: 0 <= value <= 1)),
-    "max_logit_scale": _at_least(1),
-    "betas": ("two numbers, each 0 or more and below 1", lambda pair: all(0 <= beta < 1 for beta in pair)),
-}
-
-
-def check_range(name: str, value: Any, *, where: object) -> None:
-    """Raise `InputError` where a field's value is outside its range (or not a number at all)."""
-    if value is None or name not in _RANGES:
-        return
-    words, inside = _RANGES[name]
-    numbers = value if isinstance(value, tuple) else (value,)
-    # Infinity is no learning rate, and a NaN is not caught by any comparison that it should fail.
-    if not inside(value) or any(number - number != 0 for number in numbers):
-        raise InputError(f"{name} is out of range", where=where, given=value, allowed=words)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from counterfoil.errors import InputError
+from counterfoil.inputs.fields import setting
+from counterfoil.inputs.limits import most
 from counterfoil.train.recipes.base import Recipe
 
 _BIVLC = "the BiVLC paper, Appendix E.3; what it leaves out as in its released code"
@@ -123,10 +125,8 @@ class PositiveAugmented(Recipe):
     select: str = "loss"
     validate_every: int | None = 100
     patience: int | None = 1500
-    #: Weight of generated images against captions.
-    lambda_v: float = 0.05
-    #: Weight of images against generated captions.
-    lambda_t: float = 0.1
+    lambda_v: float = setting(0.05, "Weight of generated images against captions.", low=0)
+    lambda_t: float = setting(0.1, "Weight of images against generated captions.", low=0)
     #: Whether the two directions of a term are added or averaged.
     directions: Literal["sum", "mean"] = "sum"
 
@@ -153,8 +153,9 @@ class Detection(Recipe):
     warmup: int = 0
     trains: Literal["all", "projections", "heads"] = "heads"
     temperature: Literal["trained", "fixed"] = "fixed"
-    #: Epochs of the detector of images; `epochs` is that of captions.
-    image_epochs: int = 1
+    image_epochs: int = setting(
+        1, "Epochs of the detector of images; 'epochs' is that of captions.", low=1, high=most("steps")
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -224,7 +225,7 @@ class Triplet(Retrieval):
     )
 
     name: str = "vse0"
-    margin: float = 0.2
+    margin: float = setting(0.2, "By how much a wrong pair is to be less similar.", low=0)
     #: Which wrong pairs count: all; of each row the hardest of those less similar than the right pair; or the
     #: hardest (`train.losses`).
     mining: Literal["sum", "semi-hard", "hardest"] = "sum"
@@ -287,12 +288,9 @@ class Polysemous(Triplet):
     name: str = "pvse"
     margin: float = 0.1
     mining: Literal["sum", "semi-hard", "hardest"] = "hardest"
-    #: Vectors per item, where the model has no heads yet.
-    heads: int = 2
-    #: Weight of what keeps the heads of one item apart.
-    diversity: float = 0.1
-    #: Weight of what keeps images and captions in one region.
-    mmd: float = 0.01
+    heads: int = setting(2, "Vectors per item, where the model has no heads yet.", low=1, high=most("heads"))
+    diversity: float = setting(0.1, "Weight of what keeps the heads of one item apart.", low=0)
+    mmd: float = setting(0.01, "Weight of what keeps images and captions in one region.", low=0)
     #: MMD's kernel, exp(-d^2 / 2) as in PVSE's paper, or exp(-d / 2) as in its code.
     kernel: Literal["gaussian", "distance"] = "gaussian"
     stages: tuple[Mapping[str, Any], ...] = Retrieval.stages
@@ -317,11 +315,9 @@ class Probabilistic(Retrieval):
     name: str = "pcme"
     erasing: float = 0.2
     word_drop: float = 0.1
-    #: Samples per item.
-    samples: int = 7
+    samples: int = setting(7, "Samples per item.", low=1, high=most("batch_size"))
     #: Logarithm of the standard deviation around which items start, where the model has no heads yet.
     log_sigma: float = -4.0
-    #: Weight of the KL divergence from the unit Gaussian.
-    vib_beta: float = 1e-5
+    vib_beta: float = setting(1e-5, "Weight of the KL divergence from the unit Gaussian.", low=0)
     #: That divergence, or what the released code has for it.
     information: Literal["released", "exact"] = "released"

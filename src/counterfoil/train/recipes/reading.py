@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.inputs.fields import field_value, from_text, type_of
+from counterfoil.inputs.fields import field_value
 from counterfoil.inputs.files import read_toml
 from counterfoil.registry import Registry
-from counterfoil.train.recipes.base import Recipe, check_range
+from counterfoil.train.recipes.base import Recipe
 from counterfoil.train.recipes.published import (
     Coco,
     Detection,
@@ -122,17 +122,9 @@ def value_of(kind: type[Recipe], key: str, value: Any, *, where: object) -> Any:
 
     Raises `InputError` for a key that the recipe does not have, and a value of the wrong type.
     """
-    type_of(kind, key, where=where)
     if key == "stages":
         return _stages(kind, value, where=where)
-    checked = field_value(kind, key, value, where=where)
-    check_range(key, checked, where=f"{where}, key '{key}'")
-    return checked
-
-
-def parsed(kind: type[Recipe], key: str, text: str, *, where: object) -> Any:
-    """The value of a field as typed: 0.1, none, adamp, 0.9,0.98."""
-    return value_of(kind, key, from_text(kind, key, text), where=where)
+    return field_value(kind, key, value, where=where)
 
 
 def _stages(kind: type[Recipe], value: Any, *, where: object) -> tuple[dict[str, Any], ...]:

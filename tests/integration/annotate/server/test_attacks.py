@@ -69,6 +69,8 @@ def test_what_is_no_answer_is_refused_in_one_line(site: Any) -> None:
     changes: tuple[dict[str, Any], ...] = (
         {"answer": {"match": None}},
         {"answer": {"match": [0]}},
+        {"answer": {"match": True}},
+        {"answer": {"match": [{"start": 0, "end": 3}]}},
         {"answer": {"match": 0, SQL: "x"}},
         {"answer": {}},
         {"answer": []},

@@ -16,8 +16,8 @@ from counterfoil.annotate.overview import CampaignOverview, read_overview
 from counterfoil.annotate.review import reviews
 from counterfoil.annotate.server import research_cache, research_page
 from counterfoil.annotate.server.research_access import COOKIE, CSRF_HEADER, SESSION
-from counterfoil.annotate.server.research_api import BY
 from counterfoil.annotate.server.research_cache import OverviewCache
+from counterfoil.annotate.server.research_page import BY
 from counterfoil.annotate.status import moment
 from counterfoil.annotate.work import running
 

@@ -14,7 +14,7 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.models import hf, open_clip
 from counterfoil.models.base import Identity, Options
-from counterfoil.models.captions import embedding
+from counterfoil.models.captions import embedding, registry
 from counterfoil.models.captions.base import EmbeddingMetric, LocalMetric
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 
@@ -396,10 +396,10 @@ def test_settings_that_do_not_exist_are_named(spec: str) -> None:
         with pytest.raises(error, match=pattern):
             load(name, spec, **settings)
     options = Options(device="cpu")
-    with pytest.raises(InputError, match=r"metric:clip-s: a model has to stand behind.*--scorer open-clip:"):
-        embedding.load("clip-s", options, lambda _: None)
+    with pytest.raises(InputError, match=r"metric:clip-s: needs a model to look with.*--scorer open-clip:"):
+        registry.load("clip-s", options, lambda _: None)
     with pytest.raises(UnknownNameError, match="did you mean 'clip-s'"):
-        embedding.load("clips", options, lambda _: None)
+        registry.load("clipp", options, lambda _: None)
     both = Options(backbone="open-clip:x", prompt="a photo of {}", settings={"prefix": "x"})
     with pytest.raises(InputError, match=r"a prefix and a prompt; given: a photo of \{\}"):
         embedding.load("clip-s", both, lambda _: None)

@@ -9,6 +9,7 @@ import pytest
 
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.models.base import Options
+from counterfoil.models.captions import registry
 from counterfoil.models.captions.base import TextMetric
 from counterfoil.models.captions.registry import METRICS
 from counterfoil.models.captions.text import TextMeasure, load
@@ -176,7 +177,7 @@ class TestSettings:
         with pytest.raises(InputError, match="metric:cider: has no use for the option 'precision'"):
             load("cider", Options(precision="fp16"))
         with pytest.raises(UnknownNameError, match="did you mean 'cider'"):
-            load("ciderr", Options())
+            registry.load("ciderr", Options(), lambda _: None)
 
 
 class TestIdentity:

@@ -20,7 +20,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.result import Run
-from counterfoil.report import drawing, html, study_figures
+from counterfoil.report import drawing, html, study_page
 from counterfoil.report.study_page import TrainingSummary, page
 from report.outlines import Outline, own_script
 from report_fixtures import quad_benchmark, run_of
@@ -178,12 +178,12 @@ def test_with_findings_alone_and_with_nothing(found: Sequence[Finding]) -> None:
     assert "No finding could be asked" in page(())
 
 
-@pytest.mark.parametrize("width", [study_figures.WIDE, study_figures.NARROW])
+@pytest.mark.parametrize("width", [study_page.WIDE, study_page.NARROW])
 @pytest.mark.parametrize("value", [-0.3, 0.0, 0.05, 0.3])
 def test_a_difference_has_the_colour_of_what_it_says(value: float, width: float) -> None:
     each = Evidence("a − b", "group", "difference", value, value - 0.1, value + 0.1, 9, decides=True)
     drawn = drawing.svg(
-        study_figures.finding(Finding("k", "c", "undecided", (each,), "s"), width=width), name="f", title="t"
+        study_page.finding(Finding("k", "c", "undecided", (each,), "s"), width=width), name="f", title="t"
     )
     right, wrong = f"var(--right, {drawing.RIGHT})" in drawn, f"var(--wrong, {drawing.WRONG})" in drawn
     assert (right, wrong) == (each.low > 0, each.high < 0)
@@ -192,7 +192,7 @@ def test_a_difference_has_the_colour_of_what_it_says(value: float, width: float)
 
 def test_every_model_and_measure_is_in_its_figure(found: Sequence[Finding]) -> None:
     for each in found:
-        drawn = drawing.svg(study_figures.finding(each), name="f", title="t")
+        drawn = drawing.svg(study_page.finding(each), name="f", title="t")
         for evidence in each.evidence:
             assert evidence.label in drawn
 
@@ -207,12 +207,12 @@ def test_a_journal_with_gaps_is_drawn_where_it_has_numbers() -> None:
         ],
         "b": [{"step": 0}],
     }
-    (axes,) = study_figures.curves(histories, "loss").axes
+    (axes,) = study_page.curves(histories, "loss").axes
     (line,) = axes.get_lines()
     assert line.get_xdata().tolist() == [0, 2]
     assert line.get_ydata().tolist() == [1.0, 0.5]
     grouped = {"a": [{"step": 0, "group": 0.25}, {"step": 4, "group": 0.5}]}
-    (axes,) = study_figures.curves(grouped, "group").axes
+    (axes,) = study_page.curves(grouped, "group").axes
     assert axes.get_lines()[0].get_ydata().tolist() == [25, 50]
 
 
@@ -221,7 +221,7 @@ def test_names_at_the_ends_of_lines_do_not_lie_over_one_another(n: int) -> None:
     histories = {
         f"model {i}": [{"step": 0, "loss": 1.0}, {"step": 1, "loss": 0.3 + 1e-4 * i}] for i in range(n)
     }
-    figure = study_figures.curves(histories, "loss", width=study_figures.NARROW)
+    figure = study_page.curves(histories, "loss", width=study_page.NARROW)
     figure.canvas.draw()
     boxes = sorted((Text.get_window_extent(text) for text in figure.axes[0].texts), key=lambda box: box.y0)
     assert len(boxes) == n

@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, card
 from counterfoil.benchmarks.forms import Preference
-from counterfoil.benchmarks.readers.videos import OVERLAP, overlapping, read_activitynet
+from counterfoil.benchmarks.readers.activitynet import OVERLAP, overlapping, read
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 
@@ -72,7 +72,7 @@ def _rows(benchmark: Benchmark) -> list[tuple[Any, ...]]:
 
 
 def test_sentences_segments_and_references(tmp_path: Path, free: Free) -> None:
-    benchmark = read_activitynet(free("activitynet-foil"), _write(tmp_path / "a"), None)
+    benchmark = read(free("activitynet-foil"), _write(tmp_path / "a"), None)
     # [0, 9.9] is seconds 0 to 9: all five of "one", 5 of the 12 of "two" (more than 0.4), none of "three".
     # [10.5, 40] is 10 to 40: 7 of the 12 of "two", all of "three". Nothing overlaps [0, 20] in v_a: all do.
     assert _rows(benchmark) == [
@@ -99,7 +99,7 @@ def test_segments_of_features_are_cut_as_released(tmp_path: Path, free: Free) ->
     (folder / "ActivityNet-FOIL_video_feats").mkdir()
     features = np.arange(14, dtype=np.float32)[:, None]
     np.save(folder / "ActivityNet-FOIL_video_feats" / "v_b.npy", features)
-    benchmark = read_activitynet(free("activitynet-foil"), folder, None)
+    benchmark = read(free("activitynet-foil"), folder, None)
     first, second, other = benchmark.images
     for video, (start, end) in ((first, (0, 9.9)), (second, (10.5, 40.0))):
         assert isinstance(video, Video)
@@ -112,9 +112,7 @@ def test_segments_of_features_are_cut_as_released(tmp_path: Path, free: Free) ->
 def test_empty_segments_are_left_out_on_both_sides(tmp_path: Path, free: Free) -> None:
     times = _files()["anet_entities_test_1"]
     times["v_b"]["timestamps"] = [[9.9, 9.9], [10.5, 40.0]]
-    benchmark = read_activitynet(
-        free("activitynet-foil"), _write(tmp_path / "a", anet_entities_test_1=times), None
-    )
+    benchmark = read(free("activitynet-foil"), _write(tmp_path / "a", anet_entities_test_1=times), None)
     assert [row[:4] for row in _rows(benchmark)][:2] == [
         ("v_b", 0, "it sits", "v_b#1"),
         ("v_b", 1, "it sits", "v_b#1"),
@@ -123,14 +121,14 @@ def test_empty_segments_are_left_out_on_both_sides(tmp_path: Path, free: Free) -
     # Behind the end of the video, which the second file has at 20 s.
     times["v_a"]["timestamps"] = [[20.0, 25.0]]
     counted = card("activitynet-foil").model_copy(update={"size": 2})
-    benchmark = read_activitynet(counted, _write(tmp_path / "b", anet_entities_test_1=times), None)
+    benchmark = read(counted, _write(tmp_path / "b", anet_entities_test_1=times), None)
     assert benchmark.judged.ids == ("v_b",)
     assert benchmark.source.endswith(
         "(4 sentences whose segment is empty left out; 1 videos whose segments are all empty left out)"
     )
     times["v_b"]["timestamps"] = [[9.0, 3.0], [50.0, 51.0]]
     with pytest.raises(DataError, match="no video is left"):
-        read_activitynet(free("activitynet-foil"), _write(tmp_path / "c", anet_entities_test_1=times), None)
+        read(free("activitynet-foil"), _write(tmp_path / "c", anet_entities_test_1=times), None)
 
 
 def test_overlaps_as_the_released_code_counts_them() -> None:
@@ -194,13 +192,13 @@ def _with(name: str, video: str, **facts: Any) -> dict[str, Any]:
 )
 def test_files_that_do_not_fit(tmp_path: Path, free: Free, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        read_activitynet(free("activitynet-foil"), _write(tmp_path / "a", **changes), None)
+        read(free("activitynet-foil"), _write(tmp_path / "a", **changes), None)
 
 
 def test_counts_and_missing_files(tmp_path: Path, free: Free) -> None:
     folder = _write(tmp_path / "a")
     with pytest.raises(DataError, match="questions ActivityNet-FOIL has in all; given: 2; allowed: 1,900"):
-        read_activitynet(card("activitynet-foil"), folder, None)
+        read(card("activitynet-foil"), folder, None)
     (folder / "anet_entities_test_2.json").unlink()
     with pytest.raises(DataError, match=r"file missing: anet_entities_test_2\.json"):
-        read_activitynet(free("activitynet-foil"), folder, None)
+        read(free("activitynet-foil"), folder, None)

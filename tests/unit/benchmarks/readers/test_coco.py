@@ -266,9 +266,9 @@ IMAGE = {"id": 1, "file_name": "1.jpg"}
     ("value", "message"),
     [
         ("[", "not valid JSON"),
-        ([], "not a COCO annotation file; given: \\[\\]"),
+        ([], "not a file of this layout; given: \\[\\]"),
         ({"images": []}, "given: images; allowed: an object with the lists images and annotations"),
-        ({"images": [IMAGE], "annotations": []}, "no captions"),
+        ({"images": [IMAGE], "annotations": []}, "annotations: the table has no rows"),
         ({"images": [IMAGE, IMAGE], "annotations": [_entry()]}, "image id occurs twice; given: 1"),
         ({"images": [IMAGE], "annotations": [_entry(), _entry()]}, "caption id occurs twice; given: 5"),
         (
@@ -277,11 +277,11 @@ IMAGE = {"id": 1, "file_name": "1.jpg"}
         ),
         (
             {"images": [IMAGE], "annotations": [_entry(caption=None)]},
-            "entry 1: 'caption' is no text; given: nothing",
+            "annotations, entry 1, column 'caption': not a text; given: nothing",
         ),
-        ({"images": [IMAGE], "annotations": [{"id": 5}]}, "annotations, entry 1: no 'image_id'"),
-        ({"images": [3], "annotations": []}, "images, entry 1: no 'id'; given: 3"),
-        ({"images": [IMAGE], "annotations": [_entry(id="5")]}, "'id' is no whole number; given: 5"),
+        ({"images": [IMAGE], "annotations": [{"id": 5}]}, "annotations: no column 'image_id'"),
+        ({"images": [3], "annotations": []}, "images, entry 1: not an object; given: 3"),
+        ({"images": [IMAGE], "annotations": [_entry(id="x")]}, "column 'id': not a whole number; given: x"),
     ],
 )
 def test_broken_captions_files(tmp_path: Path, value: Any, message: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, card
 from counterfoil.benchmarks.forms import Rated
-from counterfoil.benchmarks.readers.composite import read, read_throughness
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 
 Free = Callable[[str], Card]
@@ -119,7 +119,7 @@ def test_rows_at_the_end_may_hold_anything_but_an_image(captioned: Path, free: F
 
 
 def test_throughness_is_another_benchmark(captioned: Path, free: Free) -> None:
-    benchmark = read_throughness(free("composite-throughness"), captioned, None)
+    benchmark = read(free("composite-throughness"), captioned, None)
     assert [row[3] for row in _rows(benchmark)][:3] == [3, 2, 1]
     assert "8k_throughness.csv" in benchmark.source
 
@@ -153,8 +153,11 @@ def test_photographs_in_the_folders_of_their_releases(
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (("1_a.jpg", ["x", "y", "z"], [1, "good", 3]), "row 2, rating 2: a rating is no number; given: good"),
-        (("1_a.jpg", ["x", " ", "z"], [1, 2, 3]), "row 2, text 2: an empty caption"),
+        (
+            ("1_a.jpg", ["x", "y", "z"], [1, "good", 3]),
+            "row 2, column 'rating': a rating is no number; given: good",
+        ),
+        (("1_a.jpg", ["x", " ", "z"], [1, 2, 3]), "row 2, column 'caption': empty text"),
         (
             ("1_a.jpg", ["x", "y", "z"], [1]),
             "row 2: a row is cut short; given: 32 cells; allowed: more than 33",

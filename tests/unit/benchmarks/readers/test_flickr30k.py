@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, card
-from counterfoil.benchmarks.readers import flickr
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import DataError
 
@@ -66,11 +66,11 @@ def test_the_test_split(tmp_path: Path, free: Free, name: str, write: Callable[[
     photo = tmp_path / "flickr30k-images" / "3.jpg"
     photo.write_bytes(b"pixels")
     for data in (path, tmp_path):
-        found = flickr.read_30k(free("flickr30k"), data, None)
+        found = read(free("flickr30k"), data, None)
         _check(found, ["1", "2", "3", "4"])
         assert [image.source for image in found.images] == [None, FileSource(photo)]
     with pytest.raises(DataError, match=r"not the number of images Flickr30k has; given: 2; allowed: 1,000"):
-        flickr.read_30k(card("flickr30k"), path, None)
+        read(card("flickr30k"), path, None)
 
 
 def test_a_token_file_is_read_whole(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_token_file_is_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "results.token"
     path.write_text("\r\n".join(lines) + "\n", encoding="utf-8", newline="")
     for data in (path, tmp_path):
-        found = flickr.read_30k(card("flickr30k"), data, None)
+        found = read(card("flickr30k"), data, None)
         _check(found, ["2.jpg#0", "2.jpg#1", "3.jpg#0", "3.jpg#1"])
         assert found.card.title == "Captions of results.token"
         assert found.card.size == 6
@@ -88,7 +88,7 @@ def test_the_real_token_file(shared_data: Path) -> None:
     """Flickr8k's, of the same layout: 40,460 lines, five to an image."""
     path = shared_data / "flickr8k" / "Flickr8k.token.txt"
     lines = path.read_text().splitlines()
-    found = flickr.read_30k(card("flickr30k"), path, None)
+    found = read(card("flickr30k"), path, None)
     assert len(found.captions) == len(lines) == 40_460
     assert len(found.images) == len({line.split("#")[0] for line in lines})
     assert [f"{c.id}\t{c.text}" for c in found.captions] == lines
@@ -124,12 +124,12 @@ def test_broken_files(tmp_path: Path, name: str, text: str, message: str) -> Non
     path = tmp_path / name
     path.write_text(text)
     with pytest.raises(DataError, match=message):
-        flickr.read_30k(card("flickr30k"), path, None)
+        read(card("flickr30k"), path, None)
 
 
 def test_no_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nothing of Flickr30k here; allowed: dataset_flickr30k\.json"):
-        flickr.read_30k(card("flickr30k"), tmp_path, None)
+        read(card("flickr30k"), tmp_path, None)
 
 
 def test_an_image_twice(tmp_path: Path) -> None:
@@ -138,4 +138,4 @@ def test_an_image_twice(tmp_path: Path) -> None:
     value["images"].append(value["images"][1])
     path.write_text(json.dumps(value))
     with pytest.raises(DataError, match=r"image id occurs twice; given: 2\.jpg"):
-        flickr.read_30k(card("flickr30k"), path, None)
+        read(card("flickr30k"), path, None)

@@ -10,7 +10,7 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card, card
 from counterfoil.benchmarks.forms import Rated
-from counterfoil.benchmarks.readers.flickr import read_crowd, read_expert
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 
 Free = Callable[[str], Card]
@@ -48,7 +48,7 @@ def _texts(benchmark: Benchmark) -> list[tuple[str | None, str, list[str | None]
 
 def test_the_experts_of_flickr8k(shared_data: Path) -> None:
     folder = shared_data / "flickr8k"
-    benchmark = read_expert(card("flickr8k-expert"), folder, None)
+    benchmark = read(card("flickr8k-expert"), folder, None)
     asked = benchmark.judged
     assert isinstance(asked, Rated)
     assert asked.ratings.shape == (5664, 3)
@@ -88,9 +88,9 @@ def test_the_released_json_asks_the_same(shared_data: Path, tmp_path: Path) -> N
         facts = {"image_id": stem, "image_path": path, "caption": captions[caption]}
         judged += [{**facts, "rating": float(each)} for each in ratings]
     (tmp_path / "flickr8k.json").write_text(json.dumps(index))
-    text = read_expert(card("flickr8k-expert"), folder, None)
-    found = read_expert(card("flickr8k-expert"), tmp_path / "flickr8k.json", None)
-    assert read_expert(card("flickr8k-expert"), tmp_path, None).digest == found.digest
+    text = read(card("flickr8k-expert"), folder, None)
+    found = read(card("flickr8k-expert"), tmp_path / "flickr8k.json", None)
+    assert read(card("flickr8k-expert"), tmp_path, None).digest == found.digest
     for one, other in ((text, found),):
         first, second = one.judged, other.judged
         assert isinstance(first, Rated)
@@ -108,7 +108,7 @@ def test_experts_skip_and_count(folder: Path, free: Free) -> None:
         "b.jpg\ta.jpg#0\t4\tnan\t4\n"
         "b.jpg\ta.jpg#2\tnan\tnan\tnan\n"
     )
-    benchmark = read_expert(free("flickr8k-expert"), folder, None)
+    benchmark = read(free("flickr8k-expert"), folder, None)
     assert _texts(benchmark) == [
         ("a cat", "a.jpg", ["one dog .", "shared", "two dogs"]),
         ("one dog .", "b.jpg", ["shared", "a cat"]),
@@ -133,7 +133,7 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(
     )
     (folder / "Flicker8k_Dataset").mkdir()
     (folder / "Flicker8k_Dataset" / "b.jpg").write_bytes(jpeg(1))
-    benchmark = read_crowd(free("flickr8k-cf"), folder, None)
+    benchmark = read(free("flickr8k-cf"), folder, None)
     # The first candidate of a.jpg loses "shared" too, which only the second one is.
     assert _texts(benchmark) == [
         ("a cat", "a.jpg", ["one dog .", "two dogs"]),
@@ -164,7 +164,7 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(
         },
     }
     (folder / "crowdflower_flickr8k.json").write_text(json.dumps(released))
-    found = read_crowd(free("flickr8k-cf"), folder / "crowdflower_flickr8k.json", None)
+    found = read(free("flickr8k-cf"), folder / "crowdflower_flickr8k.json", None)
     assert sorted(_texts(found), key=str) == sorted(_texts(benchmark), key=str)
     assert found.source == str(folder / "crowdflower_flickr8k.json")  # nothing was left out here
 
@@ -175,33 +175,33 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(
         ("a.jpg\tb.jpg#1\t1\t2", "line 2: not a judgement; given: 4 cells; allowed: 5, tabs between them"),
         ("c.jpg\tb.jpg#1\t1\t2\t3", "line 2: a candidate without an image; given: c.jpg"),
         ("a.jpg\tb.jpg#9\t1\t2\t3", "line 2: unknown caption; given: b.jpg#9; allowed: those of Flickr8k"),
-        ("a.jpg\tb.jpg#1\t1\tgood\t3", "line 2: a rating is no number; given: good"),
+        ("a.jpg\tb.jpg#1\t1\tgood\t3", "line 2, column 'rating_2': a rating is no number; given: good"),
     ],
 )
 def test_rows_that_do_not_fit(folder: Path, free: Free, row: str, message: str) -> None:
     (folder / "ExpertAnnotations.txt").write_text(f"a.jpg\tb.jpg#1\t1\t2\t3\n{row}\n")
     with pytest.raises(DataError, match=message):
-        read_expert(free("flickr8k-expert"), folder, None)
+        read(free("flickr8k-expert"), folder, None)
 
 
 def test_files_that_do_not_fit(folder: Path, free: Free, tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"no file of Flickr8k-Expert in this folder; allowed: ExpertAnnotations"
     ):
-        read_expert(free("flickr8k-expert"), folder, None)
+        read(free("flickr8k-expert"), folder, None)
     with pytest.raises(DataError, match="no official data set on the hub; get it from https"):
-        read_expert(free("flickr8k-expert"), None, None)
+        read(free("flickr8k-expert"), None, None)
     (folder / "ExpertAnnotations.txt").write_text("a.jpg\tb.jpg#1\t1\t2\t3\n")
     with pytest.raises(DataError, match="not the number of questions Flickr8k-Expert has in all; given: 1"):
-        read_expert(card("flickr8k-expert"), folder, None)
+        read(card("flickr8k-expert"), folder, None)
     (folder / "CrowdFlowerAnnotations.txt").write_text("a.jpg\tb.jpg#1\t0.5\t1\t3\n")
     with pytest.raises(
         DataError, match=r"the share of yes is not that of its counts; given: 0.5, 1 yes, 3 no"
     ):
-        read_crowd(free("flickr8k-cf"), folder, None)
+        read(free("flickr8k-cf"), folder, None)
     (folder / "Flickr8k.token.txt").unlink()
     with pytest.raises(DataError, match=r"token.txt: file missing; it lies beside ExpertAnnotations.txt"):
-        read_expert(free("flickr8k-expert"), folder, None)
+        read(free("flickr8k-expert"), folder, None)
 
 
 @pytest.mark.parametrize(
@@ -227,4 +227,4 @@ def test_files_that_do_not_fit(folder: Path, free: Free, tmp_path: Path) -> None
 def test_json_that_does_not_fit(tmp_path: Path, free: Free, entry: Any, message: str) -> None:
     (tmp_path / "flickr8k.json").write_text(json.dumps(entry))
     with pytest.raises(DataError, match=message):
-        read_expert(free("flickr8k-expert"), tmp_path, None)
+        read(free("flickr8k-expert"), tmp_path, None)

@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Preference
-from counterfoil.benchmarks.readers import foil
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 
 Free = Callable[[str], Card]
@@ -81,25 +81,25 @@ ALL = {
 def test_all_pairs(folder: Path, free: Free, jpeg: Callable[..., bytes]) -> None:
     (folder / "val2014").mkdir()
     (folder / "val2014" / "COCO_val2014_000000000042.jpg").write_bytes(jpeg(1))
-    benchmark = foil.read(free("foil"), folder, None)
+    benchmark = read(free("foil"), folder, None)
     assert _shown(benchmark) == ALL
     assert benchmark.judged.groupings == {"word": ("dog", "dog", "man", "car")}
     assert [image.source is not None for image in benchmark.images] == [False, True]
     assert "captions_val2014.json (6 references equal to the original taken out)" in benchmark.source
-    one = foil.read_one_reference(free("foil-1ref"), folder / "foilv1.0_test_2017.json", None)
+    one = read(free("foil-1ref"), folder / "foilv1.0_test_2017.json", None)
     assert _shown(one) == {name: (*facts, refs[:1]) for name, (*facts, refs) in ALL.items()}
     assert one.digest != benchmark.digest
 
 
 def test_one_pair_of_each_image(folder: Path, free: Free) -> None:
-    benchmark = foil.read_clipscore(free("foil-clipscore"), folder, None)
+    benchmark = read(free("foil-clipscore"), folder, None)
     found = _shown(benchmark)
     assert len(found) == 2
     assert {facts[0] for facts in found.values()} == {"7", "42"}
     assert all(ALL[name] == facts for name, facts in found.items())
-    assert foil.read_clipscore(free("foil-clipscore"), folder, None).digest == benchmark.digest
+    assert read(free("foil-clipscore"), folder, None).digest == benchmark.digest
     assert "(one pair of each image, drawn with seed 0; " in benchmark.source
-    one = _shown(foil.read_clipscore_one_reference(free("foil-clipscore-1ref"), folder, None))
+    one = _shown(read(free("foil-clipscore-1ref"), folder, None))
     assert one == {name: (*facts, refs[:1]) for name, (*facts, refs) in found.items()}
 
 
@@ -114,7 +114,7 @@ def test_pairs_are_drawn_evenly(tmp_path: Path, free: Free) -> None:
         ]
     images = [{"id": i, "file_name": f"COCO_val2014_{i:012d}.jpg"} for i in range(600)]
     (tmp_path / "foilv1.0_test_2017.json").write_text(json.dumps({"images": images, "annotations": notes}))
-    found = foil.read_clipscore(free("foil-clipscore"), tmp_path, None)
+    found = read(free("foil-clipscore"), tmp_path, None)
     assert "without references: COCO's captions are not in the folder" in found.source
     assert found.judged.references is None
     places = [name.split("/")[1] for name in found.judged.ids]
@@ -124,48 +124,48 @@ def test_pairs_are_drawn_evenly(tmp_path: Path, free: Free) -> None:
 
 def test_pairs_that_pac_s_did_not_train_on(folder: Path, free: Free) -> None:
     with pytest.raises(DataError, match=r"dataset_coco.json: file missing; PAC-S's pairs are those of its"):
-        foil.read_pac_s(free("foil-pac-s"), folder, None)
+        read(free("foil-pac-s"), folder, None)
     images = [
         {"cocoid": image, "split": split, "filename": "", "sentences": [{"sentid": 1, "raw": "x"}]}
         for image, split in ((7, "restval"), (42, "val"), (8, "test"))
     ]
     (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
-    assert _shown(foil.read_pac_s(free("foil-pac-s"), folder, None)) == {"3/5": ALL["3/5"]}
-    one = _shown(foil.read_pac_s_one_reference(free("foil-pac-s-1ref"), folder, None))
+    assert _shown(read(free("foil-pac-s"), folder, None)) == {"3/5": ALL["3/5"]}
+    one = _shown(read(free("foil-pac-s-1ref"), folder, None))
     assert one == {"3/5": (*ALL["3/5"][:3], ["the car"])}
     # The same draw as the larger set.
-    larger = _shown(foil.read_clipscore(free("foil-clipscore"), folder, None))
+    larger = _shown(read(free("foil-clipscore"), folder, None))
     assert larger["3/5"] == ALL["3/5"]
     images[1]["split"] = "train"
     (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
     with pytest.raises(DataError, match="no image is in Karpathy's validation or test part"):
-        foil.read_pac_s(free("foil-pac-s"), folder, None)
+        read(free("foil-pac-s"), folder, None)
 
 
 def test_references_of_karpathys_file(folder: Path, free: Free) -> None:
     (folder / "captions_val2014.json").unlink()
     with pytest.raises(DataError, match=r"no captions of COCO here, .*'-1ref'"):
-        foil.read_one_reference(free("foil-1ref"), folder, None)
+        read(free("foil-1ref"), folder, None)
     images = [
         {"cocoid": i, "split": split, "sentences": [{"sentid": 0, "raw": text} for text in CAPTIONS[i]]}
         for i, split in ((7, "train"), (42, "restval"))
     ]
     (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
-    assert _shown(foil.read(free("foil"), folder, None)) == ALL
+    assert _shown(read(free("foil"), folder, None)) == ALL
 
 
 def test_a_pair_whose_references_are_all_the_original(
     folder: Path, free: Free, coco_captions: Callable[..., Path]
 ) -> None:
     coco_captions(folder, {**CAPTIONS, 42: ["a car", " a  car"]})
-    benchmark = foil.read(free("foil"), folder, None)
+    benchmark = read(free("foil"), folder, None)
     assert list(_shown(benchmark)) == ["1/1", "1/2", "2/4"]
     assert "(1 pairs without a reference left out; 7 references equal to the original taken out)" in (
         benchmark.source
     )
     coco_captions(folder, {7: CAPTIONS[7]})
     with pytest.raises(DataError, match=r"captions_val2014\.json: no references of an image; given: 42"):
-        foil.read(free("foil"), folder, None)
+        read(free("foil"), folder, None)
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_a_pair_whose_references_are_all_the_original(
         (
             0,
             {"foil": True},
-            "annotations of id 1: not an original and its foils; given: 0 originals, 3 foils",
+            "annotations of id 1: not an original and its foils of one image; given: 0 originals, 3 foils",
         ),
         (1, {"foil": False}, "annotations of id 1: not an original .* given: 2 originals, 1 foils"),
-        (1, {"image_id": 42}, "an original and its foil are of different images"),
+        (1, {"image_id": 42}, "not an original and its foils of one image; given: 1 originals, 2 foils"),
         (1, {"image_id": 9}, "annotations, entry 2: a candidate without an image; given: image_id 9"),
-        (1, {"image_id": "x"}, "'image_id' is no whole number; given: x"),
-        (1, {"caption": "\t"}, "annotations, entry 2: an empty caption"),
-        (1, {"foil": "yes"}, "'foil' is neither true nor false; given: yes"),
+        (1, {"image_id": "x"}, "entry 2, column 'image_id': not a whole number; given: x"),
+        (1, {"caption": "\t"}, "annotations, entry 2, column 'caption': empty text"),
+        (1, {"foil": "maybe"}, "column 'foil': neither true nor false; given: maybe"),
     ],
 )
 def test_annotations_that_do_not_fit(
@@ -191,16 +191,18 @@ def test_annotations_that_do_not_fit(
     value["annotations"][at] |= change
     (folder / "foilv1.0_test_2017.json").write_text(json.dumps(value))
     with pytest.raises(DataError, match=message):
-        foil.read(free("foil"), folder, None)
+        read(free("foil"), folder, None)
 
 
 def test_files_that_do_not_fit(folder: Path, free: Free) -> None:
     path = folder / "foilv1.0_test_2017.json"
     path.write_text(json.dumps({"images": []}))
-    with pytest.raises(DataError, match="not FOIL's file"):
-        foil.read(free("foil"), folder, None)
+    with pytest.raises(
+        DataError, match=r"not a file of this layout; given: images; allowed: .* images and annotations"
+    ):
+        read(free("foil"), folder, None)
     path.unlink()
     with pytest.raises(
         DataError, match=r"no file of FOIL.* in this folder; allowed: foilv1.0_test_2017.json"
     ):
-        foil.read(free("foil"), folder, None)
+        read(free("foil"), folder, None)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from counterfoil.benchmarks.benchmark import card
-from counterfoil.benchmarks.readers.generated_images import read, read_ranking
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 
 
@@ -49,7 +49,7 @@ def test_nine_images_of_each_prompt(tmp_path: Path) -> None:
         "human_rating.json",
         [{"id": 7, **entry("a cat", DALLE_3={"1": [5, 4], "2": [1, 2]}, SD={"1": [3]})}],
     )
-    made = read_ranking(card("genai-bench-ranking"), tmp_path, None)
+    made = read(card("genai-bench-ranking"), tmp_path, None)
     assert [image.id for image in made.images] == [
         "DALLE_3/00007_01.jpeg",
         "DALLE_3/00007_02.jpeg",
@@ -61,10 +61,10 @@ def test_nine_images_of_each_prompt(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"0": {"prompt": "a cat"}}, "'0', models: not an object"),
-        ({"0": entry("a cat", M=[])}, "no ratings"),
-        ([1], "not an object of prompts by number"),
-        ({}, "no prompts"),
+        ({"0": {"prompt": "a cat"}}, "no column 'models'; given: id, prompt"),
+        ({"0": entry("a cat", M=[])}, "item '0', column 'models': no ratings"),
+        ([1], "row 1: not an object; given: 1"),
+        ({}, "the table has no rows"),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, value: Any, message: str) -> None:

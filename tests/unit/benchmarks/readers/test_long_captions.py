@@ -11,7 +11,6 @@ import pytest
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.folder import load, save
-from counterfoil.benchmarks.readers import iiw as preferences
 from counterfoil.benchmarks.readers import specs
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
@@ -105,7 +104,7 @@ def test_near_duplicates_of_docci_are_drawn_together_also_after_a_save(tmp_path:
 
 
 def test_side_by_side_judgements_are_preferences(tmp_path: Path) -> None:
-    made = preferences.read(card("iiw-400-preferences"), iiw(tmp_path), None)
+    made = specs.read(card("iiw-400-preferences"), iiw(tmp_path), None)
     questions = made.preferences
     assert questions.ids == ("aar_0.jpg/Specificity", "aar_1.jpg/Specificity")
     assert questions.label.tolist() == [0, 1]
@@ -114,7 +113,7 @@ def test_side_by_side_judgements_are_preferences(tmp_path: Path) -> None:
     rows = [{"image/key": "a", "IIW": "a", "IIW-P5B": "b", "iiw-human-sxs-iiw-p5b": {"metrics/x": "better"}}]
     write(tmp_path / "data.jsonl", rows)
     with pytest.raises(DataError, match="not a judgement; given: better"):
-        preferences.read(card("iiw-400-preferences"), tmp_path, None)
+        specs.read(card("iiw-400-preferences"), tmp_path, None)
 
 
 def test_both_galleries_of_negbench(tmp_path: Path) -> None:

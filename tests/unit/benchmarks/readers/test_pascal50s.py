@@ -10,8 +10,8 @@ from scipy.io import savemat
 
 from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.forms import Preference
-from counterfoil.benchmarks.readers import pascal50s
-from counterfoil.benchmarks.readers.pascal50s import read_abstract, read_pascal
+from counterfoil.benchmarks.readers import specs
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 
 Free = Callable[[str], Card]
@@ -62,7 +62,7 @@ def test_votes_labels_and_references(tmp_path: Path, free: Free, jpeg: Callable[
     _write(tmp_path / "pyCIDErConsensus", [48, 20, 0, 25], [1, 2, 3, 4])
     (tmp_path / "VOC2010" / "JPEGImages").mkdir(parents=True)
     (tmp_path / "VOC2010" / "JPEGImages" / "img_1.jpg").write_bytes(jpeg(1))
-    benchmark = read_pascal(free("pascal-50s"), tmp_path, None)
+    benchmark = read(free("pascal-50s"), tmp_path, None)
     asked = benchmark.judged
     assert isinstance(asked, Preference)
     assert asked.ids == ("0", "1", "2", "3")
@@ -95,7 +95,7 @@ def test_votes_labels_and_references(tmp_path: Path, free: Free, jpeg: Callable[
 def test_equal_votes_are_drawn_once_for_all(tmp_path: Path, free: Free) -> None:
     # One pair has two captions that are the same: all votes are for both.
     _write(tmp_path, [24] * 12, [1] * 12, same=(3,))
-    first, again = (read_pascal(free("pascal-50s"), tmp_path, None) for _ in range(2))
+    first, again = (read(free("pascal-50s"), tmp_path, None) for _ in range(2))
     asked = first.judged
     assert isinstance(asked, Preference)
     assert asked.votes[3].tolist() == [48, 48]
@@ -111,7 +111,7 @@ def test_the_counts_of_the_card(tmp_path: Path) -> None:
     _write(tmp_path, votes, [at // 10 + 1 for at in range(40)])
     counts = {name: number // 100 for name, number in card("pascal-50s").counts.items()}
     small = card("pascal-50s").model_copy(update={"size": 40, "counts": counts})
-    benchmark = read_pascal(small, tmp_path, None)
+    benchmark = read(small, tmp_path, None)
     assert isinstance(benchmark.judged, Preference)
     assert benchmark.judged.votes[:, 0].tolist() == votes
     # 80 candidates, and 48 references of each of 20 images, kept once.
@@ -119,20 +119,22 @@ def test_the_counts_of_the_card(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"of questions Pascal-50S has in group 'HC'; given: 10; allowed: 1,000"
     ):
-        read_pascal(card("pascal-50s"), tmp_path, None)
+        read(card("pascal-50s"), tmp_path, None)
 
 
 def test_abstract_with_and_without_its_pairs(
     tmp_path: Path, free: Free, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both captions are right in the first half of its pairs."""
-    assert (card("abstract-50s").size, pascal50s._RIGHT) == (400, 200)
-    monkeypatch.setattr(pascal50s, "_RIGHT", 1)
+    (layout,) = specs.layouts("abstract-50s")
+    assert (card("abstract-50s").size, layout.open["alike"]) == (400, 200)
+    halves = layout.model_copy(update={"open": {**layout.open, "alike": 1}})
+    monkeypatch.setattr(specs, "layouts", lambda name: (halves,))
     _write(tmp_path, [30, 10], [1, 1], "abstract")
-    whole = read_abstract(free("abstract-50s"), tmp_path, None)
+    whole = read(free("abstract-50s"), tmp_path, None)
     assert [image.id for image in whole.images] == ["img_0.jpg"]
     (tmp_path / "pair_abstract.mat").unlink()
-    bare = read_abstract(free("abstract-50s"), tmp_path, None)
+    bare = read(free("abstract-50s"), tmp_path, None)
     assert [image.id for image in bare.images] == ["0", "1"]
     for benchmark in (whole, bare):
         asked = benchmark.judged
@@ -149,25 +151,25 @@ def test_files_that_do_not_fit(tmp_path: Path, free: Free) -> None:
     _write(tmp_path / "other", [30], [1])
     consensus.write_bytes((tmp_path / "other" / "consensus_pascal.mat").read_bytes())
     with pytest.raises(DataError, match=r"not 48 judgements of every pair; given: 48 judgements of 2 pairs"):
-        read_pascal(free("pascal-50s"), tmp_path, None)
+        read(free("pascal-50s"), tmp_path, None)
     consensus.write_bytes(good[: len(good) // 2])
     with pytest.raises(DataError, match=r"consensus_pascal.mat: not a MATLAB file that scipy reads"):
-        read_pascal(free("pascal-50s"), tmp_path, None)
+        read(free("pascal-50s"), tmp_path, None)
     consensus.write_bytes(good)
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", "y"), ("a.jpg", "z", "w")])})
     with pytest.raises(DataError, match="no variable 'category'; given: new_input"):
-        read_pascal(free("pascal-50s"), tmp_path, None)
+        read(free("pascal-50s"), tmp_path, None)
     facts = {"category": np.array([[1, 3]]), "new_data": np.array([[6, 6], [6, 7]])}
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", "y"), ("a.jpg", "z", "w")]), **facts})
     with pytest.raises(DataError, match=r"pair 1: a category .* given: category 3, written by \[6, 7\]"):
-        read_pascal(free("pascal-50s"), tmp_path, None)
+        read(free("pascal-50s"), tmp_path, None)
     facts["new_data"] = np.array([[6, 6], [6, 1]])
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", "y"), ("a.jpg", "z", "w")]), **facts})
     with pytest.raises(DataError, match="triplets, row 1: the judgement is not of pair 0; given: first 0"):
-        read_pascal(free("pascal-50s"), tmp_path, None)
+        read(free("pascal-50s"), tmp_path, None)
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", " "), ("a.jpg", "z", "w")]), **facts})
     with pytest.raises(DataError, match="new_input, row 1: an empty caption"):
-        read_pascal(free("pascal-50s"), tmp_path, None)
+        read(free("pascal-50s"), tmp_path, None)
     pairs.unlink()
     with pytest.raises(DataError, match=r"pair_pascal.mat: file missing; it may lie in pyCIDErConsensus too"):
-        read_pascal(free("pascal-50s"), tmp_path, None)
+        read(free("pascal-50s"), tmp_path, None)

@@ -138,6 +138,10 @@ def test_broken_instances(objects: Any, free: Free) -> None:
     with pytest.raises(DataError, match=f"not known of 1 of 4 images; given: image {objects.images[0]}"):
         read(free("pmrp"), objects.folder, None)
     objects.write("annotations/instances_val2014.json", _instances(objects, [[]] * 4))
+    with pytest.raises(DataError, match=r"instances_val2014\.json, annotations: the table has no rows"):
+        read(free("pmrp"), objects.folder, None)
+    others = {"images": [*value["images"], {"id": 9}], "annotations": [{"image_id": 9, "category_id": 1}]}
+    objects.write("annotations/instances_val2014.json", others)
     for each in (read, pmrp.read_original):
         with pytest.raises(DataError, match="no image has"):
             each(free("pmrp"), objects.folder, None)

@@ -11,7 +11,7 @@ import pytest
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.forms import Rated
-from counterfoil.benchmarks.readers.videos import read_vatex, read_vatex_one_reference
+from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
@@ -36,7 +36,7 @@ def _write(folder: Path, **changes: Any) -> Path:
 
 
 def test_ratings_and_references(tmp_path: Path, free: Free) -> None:
-    benchmark = read_vatex(free("vatex-eval"), _write(tmp_path / "v"), None)
+    benchmark = read(free("vatex-eval"), _write(tmp_path / "v"), None)
     asked = benchmark.judged
     assert isinstance(asked, Rated)
     assert asked.ratings.tolist() == [[0, 10, 20], [1, 11, 21], [2, 12, 22], [3, 13, 23]]
@@ -52,13 +52,13 @@ def test_ratings_and_references(tmp_path: Path, free: Free) -> None:
     assert all(isinstance(v, Video) and v.sampling == Sampling(count=10) for v in benchmark.images)
     assert not benchmark.images_at_hand
     assert np.array_equal(benchmark.clusters, [0, 0, 1, 1])
-    one = read_vatex_one_reference(free("vatex-eval-1ref"), tmp_path / "v", None).judged
+    one = read(free("vatex-eval-1ref"), tmp_path / "v", None).judged
     assert one.references is not None
     assert one.references.counts.tolist() == [1] * 4
 
 
 def test_lists_are_as_good_as_arrays(tmp_path: Path, free: Free) -> None:
-    arrays = read_vatex(free("vatex-eval"), _write(tmp_path / "a"), None)
+    arrays = read(free("vatex-eval"), _write(tmp_path / "a"), None)
     lists = _write(
         tmp_path / "b",
         candidates_list=[f"caption  {at} " for at in range(4)],
@@ -66,33 +66,31 @@ def test_lists_are_as_good_as_arrays(tmp_path: Path, free: Free) -> None:
         video_ids=[f"vid_{at // 2}" for at in range(4)],
         human_scores=[[10 * rater + at for at in range(4)] for rater in range(3)],
     )
-    assert read_vatex(free("vatex-eval"), lists, None).digest == arrays.digest
+    assert read(free("vatex-eval"), lists, None).digest == arrays.digest
 
 
 def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path: Path, free: Free) -> None:
     folder = _write(tmp_path / "v")
     (folder / "VATEX-EVAL_video_feats").mkdir()
     (folder / "VATEX-EVAL_video_feats" / "vid_1.pt").write_bytes(b"")
-    first, second = (image.source for image in read_vatex(free("vatex-eval"), folder, None).images)
+    first, second = (image.source for image in read(free("vatex-eval"), folder, None).images)
     assert first is None
     assert isinstance(second, FrameFeatures)
     assert second.path == folder / "VATEX-EVAL_video_feats" / "vid_1.pt"
     (tmp_path / "films").mkdir()
     (tmp_path / "films" / "vid_0.mp4").write_bytes(b"")
-    first, second = (
-        image.source for image in read_vatex(free("vatex-eval"), folder, tmp_path / "films").images
-    )
+    first, second = (image.source for image in read(free("vatex-eval"), folder, tmp_path / "films").images)
     assert isinstance(first, FileSource)
     assert second is None
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="none of the 2 videos is in this folder"):
-        read_vatex(free("vatex-eval"), folder, tmp_path / "empty")
+        read(free("vatex-eval"), folder, tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"candidates_list": ["a", " ", "b", "c"]}, "candidates_list.pkl, row 2: an empty caption"),
+        ({"candidates_list": ["a", " ", "b", "c"]}, "row 2, column 'candidates_list': empty text"),
         ({"candidates_list": "abcd"}, "candidates_list.pkl: not a list"),
         ({"candidates_list": ["a"]}, "gts_list.pkl: not a row per candidate; given: 4; allowed: 1"),
         ({"gts_list": [["r"] * 9, ["r"] * 8, ["r"] * 9, ["r"] * 9]}, "row 2: too few references; given: 8"),
@@ -100,21 +98,21 @@ def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path: Path, free: 
         ({"human_scores": [["x"] * 12]}, "human_scores.pkl: a rating is no number"),
         (
             {"human_scores": np.array([0.0] * 6 + [np.nan] + [0.0] * 5)},
-            "human_scores.pkl, rater 2, row 3: a rating is no finite number; given: nan",
+            "row 3, column 'human_scores_2': a rating is missing; given: nan",
         ),
-        ({"video_ids": ["a", "b", None, "d"]}, "video_ids.pkl, row 3: a name of a video is no text"),
+        ({"video_ids": ["a", "b", None, "d"]}, "row 3, column 'video_ids': not a text"),
     ],
 )
 def test_pickles_that_do_not_fit(tmp_path: Path, free: Free, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        read_vatex(free("vatex-eval"), _write(tmp_path / "v", **changes), None)
+        read(free("vatex-eval"), _write(tmp_path / "v", **changes), None)
 
 
 def test_missing_files(tmp_path: Path, free: Free) -> None:
     folder = _write(tmp_path / "v")
     (folder / "human_scores.pkl").unlink()
     with pytest.raises(DataError, match=r"missing: human_scores.pkl"):
-        read_vatex(free("vatex-eval"), folder, None)
+        read(free("vatex-eval"), folder, None)
 
 
 class _Harmful:
@@ -132,7 +130,7 @@ def test_a_pickle_that_calls_something_is_refused(tmp_path: Path, free: Free) ->
     with pytest.raises(
         DataError, match=r"video_ids\.pkl: a pickle of more than .*given: builtins.eval; allowed"
     ):
-        read_vatex(free("vatex-eval"), tmp_path / "v", None)
+        read(free("vatex-eval"), tmp_path / "v", None)
     assert not (tmp_path / "harm").exists()
 
 

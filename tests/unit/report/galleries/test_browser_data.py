@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.answers import DirectionRanks, Rankings, Scores
+from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
-from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Qrels
@@ -253,9 +252,3 @@ def test_one_direction_alone_will_do() -> None:
     run = run_of(benchmark, "one way", rankings_of(benchmark, gallery_scores()["good"]))
     data = GALLERY.data(compare([run])[0], Thumbnails(), pictures=True, captions=True)
     assert data["split"] == len(data["ids"]) == 29
-
-
-def test_other_answers_are_refused(galleries: Comparison) -> None:
-    run = replace(galleries.runs[0], answers=Scores(np.zeros((90, 2))))
-    with pytest.raises(InputError, match="holds no rankings"):
-        kinds(run)

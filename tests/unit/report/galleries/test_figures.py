@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks.forms import RetrievalDirection
-from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
@@ -105,8 +104,6 @@ def test_lines_are_drawn_where_the_curves_are_and_named_at_their_end(galleries: 
     assert one == again
     narrow = recall_curves(found, columns=1)
     assert narrow.get_size_inches()[0] < 4.2
-    with pytest.raises(InputError, match="no curve to draw"):
-        recall_curves({})
 
 
 def test_of_many_scorers_the_best_are_named() -> None:
@@ -173,8 +170,6 @@ def test_two_directions_of_any_measure(galleries: Comparison) -> None:
     np.testing.assert_allclose(
         points.get_xdata(), [100 * run.result.measures["i2t_map_at_r"].value for run in galleries.runs]
     )
-    with pytest.raises(InputError, match="no run has both I2T and T2I"):
-        figures.directions(galleries)
 
 
 def test_curves_follow_the_tie_policy() -> None:

@@ -11,12 +11,13 @@ from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
 from counterfoil.report.forms import FORMS, first_items
-from counterfoil.report.forms.base import Chapter
 from counterfoil.report.page import page
 from counterfoil.report.tables import to_csv, to_latex, to_markdown, written
 from report.galleries.test_browser_data import ruled
 from report.test_page import island
 from report_fixtures import gallery_benchmark, gallery_scores, rankings_of, run_of
+
+REPORT = FORMS["gallery"]
 
 
 def test_the_overview_has_a_block_per_direction(galleries: Comparison) -> None:
@@ -72,8 +73,8 @@ def test_tables_are_written_in_every_markup(galleries: Comparison) -> None:
     assert all(row.cells[3].value is None for row in pairs.rows)
 
 
-def chapter(run: Run) -> Chapter:
-    return FORMS["gallery"].chapter(compare([run])[0], "b-x", "")
+def section_keys(run: Run) -> list[str]:
+    return [section.key for section in REPORT.sections(compare([run])[0], "b-x")]
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -99,7 +100,7 @@ def test_groups_of_queries_have_a_table() -> None:
     labels = tuple("early" if i % 8 < 4 else "late" for i in range(24))
     grouped = replace(benchmark, questions=replace(benchmark.gallery, groupings={"when <asked>": labels}))
     run = run_of(grouped, "alone", rankings_of(grouped, gallery_scores(8)["good"]))
-    (table,) = next(section for section in chapter(run).sections if section.key == "groups").tables
+    (table,) = next(part for part in REPORT.sections(compare([run])[0], "b-x") if part.key == "groups").tables
     assert table.caption == "Results on Drawn gallery by when <asked>."
     values = [cell.value for cell in table.rows[1].cells]
     assert run.result.groups["late"]["t2i_map_at_r"].value in values
@@ -111,18 +112,19 @@ def test_a_gallery_of_one_direction_has_a_chapter() -> None:
     nobody = RetrievalDirection(np.empty(0, np.int64), Qrels.of([]))
     alone = Gallery(gallery.ids[:8], i2t=gallery.i2t, t2i=nobody, owners=gallery.owners, n_images=8)
     one_way = replace(benchmark, questions=alone)
-    found = chapter(run_of(one_way, "good", rankings_of(one_way, gallery_scores(8)["good"])))
-    assert found.about == "8 images look for 0 to 4 right captions among all 16."
-    assert "has I2T mAP@R" in found.lead
-    assert found.directions is None
-    assert [section.key for section in found.sections] == ["curves", "multiplicity"]
-    assert "captions look for" not in found.sections[0].drawings[0].wide.lower()
+    (found,) = compare([run_of(one_way, "good", rankings_of(one_way, gallery_scores(8)["good"]))])
+    assert REPORT.about(one_way) == "8 images look for 0 to 4 right captions among all 16."
+    assert "has I2T mAP@R" in REPORT.chapter(found, "b-x", "").lead
+    assert REPORT.directions(found, "b-x") is None
+    sections = REPORT.sections(found, "b-x")
+    assert [section.key for section in sections] == ["curves", "multiplicity"]
+    assert "captions look for" not in sections[0].drawings[0].wide.lower()
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_where_right_is_a_rule_there_is_no_curve() -> None:
     benchmark, answers, _ = ruled()
-    found = chapter(run_of(benchmark, "ruled", answers))
-    assert [section.key for section in found.sections] == ["multiplicity"]
+    run = run_of(benchmark, "ruled", answers)
+    assert section_keys(run) == ["multiplicity"]
     # The main measure is the only one, so there is no second table.
-    assert found.everything is None
+    assert REPORT.everything(compare([run])[0]) is None

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.drawing import svg
 from counterfoil.report.forms.rated import MOST_LEVELS, levels, points, score_spread
@@ -43,8 +42,3 @@ def test_means_of_an_oracle_climb_and_of_its_opposite_fall(rated: Comparison) ->
         assert list(means) == pytest.approx([scores[ratings == r].mean() for r in np.unique(ratings)])
         assert (np.diff(means) * sign > 0).all()
         assert "rating" in svg(score_spread(run), name="x", title="x")
-
-
-def test_preferences_have_no_ratings(preferred: Comparison) -> None:
-    with pytest.raises(InputError, match="no scores of rated captions"):
-        score_spread(preferred.runs[0])

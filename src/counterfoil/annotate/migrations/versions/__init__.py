@@ -1,1 +1,0 @@
-"""One module per revision, in the order of their numbers."""

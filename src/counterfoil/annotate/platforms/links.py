@@ -1,0 +1,224 @@
+"""Platforms: links whose parameters name a person, those of Prolific, and questions of Mechanical Turk.
+
+`LinkPlatform` serves every platform that sends people to an address with ids in it and takes them back at
+another: SONA and Connect are this class with their parameters' names, a class of students is it without a
+way back.
+
+The page of an external question of Mechanical Turk is shown in a frame of the worker site. AWS appends
+`assignmentId`, `hitId`, `turkSubmitTo` and `workerId`; while a worker only looks at a HIT, `assignmentId` is
+ASSIGNMENT_ID_NOT_AVAILABLE and no worker is named. Work is finished by a form that the browser posts to
+`turkSubmitTo`/mturk/externalSubmit. That address comes in by the address line, so only Amazon's two are ever
+used: any other would send people, and what they post, to the author of the link (Amazon Mechanical Turk API
+Reference, ExternalQuestion).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from counterfoil.annotate.platforms.base import (
+    Coded,
+    Leave,
+    Outcome,
+    Visit,
+    check_address,
+    filled,
+    parameter,
+    with_parameters,
+)
+from counterfoil.errors import InputError
+
+#: Where a completion code ends a submission of Prolific, and the parameters of its links.
+COMPLETE = "https://app.prolific.com/submissions/complete?cc={code}"
+_PARAMETERS = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
+#: Where work may be handed in: the worker site and its sandbox.
+HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
+PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+
+
+@dataclass(frozen=True)
+class LinkPlatform(Coded):
+    """People enter by `?person=...` and go to `done`, an address with `{code}` or `{person}` in it.
+
+    `person`, `study` and `submission` are the parameters' names; the last two are not looked for where they
+    are not set. A `..._placeholder` is what the platform replaces by an id, and is put into the address that
+    it is given. A person who does not consent goes to `done` only where there is a code for that.
+
+    >>> sona = LinkPlatform(person="sona_id", done="https://uni.example/credit?survey_code={person}")
+    >>> sona.leave(sona.visit([("sona_id", "123")]), "completed").address
+    'https://uni.example/credit?survey_code=123'
+    """
+
+    name: str = "panel"
+    person: str = "person"
+    study: str | None = None
+    submission: str | None = None
+    person_placeholder: str | None = None
+    study_placeholder: str | None = None
+    submission_placeholder: str | None = None
+    done: str | None = None
+
+    frames: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [name for name in (self.person, self.study, self.submission) if name]
+        if len(set(names)) < len(names):
+            raise InputError("two parameters of one name", where=self._where, given=", ".join(names))
+        if self.done is None:
+            return
+        check_address(self._back(Visit("x", "x", "x"), "x"), where=f"{self._where}, done")
+        if "survey_code=" in self.done and "survey_code={person}" not in self.done:
+            raise InputError(
+                "the person is missing at the end of the address",
+                where=f"{self._where}, done",
+                given=self.done,
+                hint="SONA grants credit by it: write survey_code={person}",
+            )
+
+    @property
+    def _where(self) -> str:
+        return f"platform {self.name}"
+
+    def visit(self, parameters: Sequence[tuple[str, str]]) -> Visit:
+        """Who enters; raises `InputError` where the address does not say who."""
+        person, study, submission = (
+            parameter(parameters, name, platform=self.name, required=required) if name else ""
+            for name, required in ((self.person, True), (self.study, False), (self.submission, False))
+        )
+        return Visit(person, study, submission)
+
+    def leave(self, visit: Visit, outcome: Outcome) -> Leave:
+        """The way back with the outcome's code, or a page of ours that shows it."""
+        code = self.code(outcome)
+        if self.done is None or (outcome == "no_consent" and not code):
+            return Leave(code=code)
+        return Leave(self._back(visit, code), code=code)
+
+    def entry(self, address: str) -> str:
+        """The address for the platform, with what it replaces by ids in it."""
+        wanted = (
+            (self.person, self.person_placeholder),
+            (self.study, self.study_placeholder),
+            (self.submission, self.submission_placeholder),
+        )
+        added = [(name, mark) for name, mark in wanted if name and mark]
+        check_address(address, where=f"{self._where}, address")
+        return with_parameters(address, added) if added else address
+
+    def _back(self, visit: Visit, code: str) -> str:
+        values = {
+            "code": code,
+            "person": visit.person,
+            "study": visit.study,
+            "submission": visit.submission,
+        }
+        return filled(self.done or "", values, where=f"{self._where}, done")
+
+
+@dataclass(frozen=True)
+class ProlificPlatform(Coded):
+    """People of a Prolific study; the codes are the study's completion codes.
+
+    A person who does not consent and for whom there is no code is asked to return the submission. With
+    `study` set, people of another study are refused.
+
+    >>> prolific = ProlificPlatform(completed="C1X2")
+    >>> visit = prolific.visit([("PROLIFIC_PID", "5f8a"), ("STUDY_ID", "60a"), ("SESSION_ID", "61b")])
+    >>> visit.submission, prolific.leave(visit, "completed").address
+    ('61b', 'https://app.prolific.com/submissions/complete?cc=C1X2')
+    """
+
+    name: str = "prolific"
+    study: str | None = None
+
+    frames: tuple[str, ...] = ()
+    #: Where a study has secured parameters: the token's name, and what holds the parameters in it.
+    signed, claim = "prolific_token", "prolific"
+
+    def visit(self, parameters: Sequence[tuple[str, str]]) -> Visit:
+        """Who enters; raises `InputError` where a parameter is missing or of another study."""
+        person, study, submission = (parameter(parameters, name, platform="prolific") for name in _PARAMETERS)
+        if self.study and study != self.study:
+            raise InputError(
+                "of another study", where="prolific, parameter 'STUDY_ID'", given=study, allowed=self.study
+            )
+        return Visit(person, study, submission)
+
+    def leave(self, visit: Visit, outcome: Outcome) -> Leave:
+        """Prolific's page that ends the submission with the outcome's code."""
+        code = self.code(outcome)
+        return Leave(filled(COMPLETE, {"code": code}, where="prolific"), code=code) if code else Leave()
+
+    def entry(self, address: str) -> str:
+        """The study's address with the placeholders that Prolific replaces."""
+        check_address(address, where="prolific, address", https=True)
+        return with_parameters(address, [(name, f"{{{{%{name}%}}}}") for name in _PARAMETERS])
+
+
+@dataclass(frozen=True)
+class MturkPlatform:
+    """Workers of a HIT whose page is ours, in a frame of the worker site; the result names the outcome.
+
+    >>> given = [("assignmentId", "3X"), ("hitId", "3H"), ("workerId", "A1"),
+    ...          ("turkSubmitTo", "https://workersandbox.mturk.com")]
+    >>> turk = MturkPlatform()
+    >>> turk.leave(turk.visit(given), "completed").address
+    'https://workersandbox.mturk.com/mturk/externalSubmit'
+    """
+
+    name: str = "mturk"
+
+    frames: tuple[str, ...] = HOSTS
+
+    def visit(self, parameters: Sequence[tuple[str, str]]) -> Visit:
+        """Who enters, or that it is a preview.
+
+        Raises `InputError` where the parameters are not those of Mechanical Turk, and where the work would be
+        handed in at another address than Amazon's.
+        """
+        assignment = parameter(parameters, "assignmentId", platform="mturk")
+        hit = parameter(parameters, "hitId", platform="mturk", required=False)
+        if assignment == PREVIEW:
+            return Visit("", hit, preview=True)
+        worker = parameter(parameters, "workerId", platform="mturk")
+        addresses = {value for key, value in parameters if key == "turkSubmitTo"}
+        if len(addresses) != 1:
+            raise InputError(
+                "has two values" if addresses else "missing in the address",
+                where="mturk, parameter 'turkSubmitTo'",
+                hint="open the HIT on the worker site",
+            )
+        return Visit(worker, hit, assignment, returns_to=_submit_to(*addresses))
+
+    def leave(self, visit: Visit, outcome: Outcome) -> Leave:
+        """The form that hands the work in; a preview is handed in nowhere."""
+        if visit.preview:
+            return Leave()
+        return Leave(
+            f"{_submit_to(visit.returns_to)}/mturk/externalSubmit",
+            "POST",
+            # AWS refuses a form with the assignment alone.
+            {"assignmentId": visit.submission, "outcome": outcome},
+        )
+
+    def entry(self, address: str) -> str:
+        """The address of the question; AWS appends its parameters by itself."""
+        return check_address(address, where="the external question", https=True)
+
+
+def _submit_to(address: str) -> str:
+    """One of `HOSTS`; raises `InputError` for any other address."""
+    try:
+        parts = urlsplit(address.strip())
+        # Compared whole: hosts that only begin or end alike, users before an @ and ports are other addresses.
+        origin = f"{parts.scheme}://{parts.netloc}".lower()
+    except ValueError:
+        origin = ""
+    if origin not in HOSTS:
+        raise InputError(
+            "not an address of Mechanical Turk",
+            where="mturk, parameter 'turkSubmitTo'",
+            given=address or "(empty)",
+            allowed=HOSTS,
+        )
+    return origin

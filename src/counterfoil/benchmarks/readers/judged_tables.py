@@ -1,0 +1,650 @@
+"""Functions from files to tables of judged captions, for what no layout of a benchmark can say.
+
+They are named in `catalog.toml`, as those of `table_functions`. A column `references` holds the captions that
+people wrote of the image of a row.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.benchmarks.benchmark import Card
+from counterfoil.benchmarks.readers.judged import clean_caption, left_out, noted, numbered, ratings_of
+from counterfoil.benchmarks.readers.released_captions import (
+    FLICKR8K,
+    FLICKR30K,
+    Written,
+    coco_captions,
+    flickr_captions,
+    karpathy_part,
+    of_image,
+    read_tokens,
+)
+from counterfoil.benchmarks.readers.released_files import object_tables, released_file, released_set
+from counterfoil.benchmarks.readers.statements import truths
+from counterfoil.benchmarks.records import Caption
+from counterfoil.benchmarks.references import collapsed, nearest
+from counterfoil.benchmarks.tables import DataTable, TablePart, integers, labels, shown, texts
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import decoded, read_bytes, read_json, read_text
+from counterfoil.inputs.pickled import plain_pickle
+
+(_TOKENS,) = FLICKR8K
+#: How far the share of yes may be from the counts, as the released code checks.
+_SHARE = 1e-5
+
+
+def flickr8k(card: Card, data: Path, *, files: Sequence[str], raters: int) -> tuple[DataTable, bool]:
+    """Flickr8k's candidates and their ratings: three of experts, or the share of a crowd's yes.
+
+    The text file has an image, the id of a caption and three numbers in each line; the captions are in
+    Flickr8k.token.txt beside it. The JSON file is what CLIPScore's and PAC-S's code make of both. A row whose
+    candidate is a reference is left out of what experts rated; elsewhere the candidate is taken out of the
+    references of its image, for all candidates, as `list.remove` does.
+    """
+    path = released_file(card, data, files, hint=f"{_TOKENS} lies beside a text file")
+    is_json = path.suffix.lower() == ".json"
+    table, written = _flickr8k_objects(path, raters) if is_json else _flickr8k_lines(path, raters)
+    rows, dropped = [], 0
+    lists = {image: list(captions) for image, captions in written.items()}
+    for row, (image, text) in enumerate(zip(table["image"], table["caption"], strict=True)):
+        is_reference = any(caption.text == text for caption in written[image])
+        if is_reference and raters == 1:
+            same = next((caption for caption in lists[image] if caption.text == text), None)
+            dropped += same is not None
+            lists[image] = [caption for caption in lists[image] if caption is not same]
+        if raters == 1 or not is_reference:
+            rows.append(row)
+    ratings = ratings_of(table, [f"rating_{at + 1}" for at in range(raters)], missing=True)
+    lacking = sum(cell is None for at in range(raters) for cell in table[f"rating_{at + 1}"])
+    notes = [
+        *left_out(int(np.isnan(ratings).sum()) - lacking, "ratings that are NaN"),
+        *left_out(len(table) - len(rows), "rows whose candidate is a reference"),
+        *([f"{dropped:,} references equal to a candidate taken out"] if dropped else []),
+    ]
+    references = [lists[image] for image in table["image"]]
+    table = replace(table.with_columns({"references": references}), notes=tuple(notes))
+    return table.take(rows), False
+
+
+def _flickr8k_lines(path: Path, raters: int) -> tuple[DataTable, Mapping[str, Sequence[Caption]]]:
+    tokens = path.parent / _TOKENS
+    if not tokens.is_file():
+        raise DataError("file missing", where=tokens, hint=f"it lies beside {path.name}: the captions")
+    entries = read_tokens(tokens)
+    text_of = {name: text for captions in entries.values() for name, text in captions}
+    # Of equal captions the first gives its name to all.
+    name_of = {text: name for name, text in reversed(text_of.items())}
+    rows = []
+    for number, line in enumerate(read_text(path).rstrip().split("\n"), start=1):
+        where = f"{path}, line {number}"
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != 5:
+            raise DataError(
+                "not a judgement", where=where, given=f"{len(cells)} cells", allowed="5, tabs between them"
+            )
+        for cell, known, what in (
+            (cells[0], entries, "a candidate without an image"),
+            (cells[1], text_of, "unknown caption"),
+        ):
+            if cell not in known:
+                raise DataError(what, where=where, given=cell, allowed=f"those of {_TOKENS}")
+        text = text_of[cells[1]]
+        rows.append((f"{cells[0]}/{cells[1]}", cells[0], text, name_of[text], *cells[2:]))
+    table = replace(_candidates(path, rows, 3, "line"), source=f"{path}, {_TOKENS}")
+    if raters == 1:
+        numbers = ratings_of(table, ("rating_1", "rating_2", "rating_3"), missing=True)
+        for row, (share, yes, no) in enumerate(numbers.tolist()):
+            counted = yes + no > 0 and abs(share - yes / (yes + no)) <= _SHARE
+            if not counted and not math.isnan(share + yes + no):
+                raise DataError(
+                    "the share of yes is not that of its counts",
+                    where=table.where(row),
+                    given=f"{share:g}, {yes:g} yes, {no:g} no",
+                )
+    written = {
+        image: [Caption(name_of[text], text) for _, text in captions] for image, captions in entries.items()
+    }
+    return table, written
+
+
+def _flickr8k_objects(path: Path, raters: int) -> tuple[DataTable, Mapping[str, Sequence[Caption]]]:
+    value = read_json(path)
+    if not isinstance(value, dict) or not value:
+        raise DataError(
+            "not judgements", where=path, given=shown(value), allowed="an object with an entry per image"
+        )
+    rows: list[list[Any]] = []
+    written: dict[str, list[Caption]] = {}
+    # Of equal captions the first gives its name to all.
+    name_of: dict[str, str] = {}
+    for key, entry in value.items():
+        place = f"{path}, image '{key}'"
+        for name in ("ground_truth", "human_judgement"):
+            if not isinstance(entry, dict) or not isinstance(entry.get(name), list):
+                raise DataError(f"no list '{name}'", where=place, given=shown(entry))
+        image = Path(str(entry.get("image_path") or f"{key}.jpg")).name
+        if image in written:
+            raise DataError("an image occurs twice", where=place, given=image)
+        written[image] = []
+        for at, cell in enumerate(entry["ground_truth"]):
+            text = clean_caption(cell, f"{place}, reference {at + 1}", "reference")
+            written[image].append(Caption(name_of.setdefault(text, f"{image}#{at}"), text))
+        # The released file has an entry per rating: those of one candidate follow each other.
+        last: list[Any] = []
+        for at, judgement in enumerate(entry["human_judgement"]):
+            where = f"{place}, judgement {at + 1}"
+            if not isinstance(judgement, dict) or not {"caption", "rating"} <= set(judgement):
+                raise DataError(
+                    "not a judgement", where=where, given=shown(judgement), allowed="caption and rating"
+                )
+            text = clean_caption(judgement["caption"], where)
+            if last and text == last[2] and len(last) < 4 + raters:
+                last.append(judgement["rating"])
+            else:
+                name = f"{image}/{at}"
+                last = [name, image, text, name_of.setdefault(text, name), judgement["rating"]]
+                rows.append(last)
+    rows = [[*row, *[None] * (4 + raters - len(row))] for row in rows]
+    return _candidates(path, rows, raters, "judgement"), written
+
+
+def _candidates(path: Path, rows: Sequence[Sequence[Any]], raters: int, unit: str) -> DataTable:
+    """Rows of id, image, caption, its name, and ratings as a table."""
+    if not rows:
+        raise DataError("no judgements", where=path)
+    columns = ("id", "image", "caption", "caption_id", *(f"rating_{at + 1}" for at in range(raters)))
+    part = TablePart(str(path), len(rows), unit)
+    return DataTable(dict(zip(columns, zip(*rows, strict=True), strict=True)), str(path), "table", (part,))
+
+
+#: Which pair of an image is drawn where each has one; the papers did not release theirs.
+_SEED = 0
+
+
+def foil(
+    card: Card,
+    data: Path,
+    *,
+    files: Sequence[str],
+    one_pair: bool = False,
+    unseen: bool = False,
+    required: bool = False,
+) -> tuple[DataTable, bool]:
+    """FOIL's pairs of a caption of COCO and a copy of it with one word wrong.
+
+    foilv1.0_test_2017.json holds {"images": [{"id", "file_name"}], "annotations": [{"id", "image_id",
+    "caption", "foil", "target_word", "foil_id"}]}; annotations of one `id` are the original and its foils.
+    With `one_pair` there is one of each image, drawn with a fixed seed; with `unseen` those whose image is in
+    Karpathy's validation or test part. References are the captions of the image, but for those equal to the
+    original, from captions_val2014.json or dataset_coco.json in the same folder; they may be `required`.
+    """
+    path = released_file(card, data, files, hint="it is the test half of FOIL's release")
+    pictures, notes = object_tables(path, "images", "annotations")
+    names = dict(zip(integers(pictures, "id").tolist(), texts(pictures, "file_name"), strict=True))
+    images = integers(notes, "image_id").tolist()
+    groups: dict[int, tuple[list[int], list[int]]] = {}
+    group_of = integers(notes, "id").tolist()
+    for row, is_foil in enumerate(truths(notes, "foil").tolist()):
+        if images[row] not in names:
+            raise DataError(
+                "a candidate without an image", where=notes.where(row), given=f"image_id {images[row]}"
+            )
+        groups.setdefault(group_of[row], ([], []))[is_foil].append(row)
+    pairs = []
+    for group, (originals, foils) in groups.items():
+        if len(originals) != 1 or not foils or len({images[row] for row in (*originals, *foils)}) > 1:
+            raise DataError(
+                "not an original and its foils of one image",
+                where=f"{path}, annotations of id {group}",
+                given=f"{len(originals)} originals, {len(foils)} foils",
+                allowed="one original, one foil or more",
+            )
+        pairs += [(originals[0], row) for row in foils]
+    source, remarks = str(path), []
+    if one_pair:
+        pairs_of: dict[int, list[tuple[int, int]]] = {}
+        for pair in pairs:
+            pairs_of.setdefault(images[pair[0]], []).append(pair)
+        rng = np.random.default_rng(_SEED)
+        pairs = [own[int(rng.integers(len(own)))] for own in pairs_of.values()]
+        remarks.append(f"one pair of each image, drawn with seed {_SEED}")
+    if unseen:
+        split = path.parent / "dataset_coco.json"
+        if not split.is_file():
+            raise DataError(
+                "file missing", where=split, hint="PAC-S's pairs are those of its validation and test part"
+            )
+        part = karpathy_part(split, ("val", "test"))
+        pairs = [pair for pair in pairs if str(images[pair[0]]) in part]
+        source += f", {split.name}"
+        if not pairs:
+            raise DataError("no image is in Karpathy's validation or test part", where=source)
+    captions = texts(notes, "caption")
+    words = labels(notes, "target_word") if "target_word" in notes else ("",) * len(notes)
+    rows = [row for _, row in pairs]
+    ids = labels(notes, "foil_id") if "foil_id" in notes else tuple(str(row + 1) for row in range(len(notes)))
+    columns: dict[str, Sequence[Any]] = {
+        "foil_id": [ids[row] for row in rows],
+        "original": [captions[row] for row, _ in pairs],
+        "file": [names[images[row]] for row in rows],
+        "word": [words[row] for row in rows],
+        "right": [1] * len(rows),
+        "wrong": [0] * len(rows),
+    }
+    written = coco_captions(path.parent)
+    if written is None:
+        if required:
+            raise DataError(
+                "no captions of COCO here, which are the references",
+                where=path.parent,
+                allowed="captions_val2014.json or dataset_coco.json",
+                hint="without references, read the row of the same name without '-1ref'",
+            )
+        remarks.append("without references: COCO's captions are not in the folder")
+        return replace(notes.take(rows).with_columns(columns), source=source, notes=tuple(remarks)), False
+    lists = {
+        image: numbered(of_image(written, str(image)), f"coco-{image}")
+        for image in dict.fromkeys(images[row] for row in rows)
+    }
+    columns["references"] = [
+        [caption for caption in lists[images[row]] if caption.text != original]
+        for row, original in zip(rows, map(collapsed, columns["original"]), strict=True)
+    ]
+    dropped = sum(map(len, (lists[images[row]] for row in rows))) - sum(map(len, columns["references"]))
+    remarks.append(f"{dropped:,} references equal to the original taken out")
+    table = notes.take(rows).with_columns(columns)
+    referred = [row for row, references in enumerate(columns["references"]) if references]
+    remarks[:0] = left_out(len(rows) - len(referred), "pairs without a reference")
+    source = f"{source}, {written[1].name}"
+    return replace(table.take(referred), source=source, notes=tuple(remarks)), False
+
+
+def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str) -> DataTable:
+    """A row of each judgement in a column of {"metrics/ASPECT": "IIW-Human is substantially better", ...}.
+
+    Columns `file` (of the image), `aspect`, `degree`, and the votes for the caption by people and for that of
+    IIW-P5B. Those answered "Neutral" are left out.
+    """
+    rows: list[int] = []
+    columns: dict[str, list[Any]] = {name: [] for name in ("aspect", "degree", "votes_a", "votes_b")}
+    neutral = 0
+    for row, judgements in enumerate(table[column]):
+        if not isinstance(judgements, dict):
+            raise DataError("no side-by-side judgements", where=table.where(row), allowed=column)
+        for metric, answer in judgements.items():
+            winner, _, degree = str(answer).removesuffix(" better").partition(" is ")
+            if answer == "Neutral":
+                neutral += 1
+                continue
+            if winner not in ("IIW-Human", "IIW-P5B") or degree not in ("marginally", "substantially"):
+                raise DataError(
+                    "not a judgement",
+                    where=f"{table.where(row)}, '{metric}'",
+                    given=shown(answer),
+                    allowed="IIW-Human or IIW-P5B is marginally or substantially better, Neutral",
+                )
+            rows.append(row)
+            votes = (int(winner == "IIW-Human"), int(winner == "IIW-P5B"))
+            for name, cell in zip(columns, (metric.removeprefix("metrics/"), degree, *votes), strict=True):
+                columns[name].append(cell)
+    notes = left_out(neutral, "neutral judgements")
+    if not rows:
+        raise DataError("no judgement is left", where=noted(table.source, notes))
+    keys = texts(table, "image/key")
+    columns["file"] = [keys[row] if Path(keys[row]).suffix else f"{keys[row]}.jpg" for row in rows]
+    return replace(table.take(rows).with_columns(columns), notes=notes)
+
+
+def unfolded(table: DataTable, card: Card, home: Path | None, *, column: str, key: str) -> DataTable:
+    """A row of each entry of the objects in a column: its name in the column `key`, its value in `column`."""
+    rows: list[int] = []
+    keys: list[str] = []
+    values: list[Any] = []
+    for row, cell in enumerate(table[column]):
+        if not isinstance(cell, Mapping):
+            raise DataError("not an object", where=table.where(row, column), given=shown(cell))
+        rows += [row] * len(cell)
+        keys += cell.keys()
+        values += cell.values()
+    return table.take(rows).with_columns({key: keys, column: values})
+
+
+def prompt_tags(table: DataTable, card: Card, home: Path | None, *, file: str) -> DataTable:
+    """A column "tag NAME" of each tag in a file {NAME: [numbers]} beside the data, where there is one."""
+    assert home is not None
+    path = (home if home.is_dir() else home.parent) / file
+    if not path.is_file():
+        return table
+    tags = read_json(path)
+    if not isinstance(tags, Mapping):
+        raise DataError("not an object", where=path, given=shown(tags))
+    rows = integers(table, "id").tolist()
+    columns = {}
+    for tag, numbers in tags.items():
+        if not isinstance(numbers, list):
+            raise DataError("not a list of prompts", where=f"{path}, '{tag}'", given=shown(numbers))
+        tagged = {int(number) for number in numbers if str(number).isdecimal()}
+        if tagged & {*rows}:
+            columns[f"tag {tag}"] = [tag if number in tagged else "" for number in rows]
+    return table.with_columns(columns)
+
+
+#: Composite's sources in the order of the release, and how many texts a row has; studies use three.
+_TEXTS = {"8k": ("flickr8k", 3), "30k": ("flickr30k", 4), "coco": ("coco", 4)}
+_ADDRESS, _PLACE = "Input.image_url", 27
+
+
+def composite(card: Card, data: Path, *, scale: str) -> tuple[DataTable, bool]:
+    """Composite's captions of Flickr8k, Flickr30k and COCO and how people rated them, in NAME_SCALE.csv.
+
+    `;` stands between the cells of a row per image. Among them are Input.image_url (the 28th), then the texts
+    (three of Flickr8k, four of the others), then as many ratings; the last rows of a file have no image. The
+    first text was written by a person: the nearest of the image's own captions is no reference. References
+    are there where the folder has the captions of all three sources.
+    """
+    hint = "the folder holds the three tables of the release, and the captions of the images"
+    paths = released_set(card, data, [f"{name}_{scale}.csv" for name in _TEXTS], hint=hint)
+    rows: list[tuple[str, ...]] = []
+    parts, junk = [], 0
+    for path, (source, number) in zip(paths, _TEXTS.values(), strict=True):
+        cells, unused = _composite_rows(path, source, number)
+        marks = [at for at in range(1, len(cells) + 1) for _ in range(3)]
+        parts.append(TablePart(str(path), len(marks), "row", marks))
+        junk += unused
+        for at, (image, *row) in enumerate(cells, start=1):
+            for place in range(3):
+                name = f"{source}/{at}/{place + 1}"
+                rows.append((source, f"candidate {place + 1}", name, image, row[place], row[number + place]))
+    columns: dict[str, Sequence[Any]] = dict(
+        zip(("source", "candidate", "id", "image", "caption", "rating"), zip(*rows, strict=True), strict=True)
+    )
+    written = _composite_captions(data)
+    notes = list(left_out(junk, "rows at the end of a file, without an image,"))
+    if written:
+        lists: dict[str, list[Caption]] = {}
+        for source, _, _, image, text, _ in rows:
+            # The first candidate met is the one that a person wrote.
+            if image not in lists:
+                key = str(int(image.rpartition("_")[2].removesuffix(".jpg"))) if source == "coco" else image
+                own = list(of_image(written[source], key))
+                del own[nearest(collapsed(text), own)]
+                lists[image] = numbered(own, image)
+        columns["references"] = [lists[image] for image in columns["image"]]
+        notes.append(f"{len(lists):,} references nearest to the first candidate taken out")
+    else:
+        notes.append("without references: the captions of the images are not in the folder")
+    names = (path.name for path in (*paths, *(path for _, path in written.values())))
+    source = ", ".join([str(data), *names])
+    return DataTable(columns, source, "table", tuple(parts), notes=tuple(notes)), False
+
+
+def _composite_rows(path: Path, source: str, number: int) -> tuple[list[list[str]], int]:
+    """The file of the image, the texts and the ratings of each row, and how many rows have no image."""
+    try:
+        with io.StringIO(decoded(read_bytes(path), where=path), newline="") as file:
+            rows = [[cell.strip() for cell in row] for row in csv.reader(file, delimiter=";") if row]
+    except csv.Error as error:
+        raise DataError(f"not valid CSV: {error}", where=path) from None
+    header, rows = (rows or [[]])[0], rows[1:]
+    at = header.index(_ADDRESS) if _ADDRESS in header else _PLACE
+    files = [row[at].rpartition("/")[2] if len(row) > at else "" for row in rows]
+    files = [name if name.lower().endswith((".jpg", ".jpeg", ".png")) else "" for name in files]
+    last = max((place for place, name in enumerate(files) if name), default=-1) + 1
+    if not last:
+        raise DataError("no rows", where=path, allowed=f"a column {_ADDRESS}, the texts and their ratings")
+    for place, (name, row) in enumerate(zip(files[:last], rows, strict=False), start=1):
+        where = f"{path}, row {place}"
+        if not name:
+            raise DataError("a candidate without an image", where=where, allowed=f"an address in {_ADDRESS}")
+        if source == "coco" and not name.rpartition("_")[2].removesuffix(".jpg").isdecimal():
+            raise DataError(
+                "no image of COCO", where=where, given=name, allowed="COCO_val2014_000000000042.jpg"
+            )
+        if len(row) <= at + 2 * number:
+            raise DataError(
+                "a row is cut short",
+                where=where,
+                given=f"{len(row)} cells",
+                allowed=f"more than {at + 2 * number}",
+            )
+    return [
+        [name, *row[at + 1 : at + 1 + 2 * number]] for name, row in zip(files[:last], rows, strict=False)
+    ], len(rows) - last
+
+
+def _composite_captions(data: Path) -> Mapping[str, Written]:
+    """The captions of the three sources' images, or of none of them."""
+    captions_of = {
+        "flickr8k": flickr_captions(data, FLICKR8K),
+        "flickr30k": flickr_captions(data, FLICKR30K),
+        "coco": coco_captions(data),
+    }
+    there = {name: written for name, written in captions_of.items() if written is not None}
+    if there and len(there) < len(captions_of):
+        raise DataError(
+            f"no captions of {', '.join(name for name in captions_of if name not in there)} here",
+            where=data,
+            allowed="Flickr8k.token.txt, results_20130124.token or dataset_flickr30k.json, and "
+            "captions_val2014.json or dataset_coco.json",
+            hint="without any of them, captions are rated without references",
+        )
+    return there
+
+
+#: How many people judged each pair of Pascal-50S, each with a reference of their own.
+_JUDGED = 48
+
+
+def fifty_sentences(
+    card: Card, data: Path, *, name: str, categories: Sequence[str], alike: int = 0
+) -> tuple[DataTable, bool]:
+    """Pascal-50S and Abstract-50S: which of two captions 48 people found nearer to a reference of theirs.
+
+    pair_NAME.mat holds new_input (image file, caption A, caption B of every pair), category (1 to 4) and
+    new_data (who wrote them: machines are 1 to 5, people 6, and 7 of another image); consensus_NAME.mat holds
+    triplets, 48 rows after each other for every pair: reference, B, C, and which of the two is nearer to the
+    reference (1: B, else C). They lie in the folder, or in its folder pyCIDErConsensus. Pairs without
+    categories are of the first one up to the pair `alike`, else of the second; without their file the
+    captions come from the triplets, and images are called by the pair's number. Where both captions have as
+    many votes, the label is drawn, with a fixed seed.
+    """
+    consensus = _matlab_file(data, f"consensus_{name}.mat")
+    triplets = _variable(consensus, "triplets").reshape(-1)
+    try:
+        files = [_matlab_file(data, f"pair_{name}.mat")]
+    except DataError:
+        if not alike:
+            raise
+        files = []
+    where = f"{files[0]}, new_input" if files else f"{consensus}, triplets"
+    step = 1 if files else _JUDGED
+    pairs = []
+    for at, row in enumerate(_variable(files[0], "new_input").reshape(-1) if files else triplets[::_JUDGED]):
+        place = f"{where}, row {at * step + 1}"
+        first, left, right = (_text(cell, place) for cell in _fields(row, 3 if files else 4, place)[:3])
+        pairs.append((Path(first).name if files else str(at), left, right))
+    if not pairs:
+        raise DataError("no pairs", where=where)
+    if alike:
+        labels_of = [categories[int(number >= alike)] for number in range(len(pairs))]
+    else:
+        labels_of = _categories(files[0], categories)
+    columns: dict[str, Sequence[Any]] = _votes(pairs, triplets, consensus)
+    votes = np.array([columns["votes_a"], columns["votes_b"]], dtype=np.float64)
+    # At most half a vote to either side: it only decides where votes are equal.
+    drawn = np.random.default_rng(_SEED).uniform(-0.5, 0.5, len(pairs))
+    ties = int((votes[0] == votes[1]).sum())
+    columns |= {"category": labels_of, "label": np.where(votes[0] > votes[1] + drawn, 0, 1).tolist()}
+    notes = (f"{ties:,} labels drawn with seed {_SEED}, votes being equal",) if ties else ()
+    source = ", ".join(str(file) for file in (*files, consensus))
+    return DataTable(columns, source, notes=notes), False
+
+
+def _votes(
+    pairs: Sequence[tuple[str, str, str]], triplets: NDArray[Any], path: Path
+) -> dict[str, Sequence[Any]]:
+    """Columns of the pairs, with the votes for both captions and the references."""
+    if len(triplets) != _JUDGED * len(pairs):
+        raise DataError(
+            f"not {_JUDGED} judgements of every pair",
+            where=path,
+            given=f"{len(triplets):,} judgements of {len(pairs):,} pairs",
+            allowed=f"{_JUDGED * len(pairs):,}",
+        )
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("image", "caption_a", "caption_b", "votes_a", "votes_b", "references")
+    }
+    for number, (image, *sides) in enumerate(pairs):
+        votes = [0.0, 0.0]
+        references = []
+        for at in range(number * _JUDGED, (number + 1) * _JUDGED):
+            where = f"{path}, triplets, row {at + 1}"
+            *cells, winner = _fields(triplets[at], 4, where)
+            reference, left, right = (_text(cell, where) for cell in cells)
+            winner = _inner(winner)
+            if not isinstance(winner, int | float | np.number):
+                raise DataError("no winner", where=where, given=type(winner).__name__, allowed="a number")
+            chosen = left if winner == 1 else right
+            if chosen not in sides:
+                raise DataError(
+                    f"the judgement is not of pair {number}",
+                    where=where,
+                    given=chosen,
+                    allowed=" | ".join(sides),
+                )
+            # By its text, as the released code counts: equal captions share their votes.
+            votes = [vote + (chosen == text) for vote, text in zip(votes, sides, strict=True)]
+            references.append(Caption(f"{number}_r{at % _JUDGED}", reference))
+        for column, cell in zip(columns.values(), (image, *sides, *votes, references), strict=True):
+            column.append(cell)
+    return dict(columns)
+
+
+def _categories(path: Path, names: Sequence[str]) -> list[str]:
+    """The category of every pair, if it agrees with who wrote the captions."""
+    numbers, systems = _variable(path, "category").reshape(-1), _variable(path, "new_data")
+    if systems.shape != (len(numbers), 2):
+        raise DataError(
+            "who wrote the captions is not told of every pair",
+            where=f"{path}, new_data",
+            given=systems.shape,
+            allowed=f"({len(numbers)}, 2)",
+        )
+    machines, sums = (systems < 6).sum(axis=1), systems.sum(axis=1)
+    known = [sums == 12, sums == 13, machines == 1, machines == 2]
+    for at, number in enumerate(numbers.tolist()):
+        if number not in (1, 2, 3, 4) or not known[int(number) - 1][at]:
+            raise DataError(
+                "a category does not agree with who wrote the captions",
+                where=f"{path}, pair {at}",
+                given=f"category {number}, written by {systems[at].tolist()}",
+                allowed="1: 6 and 6, 2: 6 and 7, 3: one machine (1 to 5), 4: two",
+            )
+    return [names[int(number) - 1] for number in numbers.tolist()]
+
+
+def _matlab_file(data: Path, name: str) -> Path:
+    folder = data if data.is_dir() else data.parent
+    inside = "pyCIDErConsensus"
+    path_there = next((path for path in (folder / name, folder / inside / name) if path.is_file()), None)
+    if path_there is None:
+        raise DataError("file missing", where=folder / name, hint=f"it may lie in {inside} too")
+    return path_there
+
+
+def _variable(path: Path, name: str) -> NDArray[Any]:
+    """A variable of a MATLAB file."""
+    from scipy.io import loadmat, whosmat
+
+    try:
+        variable = loadmat(path, variable_names=[name]).get(name)
+        there = [] if variable is not None else [name for name, *_ in whosmat(path)]
+    # On broken bytes scipy's reader can raise any exception.
+    except Exception as error:
+        raise DataError(
+            f"not a MATLAB file that scipy reads: {type(error).__name__}", where=path, hint="is it cut off?"
+        ) from None
+    if not isinstance(variable, np.ndarray):
+        raise DataError(f"no variable '{name}'", where=path, given=", ".join(there))
+    return variable
+
+
+def _fields(row: Any, number: int, where: str) -> list[Any]:
+    """The fields of a structure, or the cells of a row."""
+    fields = list(row.tolist()) if isinstance(row, np.void) else list(np.ravel(row))
+    if len(fields) != number:
+        raise DataError(
+            "not a row as released", where=where, given=f"{len(fields)} fields", allowed=str(number)
+        )
+    return fields
+
+
+def _inner(value: Any) -> Any:
+    """The value inside nested cells, as MATLAB's files have them."""
+    while isinstance(value, np.ndarray) and value.size == 1:
+        value = value.reshape(-1)[0]
+    return value
+
+
+def _text(value: Any, where: str) -> str:
+    inner = _inner(value)
+    return clean_caption("" if isinstance(inner, np.ndarray) and not inner.size else inner, where)
+
+
+def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
+    """VATEX-EVAL's captions of videos that three people each rated, with their first references, as pickles.
+
+    candidates_list.pkl holds N captions, gts_list.pkl N lists of references, video_ids.pkl N names of videos,
+    and human_scores.pkl 3 N ratings: all of the first rater, then the second's, then the third's. Pickles
+    that are more than data are refused.
+    """
+    names = ("candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl")
+    files = released_set(card, data, names)
+    captions, written, videos = (_listed(plain_pickle(files[at]), files[at]) for at in (0, 1, 3))
+    n = len(captions)
+    for file, rows in ((files[1], written), (files[3], videos)):
+        if len(rows) != n:
+            raise DataError("not a row per candidate", where=file, given=len(rows), allowed=str(n))
+    try:
+        ratings = np.asarray(given := plain_pickle(files[2]), dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        raise DataError("a rating is no number", where=files[2], given=shown(given)) from None
+    if len(ratings) != 3 * n:
+        raise DataError(
+            "not three ratings of every candidate",
+            where=files[2],
+            given=len(ratings),
+            allowed=str(3 * n),
+        )
+    lists = []
+    for row, cell in enumerate(written):
+        where = f"{files[1]}, row {row + 1}"
+        own = _listed(cell, where)
+        if len(own) < references:
+            raise DataError(
+                "too few references", where=where, given=len(own), allowed=f"{references} or more"
+            )
+        lists.append(
+            numbered((clean_caption(text, where, "reference") for text in own[:references]), f"r{row}")
+        )
+    # Columns have the names of the files that they come from.
+    columns = {"video_ids": videos, "candidates_list": captions, "references": lists}
+    columns |= {f"human_scores_{at + 1}": rows.tolist() for at, rows in enumerate(ratings.reshape(3, n))}
+    return DataTable(columns, str(data)), False
+
+
+def _listed(value: Any, where: object) -> Sequence[Any]:
+    items = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(items, list | tuple) or not items:
+        raise DataError(
+            "not a list", where=where, given=shown(value), allowed="a list or an array, not empty"
+        )
+    return items

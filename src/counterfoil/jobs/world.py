@@ -1,0 +1,285 @@
+"""Benchmarks, training sets and a contact sheet of the drawn world, in folders and files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Annotated, Any, Literal, Unpack
+
+from counterfoil.benchmarks import folder as benchmark_folders
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.engine.deduplicate import Progress
+from counterfoil.errors import InputError
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option, rows_of, with_default
+from counterfoil.jobs.arguments import SEED, Reporting, feedback_of
+from counterfoil.jobs.job import job
+from counterfoil.jobs.outputs import guarded
+from counterfoil.outputs import Folder
+from counterfoil.report.forms.recall_curves import right_answers
+from counterfoil.report.labels import amount
+from counterfoil.store import check_writable, write_bytes
+from counterfoil.world import benchmarks, ratings, sample
+from counterfoil.world.drawings import contact_sheet
+from counterfoil.world.edits import SUBSETS
+from counterfoil.world.painting import STYLES
+from counterfoil.world.training import TRAIN, VALIDATION, Filter, save_training, training
+
+#: What can be built, and its default size.
+_NUMBERS = {
+    "quads": 500,
+    "choices": 500,
+    "statements": 500,
+    "gallery": 300,
+    "rated": 400,
+    "preferences": 400,
+    "clips": 399,
+    "training": 2000,
+}
+_What = Literal["quads", "choices", "statements", "gallery", "rated", "preferences", "clips", "training"]
+#: Default pixels to a side: for people to look at, and for small models to learn from.
+_SIZE, _TRAINING_SIZE = 192, 48
+#: The noun for the questions of what was built, and a summary of them.
+_NOUNS = {
+    "gallery": ("query", ""),
+    "statements": ("statement", ""),
+    "rated": ("caption", " rated"),
+    "clips": ("caption", " rated"),
+}
+#: What images may have several captions in, and benchmarks of captions that were judged.
+_WITH_CAPTIONS_EACH, _JUDGED = {"gallery"}, ("rated", "preferences", "clips")
+#: Kinds of picture a sheet may be, by suffix.
+_PICTURES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
+_OF_BENCHMARKS, _OF_TRAINING = "Benchmarks", "Training sets"
+_SAME = with_default(SEED, 0, help="Same seed, same bytes.", panel="")
+_PIXELS = Option("", None, low=sample.SMALLEST, high=most("size"))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What was drawn: the folder or file, and what it holds in lines."""
+
+    path: Path
+    lines: tuple[str, ...]
+
+
+class TrainingRows(Reporting, total=False):
+    """What rows to learn from hold."""
+
+    kind: Annotated[
+        Literal["loose", "coco", "trohn-text", "trohn-img", "pac"] | None,
+        Option(
+            "What a row holds: an image and something true of it; half a contrast; its negative caption too; "
+            "and its negative image, as is the default. pac: generated positives.",
+            None,
+            panel=_OF_TRAINING,
+        ),
+    ]
+    failure: Annotated[
+        float | None,
+        Option(
+            "How often a negative image does not show its caption (of SDXL's, about 0.61 do not).",
+            None,
+            low=0,
+            high=1,
+            panel=_OF_TRAINING,
+        ),
+    ]
+    precision: Annotated[
+        float | None,
+        Option(
+            "Filter the rows: how much of what is kept is right.", None, above=0, high=1, panel=_OF_TRAINING
+        ),
+    ]
+    recall: Annotated[
+        float | None,
+        Option(
+            "Filter the rows: how much of what is right is kept.", None, above=0, high=1, panel=_OF_TRAINING
+        ),
+    ]
+
+
+@job(
+    examples="""Examples:
+  counterfoil world build quads --n 2000 --out world
+  counterfoil world build gallery --n 300 --captions-each 5 --out world-gallery
+  counterfoil world build clips --n 90 --size 96 --out world-clips
+  counterfoil world build training --kind trohn-img --n 20000 --failure 0.61 --out noisy
+  counterfoil world build training --failure 0.61 --precision 0.9 --recall 0.8 --out filtered"""
+)
+def build_world(
+    what: Annotated[
+        _What,
+        Option("quads, choices, statements, gallery, rated, preferences, clips or training.", metavar="WHAT"),
+    ],
+    out: Annotated[Path, Option("The folder to write; one built before is replaced.", flag="--out")],
+    *,
+    n: Annotated[
+        int | None,
+        Option(
+            "How many questions (500, of rated and preferences 400, of clips 399), images of a gallery "
+            "(300) or rows to learn from (2000).",
+            low=1,
+            high=most("items"),
+        ),
+    ] = None,
+    seed: Annotated[int, _SAME] = 0,
+    size: Annotated[
+        int | None, with_default(_PIXELS, None, help="Pixels to a side: 192, of training sets 48.")
+    ] = None,
+    style: Annotated[
+        str | None,
+        Option(
+            "How pictures are drawn; mixed, of quads only: the second image of a question synthetic.",
+            metavar="natural|synthetic|mixed",
+            panel=_OF_BENCHMARKS,
+        ),
+    ] = None,
+    captions_each: Annotated[
+        int | None,
+        Option(
+            "Captions for each image of a gallery (2).",
+            low=1,
+            high=most("captions of each image"),
+            panel=_OF_BENCHMARKS,
+        ),
+    ] = None,
+    overwrite: bool = False,
+    **options: Unpack[TrainingRows],
+) -> Drawn:
+    """Draw a benchmark, or a training set, and save it in a folder.
+
+    quads: two captions and two images that differ in one thing. choices: an image, its caption and a changed
+    one. statements: the same captions, each true or false of its image. gallery: images with captions of
+    which it is known exactly which are true of which. For metrics of captions: rated, captions that are right
+    by degrees; preferences, two of them for one image; clips, of moving scenes and true of all of it, of a
+    part or of nothing. training: Parquet files in the layout of TROHN, a fifth of the rows for validation.
+    Training sets and benchmarks share no scene, whatever the seeds.
+
+    Raises `InputError` for an argument that is of something else to build, and where `out` holds other files.
+    """
+    of_training = {argument.flag: options[argument.name] for argument in rows_of(TrainingRows)}  # type: ignore[literal-required]
+    foreign: dict[str, Any] = {"--style": style} if what == "training" else of_training
+    _check_unused(what, foreign | ({} if what in _WITH_CAPTIONS_EACH else {"--captions-each": captions_each}))
+    kind, precision, recall = options["kind"], options["precision"], options["recall"]
+    number = _NUMBERS[what] if n is None else n
+    with (
+        guarded("world build", overwrite=overwrite) as outputs,
+        feedback_of(options).progress() as progress,
+    ):
+        check_writable(out, folder=True)
+        names = (TRAIN, VALIDATION) if what == "training" else benchmark_folders.FILES
+        outputs.folder(Folder(out, names, alone=True))
+        if what == "training":
+            wanted = None if precision is None and recall is None else Filter(precision or 1.0, recall or 1.0)
+            rows = training(
+                number,
+                kind=kind or "trohn-img",
+                seed=seed,
+                size=size or _TRAINING_SIZE,
+                failure=options["failure"] or 0.0,
+                keep=wanted,
+                progress=progress,
+            )
+            halves = save_training(rows, out, progress=progress)
+            lines = [
+                "{:,} rows to learn from and {:,} for validation ".format(*halves)
+                + f"({', '.join(rows.rows)}): {out}"
+            ]
+            if kind in (None, "trohn-img"):
+                wrong = rows.groupings["faithful"].count("no")
+                lines.append(f"{wrong:,} of {len(rows):,} negative images do not show their captions")
+            if len(rows) < number:
+                lines.append(f"the filter kept {len(rows):,} of {number:,} rows")
+            return Drawn(out, tuple(lines))
+        benchmark = _drawn(
+            what, number, seed, size or _SIZE, style or "natural", captions_each or 2, progress
+        )
+        benchmark_folders.save(benchmark, out, progress=progress)
+    unit, more = _NOUNS.get(what, ("question", ""))
+    right = ""
+    if benchmark.questions.directed:
+        right = f", {amount(int(right_answers(benchmark.gallery.t2i).sum()), 'true pair')}"
+    images = amount(len(benchmark.images), "clip" if what == "clips" else "picture")
+    scorer = "metric:cider" if what in _JUDGED else "pixels:colours"
+    counts = f"{amount(len(benchmark), unit)}{more}, {images}, {amount(len(benchmark.captions), 'caption')}"
+    return Drawn(
+        out,
+        (f"{counts}{right}: {out}", f"measure a scorer on it: counterfoil evaluate {scorer} {out}"),
+    )
+
+
+def _check_unused(what: str, options: Mapping[str, object]) -> None:
+    """Raise `InputError` where one of the options is given: they are for something else."""
+    given = next((name for name, value in options.items() if value is not None), None)
+    if given is not None:
+        raise InputError(f"{given} does not go with '{what}'", hint="see 'counterfoil world build --help'")
+
+
+def _drawn(
+    what: str, n: int, seed: int, size: int, style: str, captions_each: int, progress: Progress
+) -> Benchmark:
+    if what == "quads":
+        # Positives natural and negatives synthetic, as in BiVLC.
+        both = ("natural", "synthetic") if style == "mixed" else (style, style)
+        return sample.quads(n, seed=seed, size=size, styles=both, progress=progress)
+    if what in _WITH_CAPTIONS_EACH:
+        return benchmarks.gallery(
+            n, seed=seed, size=size, captions_each=captions_each, style=style, progress=progress
+        )
+    draw = {
+        "choices": sample.choices,
+        "statements": sample.statements,
+        "rated": ratings.rated,
+        "preferences": ratings.preferences,
+        "clips": benchmarks.clips,
+    }[what]
+    return draw(n, seed=seed, size=size, style=style, progress=progress)
+
+
+@job(
+    examples="""Examples:
+  counterfoil world sheet --out sheet.png
+  counterfoil world sheet --each 3 --style natural --size 256 --seed 5 --out sheet.jpg"""
+)
+def draw_sheet(
+    out: Annotated[Path, Option("The picture to write: png or jpg.", flag="--out")],
+    *,
+    number: Annotated[
+        int,
+        Option(
+            "How many pairs of each of the seven kinds of edit.", flag="--each", low=1, high=most("items")
+        ),
+    ] = 1,
+    seed: Annotated[int, _SAME] = 0,
+    size: Annotated[int, with_default(_PIXELS, _SIZE, help="Pixels to the side of each picture.")] = _SIZE,
+    style: Annotated[
+        Literal["natural", "synthetic"] | None, Option("Only this one; default: both, side by side.")
+    ] = None,
+    overwrite: bool = False,
+    **reporting: Unpack[Reporting],
+) -> Drawn:
+    """Draw a contact sheet: pairs of pictures with the captions that tell them apart.
+
+    The pairs are the first questions of 'world build quads' under the same seed.
+
+    Raises `InputError` for a picture of another kind, and where it exists, unless `overwrite`.
+    """
+    kind = _PICTURES.get(out.suffix.lower())
+    if kind is None:
+        raise InputError(
+            "unknown kind of picture", where=out, given=out.suffix or "(no suffix)", allowed=_PICTURES
+        )
+    with guarded("world sheet", overwrite=overwrite) as outputs:
+        check_writable(out)
+        outputs.file(out)
+        feedback_of(reporting).note(f"drawing {number * len(SUBSETS)} pairs")
+        # The kinds take turns, so as many sevens have as many of each.
+        contrasts = sample.contrasts(number * len(SUBSETS), seed=seed)
+        pairs = sorted(contrasts, key=lambda pair: SUBSETS.index(pair.subset))
+        picture = contact_sheet(pairs, size=size, styles=STYLES if style is None else (style,))
+        encoded = BytesIO()
+        picture.save(encoded, format=kind)
+        write_bytes(out, encoded.getvalue())
+    line = f"{len(pairs)} pairs, {picture.width} x {picture.height} pixels: {out}"
+    return Drawn(out, (line,))
