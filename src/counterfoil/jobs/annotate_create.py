@@ -1,7 +1,7 @@
 """Campaigns made from tables, pools, benchmarks, builds and other campaigns."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -33,10 +33,10 @@ from counterfoil.benchmarks.folder import is_benchmark_folder
 from counterfoil.benchmarks.readers.own import kind_of
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, read_table
 from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.fields import from_text
+from counterfoil.inputs.fields import changes_of, values_of
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option, given_of, key_values
+from counterfoil.inputs.options import Option, given_of
 from counterfoil.jobs.annotate_agreement import read_judgements
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import job
@@ -296,17 +296,13 @@ def _figures(texts: Iterable[Path | None]) -> dict[str, bytes]:
 def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> CampaignRecipe:
     """The recipe, settings of the form read as texts of a command line or as values."""
     entry = WORK_FORMS.find(form)
-    if isinstance(settings, list | tuple):
-        settings = key_values(settings, "--set")
-    own = {
-        key: from_text(entry.kind, key, value) if isinstance(value, str) else value
-        for key, value in cast(Mapping[str, Any], settings or {}).items()
-    }
+    where = f"settings of '{form}'"
+    own = values_of(entry.kind, changes_of(entry.kind, settings, "--set"), where=where)
     if values.get("entry") in PAYING and not values.keys() & {"pay_per_hour", "pay_per_item"}:
         values["pay_per_hour"] = USUAL_PAY
     if "languages" in values:
         values["languages"] = tuple(",".join(values["languages"]).split(","))
-    entry.form(own, where=f"settings of '{form}'")
+    entry.form(own, where=where)
     values["title"] = values.get("title") or f"{entry.summary[:1].upper()}{entry.summary[1:]}"
     return CampaignRecipe(form=form, **values, settings=own)
 

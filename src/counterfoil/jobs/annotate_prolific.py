@@ -62,6 +62,7 @@ the draft that it made before.""",
 def create(
     campaign: Annotated[Path, CAMPAIGN],
     *,
+    url: Annotated[str, Option("Public address of the server, over https.", metavar="URL")],
     dry_run: Annotated[bool, Option("Only show what would be sent, and what it costs.")] = False,
     **options: Annotated[Any, StudyChoices, Access],
 ) -> CommandFacts:
@@ -80,7 +81,7 @@ def create(
     access, source = cast(Access, options), open_campaign(campaign)
     known = codes_of(source)
     codes = known or new_codes()
-    plan = plan_of(source, StudyChoices(**given_of(StudyChoices, options)), codes)
+    plan = plan_of(source, StudyChoices(address=url, **given_of(StudyChoices, options)), codes)
     facts: dict[str, object] = {
         "name": plan.name,
         "description": plan.description,

@@ -100,7 +100,7 @@ def test_items_that_make_no_campaign_are_refused(tmp_path: Path, of: list[WorkIt
     [
         ("overlap = 0", "key 'overlap': out of range; given: 0; allowed: 1 to 10,000"),
         ("overlaps = 2", "unknown key; given: overlaps; .*did you mean 'overlap'"),
-        ('overlap = "two"', "key 'overlap': wrong value; given: 'two'; allowed: a whole number"),
+        ('overlap = "two"', "key 'overlap': not a whole number; given: two"),
         ('design = "blocks"', "key 'per_person'"),
         ('design = "rows"', "allowed: blocks, queue, adaptive"),
         ('keep_until = "soon"', "allowed: a date such as 2027-12-31"),

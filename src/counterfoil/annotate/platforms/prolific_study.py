@@ -7,7 +7,7 @@ Fields that it has retired (`completion_code`, `failed_attention_code`, `complet
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.annotate.platforms.base import Outcome
@@ -15,7 +15,6 @@ from counterfoil.annotate.platforms.links import ProlificPlatform
 from counterfoil.errors import InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import REQUIRED
 from counterfoil.store import digest_value
 
 #: What Prolific calls the codes of outcomes.
@@ -32,14 +31,7 @@ DEVICES = ("desktop", "tablet", "mobile")
 class StudyChoices:
     """What a researcher decides of a study; None where it follows from the campaign."""
 
-    address: str = field(
-        metadata={
-            "help": "Public address of the server, over https.",
-            "default": REQUIRED,
-            "flag": "--url",
-            "metavar": "URL",
-        }
-    )
+    address: str
     places: int | None = setting(
         None, "People to recruit. Default: as the campaign needs.", low=1, high=most("people")
     )
