@@ -6,7 +6,7 @@ ranked together, from one pass over the scores.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack, cast
@@ -241,37 +241,16 @@ class Evaluation:
     scorer: Any
     options: _EvaluateInputs
     feedback: Feedback
-    total: int
     missing: list[tuple[str, CounterfoilError]]
-    _parts: Sequence[_Part]
+    parts: Sequence[_Part]
     _first: Any
-    _called: str
+    called: str
     _asked: str
     _named: bool
     _outputs: Outputs
     _ranked: dict[str, Answers] = field(default_factory=dict)
 
-    def runs(self) -> Iterator[EvaluationRun]:
-        """Each benchmark's run as soon as it is measured, saved where `out` is set.
-
-        Of several benchmarks one that cannot be measured is added to `missing`, and the others go on.
-        """
-        for part in self._parts:
-            try:
-                answers, whole_time = self._answers(part)
-            except CounterfoilError as error:
-                if self.total == 1:
-                    raise
-                self.missing.append((part.key, error))
-                continue
-            spent = getattr(self.scorer, "spent", None)
-            if spent is not None:
-                self.feedback.note(f"{self._called}: {spent()}")
-            yield self._measured(*self._narrowed(part, answers))
-            if whole_time is not None:
-                self.feedback.note(whole_time)
-
-    def _answers(self, part: _Part) -> tuple[Answers, str | None]:
+    def answers(self, part: _Part) -> tuple[Answers, str | None]:
         """The answers to a benchmark; of some of its questions also what all of them would take."""
         options = self.options
         with self.feedback.progress() as progress:
@@ -285,7 +264,7 @@ class Evaluation:
             if not part.benchmark.questions.directed:
                 return answer_benchmark(part.benchmark, scorer, session=session), None
             if not self._ranked:
-                galleries = [gallery for gallery in self._parts if gallery.benchmark.questions.directed]
+                galleries = [gallery for gallery in self.parts if gallery.benchmark.questions.directed]
                 from counterfoil.engine.rank import rank_galleries
 
                 rankings = rank_galleries(
@@ -302,7 +281,7 @@ class Evaluation:
                 }
             return self._ranked[part.key], None
 
-    def _narrowed(self, part: _Part, answers: Answers) -> tuple[_Part, Answers]:
+    def narrowed(self, part: _Part, answers: Answers) -> tuple[_Part, Answers]:
         """The questions that count, where a model left some without an answer."""
         missing = getattr(answers, "unanswered", None)
         if missing is None or not missing.any() or answers.has_rankings:
@@ -319,12 +298,12 @@ class Evaluation:
         if policy == "leave-out":
             rows = np.flatnonzero(~missing)
             if not len(rows):
-                raise ScoreError("no question is answered", where=self._called)
+                raise ScoreError("no question is answered", where=self.called)
             title = f"{benchmark.card.title} (those answered of its {len(benchmark):,})"
             return replace(part, benchmark=benchmark.part(rows, title)), scores.take(rows)
         return part, binarize(benchmark, scores)
 
-    def _measured(self, part: _Part, answers: Answers) -> EvaluationRun:
+    def measured(self, part: _Part, answers: Answers) -> EvaluationRun:
         options = self.options
         facts: dict[str, Any] = about(part.benchmark, images=options.images.images_of(part.key))
         if options.limit is not None:
@@ -338,7 +317,7 @@ class Evaluation:
         result = measure(
             part.benchmark,
             answers,
-            scorer=self._called,
+            scorer=self.called,
             ties=Ties(options.rows["ties"]),
             interval=IntervalMethod(options.rows["interval"]),
             draws=options.rows["draws"],
@@ -389,9 +368,21 @@ def evaluate_all(
         options["data"] = options["images"] = None
     evaluation = prepare(scorer, benchmarks, options, feedback=feedback)
     runs = []
-    for run in evaluation.runs():
+    for part in evaluation.parts:
+        try:
+            answers, whole_time = evaluation.answers(part)
+        except CounterfoilError as error:
+            if len(benchmarks) == 1:
+                raise
+            evaluation.missing.append((part.key, error))
+            continue
+        if (spent := getattr(evaluation.scorer, "spent", None)) is not None:
+            feedback.note(f"{evaluation.called}: {spent()}")
+        run = evaluation.measured(*evaluation.narrowed(part, answers))
         feedback.result(run)
         runs.append(run)
+        if whole_time is not None:
+            feedback.note(whole_time)
     if evaluation.missing:
         raise inputs.not_measured(evaluation.missing, len(benchmarks))
     return runs
@@ -535,11 +526,10 @@ def _prepare(
         scorer=loaded,
         options=options,
         feedback=feedback,
-        total=len(keys),
         missing=missing,
-        _parts=parts,
+        parts=parts,
         _first=first,
-        _called=called,
+        called=called,
         _asked=run_name,
         # A loaded scorer has a name of its own; a run of a named one is called after its folder.
         _named=options.rows["name"] is not None or not isinstance(scorer, str),
