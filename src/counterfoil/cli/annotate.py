@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from counterfoil.cli import lazily, usage
+from counterfoil.cli import groups, usage
 from counterfoil.cli.list import Json as Printed
 from counterfoil.cli.list import print_facts, print_json, print_table
 from counterfoil.inputs.options import Option
@@ -38,13 +38,13 @@ COMMANDS = {
 _PROLIFIC = ("create", "publish", "pause", "start", "stop", "places", "status", "approve", "reject", "bonus")
 
 app = typer.Typer(
-    cls=lazily(COMMANDS, usage.for_owner),
+    cls=groups.lazily(COMMANDS, usage.for_owner),
     help="People judge images and captions in the browser: blind, several per item, from one folder.",
     no_args_is_help=True,
     epilog="Start with: counterfoil annotate forms",
 )
 prolific = typer.Typer(
-    cls=lazily(
+    cls=groups.lazily(
         {name: f"jobs.annotate_prolific:{name} annotate:show_facts" for name in _PROLIFIC}, usage.for_owner
     ),
     help="Prolific: a study for a campaign, its submissions, and what people are paid.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from counterfoil.cli import lazily, usage
+from counterfoil.cli import groups, usage
 
 HELP = usage.flowing(
     """Build a benchmark or a training set by a recipe; or apply one of its steps to a table of your own.
@@ -44,7 +44,7 @@ class SeveralValues(usage.Command):
         return super().parse_args(ctx, words)
 
 
-class Builds(lazily({"pool": "jobs.pool_rounds:pool_rounds"})):  # type: ignore[misc]
+class Builds(groups.lazily({"pool": "jobs.pool_rounds:pool_rounds"})):  # type: ignore[misc]
     """Recipes and steps as commands, each made when it is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 import typer
 
-from counterfoil.cli import lazily
+from counterfoil.cli import groups
 
 #: Commands of the group, and their jobs.
 COMMANDS = {
@@ -11,7 +11,7 @@ COMMANDS = {
 }
 
 app = typer.Typer(
-    cls=lazily(COMMANDS),
+    cls=groups.lazily(COMMANDS),
     help="How good captions are, for images or videos, with or without references.",
     no_args_is_help=True,
     epilog="Example: counterfoil captions score --metrics bleu,cider --candidates c.json --references r.json",

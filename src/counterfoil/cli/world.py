@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from counterfoil import terminal
-from counterfoil.cli import lazily
+from counterfoil.cli import groups
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from counterfoil.jobs.world import Drawn
 
 app = typer.Typer(
-    cls=lazily({"build": "jobs.world:build_world world:show", "sheet": "jobs.world:draw_sheet world:show"}),
+    cls=groups.lazily(
+        {"build": "jobs.world:build_world world:show", "sheet": "jobs.world:draw_sheet world:show"}
+    ),
     help="A small world of paper shapes in which everything is known: build benchmarks and training sets.",
     no_args_is_help=True,
     epilog="Example: counterfoil world build quads --out world",

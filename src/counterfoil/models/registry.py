@@ -24,7 +24,6 @@ from counterfoil.benchmarks.hub_reach import cache_alone_where_unreachable
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.inputs.files import read_json
 from counterfoil.models.base import DEFAULT, IMAGE_ROUTES, Options, reject_unused_options
-from counterfoil.models.checkpoint import is_checkpoint
 from counterfoil.models.runtime import import_torch
 from counterfoil.registry import Registry
 
@@ -318,6 +317,8 @@ def scorers_called(name: str) -> tuple[str, ...]:
     folder = Path(name)
     specs = []
     if folder.is_dir():
+        from counterfoil.models.checkpoint import is_checkpoint
+
         if is_checkpoint(folder):
             specs.append(f"ckpt:{name}")
         if (folder / "open_clip_config.json").is_file():
