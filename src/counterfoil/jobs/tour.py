@@ -209,7 +209,7 @@ def tour(
     """
     out = Path(out)
     check_writable(out, folder=True)
-    needed = ("torch", "lightning_fabric", "safetensors", "matplotlib", "sqlalchemy", "alembic", "HanTa")
+    needed = ("torch", "lightning_fabric", "safetensors", "matplotlib", "sqlalchemy", "HanTa")
     for library in needed:
         if find_spec(library) is None:
             raise MissingExtraError(library, "demo")
