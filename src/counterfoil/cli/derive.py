@@ -148,12 +148,14 @@ def _configured(ctx: Any, typed: dict[str, Any], options: Mapping[str, Argument]
         names = {argument.flag[2:].replace("-", "_"): name for name, argument in options.items()}
         for key, value in table.items():
             plain = key.replace("-", "_")
-            name = plain if plain in options else names.get(plain, plain)
+            name = plain if plain in options else names.get(plain, plain.removeprefix("no_"))
             if name not in options or name == "config_file":
                 raise UnknownNameError("argument", key, options, where=f"{file}, [{command}]")
-            source = ctx.get_parameter_source(name)
+            switched = plain.startswith("no_") and plain not in options
+            parameter = f"no_{name}" if switched else name
+            source = ctx.get_parameter_source(parameter)
             if source is None or source.name in ("DEFAULT", "DEFAULT_MAP"):
-                typed[name], places[name] = value, f"{file}, {command}.{key}"
+                typed[parameter], places[name] = value, f"{file}, {command}.{key}"
     for name, argument in options.items():
         if argument.default is REQUIRED and typed.get(name) in (None, []):
             word = "option" if _called(argument) == argument.flag else "argument"

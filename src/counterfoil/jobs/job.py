@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
 from inspect import cleandoc, signature
 from pathlib import Path
@@ -74,6 +74,9 @@ class Job:
             if name not in self.arguments and name not in REPORTING:
                 raise UnknownNameError("argument", name, self.arguments, where=f"{self.name}()")
         checked = self.checked(values | extra)
+        if (feedback := checked.get("feedback")) is not None:
+            # Of jobs that call others the outermost alone tells of results as they come.
+            checked["feedback"] = replace(feedback, result=ignore)
         try:
             with closing_at_end():
                 return self.function(**checked)

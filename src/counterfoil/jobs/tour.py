@@ -137,8 +137,7 @@ def demo(
 
     Raises what `tour` and `study` raise.
     """
-    # Jobs that this one calls have results of their own.
-    feedback = replace(feedback_of(reporting), result=ignore)
+    feedback = feedback_of(reporting)
     if files is not None:
         with guarded("demo", overwrite=overwrite):
             return ExampleFiles(Path(files), write_example_files(Path(files), seed=seed))

@@ -59,8 +59,8 @@ def test_arguments_stand_in_a_file_too(counterfoil, tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(
         '[evaluate]\nscorer = "blind:random"\nbenchmarks = ["world-quads"]\nlimit = 20\ndraws = 100\n'
-        'measure = ["group"]\nseed = 3\n[compare]\ndrawz = 1\n[audit]\nbenchmarks = "world-quads"\n'
-        "draws = 5\n"
+        'measure = ["group"]\nseed = 3\nno_cache = true\n'
+        '[compare]\ndrawz = 1\n[audit]\nbenchmarks = "world-quads"\ndraws = 5\n'
     )
     plain = "evaluate blind:random world-quads --limit 20 --draws 100 --json -"
     typed = counterfoil.succeeds(f"{plain} --measure group --seed 4")
