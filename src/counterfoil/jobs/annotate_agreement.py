@@ -278,7 +278,7 @@ def annotate_agreement(
         Literal["nominal", "ordinal", "interval"] | None,
         Option("How near answers are for Krippendorff's alpha. Default: the question's own."),
     ] = None,
-    by_kind: Annotated[bool, Option("Only over all items, not by kind of item.", flag="--no-kinds")] = True,
+    by_kind: Annotated[bool, Option("Whether also by kind of item.", flag="--no-kinds")] = True,
     draws: Annotated[int, DRAWS] = 400,
     seed: Annotated[int, SEED] = 0,
     **options: Unpack[StoredAnswers],

@@ -99,7 +99,7 @@ PICTURES = Option("Images on the page: auto asks the benchmark's licence.", "aut
 OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
 AVAILABLE = Option("Only the questions whose images and captions are at hand.", False, panel="Data")
 COUNTS = Option(
-    "Data may hold another number of questions than the release.", True, flag="--no-counts", panel="Data"
+    "Whether data must have as many questions as the release.", True, flag="--no-counts", panel="Data"
 )
 
 

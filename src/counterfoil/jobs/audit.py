@@ -93,7 +93,7 @@ class AuditRows(Sources, Device, Work, total=False):
     ]
     limit: Annotated[int | None, LIMIT]
     counts: Annotated[bool, COUNTS]
-    pictures: Annotated[bool, Option("Look for no duplicates among images.", True, panel="Data")]
+    pictures: Annotated[bool, Option("Whether images are searched for duplicates.", True, panel="Data")]
     level: Annotated[
         float,
         Option(

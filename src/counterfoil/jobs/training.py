@@ -317,7 +317,7 @@ def train_model(
         ),
     ] = None,
     resume: Annotated[
-        bool, Option("Go on where a training into the same folder was stopped.", panel="Work")
+        bool, Option("Whether a training that was stopped goes on where it was.", panel="Work")
     ] = True,
     dry_run: Annotated[bool, Option("Show the recipe and the plan, train nothing.", panel="Work")] = False,
     overwrite: bool = False,
