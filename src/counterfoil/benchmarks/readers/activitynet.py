@@ -27,6 +27,7 @@ from counterfoil.benchmarks.readers.judged import (
     numbered,
 )
 from counterfoil.benchmarks.readers.released_files import released_set
+from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.tables import shown
 from counterfoil.benchmarks.videos import FrameFeatures, Video, find
@@ -111,7 +112,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         for side, sentences in enumerate(sides):
             for at, text in enumerate(sentences):
                 if at in segment:
-                    caption = captions.add(text, f"{name}_{'foil' if side else 'right'}#{at}")
+                    caption = captions.add(Caption(f"{name}_{'foil' if side else 'right'}#{at}", text))
                     rows.append((len(ids), side, caption, segment[at]))
                     references.append([own[place] for place in overlapping(times.times[at], others.times)])
         ids.append(name)

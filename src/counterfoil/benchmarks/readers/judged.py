@@ -1,8 +1,10 @@
 """Captions that people judged: rows of candidates, ratings or votes, and references to questions."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +27,16 @@ class CaptionTable:
     items: list[Caption] = field(default_factory=list)
     _at: dict[str | None, int] = field(default_factory=dict, repr=False)
 
-    def add(self, text: str | None, name: str) -> int:
-        """The position of a text that was collapsed already."""
-        at = self._at.get(text)
-        if at is None:
-            at = self._at[text] = len(self.items)
-            self.items.append(Caption(name, text))
+    def add(self, caption: Caption) -> int:
+        """The position of a caption, whose text was collapsed already."""
+        at = self._at.setdefault(caption.text, len(self.items))
+        if at == len(self.items):
+            self.items.append(caption)
         return at
 
     def add_all(self, captions: Iterable[Caption]) -> list[int]:
         """The positions of several captions."""
-        return [self.add(caption.text, caption.id) for caption in captions]
+        return list(map(self.add, captions))
 
 
 def numbered(texts: Iterable[str], name: str) -> list[Caption]:
@@ -65,10 +66,16 @@ def ratings_of(table: DataTable, columns: Sequence[str], *, missing: bool = Fals
     """
     ratings = np.full((len(table), len(columns)), np.nan)
     for at, column in enumerate(columns):
-        for row, cell in enumerate(table[column]):
-            where = table.where(row, column)
+        cells = table[column]
+        with suppress(ValueError, TypeError, OverflowError):
+            numbers = np.array([float(cell) for cell in cells])
+            if np.isfinite(numbers).all() and bool not in map(type, cells):
+                ratings[:, at] = numbers
+                continue
+        for row, cell in enumerate(cells):
+            where = partial(table.where, row, column)
             if cell == []:
-                raise DataError("no ratings", where=where)
+                raise DataError("no ratings", where=where())
             if isinstance(cell, list):
                 ratings[row, at] = np.mean([rating(value, where, missing=missing) for value in cell])
             elif not (missing and (cell is None or (isinstance(cell, str) and not cell.strip()))):
@@ -76,10 +83,10 @@ def ratings_of(table: DataTable, columns: Sequence[str], *, missing: bool = Fals
     return ratings
 
 
-def rating(cell: object, where: object, *, missing: bool = False) -> float:
+def rating(cell: object, where: Callable[[], str], *, missing: bool = False) -> float:
     """A rating as a number; raises `DataError` for anything else, and for NaN unless it may be `missing`.
 
-    >>> rating("0.5", "a.csv, row 2")
+    >>> rating("0.5", lambda: "a.csv, row 2")
     0.5
     """
     try:
@@ -87,9 +94,9 @@ def rating(cell: object, where: object, *, missing: bool = False) -> float:
     except ValueError:
         number = None
     if number is None or isinstance(cell, bool) or math.isinf(number):
-        raise DataError("a rating is no number", where=where, given=shown(cell), allowed="a finite number")
+        raise DataError("a rating is no number", where=where(), given=shown(cell), allowed="a finite number")
     if math.isnan(number) and not missing:
-        raise DataError("a rating is missing", where=where, given=shown(cell), allowed="a finite number")
+        raise DataError("a rating is missing", where=where(), given=shown(cell), allowed="a finite number")
     return number
 
 

@@ -27,7 +27,7 @@ from counterfoil.benchmarks.readers.released_captions import (
     of_image,
     read_tokens,
 )
-from counterfoil.benchmarks.readers.released_files import object_tables, released_file, released_set
+from counterfoil.benchmarks.readers.released_files import list_of, object_tables, released_file, released_set
 from counterfoil.benchmarks.readers.statements import truths
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import collapsed, nearest
@@ -37,8 +37,6 @@ from counterfoil.inputs.files import decoded, read_bytes, read_json, read_text
 from counterfoil.inputs.pickled import plain_pickle
 
 (_TOKENS,) = FLICKR8K
-#: How far the share of yes may be from the counts, as the released code checks.
-_SHARE = 1e-5
 
 
 def flickr8k(card: Card, data: Path, *, files: Sequence[str], raters: int) -> tuple[DataTable, bool]:
@@ -102,7 +100,8 @@ def _flickr8k_lines(path: Path, raters: int) -> tuple[DataTable, Mapping[str, Se
     if raters == 1:
         numbers = ratings_of(table, ("rating_1", "rating_2", "rating_3"), missing=True)
         for row, (share, yes, no) in enumerate(numbers.tolist()):
-            counted = yes + no > 0 and abs(share - yes / (yes + no)) <= _SHARE
+            # As near as the released code asks for.
+            counted = yes + no > 0 and abs(share - yes / (yes + no)) <= 1e-5
             if not counted and not math.isnan(share + yes + no):
                 raise DataError(
                     "the share of yes is not that of its counts",
@@ -298,8 +297,8 @@ def side_by_side(table: DataTable, card: Card, home: Path | None, *, column: str
     notes = left_out(neutral, "neutral judgements")
     if not rows:
         raise DataError("no judgement is left", where=noted(table.source, notes))
-    keys = texts(table, "image/key")
-    columns["file"] = [keys[row] if Path(keys[row]).suffix else f"{keys[row]}.jpg" for row in rows]
+    files = [key if Path(key).suffix else f"{key}.jpg" for key in texts(table, "image/key")]
+    columns["file"] = [files[row] for row in rows]
     return replace(table.take(rows).with_columns(columns), notes=notes)
 
 
@@ -608,7 +607,7 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
     """
     names = ("candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl")
     files = released_set(card, data, names)
-    captions, written, videos = (_listed(plain_pickle(files[at]), files[at]) for at in (0, 1, 3))
+    captions, written, videos = (list_of(plain_pickle(files[at]), where=files[at]) for at in (0, 1, 3))
     n = len(captions)
     for file, rows in ((files[1], written), (files[3], videos)):
         if len(rows) != n:
@@ -627,7 +626,7 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
     lists = []
     for row, cell in enumerate(written):
         where = f"{files[1]}, row {row + 1}"
-        own = _listed(cell, where)
+        own = list_of(cell, where=where)
         if len(own) < references:
             raise DataError(
                 "too few references", where=where, given=len(own), allowed=f"{references} or more"
@@ -639,12 +638,3 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
     columns = {"video_ids": videos, "candidates_list": captions, "references": lists}
     columns |= {f"human_scores_{at + 1}": rows.tolist() for at, rows in enumerate(ratings.reshape(3, n))}
     return DataTable(columns, str(data)), False
-
-
-def _listed(value: Any, where: object) -> Sequence[Any]:
-    items = value.tolist() if isinstance(value, np.ndarray) else value
-    if not isinstance(items, list | tuple) or not items:
-        raise DataError(
-            "not a list", where=where, given=shown(value), allowed="a list or an array, not empty"
-        )
-    return items

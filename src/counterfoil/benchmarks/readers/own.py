@@ -23,6 +23,7 @@ from counterfoil.benchmarks.readers.judged import clean_caption, judged, ratings
 from counterfoil.benchmarks.readers.questions import choices, gallery, listed, quads, search
 from counterfoil.benchmarks.readers.rows import cell_source, looked_for, not_on_hub, open_rows
 from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import DataTable, floats, labels, names, shown, texts
 from counterfoil.errors import DataError
 
@@ -220,7 +221,7 @@ def read_preferences(card: Card, data: Path | DataTable | None, images: Path | N
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     required(table, "image", "caption_a", "caption_b")
-    names = {"caption_a": "caption_a", "caption_b": "caption_b"}
+    names = {name: name for name in ("caption_a", "caption_b")}
     return _judged(card, table, folder, path, names, votes=_votes(table))
 
 
@@ -251,7 +252,10 @@ def _candidates(table: DataTable, names: Mapping[str, str]) -> list[list[Caption
     name_of: dict[str, str] = {}
     sides = []
     for column, start in names.items():
-        written = [clean_caption(cell, table.where(row, column)) for row, cell in enumerate(table[column])]
+        written = [collapsed(cell) if isinstance(cell, str) else "" for cell in table[column]]
+        if not all(written):
+            row = written.index("")
+            clean_caption(table[column][row], table.where(row, column))
         sides.append(
             [Caption(name_of.setdefault(text, f"{start}{row}"), text) for row, text in enumerate(written)]
         )
@@ -355,13 +359,17 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
     pictures, _ = listed(row_images(table, "image", folder, [names[at] for at in image.tolist()]))
     keys, caption = _distinct(table, "caption", "a text")
     first = np.unique(caption, return_index=True)[1].tolist()
-    named_captions = "caption_id" in table
     captions = [
-        Caption(key if named_captions else f"c{at}", written[row])
+        Caption(key if "caption_id" in table else f"c{at}", written[row])
         for at, (key, row) in enumerate(zip(keys, first, strict=True))
     ]
     gains = _gallery_gains(table)
-    _check_pairs_once(table, image, caption)
+    rows: dict[tuple[int, int], int] = {}
+    for row, pair in enumerate(zip(image.tolist(), caption.tolist(), strict=True)):
+        before = rows.setdefault(pair, row)
+        if before != row:
+            given = f"the pair of {table.where(before)}"
+            raise DataError("a pair occurs twice", where=table.where(row), given=given)
     right = gains > 0
     if not right.any():
         raise DataError("no row says what is right", where=table.source, given="relevance 0 throughout")
@@ -422,15 +430,6 @@ def _gallery_gains(table: DataTable) -> NDArray[np.float64]:
             allowed="0 (wrong) to 1 (right)",
         )
     return gains
-
-
-def _check_pairs_once(table: DataTable, image: Ids, caption: Ids) -> None:
-    first: dict[tuple[int, int], int] = {}
-    for row, pair in enumerate(zip(image.tolist(), caption.tolist(), strict=True)):
-        before = first.setdefault(pair, row)
-        if before != row:
-            given = f"the pair of {table.where(before)}"
-            raise DataError("a pair occurs twice", where=table.where(row), given=given)
 
 
 def _gallery_owners(

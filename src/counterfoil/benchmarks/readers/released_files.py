@@ -3,6 +3,9 @@
 import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.image_files import image_path
@@ -45,13 +48,14 @@ def released_set(
     return [data / name for name in names]
 
 
-def list_of(value: object, *, where: object) -> list[object]:
-    """The value itself, if it is a list with something in it; raises `DataError`."""
-    if not isinstance(value, list) or not value:
+def list_of(value: Any, *, where: object) -> list[Any]:
+    """The items of a list, tuple or array, if there are some; raises `DataError`."""
+    items = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(items, list | tuple) or not items:
         raise DataError(
             "not a list of rows", where=where, given=shown(value), allowed="a list with a row for each item"
         )
-    return value
+    return list(items)
 
 
 def listed_rows(path: Path, columns: Sequence[str]) -> DataTable:

@@ -270,12 +270,13 @@ def benchmark_of(
     votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
 
     def of_judged() -> Benchmark:
+        plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
         label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
         benchmark = judged(
             card,
             ids,
             [
-                [Caption(name, collapsed(text)) for name, text in zip(names or (), side, strict=True)]
+                [Caption(name, plain[text]) for name, text in zip(names or (), side, strict=True)]
                 for names, side in zip(names_of_captions, captions, strict=True)
             ],
             sides[0],

@@ -11,7 +11,7 @@ from counterfoil.benchmarks.forms import Statement
 from counterfoil.benchmarks.readers.judged import CaptionTable, unique_ids
 from counterfoil.benchmarks.readers.own import own_table, row_images, title_of
 from counterfoil.benchmarks.readers.questions import check_counts, listed
-from counterfoil.benchmarks.records import Image
+from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import (
     DataTable,
     booleans,
@@ -90,7 +90,7 @@ def statements(
         raise DataError("all rows are of the split that chooses the threshold", where=source)
     table = CaptionTable()
     names_of_captions = caption_ids or [f"{name}_c" for name in ids]
-    positions = [table.add(text, name) for name, text in zip(names_of_captions, captions, strict=True)]
+    positions = table.add_all(map(Caption, names_of_captions, captions))
     items, shown_images = listed(images)
     questions = Statement(
         unique_ids(ids),
