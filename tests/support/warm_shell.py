@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import traceback
+import types
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -69,7 +70,9 @@ def run(words: list[str] | str) -> Ended:
             if isinstance(words, str):
                 sys.argv = ["-c"]
                 warnings.simplefilter("error")
-                exec(compile(words, "<page>", "exec"), {"__name__": "__main__"})
+                # Classes of the page are looked up in the module that they say they are of.
+                page = sys.modules["__main__"] = types.ModuleType("__main__")
+                exec(compile(words, "<page>", "exec"), vars(page))
             else:
                 sys.argv = words
                 main()

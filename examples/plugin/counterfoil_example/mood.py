@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from counterfoil.annotate.forms.base import Cell, FormField, Option, Shown, WorkItem, WorkPage, needed
+from counterfoil.annotate.forms.base import AnswerOption, Cell, FormField, Shown, WorkItem, WorkPage, needed
 from counterfoil.annotate.forms.registry import WorkFormEntry
 
 ENTRY = WorkFormEntry(
@@ -30,7 +30,7 @@ class Mood:
 
     def page(self, item: WorkItem) -> WorkPage:
         """The image, and the words in an order of each person's own."""
-        options = tuple(Option(word, word) for word in self.words)
+        options = tuple(AnswerOption(word, word) for word in self.words)
         mood = FormField("mood", "Which word fits the image?", options=options, shuffled=True)
         return WorkPage((Shown("image", needed(item, "image"), "Image"),), (mood,))
 

@@ -270,7 +270,7 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     kind: Any = list[str] if several else str
     default: Any = option.default
     if option.commas and isinstance(default, tuple):
-        default = ",".join(default)
+        default = ",".join(default) or None
     default = None if required or default in (None, ()) or option.shown else str(default)
     if argument.positional and not option.flag:
         return [_parameter(name, kind | None, typer.Argument(**given), None)]

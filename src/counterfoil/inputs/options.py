@@ -282,7 +282,7 @@ def fields_of(kind: type) -> Mapping[str, Argument]:
 @cache
 def _fields_of(kind: Any) -> Mapping[str, Argument]:
     types = get_type_hints(kind)
-    return {one.name: Argument(one.name, types[one.name], _field_option(kind, one)) for one in fields(kind)}
+    return {own.name: Argument(own.name, types[own.name], _field_option(kind, own)) for own in fields(kind)}
 
 
 def _field_option(kind: type, own: Field[Any]) -> Option:

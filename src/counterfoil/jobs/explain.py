@@ -141,7 +141,7 @@ class ExplainInputs:
         """The questions asked for, else `few`; raises `UnknownNameError` for an id that is none."""
         names, whole = self.rows["questions"], self.benchmark
         if not names:
-            return whole.limited(self.rows["limit"] or few)
+            return whole.select(whole.spread(self.rows["limit"] or few))
         number = {name: at for at, name in enumerate(whole.questions.ids)}
         for name in names:
             if name not in number:

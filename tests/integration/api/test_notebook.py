@@ -22,5 +22,5 @@ def test_a_notebook_has_a_bar_of_characters(
         assert "\rimages " + "█" * 15 + "░" * 15 + " 5 of 10" in capsys.readouterr().err
         report("images", 10, 10)
         assert capsys.readouterr().err.strip() == ""
-    with terminal.progress(quiet=True) as report:
+    with terminal.progress(silent=True) as report:
         report("images", 0, 10)

@@ -22,8 +22,8 @@ PAC-S's weight; hard-negative InfoNCE; a step of builds; SugarCrepe's refinement
 taking an answer; Krippendorff's alpha; the page of a gallery; what is before a person;
 how items go back to the pool; pay of a campaign; who computes a shard; leases on shards;
 what is made once for all ranks; other ways from a picture to its vector;
-answers that wait for one transaction; labels of few answers; how many shards are taken at once;
-work on a Ray cluster; Ray's workers; how long a whole benchmark would take;
+answers that wait for one transaction; labels of few answers; work on a Ray cluster;
+the default of `--draws`; what a value of an option may be;
 shards of training data, here and at a URL; files read by ranges; writing to a bucket; GradCache;
 the lock on an output; the file that an image cell names; how pictures are opened; the error tree
 """

@@ -25,9 +25,8 @@ from counterfoil.stats.estimates import (
     spread,
     t_over_folds,
     table_spread,
-    wilson,
 )
-from counterfoil.stats.intervals import tango_score, wilson_score
+from counterfoil.stats.intervals import tango_score, wilson, wilson_score
 
 
 def example(n: int = 60, m: int = 3, n_clusters: int = 15, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

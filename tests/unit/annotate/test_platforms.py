@@ -74,7 +74,7 @@ def test_a_recipe_names_platform_and_completion() -> None:
     assert campaign_platform("mturk").frames
     with pytest.raises(InputError, match="platform mturk: unknown key; given: completed"):
         campaign_platform("mturk", "C1")
-    with pytest.raises(InputError, match="platform prolific, key 'completed': wrong value"):
+    with pytest.raises(InputError, match="platform prolific, key 'completed': no value"):
         campaign_platform("prolific", "completed=")
     with pytest.raises(UnknownNameError, match="entry of the campaign: unknown platform; given: mechturk"):
         campaign_platform("mechturk")

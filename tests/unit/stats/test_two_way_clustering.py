@@ -14,8 +14,8 @@ from counterfoil.stats.estimates import (
     difference_interval,
     macro_table_differences,
     table_spread,
-    wilson,
 )
+from counterfoil.stats.intervals import wilson
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 
