@@ -74,7 +74,7 @@ class Job:
             if name not in self.arguments and name not in REPORTING:
                 raise UnknownNameError("argument", name, self.arguments, where=f"{self.name}()")
         checked = self.checked(values | extra)
-        if (feedback := checked.get("feedback")) is not None:
+        if (feedback := checked.get("feedback")) is not None and _ENDING.get() is not None:
             # Of jobs that call others the outermost alone tells of results as they come.
             checked["feedback"] = replace(feedback, result=ignore)
         try:
