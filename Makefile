@@ -11,7 +11,7 @@ DEMO_READY := .venv/.ready-demo
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast pytest lint slow bench metrics faults goldens docs reproduce clean
+.PHONY: help demo test test-fast pytest lint slow bench metrics equal faults goldens docs reproduce clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -76,6 +76,9 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 
 metrics: $(READY)  ## size, type tests, circles and start-up times of the source, beside their limits
 	cd tests && ../$(BIN)/python -m contracts.metrics
+
+equal: $(READY)  ## whether digests, keys, measures, weights and rows are those of an earlier commit (BASE=COMMIT)
+	$(BIN)/python tests/contracts/equal.py $(or $(BASE),HEAD)
 
 faults: $(READY)  ## a thousand mutations of each file format that is read, and 200 kills (hours; ONLY=.npz CASES=100)
 	cd tests && ../$(BIN)/python -m faults.campaign $(if $(ONLY),--only $(ONLY)) $(if $(CASES),--cases $(CASES))
