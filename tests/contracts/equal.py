@@ -105,7 +105,7 @@ def main(base: str) -> int:
         before = Path(folder) / "base"
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", before, base], cwd=ROOT, check=True)
         try:
-            sides = []
+            sides: list[dict[str, dict[str, str]]] = []
             for source in (before / "src", ROOT / "src"):
                 work = Path(folder) / f"work-{len(sides)}"
                 work.mkdir()
