@@ -180,31 +180,6 @@ def test_long_captions_are_cut_and_counted(matchers: Path, drawn_images: list[Im
     assert loaded(matchers / "blip").over_limit(captions) == 0
 
 
-def test_what_decides_a_score_is_in_the_identity(matchers: Path) -> None:
-    folder = matchers / "blip"
-    found = [
-        loaded(folder, "itm"),
-        loaded(folder, "retrieval"),
-        loaded(folder, "itm", prompt="a photo of {}"),
-        loaded(folder, "itm", precision="bf16"),
-        itm.load(str(folder), Options(device="cpu", settings={"length": "20"})),
-    ]
-    assert len({scorer.identity.key for scorer in found}) == len(found)
-    assert found[0].identity == loaded(folder).identity
-    assert {scorer.identity.weights for scorer in found} == {found[0].identity.weights}
-    assert found[0].provenance["model"] == "BlipForImageTextRetrieval"
-
-
-def test_bf16_is_near_fp32(matchers: Path, drawn_images: list[Image]) -> None:
-    pairs = listed(drawn_images[:2])
-    exact, rough = (
-        scored(loaded(matchers / "blip"), pairs),
-        scored(loaded(matchers / "blip", precision="bf16"), pairs),
-    )
-    assert rough.dtype == np.float32
-    assert 0 < abs(exact - rough).max() < 0.5
-
-
 def test_the_engine_notes_captions_that_are_cut_off(
     matchers: Path, clip_folder: Path, tmp_path: Path
 ) -> None:

@@ -235,17 +235,6 @@ def test_words_predicted_from_the_picture_alone(models: Path) -> None:
     assert (scored(hidden, pairs, 2) != scored(plain, pairs, 2)).all()
 
 
-def test_long_captions_are_counted_and_cut(models: Path) -> None:
-    for name in ("blip", "coca"):
-        scorer = loaded(name, models)
-        long = "a red cat " * 40
-        captions = [Caption("0", "a cat"), Caption("1", long), Caption("2", long + "on the mat")]
-        assert scorer.over_limit(captions) == 2
-        values = scored(scorer, [(pictures()[0], caption) for caption in captions], 3)
-        assert values[1] == pytest.approx(values[2], rel=1e-6)
-        assert np.isfinite(values).all()
-
-
 @pytest.mark.parametrize("kind", ["blip-2", "instructblip", "florence2"])
 def test_families_that_neither_answer_nor_write_are_refused_so(tmp_path: Path, kind: str) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))

@@ -176,14 +176,6 @@ def test_each_distinct_caption_is_computed_once_and_kept(folder: Path, tmp_path:
     assert (first.scores[:, :, 0] == first.scores[:, :, 1]).all()
 
 
-def test_captions_that_are_cut_off_are_counted(folder: Path) -> None:
-    long = "cat " * 60
-    for name in ("lm:{}/gpt2", "lm:{}/bert", "text-classifier:{}/cola"):
-        scorer = catalog.scorer(name.format(folder), Options(device="cpu"))
-        assert scorer.over_limit([Caption("0", long), Caption("1", "a cat")]) == 1
-        assert np.isfinite(scores(name.format(folder), [long, "a cat"])).all()
-
-
 @pytest.mark.parametrize(
     ("spec", "settings", "kind", "words"),
     [

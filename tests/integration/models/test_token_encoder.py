@@ -284,27 +284,3 @@ def test_features_that_cannot_be_read_are_named(checkpoint: Callable[[str], Path
         with pytest.raises(error, match=pattern) as caught:
             read(name)
         assert name in str(caught.value)
-
-
-@pytest.mark.parametrize("kind", ["open-clip", "hf"])
-def test_a_trained_checkpoint_has_parts_as_its_library_has(
-    kind: str, checkpoint: Callable[[str], Path], clip_folder: Path, tmp_path: Path
-) -> None:
-    """The weights are those it began with, so its tokens are as well."""
-    from counterfoil.models import checkpoint as checkpoint_folder
-    from counterfoil.models import registry
-
-    argument = f"tiny/{checkpoint('tiny')}" if kind == "open-clip" else str(clip_folder)
-    library = open_clip if kind == "open-clip" else hf
-    checkpoint_folder.save(tmp_path, registry.backbone(f"{kind}:{argument}"), {})
-    cpu = Options(device="cpu")
-    saved, before = checkpoint_folder.load(str(tmp_path), cpu), library.load(argument, cpu)
-    texts = [Caption("0", "a red cat on a mat"), Caption("1", " ".join(["cat"] * 90))]
-    for found, expected in zip(
-        next(iter(saved.local.embed_tokens([texts]))),
-        next(iter(before.local.embed_tokens([texts]))),
-        strict=True,
-    ):
-        assert found.ids.tolist() == expected.ids.tolist()
-        assert abs(found.vectors - expected.vectors).max() <= 1e-5
-    assert saved.over_limit(texts) == saved.local.over_limit(texts) == 1

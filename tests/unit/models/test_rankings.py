@@ -92,14 +92,6 @@ def test_unsigned_ids(tmp_path: Path) -> None:
     assert load_rankings(str(save_npz(tmp_path / "r.npz", **arrays))).i2t["4"] == ("0",)
 
 
-def test_identity_is_that_of_the_file(tmp_path: Path) -> None:
-    path = save_json(tmp_path / "r.json", {"i2t": I2T, "t2i": T2I})
-    first = load_rankings(str(path)).identity
-    assert first == load_rankings(str(path)).identity
-    save_json(path, {"i2t": {**I2T, "4": [1]}, "t2i": T2I})
-    assert load_rankings(str(path)).identity != first
-
-
 QUAD = {"c0_i0": 0.1, "c0_i1": 0.2, "c1_i0": 0.3, "c1_i1": 0.4}
 
 

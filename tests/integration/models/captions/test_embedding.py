@@ -300,20 +300,6 @@ def test_pac_s_of_videos_is_em_score_with_its_model(spec: str, shown: list[Image
         load("clip-s", spec).for_videos()
 
 
-def test_a_model_of_transformers(clip_folder: Path, shown: list[Image]) -> None:
-    def metric(name: str) -> Any:
-        return embedding.load(
-            name,
-            Options(device="cpu", backbone=f"hf:{clip_folder}"),
-            lambda options: hf.load(str(clip_folder), options),
-        )
-
-    for name in ("ref-pac-s", "ref-em-score"):
-        found = asked(metric(name), shown)
-        assert found.shape == (len(CANDIDATES),)
-        assert np.isfinite(found).all()
-
-
 def test_embeddings_that_are_given() -> None:
     rng = np.random.default_rng(0)
     given = PrecomputedEmbeddings(
@@ -350,25 +336,6 @@ def test_models_without_an_end_mark(siglip_folder: Path, shown: list[Image]) -> 
         InputError, match=r"no embeddings of single tokens.*allowed: CLIP of open_clip or transf"
     ):
         metric("em-score")
-
-
-def test_identities_name_all_that_decides(spec: str) -> None:
-    metrics = [load(name, spec) for name in embedding.KINDS]
-    metrics += [
-        load("clip-s", spec, weight="2"),
-        load("clip-s", spec, prefix=""),
-        load("clip-s", spec, arithmetic="half"),
-        load("ref-clip-s", spec, negative="paper"),
-        load("em-score", spec, idf="none"),
-        load("em-score", spec, padding="released"),
-        load("ref-em-score", spec, max="whole"),
-        load("token-match", spec, part="recall"),
-    ]
-    assert len({metric.identity.key for metric in metrics}) == len(metrics)
-    assert all(metric.identity.weights for metric in metrics)
-    # Official values said aloud are the official metric.
-    said = load("clip-s", spec, prefix="A photo depicts", weight="2.5", arithmetic="exact")
-    assert said.identity == load("clip-s", spec).identity
 
 
 def test_settings_that_do_not_exist_are_named(spec: str) -> None:
