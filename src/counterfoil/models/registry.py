@@ -180,7 +180,7 @@ _ENTRIES = (
         "NAME_OR_FOLDER",
         "an encoder of sentences of transformers, where captions are compared with captions; sees no image",
         "text-encoder:sentence-transformers/all-mpnet-base-v2",
-        "counterfoil.models.text_encoder:load",
+        "counterfoil.models.text_models:load_encoder",
         "models",
         ("pooling", "length"),
     ),
