@@ -194,24 +194,6 @@ def test_all_that_is_new_is_heads_and_the_rest_is_below(make):
         assert torch.equal(parameter, before[name])
 
 
-@pytest.mark.parametrize("make", [pcme.pvse, pcme.pcme])
-def test_weights_come_from_the_seed_and_nothing_else_is_touched(make):
-    torch.manual_seed(8)
-    expected = torch.rand(3)
-    torch.manual_seed(8)
-    backbone = small()
-    backbone.network.train()
-    first = make(backbone, seed=1)
-    assert torch.equal(torch.rand(3), expected)
-    assert backbone.network.training
-    assert first.network.training
-    assert not make(Backbone(**{**vars(backbone), "network": backbone.network.eval()})).network.training
-    same, other = make(small(), seed=1), make(small(), seed=2)
-    pairs = [list(each.network.heads()) for each in (first, same, other)]
-    assert all(torch.equal(a, b) for a, b in zip(pairs[0], pairs[1], strict=True))
-    assert not all(torch.equal(a, b) for a, b in zip(pairs[0], pairs[2], strict=True))
-
-
 def test_heads_that_see_one_place_have_maps_of_their_own():
     pixels, tokens = batch()
     for projection, differ in (("auto", True), ("own", True), ("shared", False)):

@@ -260,15 +260,9 @@ def test_a_prompt_means_nothing_in_training() -> None:
 
 
 def test_models_without_one_tensor_of_pixels_are_refused(tmp_path: Path) -> None:
-    import transformers
-
-    layers = {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_size": 32, "intermediate_size": 64}
-    config = transformers.Siglip2Config(
-        text_config={**layers, "vocab_size": 40, "max_position_embeddings": 16, "projection_size": 32},
-        vision_config={**layers, "num_patches": 16, "patch_size": 8},
-    )
-    transformers.Siglip2Model(config).save_pretrained(tmp_path)
-    transformers.Siglip2ImageProcessor(patch_size=8, max_num_patches=16).save_pretrained(tmp_path)
+    model, processor, _ = family("siglip2")
+    for part in (model, processor):
+        part.save_pretrained(tmp_path)
     save_words(tmp_path)
     with pytest.raises(ModelError, match="cannot embed a picture and a caption"):
         registry.backbone(f"hf:{tmp_path}")

@@ -47,22 +47,6 @@ def test_ids_under_the_names_of_embeddings(image: str, caption: str, file: Path,
     assert found.caption_ids == ("c", "a", "b")
 
 
-def test_identity_is_that_of_both_files(file: Path, tmp_path: Path) -> None:
-    def key(ids: list[int] | None) -> str:
-        options = (
-            Options()
-            if ids is None
-            else ids_at(tmp_path / "i.npz", image_ids=np.array(ids), caption_ids=np.arange(3))
-        )
-        return load_similarity(str(file), options).identity.key
-
-    keys = [key(None), key([0, 1]), key([1, 0])]
-    np.save(file, SCORES + 1)
-    assert len({*keys, key(None), key([0, 1])}) == 5
-    np.save(file, SCORES)
-    assert [key(None), key([0, 1])] == keys[:2]
-
-
 @pytest.mark.parametrize(
     ("array", "pattern"),
     [

@@ -147,11 +147,3 @@ class TestWhatIsMissing:
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
         with pytest.raises(ModelError, match=r"not the statistics of a candidate; given: 1 2 3$"):
             meteor(["a"], [["a"]])
-
-    def test_a_broken_program(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        place = java.folder("meteor")
-        (tmp_path / "meteor-1.5.jar").write_bytes(b"not a jar")
-        (tmp_path / "data").symlink_to(place / "data")
-        monkeypatch.setattr(java, "folder", lambda part: tmp_path)
-        with pytest.raises(ModelError, match=r"^metric:meteor: ended with status 1; it said last: Error: "):
-            meteor(["a"], [["a"]])

@@ -10,8 +10,6 @@ import pytest
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.models.base import Options
 from counterfoil.models.captions import registry
-from counterfoil.models.captions.base import TextMetric
-from counterfoil.models.captions.registry import METRICS
 from counterfoil.models.captions.text import TextMeasure, load
 
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
@@ -181,13 +179,6 @@ class TestSettings:
 
 
 class TestIdentity:
-    def test_every_metric_of_texts_in_the_list_has_a_loader(self) -> None:
-        named = {name for name, entry in METRICS.items() if not entry.has_model}
-        assert named == {*NAMES, "meteor", "spice"}
-        for name in NAMES:
-            assert isinstance(metric(name), TextMetric)
-            assert metric(name).identity.name == f"metric:{name}"
-
     def test_what_decides_numbers_is_in_it(self, tmp_path: Path) -> None:
         files = []
         for at in range(2):
@@ -221,9 +212,3 @@ class TestMissingReferences:
         with pytest.raises(InputError) as caught:
             metric(name).of_texts(["a", "b c"], [["a"], []])
         assert str(caught.value).startswith(f"metric:{name}, candidate 2: no references; given: b c")
-
-    def test_not_as_many(self) -> None:
-        with pytest.raises(
-            InputError, match="not as many lists of references as candidates; given: 1; allowed: 2"
-        ):
-            metric("bleu-1").of_texts(["a", "b"], [["a"]])
