@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.errors import InputError, ModelError
+from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.models import hf
 from counterfoil.models.base import Embedder, Options
 from tiny_families import family, save_words
