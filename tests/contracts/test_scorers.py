@@ -103,7 +103,7 @@ KINDS = (
     Kind("rankings", "given:{}/lists.json", "gallery", other="given:{}/lists-2.json"),
     Kind("metric of length", "metric:length", "ratings"),
     Kind("ROUGE", "metric:rouge-l", "ratings"),
-    Kind("CIDEr", "metric:cider", "ratings"),
+    Kind("CIDEr", "metric:cider", "ratings", changes=({"settings": {"variant": "plain"}},)),
     Kind("METEOR", "metric:meteor", "ratings", java=True),
     Kind("SPICE", "metric:spice", "ratings", {"settings": {"models": "{}/spice"}}, java=True),
     Kind("open_clip", "open-clip:local-dir:{}/open-clip", changes=(PROMPT, HALF, DEVICE), torch=True),

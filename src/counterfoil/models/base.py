@@ -531,6 +531,13 @@ def prompted(identity: Identity, captions: Sequence[Caption]) -> list[str]:
     return [filled(identity.prompt, text_of(caption)) for caption in captions]
 
 
+def cut_off(
+    identity: Identity, captions: Sequence[Caption], left_out: Callable[[Sequence[str]], Sequence[int]]
+) -> int:
+    """How many captions, within the prompt, are longer than the model reads; no model runs for none."""
+    return sum(left > 0 for left in left_out(prompted(identity, captions))) if len(captions) else 0
+
+
 def truncated(scorer: Any, captions: Sequence[Caption]) -> int:
     """How many captions a model cuts off; 0 where it cannot tell."""
     count = getattr(scorer, "over_limit", None)

@@ -21,7 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import ModelError
-from counterfoil.models.base import Ability, BatchNumbers, Identity, PairBatches, prompted
+from counterfoil.models.base import Ability, BatchNumbers, Identity, PairBatches, cut_off, prompted
 from counterfoil.models.hf_loading import SAMPLE
 from counterfoil.models.hf_text import HfTokens, padded_ids
 from counterfoil.models.runtime import model_errors
@@ -134,8 +134,7 @@ class CrossEncoder:
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
-        left_out = self.tokens.left_out(prompted(self.identity, captions)) if len(captions) else ()
-        return sum(left > 0 for left in left_out)
+        return cut_off(self.identity, captions, self.tokens.left_out)
 
     def _tokenized(self, rows: Sequence[Sequence[int]], image_of: Int64[ndarray, "pairs"]) -> TokenizedPairs:
         """Pairs of captions, as ids of tokens, and images; equal captions are one."""

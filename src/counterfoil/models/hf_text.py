@@ -18,7 +18,16 @@ from torch import Tensor
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import DEFAULT, CaptionBatches, Identity, ImageBatches, Options, filled, prompted
+from counterfoil.models.base import (
+    DEFAULT,
+    CaptionBatches,
+    Identity,
+    ImageBatches,
+    Options,
+    cut_off,
+    filled,
+    prompted,
+)
 from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.dual import TokenIds
 from counterfoil.models.runtime import LoadContext
@@ -192,5 +201,4 @@ class TextEncoder:
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        left_out = self.ids.left_out(prompted(self.identity, captions)) if len(captions) else ()
-        return sum(left > 0 for left in left_out)
+        return cut_off(self.identity, captions, self.ids.left_out)
