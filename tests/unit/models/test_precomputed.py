@@ -104,11 +104,11 @@ DRAWN = [[[1, 3], [2, 4]], [[5, 7], [6, 8]]]
     ],
 )
 def test_layouts(header: str, rows: str, kind: str, values: list[object], tmp_path: Path) -> None:
-    found = precomputed.load(csv(tmp_path, header, *rows.split()))
-    assert (found.kind, found.ids) == (kind, ("a", "b"))
-    assert found.values is not None
-    assert found.values.tolist() == values
-    assert found.folded == (len(rows.split()) > 2)
+    table = precomputed.load(csv(tmp_path, header, *rows.split()))
+    assert (table.kind, table.ids) == (kind, ("a", "b"))
+    assert table.values is not None
+    assert table.values.tolist() == values
+    assert table.folded == (len(rows.split()) > 2)
 
 
 def test_an_object_keyed_by_pair(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
     if protocol == "answer":
         for number, question in enumerate(questions):
             words, answers = question_and_answers(question.captions)
-            parts = (question.images[0], filled(prompts.question, words))
+            parts: Parts = (question.images[0], filled(prompts.question, words))
             requests.append(Turn(number, "caption", 0, parts, tuple(range(len(answers))), answers=answers))
         return requests
     # The lists of options of a question: its captions, then its images, where there are several.

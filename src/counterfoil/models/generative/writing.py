@@ -91,7 +91,7 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
 
         else:
             prompt, room = INSTRUCTION if prompt is None else prompt, None
-            asked, template = prompt, ChatTemplate.of(model.processor, model.image_id, where)
+            instruction, template = prompt, ChatTemplate.of(model.processor, model.image_id, where)
             tokenizer = model.processor.tokenizer
             # Batches are padded on the left.
             tokenizer.padding_side = "left"
@@ -99,7 +99,7 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
                 tokenizer.pad_token = tokenizer.eos_token
 
             def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
-                messages = [template.asked(asked, picture) for picture in pictures]
+                messages = [template.asked(instruction, picture) for picture in pictures]
                 return _placed(template.inputs(messages, padding=True), model)
 
     identity = replace(model.identity, options={**model.identity.options, "prompt": prompt})
