@@ -42,6 +42,7 @@ FAMILIES = {
 }
 
 
+CAPTIONERS = ("blip", "git", "vision-encoder-decoder")
 TEXTS = (
     "a red cat on the mat",
     "Two dogs",
@@ -55,8 +56,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("transformers")
 
     def make(folder: Path) -> None:
-        for name in FAMILIES:
+        for name in (*FAMILIES, *CAPTIONERS):
             tiny_generative.save(name, folder / name)
+        tiny_generative.save_coca(folder / "coca")
 
     return made_once(tmp_path_factory, "generative", make)
 
@@ -307,30 +309,9 @@ WORDS = ("a red cat on the mat", "two dogs", "a man and a woman behind the blue 
 INSTRUCTION = "Describe this image in one sentence."
 
 
-@pytest.fixture(scope="module")
-def writers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("transformers")
-
-    def make(folder: Path) -> None:
-        for name in ("qwen2-vl", "idefics3", "paligemma", "blip", "git", "vision-encoder-decoder"):
-            tiny_generative.save(name, folder / name)
-        tiny_generative.save_coca(folder / "coca")
-
-    return made_once(tmp_path_factory, "writers", make)
-
-
-def likely(name: str, writers: Path, **settings: str) -> Any:
-    where = f"open-clip:local-dir:{writers / name}" if name == "coca" else str(writers / name)
+def likely(name: str, models: Path, **settings: str) -> Any:
+    where = f"open-clip:local-dir:{models / name}" if name == "coca" else str(models / name)
     return likelihood.load(where, Options(device="cpu", settings=settings))
-
-
-def shapes() -> list[Image]:
-    rng = np.random.default_rng(3)
-    shapes = ((32, 32), (24, 56), (64, 28))
-    return [
-        Image(str(number), PixelSource(rng.integers(0, 256, (*shape, 3)).astype(np.uint8)))
-        for number, shape in enumerate(shapes)
-    ]
 
 
 def pairs_of(images: list[Image]) -> list[tuple[Image, Caption]]:
@@ -339,17 +320,17 @@ def pairs_of(images: list[Image]) -> list[tuple[Image, Caption]]:
     return [*every, (images[-1], Caption("", WORDS[2]))]
 
 
-def logs_of(name: str, writers: Path) -> Callable[[Any, str], list[float]]:
+def logs_of(name: str, models: Path) -> Callable[[Any, str], list[float]]:
     """The log-probabilities of a caption's tokens and its end, by the model's own documented call."""
     import torch
     import transformers
 
     if name == "coca":
-        return by_open_clip(writers / name)
+        return by_open_clip(models / name)
     if name == "vision-encoder-decoder":
-        return by_labels(writers / name)
-    model = transformers.AutoModelForImageTextToText.from_pretrained(writers / name).eval()
-    processor = transformers.AutoProcessor.from_pretrained(writers / name)
+        return by_labels(models / name)
+    model = transformers.AutoModelForImageTextToText.from_pretrained(models / name).eval()
+    processor = transformers.AutoProcessor.from_pretrained(models / name)
     tokenizer = processor.tokenizer
 
     def logs(logits: Any, labels: Any) -> list[float]:
@@ -433,13 +414,11 @@ def by_open_clip(folder: Path) -> Callable[[Any, str], list[float]]:
     return score
 
 
-@pytest.mark.parametrize(
-    "name", ["qwen2-vl", "idefics3", "paligemma", "blip", "git", "vision-encoder-decoder", "coca"]
-)
-def test_likelihood_is_the_librarys(name: str, writers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scorer = likely(name, writers)
-    pairs = pairs_of(shapes())
-    plain = logs_of(name, writers)
+@pytest.mark.parametrize("name", ["qwen2-vl", "idefics3", "paligemma", *CAPTIONERS, "coca"])
+def test_likelihood_is_the_librarys(name: str, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = likely(name, models)
+    pairs = pairs_of(pictures()[1:])
+    plain = logs_of(name, models)
     parts = [plain(image.decode(), caption.text or "") for image, caption in pairs]
     expected = np.array([sum(part) for part in parts])
     for size in (1, 3, 32):
@@ -450,29 +429,29 @@ def test_likelihood_is_the_librarys(name: str, writers: Path, monkeypatch: pytes
     # Pictures matter, so the comparison can fail.
     assert np.median(np.abs(expected[:4] - expected[4:8])) > 2e-4
     if name in ("idefics3", "blip"):
-        bare = likely(name, writers, length="mean", end="out")
+        bare = likely(name, models, length="mean", end="out")
         means = [float(np.mean(part[:-1])) for part in parts]
         np.testing.assert_allclose(scored(bare, pairs, 5), means, rtol=1e-5, atol=1e-5)
 
 
-def test_the_whole_prompt_is_shared(writers: Path) -> None:
+def test_the_whole_prompt_is_shared(models: Path) -> None:
     """PaliGemma's as well: it attends to itself both ways, and no caption is a part of it."""
     for name in ("qwen2-vl", "paligemma"):
-        scorer = likely(name, writers)
+        scorer = likely(name, models)
         (row,) = scorer.rows("a cat")
         assert scorer.decoder.shares
         assert row.ids[: row.prompt] == scorer.decoder.read
 
 
-def test_the_unconditional_term(writers: Path, text_models: Path) -> None:
-    plain, pairs = likely("blip", writers), pairs_of(shapes())
+def test_the_unconditional_term(models: Path, text_models: Path) -> None:
+    plain, pairs = likely("blip", models), pairs_of(pictures()[1:])
     conditional = scored(plain, pairs, 4)
     # A grey picture.
     grey = Image("grey", PixelSource(np.full((224, 224, 3), 128, np.uint8)))
     of_grey = scored(plain, [(grey, Caption(text, text)) for text in WORDS], 4)
     alone = dict(zip(WORDS, of_grey, strict=True))
     prior = np.array([alone[caption.text or ""] for _, caption in pairs])
-    blank = likely("blip", writers, unconditional="blank", alpha="0.5")
+    blank = likely("blip", models, unconditional="blank", alpha="0.5")
     np.testing.assert_allclose(scored(blank, pairs, 3), conditional - 0.5 * prior, rtol=1e-5, atol=1e-5)
     # The mean probability over two shapes of noise.
     rng = np.random.default_rng(0)
@@ -482,7 +461,7 @@ def test_the_unconditional_term(writers: Path, text_models: Path) -> None:
     ]
     each = scored(plain, [(image, Caption(t, t)) for image in noisy for t in WORDS], 4).reshape(2, 4)
     mean = dict(zip(WORDS, np.log(np.exp(each).mean(axis=0)), strict=True))
-    noise = likely("blip", writers, unconditional="noise", noises="2")
+    noise = likely("blip", models, unconditional="noise", noises="2")
     expected = conditional - [mean[caption.text or ""] for _, caption in pairs]
     np.testing.assert_allclose(scored(noise, pairs, 3), expected, rtol=1e-4, atol=1e-4)
     # A language model of its own.
@@ -490,17 +469,17 @@ def test_the_unconditional_term(writers: Path, text_models: Path) -> None:
 
     lm = load_lm(str(text_models / "gpt2"), Options(device="cpu", settings={"end": "in"}))
     (values,) = lm.score_pairs([pairs])
-    by_lm = likely("blip", writers, unconditional="lm", lm=str(text_models / "gpt2"))
+    by_lm = likely("blip", models, unconditional="lm", lm=str(text_models / "gpt2"))
     np.testing.assert_allclose(scored(by_lm, pairs, 3), conditional - values, rtol=1e-5, atol=1e-5)
     keys = {each.identity.key for each in (plain, blank, noise, by_lm)}
     assert len(keys) == 4
 
 
-def test_words_predicted_from_the_picture_alone(writers: Path) -> None:
+def test_words_predicted_from_the_picture_alone(models: Path) -> None:
     """Hidden words: what is predicted at a place does not depend on the words before it."""
-    image = shapes()[0]
+    image = pictures()[1:][0]
     captions = [Caption(text, text) for text in ("a red cat", "a blue cat")]
-    hidden, plain = likely("blip", writers, prediction="parallel"), likely("blip", writers)
+    hidden, plain = likely("blip", models, prediction="parallel"), likely("blip", models)
     rows = [hidden.rows(caption.text)[0] for caption in captions]
     assert rows[0].ids == rows[1].ids
     assert [row.wanted.size for row in rows] == [4, 4]
@@ -516,7 +495,7 @@ def test_families_that_neither_answer_nor_write_are_refused_so(tmp_path: Path, k
             load(str(tmp_path), Options(device="cpu"))
 
 
-def test_settings_and_models_that_do_not_fit_are_refused(writers: Path, tmp_path: Path) -> None:
+def test_settings_and_models_that_do_not_fit_are_refused(models: Path, tmp_path: Path) -> None:
     for settings, error, message in (
         ({"length": "median"}, InputError, "no such length"),
         ({"alpha": "0.5"}, InputError, "alpha is of the unconditional term, and there is none"),
@@ -525,18 +504,18 @@ def test_settings_and_models_that_do_not_fit_are_refused(writers: Path, tmp_path
         ({"unconditional": "blank", "alpha": "nan"}, InputError, "no value of alpha"),
     ):
         with pytest.raises(error, match=message):
-            likely("git", writers, **settings)
+            likely("git", models, **settings)
     with pytest.raises(InputError, match="a chat model predicts word after word"):
-        likely("qwen2-vl", writers, prediction="parallel")
+        likely("qwen2-vl", models, prediction="parallel")
     with pytest.raises(InputError, match="no token that hides a word"):
-        likely("coca", writers, prediction="parallel")
+        likely("coca", models, prediction="parallel")
     write_random_checkpoint(tmp_path / "clip")
     with pytest.raises(ModelError, match="the model writes no captions"):
         likelihood.load(f"open-clip:local-dir:{tmp_path / 'clip'}", Options(device="cpu"))
     bare = tmp_path / "bare"
-    shutil.copytree(writers / "idefics3", bare)
+    shutil.copytree(models / "idefics3", bare)
     (bare / "chat_template.jinja").unlink()
     with pytest.raises(ModelError, match="the model has no chat template"):
         likelihood.load(str(bare), Options(device="cpu"))
     with pytest.raises(DataError, match="an empty caption has no likelihood"):
-        scored(likely("git", writers, end="out"), [(shapes()[0], Caption("", ""))], 1)
+        scored(likely("git", models, end="out"), [(pictures()[1:][0], Caption("", ""))], 1)
