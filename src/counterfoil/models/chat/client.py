@@ -191,7 +191,8 @@ class Client(ABC, Generic[Asked, Answer]):
                 with self._lock:
                     self.spent.requests += 1
                     self.spent.retried += tries > 0
-                reply, last, after = self._read(*self._sent(client, body))
+                url = f"{self.settings.url}/{self.path}"
+                reply, last, after = self._read(*self._sent(client, "POST", url, **body))
             except httpx2.ConnectError as error:
                 if not self._reached:
                     hint = "is it running, and is the address right?"
@@ -211,7 +212,9 @@ class Client(ABC, Generic[Asked, Answer]):
                 self._sleep(max(after, longest * self._random.uniform(0.5, 1.0)))
         raise self._failed(f"no answer after {self.settings.retries + 1} tries", given=last)
 
-    def _sent(self, client: httpx2.Client, body: Mapping[str, Any]) -> tuple[httpx2.Response, bytes]:
+    def _sent(
+        self, client: httpx2.Client, method: str, url: str, **given: Any
+    ) -> tuple[httpx2.Response, bytes]:
         """A response and its body, all of it within four timeouts.
 
         Raises `ModelError` for a body that is too large, and what the library raises.
@@ -222,7 +225,7 @@ class Client(ABC, Generic[Asked, Answer]):
 
         def send() -> tuple[httpx2.Response, bytes]:
             data = bytearray()
-            with client.stream("POST", f"{self.settings.url}/{self.path}", **body) as response:
+            with client.stream(method, url, **given) as response:
                 for block in response.iter_bytes():
                     data += block
                     if len(data) > _MOST:
