@@ -207,9 +207,7 @@ class Client(ABC, Generic[Asked, Answer]):
             if after > _PATIENCE:
                 raise self._failed("the endpoint asks for a long wait", given=f"{after:,.0f} s ({last})")
             if tries < self.settings.retries:
-                # Doubled each time, with jitter, so that requests spread out.
-                longest = min(_LONGEST, self.settings.wait * 2**tries)
-                self._sleep(max(after, longest * self._random.uniform(0.5, 1.0)))
+                self._sleep(max(after, self._backoff(tries)))
         raise self._failed(f"no answer after {self.settings.retries + 1} tries", given=last)
 
     def _sent(
@@ -278,6 +276,10 @@ class Client(ABC, Generic[Asked, Answer]):
     def _sleep(self, seconds: float) -> None:
         if self._stop.wait(max(0.0, seconds)):
             raise self._failed("given up, since another request failed")
+
+    def _backoff(self, tries: int) -> float:
+        """Seconds before the next try: doubled each time, with jitter, so that requests spread out."""
+        return min(_LONGEST, self.settings.wait * 2**tries) * self._random.uniform(0.5, 1.0)
 
     def _shown(self, text: str) -> str:
         """A server's words without the key, which some repeat."""
