@@ -15,7 +15,7 @@ from contracts import forms
 from counterfoil import catalog
 from counterfoil.benchmarks import Benchmark, Caption, Image
 from counterfoil.errors import InputError, MissingExtraError, ModelError, StorageError
-from counterfoil.models import checkpoint, registry
+from counterfoil.models import checkpoint, recurrent, registry
 from counterfoil.models.base import Embedder, Options
 
 torch = pytest.importorskip("torch")
@@ -330,6 +330,10 @@ def test_cards_that_describe_nothing() -> None:
         checkpoint.build({"kind": "resnet"})
     with pytest.raises(ModelError, match="does not describe a network completely; given: KeyError 'from'"):
         checkpoint.build({"kind": "open-clip"})
+    with pytest.raises(ModelError, match="lacks 'picture'"):
+        checkpoint.build({"kind": "small"})
+    with pytest.raises(InputError, match="did you mean 'vsrn'"):
+        recurrent.backbone(["a cat"], kind="vsnr")
 
 
 def test_a_missing_library_is_named(

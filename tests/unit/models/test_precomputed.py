@@ -202,6 +202,11 @@ def test_without_ids_and_with_a_column_of_choice(tmp_path: Path) -> None:
     assert (plain.kind, plain.ids, len(plain)) == ("rated_scores", None, 2)
     chosen = precomputed.load(csv(tmp_path, "name,words", "a,1", "b,7"), Options(column="words"))
     assert (chosen.kind, chosen.column) == ("rated_scores", ("words",))
+    # The only column of true and false is guessed and noted.
+    path = csv(tmp_path, "id,model,solved", "a,x,true", "b,x,false")
+    for options in (Options(), Options(column="solved")):
+        outcome = precomputed.load(path, options)
+        assert outcome.described == "right or wrong per question in column solved; ids in 'id'"
 
 
 # -- what is refused --------------------------------------------------------------------------------------

@@ -194,3 +194,5 @@ class TestMissingReferences:
         with pytest.raises(InputError) as caught:
             metric(name).of_texts(["a", "b c"], [["a"], []])
         assert str(caught.value).startswith(f"metric:{name}, candidate 2: no references; given: b c")
+        with pytest.raises(InputError, match="not as many lists of references as candidates; given: 1"):
+            metric(name).of_texts(["a", "b"], [["a"]])
