@@ -22,6 +22,7 @@ from counterfoil import catalog
 from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Choice
+from counterfoil.benchmarks.records import Caption
 from counterfoil.engine.deduplicate import ANSWERS
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
@@ -70,6 +71,8 @@ SERVERS: dict[str, str] = {}
 
 PROMPT = {"prompt": "a picture of {}"}
 HALF = {"precision": "bf16"}
+#: Resizing where the tower computes.
+DEVICE = {"settings": {"resize": "device"}}
 
 KINDS = (
     Kind("constant", "blind:constant"),
@@ -100,11 +103,11 @@ KINDS = (
     Kind("rankings", "given:{}/lists.json", "gallery", other="given:{}/lists-2.json"),
     Kind("metric of length", "metric:length", "ratings"),
     Kind("ROUGE", "metric:rouge-l", "ratings"),
-    Kind("CIDEr", "metric:cider", "ratings"),
+    Kind("CIDEr", "metric:cider", "ratings", changes=({"settings": {"variant": "plain"}},)),
     Kind("METEOR", "metric:meteor", "ratings", java=True),
     Kind("SPICE", "metric:spice", "ratings", {"settings": {"models": "{}/spice"}}, java=True),
-    Kind("open_clip", "open-clip:local-dir:{}/open-clip", changes=(PROMPT, HALF), torch=True),
-    Kind("hf", "hf:{}/hf", changes=(PROMPT, HALF), torch=True),
+    Kind("open_clip", "open-clip:local-dir:{}/open-clip", changes=(PROMPT, HALF, DEVICE), torch=True),
+    Kind("hf", "hf:{}/hf", changes=(PROMPT, HALF, DEVICE), torch=True),
     Kind("SigLIP2", "hf:{}/siglip2", changes=(PROMPT, HALF), torch=True),
     Kind(
         "BLIP",
@@ -157,14 +160,17 @@ KINDS = (
         torch=True,
     ),
     Kind("several vectors", "ckpt:{}/pvse", other="ckpt:{}/pcme", torch=True),
-    Kind("Gaussians", "ckpt:{}/pcme", "gallery", other="ckpt:{}/pvse", torch=True),
+    Kind("Gaussians", "ckpt:{}/pcme", "gallery", other="ckpt:{}/pvse", changes=({"seed": 1},), torch=True),
     Kind("detector", "ckpt:{}/detector", other="ckpt:{}/detector-2", torch=True),
     Kind(
         "CLIP-S",
         "metric:clip-s",
         "ratings",
         {"backbone": "ckpt:{}/small"},
-        changes=({"settings": {"prefix": "see "}}, {"backbone": "ckpt:{}/small-2"}),
+        changes=(
+            {"backbone": "ckpt:{}/small-2"},
+            *({"settings": one} for one in ({"prefix": "see "}, {"weight": "2"}, {"arithmetic": "half"})),
+        ),
         torch=True,
     ),
     Kind(
@@ -172,7 +178,10 @@ KINDS = (
         "metric:em-score",
         "ratings",
         {"backbone": "open-clip:local-dir:{}/open-clip"},
-        changes=({"settings": {"prefix": "see "}}, {"backbone": "hf:{}/hf"}),
+        changes=(
+            {"backbone": "hf:{}/hf"},
+            *({"settings": one} for one in ({"prefix": "see "}, {"idf": "none"}, {"padding": "released"})),
+        ),
         torch=True,
     ),
 )
@@ -363,7 +372,10 @@ def test_identities_differ_where_options_or_files_change_scores(
     for change in kind.changes:
         changed = kind.load(files, **change)
         assert changed.identity.key != scorer.identity.key, change
-        assert not np.array_equal(numbers(run(benchmark, changed)), before), change
+        after = numbers(run(benchmark, changed))
+        assert not np.array_equal(after, before), change
+        if change in (HALF, DEVICE):
+            np.testing.assert_allclose(after, before, rtol=0.1, atol=0.1)
     if kind.other:
         other = kind.load(files, spec=kind.other)
         # Not by the name alone, which holds the path.
@@ -436,6 +448,30 @@ def test_questions_of_different_numbers_of_candidates_are_answered_as_pairs_are(
     assert (found.scores[candidates < 0] == -np.inf).all()
     np.testing.assert_allclose(found.scores[of, 0], alone.scores[:, 0], rtol=0, atol=near)
     np.testing.assert_allclose(found.scores[of, place + 1], alone.scores[:, 1], rtol=0, atol=near)
+
+
+#: Kinds that read so many tokens of a caption and say which captions are longer.
+CUTTING = ("open-clip:", "hf:", "itm:", "regions:", "lm:", "text-", "plausibility:", "vqa:", "likelihood:")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in KINDS if kind.spec.startswith(CUTTING)],
+    indirect=True,
+    ids=lambda kind: kind.name,
+)
+def test_captions_that_are_cut_off_are_counted(scorer: Any, benchmarks: dict[str, Benchmark]) -> None:
+    long = "a red cat " * 1000
+    captions = [Caption("0", "a cat"), Caption("1", long), Caption("2", f"{long} on the mat")]
+    assert (scorer.over_limit(captions), scorer.over_limit([])) == (2, 0)
+    image = benchmarks["quads"].images[0]
+    rows = (
+        scorer.embed_captions([captions])
+        if hasattr(scorer, "embed_captions")
+        else scorer.score_pairs([[(image, caption) for caption in captions]])
+    )
+    _, cut, longer = next(iter(rows))
+    np.testing.assert_allclose(cut, longer, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", OF_PAIRS)

@@ -192,12 +192,14 @@ def backbones(clip_folder: Path, siglip_folder: Path) -> Callable[[str], Any]:
     def made(kind: str) -> Any:
         import torch
 
-        from counterfoil.models import networks, pcme, registry
+        from counterfoil.models import networks, pcme, recurrent, registry
 
         torch.manual_seed(8)
         if kind == "small":
             small = pytest.importorskip("counterfoil.models.small")
             found = small.backbone(["a red star", "two cats on a mat"])
+        elif kind in ("vse", "vsrn"):
+            found = recurrent.backbone(["a red star", "two cats on a mat"], kind=kind)
         elif kind in ("hf", "siglip", "pcme-hf"):
             found = registry.backbone(f"hf:{siglip_folder if kind == 'siglip' else clip_folder}")
         else:

@@ -94,7 +94,7 @@ def identity_of(scorer: Any) -> Identity:
     identity: Identity = scorer.identity
     if identity.weights:
         return identity
-    held = {name: _digest(value) for name, value in _found(scorer, "", set(), _DEPTH)}
+    held = dict(_digests(scorer, "", set(), _DEPTH))
     return replace(identity, weights=digest_value(held)) if held else identity
 
 
@@ -110,19 +110,24 @@ def check_kept(identity: Identity) -> None:
         )
 
 
-def _found(value: Any, name: str, seen: set[int], depth: int) -> Iterator[tuple[str, Any]]:
-    """The modules, tensors and arrays reached from `value`, each once, by the way that leads there."""
+def _digests(value: Any, name: str, seen: set[int], depth: int) -> Iterator[tuple[str, str]]:
+    """The digests of modules, tensors and arrays reached from `value`, each once, by the way to them."""
     if id(value) in seen or depth < 0:
         return
     seen.add(id(value))
     # Where torch was never imported, nothing of it can be held.
     torch = sys.modules.get("torch")
-    of_torch = torch is not None and isinstance(value, torch.nn.Module | torch.Tensor)
-    if of_torch or (isinstance(value, np.ndarray) and value.dtype != object):
-        yield name, value
-        return
-    for part, inner in _inside(value):
-        yield from _found(inner, f"{name}.{part}", seen, depth - 1)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        yield name, digest(f"{value.dtype} {value.shape};".encode() + value.tobytes())
+    elif torch is not None and isinstance(value, torch.nn.Module):
+        state = {**dict(value.named_parameters()), **dict(value.named_buffers())}
+        # What no tensor tells, an activation say, is in what the module prints.
+        yield name, digest_value([ADDRESS.sub("", repr(value)), digest_tensors(state)])
+    elif torch is not None and isinstance(value, torch.Tensor):
+        yield name, digest_tensors({"": value})
+    else:
+        for part, inner in _inside(value):
+            yield from _digests(inner, f"{name}.{part}", seen, depth - 1)
 
 
 def _inside(value: Any) -> list[tuple[str, Any]]:
@@ -150,16 +155,6 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
             if not name.startswith("__") and hasattr(value, name):
                 named[name] = getattr(value, name)
     return list({**named, **getattr(value, "__dict__", {})}.items())
-
-
-def _digest(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return digest(f"{value.dtype} {value.shape};".encode() + value.tobytes())
-    if not hasattr(value, "named_parameters"):
-        return digest_tensors({"": value})
-    state = {**dict(value.named_parameters()), **dict(value.named_buffers())}
-    # What no tensor tells, an activation say, is in what the module prints.
-    return digest_value([ADDRESS.sub("", repr(value)), digest_tensors(state)])
 
 
 def digest_tensors(state: Mapping[str, Any]) -> str:
@@ -469,7 +464,7 @@ class ScorerSettings:
         """One of some words; where none is given the default, else the first."""
         value = self.get(name, default or allowed[0])
         if value not in allowed:
-            raise InputError(f"no such {name}", where=self.where, given=value or "(empty)", allowed=allowed)
+            raise self._refused(f"no such {name}", value, allowed)
         return value
 
     def count(self, name: str, default: int = 1) -> int:
@@ -477,8 +472,7 @@ class ScorerSettings:
         value = self.get(name, str(default))
         if value.isascii() and value.isdigit() and len(value) < 7 and int(value):
             return int(value)
-        what, allowed = f"no number of {name}", "1 to 999,999"
-        raise InputError(what, where=self.where, given=value or "(empty)", allowed=allowed)
+        raise self._refused(f"no number of {name}", value, "1 to 999,999")
 
     def number(self, name: str, default: float, *, low: float, high: float) -> float:
         """A number from `low` to `high`, both included."""
@@ -486,8 +480,10 @@ class ScorerSettings:
         with suppress(ValueError):
             if low <= (value := float(text)) <= high:
                 return value
-        allowed = f"{low:g} to {high:g}"
-        raise InputError(f"no value of {name}", where=self.where, given=text or "(empty)", allowed=allowed)
+        raise self._refused(f"no value of {name}", text, f"{low:g} to {high:g}")
+
+    def _refused(self, problem: str, text: str, allowed: str | Sequence[str]) -> InputError:
+        return InputError(problem, where=self.where, given=text or "(empty)", allowed=allowed)
 
 
 def check_template(template: str, what: str, *, where: str, allowed: str) -> str:
@@ -533,6 +529,13 @@ def filled(template: str, text: str) -> str:
 def prompted(identity: Identity, captions: Sequence[Caption]) -> list[str]:
     """The captions within the prompt; raises as `text_of`."""
     return [filled(identity.prompt, text_of(caption)) for caption in captions]
+
+
+def cut_off(
+    identity: Identity, captions: Sequence[Caption], left_out: Callable[[Sequence[str]], Sequence[int]]
+) -> int:
+    """How many captions, within the prompt, are longer than the model reads; no model runs for none."""
+    return sum(left > 0 for left in left_out(prompted(identity, captions))) if len(captions) else 0
 
 
 def truncated(scorer: Any, captions: Sequence[Caption]) -> int:

@@ -23,7 +23,7 @@ from counterfoil.models.base import (
     ImageBatches,
     text_of,
 )
-from counterfoil.models.images import Preparation, prepared
+from counterfoil.models.images import prepared
 from counterfoil.models.runtime import import_torch
 
 #: A function of some pictures and as many captions: one number per pair, higher for a better match.
@@ -74,7 +74,11 @@ class ModuleEncoder(ComparedByCosine):
         """
         torch = import_torch()
         preparation = partial(_as_array, self.preprocess)
-        workers = workers if _sendable(preparation) else 0
+        try:
+            # What is defined in a script or a notebook is not found in another process.
+            workers = 0 if b"__main__" in pickle.dumps(preparation) else workers
+        except (pickle.PicklingError, AttributeError, TypeError):
+            workers = 0
         with closing(prepared(batches, preparation, workers=workers)) as stream:
             for arrays in stream:
                 pixels = torch.stack([torch.from_numpy(array) for array in arrays])
@@ -159,11 +163,3 @@ def scorer(
 def _described(function: Any) -> str:
     """The `repr` of a function without its place in memory; transforms of torchvision say what they do."""
     return ADDRESS.sub("", repr(function))
-
-
-def _sendable(preparation: Preparation) -> bool:
-    """Whether worker processes can have it: what is defined in a script or a notebook is not found there."""
-    try:
-        return b"__main__" not in pickle.dumps(preparation)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return False

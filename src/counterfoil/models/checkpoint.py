@@ -75,7 +75,14 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
     alone = begun(folder) is None
     if alone:
         begin(folder, "checkpoint")
-    state = _state(backbone)
+    prefix = _INSIDE.get(str(backbone.card.get("kind")), "")
+    state: dict[str, Any] = {}
+    places: set[int] = set()
+    for name, tensor in backbone.network.state_dict().items():
+        own = tensor.detach().cpu().contiguous()
+        # Tied weights share memory, which the format refuses.
+        state[name.removeprefix(prefix)] = own.clone() if own.data_ptr() in places else own
+        places.add(own.data_ptr())
     card = json.loads(canonical_json(backbone.card))
     record: dict[str, Any] = {
         "format": FORMAT,
@@ -305,16 +312,3 @@ def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any
         return outside
     check_model(inside, CheckpointCard, where=f"{folder / WEIGHTS}, metadata", error=ModelError)
     return inside
-
-
-def _state(backbone: "Backbone") -> dict[str, Any]:
-    """The weights by the names they are kept under, each in memory of its own."""
-    prefix = _INSIDE.get(str(backbone.card.get("kind")), "")
-    state: dict[str, Any] = {}
-    places: set[int] = set()
-    for name, tensor in backbone.network.state_dict().items():
-        own = tensor.detach().cpu().contiguous()
-        # Tied weights share memory, which the format refuses.
-        state[name.removeprefix(prefix)] = own.clone() if own.data_ptr() in places else own
-        places.add(own.data_ptr())
-    return state

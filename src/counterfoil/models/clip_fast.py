@@ -308,24 +308,9 @@ def _pooled(x: Any, blocks: Any, layout: PackedLayout) -> Any:
     """(batch, width) states of the pooled tokens after all blocks; (nodes, width) `x` is overwritten."""
     for block in blocks[:-1]:
         _block(x, block, layout)
-    return _last_block(x, blocks[-1], layout)
-
-
-def _block(x: Any, block: Any, layout: PackedLayout) -> None:
-    """One block on all nodes, in place."""
-    attention = block.attn
-    projected = functional.linear(block.ln_1(x), attention.in_proj_weight, attention.in_proj_bias)
-    query, key, value = _heads(layout.spread(projected), 3, attention.num_heads)
-    mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=layout.nodes is not None)
-    x += attention.out_proj.bias
-    x.addmm_(layout.gather(mixed.transpose(1, 2)), attention.out_proj.weight.t())
-    _add_mlp(x, block)
-
-
-def _last_block(x: Any, block: Any, layout: PackedLayout) -> Any:
-    """One block on the pooled tokens alone, which look at all others."""
-    attention, width = block.attn, x.shape[1]
-    normed = block.ln_1(x)
+    # The last block on the pooled tokens alone, which look at all others.
+    block, width = blocks[-1], x.shape[1]
+    attention, normed = block.attn, block.ln_1(x)
     weight, bias = attention.in_proj_weight, attention.in_proj_bias
     projected = functional.linear(normed, weight[width:], bias[width:])
     key, value = _heads(layout.spread(projected), 2, attention.num_heads)
@@ -339,6 +324,17 @@ def _last_block(x: Any, block: Any, layout: PackedLayout) -> Any:
     pooled = layout.pooled(x) + attention.out_proj(mixed.flatten(1))
     _add_mlp(pooled, block)
     return pooled
+
+
+def _block(x: Any, block: Any, layout: PackedLayout) -> None:
+    """One block on all nodes, in place."""
+    attention = block.attn
+    projected = functional.linear(block.ln_1(x), attention.in_proj_weight, attention.in_proj_bias)
+    query, key, value = _heads(layout.spread(projected), 3, attention.num_heads)
+    mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=layout.nodes is not None)
+    x += attention.out_proj.bias
+    x.addmm_(layout.gather(mixed.transpose(1, 2)), attention.out_proj.weight.t())
+    _add_mlp(x, block)
 
 
 def _heads(states: Any, parts: int, heads: int) -> Any:

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from numpy import ndarray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.errors import ModelError
-from counterfoil.models.base import Ability, BatchNumbers, Identity, PairBatches, prompted
+from counterfoil.models.base import Ability, BatchNumbers, Identity, PairBatches, cut_off, prompted
 from counterfoil.models.hf_loading import SAMPLE
 from counterfoil.models.hf_text import HfTokens, padded_ids
 from counterfoil.models.runtime import model_errors
@@ -120,27 +120,21 @@ class CrossEncoder:
                     fresh = self.matcher.images(inputs) if images else ()
                     known = {**states, **dict(zip(map(id, images), fresh, strict=True))}
                     states = {id(image): known[id(image)] for image, _ in batch}
-                    scores = self._scores(batch, states)
+                    slots, all_states = {key: slot for slot, key in enumerate(states)}, list(states.values())
+                    rows = self.tokens.ids(prompted(self.identity, [caption for _, caption in batch]))
+                    scores = np.empty(len(batch), dtype=np.float32)
+                    for group in length_groups([len(row) for row in rows]):
+                        # The images of this group alone, numbered anew.
+                        images_of = [slots[id(batch[pair][0])] for pair in group]
+                        used, image_of = np.unique(images_of, return_inverse=True)
+                        pairs = self._tokenized([rows[pair] for pair in group], image_of)
+                        group_scores = self.matcher.score([all_states[slot] for slot in used], pairs)
+                        scores[group] = group_scores.float().cpu().numpy()
                 yield scores
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
-        left_out = self.tokens.left_out(prompted(self.identity, captions)) if len(captions) else ()
-        return sum(left > 0 for left in left_out)
-
-    def _scores(
-        self, batch: Sequence[tuple[Image, Caption]], states: Mapping[int, State]
-    ) -> Float[ndarray, "batch"]:
-        slots, all_states = {key: slot for slot, key in enumerate(states)}, list(states.values())
-        rows = self.tokens.ids(prompted(self.identity, [caption for _, caption in batch]))
-        scores = np.empty(len(batch), dtype=np.float32)
-        for group in length_groups([len(row) for row in rows]):
-            # The images of this group alone, numbered anew.
-            used, image_of = np.unique([slots[id(batch[pair][0])] for pair in group], return_inverse=True)
-            pairs = self._tokenized([rows[pair] for pair in group], image_of)
-            group_scores = self.matcher.score([all_states[slot] for slot in used], pairs)
-            scores[group] = group_scores.float().cpu().numpy()
-        return scores
+        return cut_off(self.identity, captions, self.tokens.left_out)
 
     def _tokenized(self, rows: Sequence[Sequence[int]], image_of: Int64[ndarray, "pairs"]) -> TokenizedPairs:
         """Pairs of captions, as ids of tokens, and images; equal captions are one."""

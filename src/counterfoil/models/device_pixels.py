@@ -47,22 +47,24 @@ class DevicePixels:
 
     def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
         """(batch, 3, size, size) normalised floats."""
-        pixels = torch.stack([self._resize(picture) for picture in pictures])
-        return normalised(pixels, self.mean, self.std).to(self.dtype)
-
-    def _resize(self, picture: ndarray) -> Tensor:
-        """(height, width, 3) bytes to (3, size, size) float32 of whole levels from 0 to 255."""
-        height, width = picture.shape[:2]
-        across, down = self.resized.target(width, height)
-        # A copy, since what a worker sent may not be written to, which torch warns of.
-        pixels = torch.from_numpy(picture.copy()).to(self.device).permute(2, 0, 1)[None].float()
-        if (across, down) != (width, height):
-            pixels = torch.nn.functional.interpolate(
-                pixels, (down, across), mode=self.resized.interpolation, antialias=True, align_corners=False
-            )
-        left, top = self.resized.corner_at(across, down)
-        crop = pixels[0, :, top : top + self.resized.size, left : left + self.resized.size]
-        return crop.round().clamp(0, 255)
+        crops, size = [], self.resized.size
+        for picture in pictures:
+            height, width = picture.shape[:2]
+            across, down = self.resized.target(width, height)
+            # A copy, since what a worker sent may not be written to, which torch warns of.
+            pixels = torch.from_numpy(picture.copy()).to(self.device).permute(2, 0, 1)[None].float()
+            if (across, down) != (width, height):
+                pixels = torch.nn.functional.interpolate(
+                    pixels,
+                    (down, across),
+                    mode=self.resized.interpolation,
+                    antialias=True,
+                    align_corners=False,
+                )
+            left, top = self.resized.corner_at(across, down)
+            # Whole levels from 0 to 255.
+            crops.append(pixels[0, :, top : top + size, left : left + size].round().clamp(0, 255))
+        return normalised(torch.stack(crops), self.mean, self.std).to(self.dtype)
 
 
 class CompiledTower:

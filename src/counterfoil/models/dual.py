@@ -37,6 +37,7 @@ from counterfoil.models.base import (
     ImageBatches,
     PairVectors,
     cosines,
+    cut_off,
     filled,
     prompted,
 )
@@ -342,9 +343,7 @@ class DualEncoder:
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """The number of captions that, within the prompt, are longer than the model reads and are cut off."""
-        if self.towers.left_out is None or not len(captions):
-            return 0
-        return sum(left > 0 for left in self.towers.left_out(prompted(self.identity, captions)))
+        return 0 if self.towers.left_out is None else cut_off(self.identity, captions, self.towers.left_out)
 
     def with_prompt(self, prompt: str) -> "DualEncoder":
         """The same model with another prompt around captions, without a second copy in memory."""

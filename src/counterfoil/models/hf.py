@@ -247,7 +247,13 @@ def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
     # Over sizes that are none, transformers raises anything from AttributeError to OverflowError.
     with model_errors(what, where=where, hint=hint):
         kind = {2: "bilinear", 3: "bicubic"}.get(int(getattr(processor, "resample", None) or -1))
-        size, crop = (_sides(getattr(processor, name, None)) for name in ("size", "crop_size"))
+        sides, named = ("shortest_edge", "longest_edge", "height", "width", "max_height", "max_width"), []
+        for given in (getattr(processor, name, None) for name in ("size", "crop_size")):
+            values = (
+                given if isinstance(given, Mapping) else {side: getattr(given, side, None) for side in sides}
+            )
+            named.append({side: int(value) for side, value in values.items() if value is not None})
+        size, crop = named
         plain = (
             kind is not None
             and processor.do_resize
@@ -279,13 +285,6 @@ def _agrees(processor: Any, resized: Resized) -> bool:
         return False
     levels = (ours - theirs).abs() * torch.tensor(list(processor.image_std)).view(3, 1, 1) * 255
     return float(levels.mean()) <= _LEVELS
-
-
-def _sides(size: Any) -> dict[str, int]:
-    """The sides that a processor's size names."""
-    names = ("shortest_edge", "longest_edge", "height", "width", "max_height", "max_width")
-    values = {name: getattr(size, name, None) for name in names} if not isinstance(size, Mapping) else size
-    return {name: int(value) for name, value in dict(values).items() if value is not None}
 
 
 # -- the network ------------------------------------------------------------------------------------------

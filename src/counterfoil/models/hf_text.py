@@ -12,14 +12,22 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.benchmarks.records import Caption
 from counterfoil.errors import InputError, ModelError
 from counterfoil.models import hf_loading as loading
-from counterfoil.models.base import DEFAULT, CaptionBatches, Identity, ImageBatches, Options, filled, prompted
+from counterfoil.models.base import (
+    DEFAULT,
+    CaptionBatches,
+    Identity,
+    ImageBatches,
+    Options,
+    cut_off,
+    filled,
+    prompted,
+)
 from counterfoil.models.captions.base import BatchFrames, BatchTokens, CaptionTokens
 from counterfoil.models.dual import TokenIds
 from counterfoil.models.runtime import LoadContext
@@ -168,11 +176,18 @@ class TextEncoder:
         """
         for batch in batches:
             rows = self.ids.ids(prompted(self.identity, batch)) if batch else []
-            states = self._states(rows) if rows else ()
             captions = []
-            for row, vectors in zip(rows, states, strict=True):
-                ids, own = np.array(row, dtype=np.int64), vectors[: len(row)].copy()
-                captions.append(CaptionTokens(ids, ids, own, own[0]))
+            if rows:
+                ids, mask = padded_ids(rows, self.filler, self.device)
+                with torch.inference_mode():
+                    output = self.model(
+                        input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True
+                    )
+                    states = torch.nn.functional.normalize(output.hidden_states[self.layer].float(), dim=-1)
+                for row, vectors in zip(rows, states.cpu().numpy(), strict=True):
+                    # A copy: what lies behind a text's last token means nothing.
+                    row_ids, own = np.array(row, dtype=np.int64), vectors[: len(row)].copy()
+                    captions.append(CaptionTokens(row_ids, row_ids, own, own[0]))
             yield captions
 
     def embed_frames(self, batches: ImageBatches, *, workers: int = 0) -> BatchFrames:
@@ -186,15 +201,4 @@ class TextEncoder:
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        left_out = self.ids.left_out(prompted(self.identity, captions)) if len(captions) else ()
-        return sum(left > 0 for left in left_out)
-
-    def _states(self, rows: Sequence[Sequence[int]]) -> Float[ndarray, "texts longest width"]:
-        """Unit vectors of all tokens; what lies behind a text's last one means nothing."""
-        ids, mask = padded_ids(rows, self.filler, self.device)
-        with torch.inference_mode():
-            output = self.model(
-                input_ids=ids, attention_mask=mask, output_hidden_states=True, return_dict=True
-            )
-            states = torch.nn.functional.normalize(output.hidden_states[self.layer].float(), dim=-1)
-        return states.cpu().numpy()
+        return cut_off(self.identity, captions, self.ids.left_out)

@@ -185,16 +185,16 @@ def _fetched(batch: Sequence[Image]) -> Sequence[Image]:
     apart = [image for image in batch if isinstance(image.source, _PLACED) and is_distant(image.source.path)]
     if len(apart) < 2:
         return batch
+
+    def with_bytes(image: Image) -> Image:
+        # What cannot be read says so when its turn comes to be decoded.
+        with suppress(DataError):
+            return replace(image, source=BytesSource(image.read(), str(image.source)))
+        return image
+
     with ThreadPoolExecutor(_READS) as pool:
-        read = dict(zip(map(id, apart), pool.map(_with_bytes, apart), strict=True))
+        read = dict(zip(map(id, apart), pool.map(with_bytes, apart), strict=True))
     return [read.get(id(image), image) for image in batch]
-
-
-def _with_bytes(image: Image) -> Image:
-    """The image with its bytes; what cannot be read says so when its turn comes to be decoded."""
-    with suppress(DataError):
-        return replace(image, source=BytesSource(image.read(), str(image.source)))
-    return image
 
 
 @contextmanager
@@ -217,18 +217,17 @@ _in_worker: list[Preparation] = []
 
 
 def _start_worker(preparation: Preparation) -> None:
+    def leave_with_parent() -> None:
+        # However the parent went: a pool's own workers would wait forever.
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
     _in_worker[:] = [preparation]
     # Ctrl-C reaches every process of the terminal; the parent alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-
-
-def _leave_with_parent() -> None:
-    """End this worker when its parent is gone, however that went: a pool's own workers would wait forever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    threading.Thread(target=leave_with_parent, daemon=True).start()
 
 
 def _prepare_in_worker(batch: Sequence[Image]) -> list[ndarray]:

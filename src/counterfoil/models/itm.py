@@ -27,7 +27,18 @@ from counterfoil.models.cross_encoder import CrossEncoder, Matcher, State, Token
 from counterfoil.models.hf_text import HfTokens
 from counterfoil.models.images import Untouched, prepared
 from counterfoil.models.runtime import LoadContext, drawn_from, to_device
-from counterfoil.models.saliency import PairSaliency
+from counterfoil.models.saliency import (
+    PairSaliency,
+    Stream,
+    TokenMaps,
+    eager_attention,
+    inner_layer,
+    match_logit,
+    one_pair,
+    squared,
+    stream_of,
+    weighted_attention,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +151,27 @@ class Blip(Family):
             hidden = layer.feed_forward_chunk(hidden)
         return self.model.itm_head(hidden[:, 0])
 
+    def crossed(self, picture: ndarray, ids: Sequence[int]) -> TokenMaps:
+        """BLIP: the words of its text encoder look at patches."""
+        model = self.model
+        text = torch.tensor([list(ids)], device=self.device)
+        if self.protocol == "retrieval":
+            text[:, 0] = self.encoder_token()
+        layers = model.text_encoder.encoder.layer
+
+        def logit() -> Tensor:
+            states = model.vision_model(**self.pixels([picture])).last_hidden_state.detach()
+            last = model.text_encoder(
+                input_ids=text,
+                attention_mask=torch.ones_like(text),
+                encoder_hidden_states=states.requires_grad_(),
+                encoder_attention_mask=torch.ones(states.shape[:2], device=states.device, dtype=torch.long),
+            ).last_hidden_state
+            return model.itm_head(last[:, 0])[0, 1]
+
+        (weighted,) = weighted_attention(logit, [inner_layer(layers).crossattention.self])
+        return squared(weighted[:, 1:])
+
 
 class Blip2(Family):
     """BLIP-2 (Li et al. 2023): a Q-Former whose queries look at the patches and, for `itm`, at the caption.
@@ -182,6 +214,26 @@ class Blip2(Family):
         captions = normalize(projection(text[:, 0].to(projection.weight.dtype)), dim=-1)[pairs.caption_of]
         return (states.float() @ captions.float()[:, :, None])[:, :, 0].amax(dim=1)
 
+    def crossed(self, picture: ndarray, ids: Sequence[int]) -> tuple[ndarray, TokenMaps]:
+        """BLIP-2: queries look at patches and at words; of the whole the mean over queries."""
+        layers = self.model.qformer.encoder.layer
+        layer = inner_layer([block for block in layers if block.has_cross_attention])
+        modules, head = [layer.crossattention.attention, layer.attention.attention], self.model.itm_head
+        tokens = self.model.query_tokens
+        before = tokens.requires_grad
+        # Attention among queries and words comes before the picture, and has a gradient through the queries.
+        tokens.requires_grad_(True)
+        try:
+            with eager_attention(modules[0].config):
+                seen, read = weighted_attention(lambda: match_logit(self, head, picture, ids), modules)
+        finally:
+            tokens.requires_grad_(before)
+        many = len(seen)
+        maps = squared(seen[:, 1:])
+        share = read[:many, many:].T
+        share = share / np.maximum(share.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        return maps.mean(axis=0), np.einsum("wq,qrc->wrc", share, maps)
+
 
 class Vilt(Family):
     """ViLT (Kim et al. 2021): one transformer over words and patches.
@@ -217,6 +269,33 @@ class Vilt(Family):
             pixel_mask=mask,
         ).logits
         return logits[:, 0]
+
+    def stream(self, picture: ndarray, ids: Sequence[int]) -> Stream:
+        """ViLT: words, then a class token of the picture and its patches."""
+        embed, inputs = self.model.vilt.embeddings.visual_embed, self.pixels([picture])
+        most = self.model.config.max_image_length
+        with torch.no_grad(), drawn_from(0):
+            pixels = inputs["pixel_values"], inputs["pixel_mask"]
+            patches, mask, (places, size) = embed(*pixels, max_image_length=most)
+            tokens = torch.tensor([list(ids)], device=self.device)
+            output = self.model(
+                input_ids=tokens,
+                attention_mask=torch.ones_like(tokens),
+                image_embeds=patches,
+                pixel_mask=mask,
+                output_attentions=True,
+                output_hidden_states=True,
+            )
+            states = self.model.vilt.layernorm(output.hidden_states[-1])
+        # Patches come in an order that is drawn, and of large pictures not all of them.
+        where = tuple(places[0].cpu().numpy().T)
+
+        def fill(rows: ndarray) -> ndarray:
+            grids = np.zeros((len(rows), *size))
+            grids[(slice(None), *where)] = rows
+            return grids
+
+        return stream_of(output.attentions, states, slice(0, len(ids)), slice(len(ids) + 1, None), fill)
 
 
 class Flava(Family):
@@ -263,6 +342,16 @@ class Flava(Family):
             **options,
         )
 
+    def stream(self, picture: ndarray, ids: Sequence[int]) -> Stream:
+        """FLAVA: a class token of the pair, one of the picture and its patches, then words."""
+        with torch.no_grad():
+            (states,) = self.images([picture])
+            output = self.together(list(states), one_pair(self, ids), output_attentions=True)
+        before = int(self.model.flava.multimodal_model.use_cls_token)
+        first, behind = before + 1, before + len(states[0])
+        words = slice(behind, behind + len(ids))
+        return stream_of(output.attentions, output.last_hidden_state, words, slice(first, behind), squared)
+
 
 class BridgeTower(Family):
     """BridgeTower (Xu et al. 2023): two towers whose upper layers each feed a layer that reads both.
@@ -272,6 +361,8 @@ class BridgeTower(Family):
     """
 
     kind = "BridgeTowerForImageAndTextRetrieval"
+    #: It looks at the square in the middle of a picture.
+    crops: ClassVar[bool] = True
 
     def images(self, pictures: Sequence[ndarray]) -> list[State]:
         """The states that each cross-modal layer reads."""
@@ -319,6 +410,14 @@ class BridgeTower(Family):
     def _first(self) -> int:
         """How many layers of each tower come before the first that reads both."""
         return len(self._layers) - int(self.model.bridgetower.config.num_hidden_layers) + 1
+
+    def crossed(self, picture: ndarray, ids: Sequence[int]) -> TokenMaps:
+        """BridgeTower: the words of the layers that read both look at patches."""
+        layer = inner_layer(self.model.bridgetower.cross_modal_text_layers)
+        head, modules = self.model.itm_score, [layer.crossattention.self]
+        with eager_attention(modules[0].config):
+            (weighted,) = weighted_attention(lambda: match_logit(self, head, picture, ids), modules)
+        return squared(weighted[:, 1:])
 
 
 #: The families by transformers' model type.

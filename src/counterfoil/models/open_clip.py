@@ -382,19 +382,16 @@ class OpenClipTokens:
 
     def left_out(self, texts: Sequence[str]) -> list[int]:
         """How many tokens of each text the model does not read; 0 where the tokenizer cannot tell."""
-        return [
-            max(0, self._length(text) - len(row)) for text, row in zip(texts, self.rows(texts), strict=True)
-        ]
-
-    def _length(self, text: str) -> int:
-        """Tokens of the whole text, start and end marks included; 0 where the tokenizer cannot tell."""
-        if hasattr(self.tokenizer, "encode") and hasattr(self.tokenizer, "eot_token_id"):
-            return len(self.tokenizer.encode(text)) + 2
-        # Tokenizers of transformers within open_clip's, which cleans the text first.
+        # Tokenizers of transformers lie within open_clip's, which cleans the text first.
         inner, clean = getattr(self.tokenizer, "tokenizer", None), getattr(self.tokenizer, "clean_fn", None)
-        if inner is None or clean is None:
-            return 0
-        return len(inner(clean(text), truncation=False, verbose=False)["input_ids"])
+        if hasattr(self.tokenizer, "encode") and hasattr(self.tokenizer, "eot_token_id"):
+            lengths = [len(self.tokenizer.encode(text)) + 2 for text in texts]
+        elif inner is not None and clean is not None:
+            cleaned = [clean(text) for text in texts]
+            lengths = [len(inner(text, truncation=False, verbose=False)["input_ids"]) for text in cleaned]
+        else:
+            return [0] * len(texts)
+        return [max(0, length - len(row)) for length, row in zip(lengths, self.rows(texts), strict=True)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -119,7 +119,13 @@ def load(
     if holds_rankings(Path(argument)):
         return load_rankings(argument, other)
     reject_unused_options(f"given:{argument}", options, "column", "whole_rows", "unanswered")
-    path = _table_at(Path(argument))
+    path = Path(argument)
+    if (path / "answers.parquet").is_file():
+        # The scores of a run, where it is the run's own folder.
+        path = path / "answers.parquet"
+    elif runs := sorted(str(file.parent) for file in path.glob("*/answers.parquet")):
+        problem, hint = "a run has a folder per benchmark, name one of them", "as in given:RUN/BENCHMARK"
+        raise DataError(problem, where=path, allowed=runs, hint=hint)
     table = read_table(path, summaries=True)
     files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
     weights = digest_value([[file.name, digest_file(file)] for file in files])
@@ -162,19 +168,6 @@ def without_prefix(subsets: Sequence[str]) -> tuple[str, ...]:
     if len(first) != 1 or not all("-" in name for name in subsets):
         return tuple(subsets)
     return tuple(name.partition("-")[2] for name in subsets)
-
-
-def _table_at(path: Path) -> Path:
-    """The table to read at `path`: itself, or the scores of a run where it is the run's own folder."""
-    if not path.is_dir():
-        return path
-    if (path / "answers.parquet").is_file():
-        return path / "answers.parquet"
-    runs = sorted(str(file.parent) for file in path.glob("*/answers.parquet"))
-    if runs:
-        problem, hint = "a run has a folder per benchmark, name one of them", "as in given:RUN/BENCHMARK"
-        raise DataError(problem, where=path, allowed=runs, hint=hint)
-    return path
 
 
 def with_answers(

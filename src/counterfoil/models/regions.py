@@ -28,7 +28,17 @@ from counterfoil.models.cross_encoder import (
 from counterfoil.models.hf_text import HfTokens
 from counterfoil.models.region_files import BOXES, Regions, read_regions
 from counterfoil.models.runtime import LoadContext
-from counterfoil.models.saliency import PairSaliency
+from counterfoil.models.saliency import (
+    PairSaliency,
+    Stream,
+    TokenMaps,
+    inner_layer,
+    match_logit,
+    one_pair,
+    painted,
+    stream_of,
+    weighted_attention,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +116,18 @@ class Lxmert(RegionFamily):
         logits = self.model.cls.seq_relationship(lxmert.pooler(words))
         return probability(logits, self.match)
 
+    def crossed(self, regions: Any, ids: Sequence[int]) -> TokenMaps:
+        """LXMERT: words look at regions."""
+        attention = inner_layer(self.model.lxmert.encoder.x_layers).visual_attention.att
+        fill = painted(regions, self.where)
+        head = self.model.cls.seq_relationship
+        with attention.register_forward_pre_hook(
+            lambda _, args, kwargs: (args, {**kwargs, "output_attentions": True}), with_kwargs=True
+        ):
+            # The same weights let regions look at words, in the second call.
+            (weighted,) = weighted_attention(lambda: match_logit(self, head, regions, ids), [attention])
+        return fill(weighted)
+
 
 class VisualBert(RegionFamily):
     """VisualBERT (Li et al. 2019): one transformer over words and regions without places.
@@ -142,6 +164,14 @@ class VisualBert(RegionFamily):
             visual_token_type_ids=torch.ones_like(mask),
             **options,
         )
+
+    def stream(self, regions: Any, ids: Sequence[int]) -> Stream:
+        """VisualBERT: words, then regions."""
+        with torch.no_grad():
+            output = self.together(self.images([regions]), one_pair(self, ids), output_attentions=True)
+        words, places = slice(0, len(ids)), slice(len(ids), None)
+        fill = painted(regions, self.where)
+        return stream_of(output.attentions, output.last_hidden_state, words, places, fill)
 
 
 #: The families by transformers' model type.

@@ -14,7 +14,8 @@ Nothing is loaded. Of the hub's models the configuration alone is fetched, where
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -59,7 +60,6 @@ _ENTRIES = (
         "of a gallery a similarity (npy) or rankings (json, npz)",
         "given:scores/clip.jsonl",
         "counterfoil.models.precomputed:load",
-        embeds=False,
     ),
     ScorerEntry(
         "embeddings",
@@ -67,7 +67,6 @@ _ENTRIES = (
         "an npz file with the embeddings of images and captions, compared by cosine",
         "embeddings:clip_vit_b32.npz",
         "counterfoil.models.precomputed_galleries:load_embeddings",
-        embeds=True,
     ),
     ScorerEntry(
         "open-clip",
@@ -77,7 +76,6 @@ _ENTRIES = (
         "counterfoil.models.open_clip:load",
         "models",
         tuple(IMAGE_ROUTES),
-        embeds=True,
     ),
     ScorerEntry(
         "hf",
@@ -87,7 +85,6 @@ _ENTRIES = (
         "counterfoil.models.hf:load",
         "models",
         tuple(IMAGE_ROUTES),
-        embeds=True,
     ),
     ScorerEntry(
         "itm",
@@ -97,7 +94,6 @@ _ENTRIES = (
         "counterfoil.models.itm:load",
         "models",
         ("protocol", "length"),
-        embeds=False,
     ),
     ScorerEntry(
         "regions",
@@ -107,7 +103,6 @@ _ENTRIES = (
         "counterfoil.models.regions:load",
         "models",
         ("features", "tokenizer", "length", "match"),
-        embeds=False,
         named_models=("tokenizer",),
     ),
     ScorerEntry(
@@ -117,7 +112,6 @@ _ENTRIES = (
         "hf-text:roberta-large@17",
         "counterfoil.models.hf_text:load",
         "models",
-        embeds=True,
     ),
     ScorerEntry(
         "ckpt",
@@ -127,7 +121,6 @@ _ENTRIES = (
         "counterfoil.models.checkpoint:load",
         "models",
         ("regions",),
-        embeds=True,
     ),
     ScorerEntry(
         "vqa",
@@ -138,7 +131,6 @@ _ENTRIES = (
         "counterfoil.models.generative.answers:load",
         "models",
         ("score", "question"),
-        embeds=False,
     ),
     ScorerEntry(
         "chat",
@@ -153,7 +145,6 @@ _ENTRIES = (
             *("tokens_field", "system", "extra", "images", "temperature", "detail", "concurrency"),
             *("rpm", "retries", "wait", "timeout", "input_price", "output_price"),
         ),
-        embeds=False,
     ),
     ScorerEntry(
         "likelihood",
@@ -164,7 +155,6 @@ _ENTRIES = (
         "counterfoil.models.generative.likelihood:load",
         "models",
         ("length", "end", "unconditional", "alpha", "lm", "noises", "instruction", "prediction"),
-        embeds=False,
         named_models=("lm",),
     ),
     ScorerEntry(
@@ -175,7 +165,6 @@ _ENTRIES = (
         "blind:length",
         "counterfoil.models.baselines:load_blind",
         settings=("captions", "image"),
-        embeds=False,
     ),
     ScorerEntry(
         "lm",
@@ -185,17 +174,15 @@ _ENTRIES = (
         "counterfoil.models.text_models:load_lm",
         "models",
         ("score", "end", "kind", "context"),
-        embeds=False,
     ),
     ScorerEntry(
         "text-encoder",
         "NAME_OR_FOLDER",
         "an encoder of sentences of transformers, where captions are compared with captions; sees no image",
         "text-encoder:sentence-transformers/all-mpnet-base-v2",
-        "counterfoil.models.text_encoder:load",
+        "counterfoil.models.text_models:load_encoder",
         "models",
         ("pooling", "length"),
-        embeds=False,
     ),
     ScorerEntry(
         "text-classifier",
@@ -205,7 +192,6 @@ _ENTRIES = (
         "counterfoil.models.text_models:load_classifier",
         "models",
         ("label", "score"),
-        embeds=False,
     ),
     ScorerEntry(
         "plausibility",
@@ -215,7 +201,6 @@ _ENTRIES = (
         "counterfoil.models.text_models:load_plausibility",
         "models",
         ("score",),
-        embeds=False,
     ),
     ScorerEntry(
         "metric",
@@ -224,7 +209,6 @@ _ENTRIES = (
         "named with --scorer",
         "metric:cider",
         "counterfoil.models.captions.registry:load",
-        embeds=False,
     ),
     ScorerEntry(
         "pixels",
@@ -232,13 +216,18 @@ _ENTRIES = (
         "for the drawn world: its colours against the colour words of captions, and nothing else",
         "pixels:colours",
         "counterfoil.models.baselines:load_pixels",
-        embeds=False,
     ),
 )
+#: Those of them that embed items one by one.
+_EMBEDDERS = ("embeddings", "open-clip", "hf", "hf-text", "ckpt")
 
 #: The kinds of scorer by prefix; `counterfoil.catalog` adds the oracle of the world.
 SCORERS: Registry[ScorerEntry] = Registry(
-    "kind of scorer", ScorerEntry, "counterfoil.scorers", _ENTRIES, name="prefix"
+    "kind of scorer",
+    ScorerEntry,
+    "counterfoil.scorers",
+    [replace(entry, embeds=entry.prefix in _EMBEDDERS) for entry in _ENTRIES],
+    name="prefix",
 )
 
 #: Kinds that look at no images, so that they stand behind a metric and are no scorers by themselves.
@@ -325,8 +314,13 @@ def scorers_called(name: str) -> tuple[str, ...]:
             specs.append(f"open-clip:local-dir:{name}")
         if (folder / "config.json").is_file():
             specs += [f"{kind}:{name}" for kind in kinds_of(_configuration(folder / "config.json"))]
-    if HUB_NAME.fullmatch(name) and _of_open_clip(name):
-        specs.append(f"open-clip:{name}")
+    architecture, _, rest = name.partition("/")
+    with suppress(ImportError):
+        import open_clip
+
+        known = HUB_NAME.fullmatch(name) and architecture in open_clip.list_models()
+        if known and (rest in open_clip.list_pretrained_tags_by_model(architecture) or Path(rest).is_file()):
+            specs.append(f"open-clip:{name}")
     if not specs and not folder.exists() and HUB_NAME.fullmatch(name):
         specs = [f"{kind}:{name}" for kind in kinds_of(_of_hub(name))]
     return tuple(specs)
@@ -337,18 +331,6 @@ def _configuration(path: Path) -> Mapping[str, Any]:
     if not isinstance(config, dict):
         raise DataError("not a configuration", where=path)
     return config
-
-
-def _of_open_clip(name: str) -> bool:
-    """Whether it is ARCH/TAG of open_clip, or ARCH/FILE."""
-    try:
-        import open_clip
-    except ImportError:
-        return False
-    architecture, _, rest = name.partition("/")
-    return architecture in open_clip.list_models() and (
-        rest in open_clip.list_pretrained_tags_by_model(architecture) or Path(rest).is_file()
-    )
 
 
 def _of_hub(name: str) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ scores and not the other way round.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -132,20 +132,9 @@ def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool =
         raise ScoreError("no such column", where=table.source, given=column, allowed=list(table.columns))
     identifier = first_column(table, IDS)
     layout = _recognised(table, identifier, column)
-    if whole_rows and layout.side is None and (layout.folded or layout.kind == "rated_scores"):
-        return _whole_rows(table, layout)
-    return layout
-
-
-def item_columns(table: DataTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns that may name a row's image, and those that may name its caption or hold its text."""
-    lower = _lower(table)
-    images, captions = (tuple(lower[name] for name in names if name in lower) for names in (IMAGES, CAPTIONS))
-    return images, captions
-
-
-def _whole_rows(table: DataTable, layout: TableLayout) -> TableLayout:
-    """A score per row, each of an image and a caption where columns name those."""
+    if not whole_rows or layout.side is not None or not (layout.folded or layout.kind == "rated_scores"):
+        return layout
+    # A score per row, each of an image and a caption where columns name those.
     names = tuple(columns[0] for columns in item_columns(table) if columns)
     identifier = layout.id
     if identifier is not None and names:
@@ -159,8 +148,15 @@ def _whole_rows(table: DataTable, layout: TableLayout) -> TableLayout:
     return TableLayout("rated_scores", layout.columns, None, described)
 
 
+def item_columns(table: DataTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns that may name a row's image, and those that may name its caption or hold its text."""
+    lower = _lower(table)
+    images, captions = (tuple(lower[name] for name in names if name in lower) for names in (IMAGES, CAPTIONS))
+    return images, captions
+
+
 def _recognised(table: DataTable, identifier: str | None, column: str | None) -> TableLayout:
-    layouts = [layout for find in _FINDERS for layout in find(table, identifier)]
+    layouts = list(_candidates(table, identifier))
     if column is not None:
         chosen = [layout for layout in layouts if column in layout.columns]
         if chosen:
@@ -178,155 +174,109 @@ def _recognised(table: DataTable, identifier: str | None, column: str | None) ->
                 hint=f"id columns are named {', '.join(IDS)}",
             )
         return _pairs(table, identifier, column)
-    if not layouts:
-        candidates = [name for name in table.columns if name != identifier and _is_truth(table.columns[name])]
-        if len(candidates) == 1:
-            return _outcome(candidates[0], identifier)
-        if candidates:
-            raise _ambiguous(table, candidates)
-        raise ScoreError(
-            "no scores or outcomes recognised in the header",
-            where=table.source,
-            given=", ".join(table.columns) or "(no columns)",
-            allowed="id with c0_i0, c0_i1, c1_i0, c1_i1 (quads); positive_score, negative_score, or s0, s1, "
-            "... (choices); ipos2t, ineg2t, tpos2i, tneg2i, or correct (right or wrong); or score (of a "
-            "question, or of a pair by an id like 17_c0_i1)",
-            hint="choose a column with --column",
-        )
-    first = layouts[0]
-    equal = [layout for layout in layouts if (layout.kind, layout.folded) == (first.kind, first.folded)]
-    if len(equal) > 1:
-        raise _ambiguous(table, [", ".join(layout.columns) for layout in equal])
-    return first
+    if layouts:
+        first = layouts[0]
+        equal = [layout for layout in layouts if (layout.kind, layout.folded) == (first.kind, first.folded)]
+        if len(equal) == 1:
+            return first
+        named = [", ".join(layout.columns) for layout in equal]
+    else:
+        named = [name for name in table.columns if name != identifier and _is_truth(table.columns[name])]
+        if len(named) == 1:
+            return _outcome(named[0], identifier)
+    if named:
+        problem, hint = "several columns could be the answers", "choose one with --column"
+        raise ScoreError(problem, where=table.source, given=" | ".join(named), hint=hint)
+    raise ScoreError(
+        "no scores or outcomes recognised in the header",
+        where=table.source,
+        given=", ".join(table.columns) or "(no columns)",
+        allowed="id with c0_i0, c0_i1, c1_i0, c1_i1 (quads); positive_score, negative_score, or s0, s1, "
+        "... (choices); ipos2t, ineg2t, tpos2i, tneg2i, or correct (right or wrong); or score (of a "
+        "question, or of a pair by an id like 17_c0_i1)",
+        hint="choose a column with --column",
+    )
 
 
-def _quad_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
+def _candidates(table: DataTable, identifier: str | None) -> Iterator[TableLayout]:
+    """Every layout that the header fits, first the likeliest."""
+    lower = _lower(table)
+    # What detectors of synthetic captions and images gave, as BiVLC's authors released it.
+    if "text_pred" in table and "label" in table:
+        both = "img_pred" in table
+        kind: Kind = "quad_outcomes" if both else "choice_outcome"
+        columns: tuple[str, ...] = ("text_pred", "img_pred") if both else ("text_pred",)
+        items = f"{'captions and images' if both else 'captions'} in columns {', '.join(columns)}"
+        what = f"outputs of detectors of synthetic {items}, which item in 'label'"
+        described = f"{what}; answers by the rule of two steps"
+        yield TableLayout(kind, columns, None, described, folded=True, detected=True)
+    # Free text of a chat model that names the letter of a caption, as ColorSwap's authors released.
+    if all(name in table for name in (*RESPONSES, *LOGS)) and all(
+        isinstance(table[name][0], Mapping) for name in LOGS if len(table)
+    ):
+        what = f"letters of captions in the free text of {', '.join(RESPONSES)}; ids in '{identifier}'"
+        described = what if identifier else "letters of captions in the free text of"
+        yield TableLayout("quad_outcomes", RESPONSES, identifier, described, texts=True)
+    # Scores of quads, one column per pair.
     matches = ((name, _CELL.fullmatch(name)) for name in table.columns)
     cells = {(match[1], match[2]): name for name, match in matches if match}
     numbers = {name.lower(): name for name in table.columns if _CANDIDATE.fullmatch(name)}
     if not cells and set(numbers) == {"s00", "s01", "s10", "s11"}:
         # s with the caption's number and the image's, as BiVLC's paper writes it.
         cells = {(name[1], name[2]): column for name, column in numbers.items()}
-    if len(cells) < 4:
-        return []
-    columns = tuple(cells[c, i] for c in "01" for i in "01")
-    return [_layout("quad_scores", columns, identifier, "scores of quads")]
-
-
-def _choice_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    layouts = []
+    if len(cells) >= 4:
+        columns = tuple(cells[c, i] for c in "01" for i in "01")
+        yield _layout("quad_scores", columns, identifier, "scores of quads")
+    # Scores of choices, one column per candidate.
     numbered = {int(m.group(1)): name for name in table.columns if (m := _CANDIDATE.fullmatch(name))}
     if len(numbered) >= 2 and sorted(numbered) == list(range(len(numbered))):
         columns = tuple(numbered[slot] for slot in range(len(numbered)))
-        layouts.append(_layout("choice_scores", columns, identifier, f"scores of {len(columns)} candidates"))
-    lower, what = _lower(table), "scores of the right and the wrong candidate"
-    return layouts + [
-        _layout("choice_scores", (lower[good], lower[bad]), identifier, what)
-        for good, bad in POSITIVE_NEGATIVE
-        if good in lower and bad in lower and _is_number(table.columns[lower[good]])
-    ]
-
-
-def _quad_outcomes(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    columns = tuple(first_column(table, names) for names in DIRECTIONS.values())
-    named = tuple(name for name in columns if name is not None)
-    return [_layout("quad_outcomes", named, identifier, "outcomes of quads")] if len(named) == 4 else []
-
-
-def _choice_outcome(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    scores = () if _names_pairs(table, identifier) else SCORES
-    return [
-        _outcome(column, identifier)
-        for column, cells in table.columns.items()
-        if (column.lower() in OUTCOMES and _is_truth(cells, empty=True, parts=True))
-        or (column.lower() in scores and _is_truth(cells))
-    ]
-
-
-def _outcome(column: str, identifier: str | None) -> TableLayout:
-    return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
-
-
-def _pair_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    truths = not _names_pairs(table, identifier)
-    return [
-        _pairs(table, identifier, column)
-        for column, cells in table.columns.items()
-        if column.lower() in SCORES and not (truths and _is_truth(cells)) and _is_number(cells)
-    ]
-
-
-def _two_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    """Scores of the two candidates of a preference, as runs keep them: a and b, or a_d0, b_d0, a_d1, ..."""
-    lower = _lower(table)
+        yield _layout("choice_scores", columns, identifier, f"scores of {len(columns)} candidates")
+    for good, bad in POSITIVE_NEGATIVE:
+        if good in lower and bad in lower and _is_number(table.columns[lower[good]]):
+            what = "scores of the right and the wrong candidate"
+            yield _layout("choice_scores", (lower[good], lower[bad]), identifier, what)
+    # The two candidates of a preference, as runs keep them: a and b, or a_d0, b_d0, a_d1, ...
     matches = ((name, _DRAW.fullmatch(name)) for name in lower.values())
     draws = {(match[1].lower(), int(match[2])): name for name, match in matches if match}
     count = len(draws) // 2
     if draws and draws.keys() == {(side, draw) for side in "ab" for draw in range(count)}:
         columns = tuple(draws[side, draw] for side in "ab" for draw in range(count))
         what = f"scores of two candidates in {count} draws of references"
-        return [_layout("drawn_scores", columns, identifier, what)]
-    if not {"a", "b"} <= lower.keys() or not _is_number(table.columns[lower["a"]]):
-        return []
-    # Nothing but 0 and 1 would rather be what models called a and b got right, unless a run says otherwise.
-    if identifier != "question" and all(_is_truth(table.columns[lower[side]]) for side in "ab"):
-        return []
-    return [_layout("choice_scores", (lower["a"], lower["b"]), identifier, "scores of two candidates")]
-
-
-def _side_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    """A row per candidate: the question's id, which of the two it is, and its score."""
-    side = first_column(table, SIDES)
-    if identifier is None or side is None or not {str(cell) for cell in table.columns[side]} <= {"0", "1"}:
-        return []
-    layouts = []
-    for column in (column for column in table.columns if column.lower() in SCORES):
-        what = f"scores of candidates in column {column}, which one in '{side}'; ids in '{identifier}'"
-        layouts.append(TableLayout("choice_scores", (column,), identifier, what, folded=True, side=side))
-    return layouts
-
-
-def _detections(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    """What detectors of synthetic captions and images gave, as BiVLC's authors released it."""
-    if "text_pred" not in table or "label" not in table:
-        return []
-    both = "img_pred" in table
-    kind: Kind = "quad_outcomes" if both else "choice_outcome"
-    columns = ("text_pred", "img_pred") if both else ("text_pred",)
-    items = "captions and images" if both else "captions"
-    what = f"outputs of detectors of synthetic {items} in columns {', '.join(columns)}, which item in 'label'"
-    described = f"{what}; answers by the rule of two steps"
-    return [TableLayout(kind, columns, None, described, folded=True, detected=True)]
-
-
-def _texts(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    """Free text of a chat model that names the letter of a caption, as ColorSwap's authors released."""
-    if not all(name in table for name in (*RESPONSES, *LOGS)):
-        return []
-    if not all(isinstance(table[name][0], Mapping) for name in LOGS if len(table)):
-        return []
-    what = "letters of captions in the free text of"
-    described = f"{what} {', '.join(RESPONSES)}; ids in '{identifier}'" if identifier else what
-    return [TableLayout("quad_outcomes", RESPONSES, identifier, described, texts=True)]
-
-
-_FINDERS: tuple[Callable[[DataTable, str | None], list[TableLayout]], ...] = (
-    _detections,
-    _texts,
-    _quad_scores,
-    _choice_scores,
-    _two_scores,
-    _side_scores,
-    _quad_outcomes,
-    _choice_outcome,
-    _pair_scores,
-)
-
-
-def _names_pairs(table: DataTable, identifier: str | None) -> bool:
-    """Whether the ids say which pair of a question a row is of."""
+        yield _layout("drawn_scores", columns, identifier, what)
+    elif {"a", "b"} <= lower.keys():
+        a, b = table.columns[lower["a"]], table.columns[lower["b"]]
+        # Nothing but 0 and 1 is rather what models called a and b got right, unless a run says otherwise.
+        if _is_number(a) and (identifier == "question" or not (_is_truth(a) and _is_truth(b))):
+            columns = lower["a"], lower["b"]
+            yield _layout("choice_scores", columns, identifier, "scores of two candidates")
+    # A row per candidate: the question's id, which of the two it is, and its score.
+    side_column = first_column(table, SIDES)
+    if identifier and side_column and {str(cell) for cell in table.columns[side_column]} <= {"0", "1"}:
+        for name in (name for name in table.columns if name.lower() in SCORES):
+            what = f"scores of candidates in column {name}, which one in '{side_column}'"
+            described = f"{what}; ids in '{identifier}'"
+            yield TableLayout("choice_scores", (name,), identifier, described, folded=True, side=side_column)
+    # Right or wrong, of the four directions of quads, then of whole questions.
+    directions = [first_column(table, names) for names in DIRECTIONS.values()]
+    if all(name is not None for name in directions):
+        columns = tuple(str(name) for name in directions)
+        yield _layout("quad_outcomes", columns, identifier, "outcomes of quads")
     first = "" if identifier is None else str(table.columns[identifier][0]).strip()
-    return bool(PAIR_ID.fullmatch(first) or ONE_ID.fullmatch(first))
+    of_pairs = bool(PAIR_ID.fullmatch(first) or ONE_ID.fullmatch(first))
+    # Ones and zeros under the name of a score are outcomes, unless ids say which pair a row is of.
+    scores = {name: cells for name, cells in table.columns.items() if name.lower() in SCORES}
+    truths = () if of_pairs else tuple(name for name, cells in scores.items() if _is_truth(cells))
+    for name, values in table.columns.items():
+        if name in truths or (name.lower() in OUTCOMES and _is_truth(values, empty=True, parts=True)):
+            yield _outcome(name, identifier)
+    for name, values in scores.items():
+        if name not in truths and _is_number(values):
+            yield _pairs(table, identifier, name)
+
+
+def _outcome(column: str, identifier: str | None) -> TableLayout:
+    return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
 
 
 def _pairs(table: DataTable, identifier: str | None, column: str) -> TableLayout:
@@ -337,15 +287,6 @@ def _pairs(table: DataTable, identifier: str | None, column: str) -> TableLayout
     if ONE_ID.fullmatch(first):
         return _layout("choice_scores", (column,), identifier, "scores of pairs of choices", folded=True)
     return _layout("rated_scores", (column,), identifier, "a score per question")
-
-
-def _ambiguous(table: DataTable, candidates: Sequence[str]) -> ScoreError:
-    return ScoreError(
-        "several columns could be the answers",
-        where=table.source,
-        given=" | ".join(candidates),
-        hint="choose one with --column",
-    )
 
 
 def _layout(
@@ -372,16 +313,16 @@ def _is_truth(values: Sequence[object], *, empty: bool = False, parts: bool = Fa
 
     Some may be `empty`, or `parts`: shares between 0 and 1 of several answers that are right.
     """
+
+    def is_part(value: object) -> bool:
+        with suppress(ValueError):
+            return isinstance(value, str | float) and 0 < float(value) < 1
+        return False
+
     cells = [value for value in values if not (empty and is_empty(value))]
     return bool(cells) and all(
-        str(value).strip().lower() in _TRUTH or (parts and _is_part(value)) for value in cells
+        str(value).strip().lower() in _TRUTH or (parts and is_part(value)) for value in cells
     )
-
-
-def _is_part(value: object) -> bool:
-    with suppress(ValueError):
-        return isinstance(value, str | float) and 0 < float(value) < 1
-    return False
 
 
 def cell_text(cell: object) -> str:

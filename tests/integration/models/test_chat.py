@@ -88,7 +88,8 @@ def test_log_probabilities_are_read_over_all_spellings(server, quads):
     server.set()
     scorer = load(server, api_key=KEY)
     answers = run(quads, scorer, session=Session(batch_size=5))
-    np.testing.assert_allclose(answers.values, expected(quads), rtol=1e-12)
+    p = expected(quads)
+    np.testing.assert_allclose(answers.values, p, rtol=1e-12)
     # One small request finds out that there are log-probabilities; each distinct pair is sent once.
     assert sent(server) == 1 + 24
     assert {entry["key"] for entry in server.log()} == {f"Bearer {KEY}"}
@@ -99,13 +100,8 @@ def test_log_probabilities_are_read_over_all_spellings(server, quads):
         "answers read as log-probabilities; 25 requests (0 of them again), 0 answers from before; "
         "2,500 + 50 tokens; 0 refused, 0 not readable"
     )
-
-
-def test_log_odds(server, quads):
-    server.set()
-    p = expected(quads)
-    answers = run(quads, load(server, score="log-odds"))
-    np.testing.assert_allclose(answers.values, np.log(p) - np.log(0.95 * (1 - p)), rtol=1e-9)
+    odds = run(quads, load(server, score="log-odds")).values
+    np.testing.assert_allclose(odds, np.log(p) - np.log(0.95 * (1 - p)), rtol=1e-9)
 
 
 def test_texts_are_read_where_no_log_probabilities_are_given(server, quads):
@@ -183,6 +179,8 @@ def test_an_endpoint_that_stays_broken_ends_the_run_and_what_was_answered_is_kep
         ("quota", r"the endpoint refuses the request; given: status 429: no money left"),
         ("401", r"refuses the key; given: status 401: Incorrect API key provided: \(key\)"),
         ("400", r"the endpoint refuses the request; given: status 400: fault 400"),
+        ("404", r"no such model or address; given: status 404: fault 404"),
+        ("context", r"longer than the model's context; given: status 500"),
     ],
 )
 def test_what_another_try_cannot_help_ends_the_run_at_once(server, quads, fault, message):
@@ -191,12 +189,6 @@ def test_what_another_try_cannot_help_ends_the_run_at_once(server, quads, fault,
         run(quads, load(server, api_key=KEY, concurrency="1"))
     assert KEY not in str(error.value)
     assert sent(server) == 1
-
-
-def test_a_model_that_is_not_there(server, quads):
-    server.set()
-    with pytest.raises(ModelError, match=r"no such model or address; given: status 404: The model `lokker`"):
-        run(quads, load(server, model="lokker"))
 
 
 def test_kept_answers_are_those_of_equal_requests(server, quads, tmp_path):
@@ -353,20 +345,6 @@ def test_a_model_that_reads_text_alone_is_asked_without_images(server, quads):
         run(quads, load(server, protocol="choose", images="no"))
 
 
-def test_a_request_that_is_too_long_is_sent_once(server, quads):
-    server.set(faults=["context"] * 50)
-    with pytest.raises(ModelError, match=r"longer than the model's context; given: status 500"):
-        run(quads, load(server, concurrency="1"))
-    assert sent(server) == 1
-
-
-def test_captions_that_begin_alike_are_no_question(server):
-    choices = shown(forms.choices({"a": 2}))
-    alike = tuple(replace(each, text=f"a cat on a {n}") for n, each in enumerate(choices.captions))
-    with pytest.raises(InputError, match="not one question with different answers; given: a cat on a 0"):
-        run(replace(choices, captions=alike), load(server, protocol="answer"))
-
-
 def test_several_right_candidates_are_no_pick(server):
     choices = shown(forms.choices({"a": 3}, k=3, correct=2))
     with pytest.raises(InputError, match="several right candidates"):
@@ -401,17 +379,6 @@ def test_crops_and_other_formats_are_sent_as_png(server, quads):
     assert not np.array_equal(first[0], second[0])
     np.testing.assert_array_equal(first[1:], second[1:])
     assert math.isfinite(second.sum())
-
-
-def test_ratings_and_galleries_are_scored_by_pairs(server):
-    server.set()
-    ratings = shown(forms.rated(forms.grades(8), per_image=2))
-    assert run(ratings, load(server)).values.shape == (8,)
-    gallery = shown(forms.gallery(images=range(5)))
-    assert run(gallery, load(server)).has_rankings
-    server.set(always="what?")
-    with pytest.raises(ScoreError, match="not finite"):
-        run(gallery, load(server, read="text"))
 
 
 @pytest.mark.parametrize(

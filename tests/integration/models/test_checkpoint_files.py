@@ -1,5 +1,6 @@
 """Checkpoint files: every layout gives the same tensors, and nothing in a file is ever run."""
 
+import argparse
 import io
 import pickle
 import zipfile
@@ -8,6 +9,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from counterfoil.errors import ModelError
@@ -37,6 +39,16 @@ def same(found: Any, expected: dict[str, Any]) -> bool:
         ),
         pytest.param(
             lambda state: {"state_dict": {f"module.{k}": v for k, v in state.items()}}, id="parallel"
+        ),
+        # As PAC-S releases them: OpenAI's archives carry sizes beside the weights, scripts what they like.
+        pytest.param(
+            lambda state: {
+                "state_dict": {f"module.{k}": v for k, v in state.items()},
+                "optimizer": {"state": {0: {"exp_avg": next(iter(state.values()))}}, "param_groups": [{}]},
+                "best_acc1": np.float64(61.5),
+                "args": argparse.Namespace(lr=1e-4, batch_size=256),
+            },
+            id="PAC-S",
         ),
         pytest.param(lambda state: {f"module._orig_mod.{k}": v for k, v in state.items()}, id="compiled"),
     ],

@@ -102,14 +102,6 @@ def test_token_match_is_bertscore(folder: Path, layer: int) -> None:
     np.testing.assert_allclose(score_captions(asked, metric), expected, atol=1e-5)
 
 
-def test_a_long_caption_is_cut_off_and_counted(folder: Path) -> None:
-    encoder = hf_text.load(str(folder), Options(device="cpu"))
-    long = "a cat " * 9
-    assert encoder.over_limit(captions([TEXTS[0], long])) == 1
-    ((found,),) = encoder.embed_tokens([captions([long])])
-    assert len(found.vectors) == 12
-
-
 def test_layers_are_other_scorers(folder: Path) -> None:
     names = [str(folder), f"{folder}@3", f"{folder}@1"]
     first, same, other = (hf_text.load(name, Options(device="cpu")).identity for name in names)

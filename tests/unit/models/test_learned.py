@@ -176,6 +176,9 @@ def test_what_does_not_fit_is_one_line() -> None:
     ):
         with pytest.raises(UnknownNameError, match=words_):
             catalog.scorer(f"blind:{name}", Options(settings=settings))
+    for name, suggested in (("blind:lenght", "length"), ("pixels:colors", "colours")):
+        with pytest.raises(UnknownNameError, match=f"did you mean '{suggested}'"):
+            catalog.scorer(name)
     with pytest.raises(InputError, match="needs a model that looks at the mean image"):
         catalog.scorer("blind:constant-image")
     with pytest.raises(InputError, match="needs a model that looks at images behind it"):

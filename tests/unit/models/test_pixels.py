@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
-from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.models.base import Options, Scorer
+from counterfoil.errors import DataError
 from counterfoil.models.baselines import ANCHORS, agreement, colour_words, load_pixels, shares
 
 
@@ -31,13 +30,6 @@ def image(*bands: str, name: str = "") -> Image:
 def score(images: Sequence[Image], texts: Sequence[str]) -> list[float]:
     captions = [Caption(str(i), text) for i, text in enumerate(texts)]
     return load_pixels("colours").score(images, captions).tolist()
-
-
-def test_it_is_a_scorer_with_a_name():
-    scorer = load_pixels("colours")
-    assert isinstance(scorer, Scorer)
-    assert scorer.identity.name == "pixels:colours"
-    assert scorer.identity == load_pixels("colours", Options(seed=5)).identity
 
 
 @pytest.mark.parametrize("name", ANCHORS)
@@ -150,13 +142,6 @@ def test_what_is_not_at_hand_is_named():
         score([Image("gone")], ["a red cat"])
     with pytest.raises(DataError, match="caption 'c' is not at hand"):
         load_pixels("colours").score([image("red")], [Caption("c")])
-
-
-def test_unknown_names_and_options():
-    with pytest.raises(UnknownNameError, match="did you mean 'colours'"):
-        load_pixels("colors")
-    with pytest.raises(InputError, match="has no use for the option 'prompt'"):
-        load_pixels("colours", Options(prompt="a {}"))
 
 
 def test_the_world_is_read_from_its_pixels():

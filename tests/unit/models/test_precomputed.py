@@ -68,31 +68,47 @@ def test_the_released_sugarcrepe_table(shared_data: Path) -> None:
 # -- layouts ----------------------------------------------------------------------------------------------
 
 
+QUADS, CHOICES = [[[1, 2], [3, 4]], [[5, 6], [7, 8]]], [[1, 2], [3, 4]]
+DRAWN = [[[1, 3], [2, 4]], [[5, 7], [6, 8]]]
+
+
 @pytest.mark.parametrize(
-    "header", ["id,c0_i0,c0_i1,c1_i0,c1_i1", "id,T0_I0,T0_I1,T1_I0,T1_I1", "id,q0i0,q0i1,q1i0,q1i1"]
+    ("header", "rows", "kind", "values"),
+    [
+        ("id,c0_i0,c0_i1,c1_i0,c1_i1", "a,1,2,3,4 b,5,6,7,8", "quad_scores", QUADS),
+        ("id,T0_I0,T0_I1,T1_I0,T1_I1", "a,1,2,3,4 b,5,6,7,8", "quad_scores", QUADS),
+        ("id,q0i0,q0i1,q1i0,q1i1", "a,1,2,3,4 b,5,6,7,8", "quad_scores", QUADS),
+        ("c1_i1,c0_i1,id,c1_i0,c0_i0", "4,2,a,3,1 8,6,b,7,5", "quad_scores", QUADS),
+        (
+            "label,score",
+            "a_c1_i1,4 b_c0_i0,5 a_c0_i1,2 b_c1_i1,8 a_c0_i0,1 b_c1_i0,7 a_c1_i0,3 b_c0_i1,6",
+            "quad_scores",
+            QUADS,
+        ),
+        ("id,score", "a_c1,2 a_c0,1 a_c2,3 b_c1,5 b_c0,4 b_c2,6", "choice_scores", [[1, 2, 3], [4, 5, 6]]),
+        ("id,score", "a_i1,2 a_i0,1 b_i1,4 b_i0,3", "choice_scores", CHOICES),
+        ("id,score", "a_s1,2 a_s0,1 b_s1,4 b_s0,3", "choice_scores", CHOICES),
+        ("question,s0,s1", "a,1,2 b,3,4", "choice_scores", CHOICES),
+        ("uid,Positive_Score,negative_score", "a,1,2 b,3,4", "choice_scores", CHOICES),
+        ("id,pos,neg", "a,1,2 b,3,4", "choice_scores", CHOICES),
+        # Two candidates as runs keep them, and a row per candidate.
+        ("question,a,b", "a,1,2 b,3,4", "choice_scores", CHOICES),
+        (
+            "question,a_d0,b_d0,a_d1,b_d1",
+            "a,1,2,3,4 b,5,6,7,8",
+            "drawn_scores",
+            np.swapaxes(QUADS, 1, 2).tolist(),
+        ),
+        ("id,side,score", "b,1,4 a,0,1 a,1,2 b,0,3", "choice_scores", CHOICES),
+        ("id,score", "a,0.5 b,-1", "rated_scores", [0.5, -1]),
+    ],
 )
-def test_quad_scores_in_columns(header: str, tmp_path: Path) -> None:
-    found = precomputed.load(csv(tmp_path, header, "a,1,2,3,4", "b,5,6,7,8"))
-    assert found.kind == "quad_scores"
-    assert found.ids == ("a", "b")
-    assert found.values is not None
-    assert found.values.tolist() == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
-    assert not found.folded
-
-
-def test_columns_may_stand_in_any_order(tmp_path: Path) -> None:
-    found = precomputed.load(csv(tmp_path, "c1_i1,c0_i1,id,c1_i0,c0_i0", "4,2,a,3,1"))
-    assert found.values is not None
-    assert found.values.tolist() == [[[1, 2], [3, 4]]]
-
-
-def test_pairs_in_any_order_keep_their_place(tmp_path: Path) -> None:
-    rows = ["7_c1_i1,4", "9_c0_i0,5", "7_c0_i1,2", "9_c1_i1,8", "7_c0_i0,1", "9_c1_i0,7"]
-    rows += ["7_c1_i0,3", "9_c0_i1,6"]
-    found = precomputed.load(csv(tmp_path, "label,score", *rows))
-    assert found.ids == ("7", "9")
-    assert found.values is not None
-    assert found.values.tolist() == [[[1, 2], [3, 4]], [[5, 6], [7, 8]]]
+def test_layouts(header: str, rows: str, kind: str, values: list[object], tmp_path: Path) -> None:
+    table = precomputed.load(csv(tmp_path, header, *rows.split()))
+    assert (table.kind, table.ids) == (kind, ("a", "b"))
+    assert table.values is not None
+    assert table.values.tolist() == values
+    assert table.folded == (len(rows.split()) > 2)
 
 
 def test_an_object_keyed_by_pair(tmp_path: Path) -> None:
@@ -112,32 +128,6 @@ def test_an_object_of_right_and_wrong_by_question(tmp_path: Path) -> None:
     # Ones and zeros beside ids of pairs are scores: a crowd may be that sure.
     (tmp_path / "c.json").write_text('{"0_c0": 1, "0_c1": 0}')
     assert precomputed.load(str(tmp_path / "c.json")).kind == "choice_scores"
-
-
-@pytest.mark.parametrize("form", ["{id}_c{slot}", "{id}_i{slot}", "{id}_s{slot}"])
-def test_pairs_of_choices(form: str, tmp_path: Path) -> None:
-    labels = [form.format(id=name, slot=slot) for name in ("a_c", "b") for slot in (1, 0, 2)]
-    found = precomputed.load(csv(tmp_path, "id,score", *(f"{label},{n}" for n, label in enumerate(labels))))
-    assert found.kind == "choice_scores"
-    assert found.ids == ("a_c", "b")
-    assert found.values is not None
-    assert found.values.tolist() == [[1, 0, 2], [4, 3, 5]]
-
-
-@pytest.mark.parametrize(
-    ("header", "columns"),
-    [
-        ("question,s0,s1", ("s0", "s1")),
-        ("uid,Positive_Score,negative_score", ("Positive_Score", "negative_score")),
-        ("id,pos,neg", ("pos", "neg")),
-    ],
-)
-def test_choice_scores_in_columns(header: str, columns: tuple[str, ...], tmp_path: Path) -> None:
-    found = precomputed.load(csv(tmp_path, header, "a,.5,.25", "b,1,2"))
-    assert found.kind == "choice_scores"
-    assert found.column == columns
-    assert found.values is not None
-    assert found.values.tolist() == [[0.5, 0.25], [1, 2]]
 
 
 def test_our_own_scores(tmp_path: Path) -> None:
@@ -198,15 +188,6 @@ def test_a_column_of_choice(tmp_path: Path) -> None:
     assert found.values.tolist() == [[[0, 1], [0, 1]]]
 
 
-def test_identity_goes_by_content_and_column(tmp_path: Path) -> None:
-    path = csv(tmp_path, "id,a,b", "x,1,0", "y,0,1")
-    keys = {precomputed.load(path, Options(column=name)).identity.key for name in ("a", "b")}
-    assert len(keys) == 2
-    before = precomputed.load(path, Options(column="a")).identity.weights
-    csv(tmp_path, "id,a,b", "x,1,0", "y,1,1")
-    assert precomputed.load(path, Options(column="a")).identity.weights != before
-
-
 def test_whole_numbers_that_became_floats_are_ids(tmp_path: Path) -> None:
     import pyarrow as pa
 
@@ -216,37 +197,16 @@ def test_whole_numbers_that_became_floats_are_ids(tmp_path: Path) -> None:
     assert precomputed.load(str(tmp_path / "t.parquet")).ids == ("17", "18")
 
 
-def test_a_score_per_question(tmp_path: Path) -> None:
-    found = precomputed.load(csv(tmp_path, "id,score", "a,0.5", "b.jpg,-1"))
-    assert found.kind == "rated_scores"
-    assert found.ids == ("a", "b.jpg")
-    assert found.values is not None
-    assert found.values.tolist() == [0.5, -1.0]
-    assert found.described == "a score per question in column score; ids in 'id'"
+def test_without_ids_and_with_a_column_of_choice(tmp_path: Path) -> None:
     plain = precomputed.load(csv(tmp_path, "score", "0.5", "0.25"))
     assert (plain.kind, plain.ids, len(plain)) == ("rated_scores", None, 2)
     chosen = precomputed.load(csv(tmp_path, "name,words", "a,1", "b,7"), Options(column="words"))
     assert (chosen.kind, chosen.column) == ("rated_scores", ("words",))
-
-
-def test_two_candidates_as_runs_keep_them(tmp_path: Path) -> None:
-    found = precomputed.load(csv(tmp_path, "question,a,b", "x,1,2", "y,3,4"))
-    assert (found.kind, found.ids) == ("choice_scores", ("x", "y"))
-    assert found.values is not None
-    assert found.values.tolist() == [[1, 2], [3, 4]]
-    drawn = precomputed.load(csv(tmp_path, "question,a_d0,b_d0,a_d1,b_d1", "x,1,2,3,4", "y,5,6,7,8"))
-    assert drawn.kind == "drawn_scores"
-    assert drawn.values is not None
-    assert drawn.values[:, :, 0].tolist() == [[1, 2], [5, 6]]
-    assert drawn.values[:, :, 1].tolist() == [[3, 4], [7, 8]]
-
-
-def test_a_row_per_candidate(tmp_path: Path) -> None:
-    rows = ["b,1,4", "a,0,1", "a,1,2", "b,0,3"]
-    found = precomputed.load(csv(tmp_path, "id,side,score", *rows))
-    assert (found.kind, found.ids, found.folded) == ("choice_scores", ("a", "b"), True)
-    assert found.values is not None
-    assert found.values.tolist() == [[1, 2], [3, 4]]
+    # The only column of true and false is guessed and noted.
+    path = csv(tmp_path, "id,model,solved", "a,x,true", "b,x,false")
+    for options in (Options(), Options(column="solved")):
+        outcome = precomputed.load(path, options)
+        assert outcome.described == "right or wrong per question in column solved; ids in 'id'"
 
 
 # -- what is refused --------------------------------------------------------------------------------------

@@ -47,22 +47,6 @@ def test_ids_under_the_names_of_embeddings(image: str, caption: str, file: Path,
     assert found.caption_ids == ("c", "a", "b")
 
 
-def test_identity_is_that_of_both_files(file: Path, tmp_path: Path) -> None:
-    def key(ids: list[int] | None) -> str:
-        options = (
-            Options()
-            if ids is None
-            else ids_at(tmp_path / "i.npz", image_ids=np.array(ids), caption_ids=np.arange(3))
-        )
-        return load_similarity(str(file), options).identity.key
-
-    keys = [key(None), key([0, 1]), key([1, 0])]
-    np.save(file, SCORES + 1)
-    assert len({*keys, key(None), key([0, 1])}) == 5
-    np.save(file, SCORES)
-    assert [key(None), key([0, 1])] == keys[:2]
-
-
 @pytest.mark.parametrize(
     ("array", "pattern"),
     [
@@ -87,19 +71,6 @@ def refused(path: Path, pattern: str, options: Options = Options()) -> None:  # 
     with pytest.raises(DataError, match=pattern) as error:
         load_similarity(str(path), options)
     assert "\n" not in str(error.value)
-
-
-def test_files_that_are_no_similarity(file: Path, tmp_path: Path) -> None:
-    data = file.read_bytes()
-    for length, pattern in ((len(data) - 8, "cut off"), (40, "npy"), (3, "npy"), (0, "the file is empty")):
-        (tmp_path / "cut.npy").write_bytes(data[:length])
-        refused(tmp_path / "cut.npy", rf"^{tmp_path}/cut.npy: .*{pattern}")
-    np.savez(tmp_path / "z", scores=SCORES)
-    (tmp_path / "z.npz").rename(tmp_path / "z.npy")
-    refused(tmp_path / "z.npy", "is an npz file, not one array; save it with numpy.save")
-    refused(tmp_path / "none.npy", "no such file; check the path after 'given:'")
-    (tmp_path / "folder.npy").mkdir()
-    refused(tmp_path / "folder.npy", "is a folder; name the file in it")
 
 
 @pytest.mark.parametrize(
@@ -129,14 +100,8 @@ def test_ids_that_do_not_fit(arrays: dict[str, ndarray], pattern: str, file: Pat
     refused(file, pattern, ids_at(tmp_path / "i.npz", **arrays))
 
 
-def test_files_that_are_no_ids(file: Path, tmp_path: Path) -> None:
-    np.save(tmp_path / "i.npy", np.arange(2))
-    refused(
-        file,
-        r"i.npy: holds one array, not image_ids and caption_ids; save them with "
-        r"numpy.savez\(path, image_ids=..., caption_ids=...\)",
-        Options(ids=tmp_path / "i.npy"),
-    )
+def test_where_the_path_of_a_missing_file_stands(file: Path, tmp_path: Path) -> None:
+    refused(tmp_path / "none.npy", "no such file; check the path after 'given:'")
     refused(file, "no such file; check the path after '--ids'", Options(ids=tmp_path / "none.npz"))
 
 

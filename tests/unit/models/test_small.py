@@ -7,7 +7,7 @@ pytestmark = pytest.mark.models
 
 torch = pytest.importorskip("torch")
 
-from counterfoil.errors import InputError, ModelError  # noqa: E402
+from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.models import small  # noqa: E402
 
 CAPTIONS = ["A red star is above a moon.", "Two blue boxes, and nothing else."]
@@ -82,18 +82,6 @@ def test_a_seed_decides_the_weights_and_touches_no_other_randomness() -> None:
     for name, weights in first.network.named_parameters():
         assert torch.equal(weights, again.network.get_parameter(name)), name
     assert not torch.equal(first.network.projections()[0], other.network.projections()[0])
-
-
-def test_a_card_builds_the_same_architecture(made) -> None:
-    built = small.from_card(made.card)
-    built.network.load_state_dict(made.network.state_dict())
-    built.network.eval()
-    with torch.no_grad():
-        one, other = (each.network(each.pixels(pictures(2)), each.tokens(CAPTIONS)) for each in (made, built))
-    assert torch.equal(one.images.points, other.images.points)
-    assert torch.equal(one.texts.points, other.texts.points)
-    with pytest.raises(ModelError, match="lacks 'width'"):
-        small.from_card({key: value for key, value in made.card.items() if key != "width"})
 
 
 @pytest.mark.parametrize(("picture", "channels"), [(30, (4, 8)), (4, (4, 8)), (48, (4,))])

@@ -76,7 +76,13 @@ class Child:
         self._in, self._out, self._err = (
             cast(IO[str], pipe) for pipe in (self._process.stdin, self._process.stdout, self._process.stderr)
         )
-        listen = (self._hear, lambda: self._complaints.extend(telling(self._err)))
+
+        def hear() -> None:
+            for line in self._out:
+                self._answers.put(line.rstrip("\r\n"))
+            self._answers.put(None)
+
+        listen = (hear, lambda: self._complaints.extend(telling(self._err)))
         self._readers = [Thread(target=work, daemon=True) for work in listen]
         for reader in self._readers:
             reader.start()
@@ -100,8 +106,16 @@ class Child:
         for at, line in enumerate(lines):
             if "\n" in line or "\r" in line:
                 raise InputError("a line break within a line", where=f"{self.name}, line {at + 1}")
+
+        def tell() -> None:
+            # Where it has ended, the reader of its answers reports that, with its last output.
+            with suppress(OSError, ValueError):
+                for start in range(0, len(lines), _BLOCK):
+                    self._in.write("\n".join(lines[start : start + _BLOCK]) + "\n")
+                self._in.flush()
+
         with self._busy:
-            writer = Thread(target=self._tell, args=(lines,), daemon=True)
+            writer = Thread(target=tell, daemon=True)
             try:
                 writer.start()
                 replies = [self._next() for _ in range(len(lines) if answers is None else answers)]
@@ -150,19 +164,6 @@ class Child:
             self._readers[1].join(5)
             raise ModelError(died(code, self._complaints), where=self.name)
         return line
-
-    def _tell(self, lines: Sequence[str]) -> None:
-        try:
-            for start in range(0, len(lines), _BLOCK):
-                self._in.write("\n".join(lines[start : start + _BLOCK]) + "\n")
-            self._in.flush()
-        except (OSError, ValueError):
-            pass  # It has ended: the reader of its answers reports that, with its last output.
-
-    def _hear(self) -> None:
-        for line in self._out:
-            self._answers.put(line.rstrip("\r\n"))
-        self._answers.put(None)
 
 
 def _not_started(error: OSError, name: str, command: Sequence[str]) -> ModelError:

@@ -106,7 +106,18 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
         if value not in (words := _WORDS.get(key, (value,))):
             problem = f"no such value of '{key}'"
             raise InputError(problem, where=where, given=value or "(empty)", allowed=words)
-        parsed = _READ[key](value, where) if key in _READ else value
+        parsed: str | float = value
+        if key == "weight":
+            with suppress(ValueError):
+                parsed = float(value)
+            if isinstance(parsed, str) or not 0 < parsed < float("inf"):
+                allowed = "a number above 0"
+                raise InputError("not a weight", where=where, given=value or "(empty)", allowed=allowed)
+        if key == "prefix":
+            if "{}" in value:
+                hint = "leave {} out"
+                raise InputError("a prefix stands before captions", where=where, given=value, hint=hint)
+            parsed = value if not value or value.endswith(" ") else f"{value} "
         if key in kind.takes:
             values[key] = parsed
     return replace(kind.official, **values)
@@ -121,22 +132,6 @@ def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
     names = [field.name for field in fields(settings) if field.name in kind.takes and field.name != "prefix"]
     return {name: getattr(settings, name) for name in names}
 
-
-def _weight(text: str, where: str) -> float:
-    with suppress(ValueError):
-        if 0 < (weight := float(text)) < float("inf"):
-            return weight
-    raise InputError("not a weight", where=where, given=text or "(empty)", allowed="a number above 0")
-
-
-def _prefix(text: str, where: str) -> str:
-    if "{}" in text:
-        raise InputError("a prefix stands before captions", where=where, given=text, hint="leave {} out")
-    return text if not text or text.endswith(" ") else f"{text} "
-
-
-#: What reads settings that are no words.
-_READ: Mapping[str, Callable[[str, str], Any]] = {"weight": _weight, "prefix": _prefix}
 
 #: Loads the model behind a metric, with the metric's prompt in its options.
 Backbone = Callable[[Options], Any]

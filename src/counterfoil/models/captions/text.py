@@ -149,18 +149,13 @@ def load(name: str, options: Options) -> TextMeasure:
     >>> load("length", Options()).of_texts(["A dog runs.", "Two dogs!"], []).tolist()
     [3.0, 2.0]
     """
-    loader, takes = _LOADERS[name]
-    reject_unused_options(f"metric:{name}", options, "settings")
-    settings = _Settings(f"metric:{name}", options.settings)
-    settings.only("tokens", *takes)
-    return loader(name, settings)
-
-
-class _Settings(ScorerSettings):
-    """What a user set of one metric, read by its loader."""
+    where = f"metric:{name}"
+    reject_unused_options(where, options, "settings")
+    settings = ScorerSettings(where, options.settings)
+    settings.only("tokens", *_TAKES[name])
+    tokens = settings.one_of("tokens", TOKENS)
 
     def metric_of(
-        self,
         items: Items,
         *,
         needs: tuple[str, ...] = _READS,
@@ -168,42 +163,59 @@ class _Settings(ScorerSettings):
         sums: Sums | None = None,
         **decided: Any,
     ) -> TextMeasure:
-        """The metric, with all that decides its numbers in its identity."""
-        tokens = self.one_of("tokens", TOKENS)
-        return TextMeasure(
-            Identity(self.where, options={"tokens": tokens, **decided}), needs, tokens, items, whole, sums
+        # All that decides its numbers is in its identity.
+        identity = Identity(where, options={"tokens": tokens, **decided})
+        return TextMeasure(identity, needs, tokens, items, whole, sums)
+
+    if name == "length":
+        return metric_of(
+            lambda candidates, *_: np.array([len(text.split()) for text in candidates], dtype=np.float64),
+            needs=("captions",),
         )
-
-
-def _bleu(name: str, settings: _Settings) -> TextMeasure:
-    order = int(name.removeprefix("bleu-")) - 1
-    length: Any = settings.one_of("length", get_args(ngrams.Length))
-    return settings.metric_of(
-        lambda candidates, references, _: _bleu_of(candidates, references, length).items[:, order],
-        whole=lambda candidates, references: float(_bleu_of(candidates, references, length).corpus[order]),
-        sums=Sums(
-            lambda candidates, references: ngrams.bleu_counts(_load(candidates, references), length=length),
-            lambda sums: ngrams.bleu_of_sums(sums)[..., order],
-        ),
-        length=length,
-    )
-
-
-def _rouge(name: str, settings: _Settings) -> TextMeasure:
-    return settings.metric_of(
-        lambda candidates, references, _: ngrams.rouge_of_load(_load(candidates, references))
-    )
-
-
-def _cider(name: str, settings: _Settings) -> TextMeasure:
+    if name == "rouge-l":
+        return metric_of(
+            lambda candidates, references, _: ngrams.rouge_of_load(_load(candidates, references))
+        )
+    if name == "meteor":
+        processes = settings.count("processes")
+        java.meteor_command()
+        return metric_of(
+            lambda candidates, references, _: _meteor_of(candidates, references, processes=processes).items,
+            whole=lambda candidates, references: (
+                _meteor_of(candidates, references, processes=processes).corpus
+            ),
+            program="METEOR 1.5, -l en -norm",
+        )
+    if name == "spice":
+        models = Path(folder) if (folder := settings.get("models")) else None
+        java.spice_command(models)
+        return metric_of(
+            lambda candidates, references, _: java.spice(candidates, references, models=models),
+            program="SPICE 1.0, CoreNLP 3.6.0",
+        )
+    if name.startswith("bleu"):
+        order = int(name.removeprefix("bleu-")) - 1
+        length: Any = settings.one_of("length", get_args(ngrams.Length))
+        return metric_of(
+            lambda candidates, references, _: _bleu_of(candidates, references, length).items[:, order],
+            whole=lambda candidates, references: float(
+                _bleu_of(candidates, references, length).corpus[order]
+            ),
+            sums=Sums(
+                lambda candidates, references: ngrams.bleu_counts(
+                    _load(candidates, references), length=length
+                ),
+                lambda sums: ngrams.bleu_of_sums(sums)[..., order],
+            ),
+            length=length,
+        )
     variant: Any = settings.one_of("variant", get_args(cider.Variant))
     source, frequencies, counted = settings.get("df", "references"), None, "references"
     if source != "references":
-        corpus = documents(Path(source), where=f"{settings.where}, df", allowed=["references"])
-        tokens = settings.one_of("tokens", TOKENS)
+        corpus = documents(Path(source), where=f"{where}, df", allowed=["references"])
         words = _cut_all((), tuple(map(tuple, corpus)), tokens)[1]
         frequencies, counted = cider.document_frequencies(words), digest_file(source)
-    return settings.metric_of(
+    return metric_of(
         lambda candidates, references, documents: cider.of_load(
             _load(candidates, references), frequencies=frequencies, variant=variant, documents=documents
         ),
@@ -212,39 +224,13 @@ def _cider(name: str, settings: _Settings) -> TextMeasure:
     )
 
 
-def _meteor(name: str, settings: _Settings) -> TextMeasure:
-    processes = settings.count("processes")
-    java.meteor_command()
-    return settings.metric_of(
-        lambda candidates, references, _: _meteor_of(candidates, references, processes=processes).items,
-        whole=lambda candidates, references: _meteor_of(candidates, references, processes=processes).corpus,
-        program="METEOR 1.5, -l en -norm",
-    )
-
-
-def _spice(name: str, settings: _Settings) -> TextMeasure:
-    models = Path(folder) if (folder := settings.get("models")) else None
-    java.spice_command(models)
-    return settings.metric_of(
-        lambda candidates, references, _: java.spice(candidates, references, models=models),
-        program="SPICE 1.0, CoreNLP 3.6.0",
-    )
-
-
-def _length(name: str, settings: _Settings) -> TextMeasure:
-    return settings.metric_of(
-        lambda candidates, *_: np.array([len(text.split()) for text in candidates], dtype=np.float64),
-        needs=("captions",),
-    )
-
-
-#: What makes each metric, and the settings that it takes besides `tokens`.
-_LOADERS: Mapping[str, tuple[Callable[[str, _Settings], TextMeasure], tuple[str, ...]]] = {
-    **{f"bleu-{order}": (_bleu, ("length",)) for order in (1, 2, 3, 4)},
-    "rouge-l": (_rouge, ()),
-    "cider": (_cider, ("df", "variant")),
-    "cider-d": (_cider, ("df",)),
-    "meteor": (_meteor, ("processes",)),
-    "spice": (_spice, ("models",)),
-    "length": (_length, ()),
+#: The settings that each metric takes besides `tokens`.
+_TAKES: Mapping[str, tuple[str, ...]] = {
+    **{f"bleu-{order}": ("length",) for order in (1, 2, 3, 4)},
+    "rouge-l": (),
+    "cider": ("df", "variant"),
+    "cider-d": ("df",),
+    "meteor": ("processes",),
+    "spice": ("models",),
+    "length": (),
 }

@@ -192,8 +192,7 @@ class Client(ABC, Generic[Asked, Answer]):
                     self.spent.requests += 1
                     self.spent.retried += tries > 0
                 url = f"{self.settings.url}/{self.path}"
-                response, data = self._sent(client, "POST", url, **body)
-                reply, last, after = self._read(response, data)
+                reply, last, after = self._read(*self._sent(client, "POST", url, **body))
             except httpx2.ConnectError as error:
                 if not self._reached:
                     hint = "is it running, and is the address right?"
@@ -250,7 +249,13 @@ class Client(ABC, Generic[Asked, Answer]):
                 return self.read(json.loads(text)), "", 0.0
             except (ValueError, KeyError, TypeError, IndexError, AttributeError):
                 return None, f"status 200 and no {self.what}: {text[:80]}", 0.0
-        message = self._shown(_message(text))
+        # What an error says, in the layouts of servers; else the beginning of the text.
+        message: Any = ""
+        with suppress(ValueError, AttributeError):
+            content = json.loads(text)
+            error = content.get("error", content)
+            message = error.get("message", error.get("detail", "")) if isinstance(error, dict) else error
+        message = self._shown(str(message or text)[:200])
         if status in (400, 413, 500) and _TOO_LONG.search(text):
             problem = "the request is longer than the model's context"
             hint = "start the server with a larger context (llama.cpp: --ctx-size), or send smaller images"
@@ -300,7 +305,12 @@ class _Workers:
 
     def __init__(self, count: int) -> None:
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(count)]
+
+        def run() -> None:
+            while (work := self._work.get()) is not None:
+                work()
+
+        self._threads = [threading.Thread(target=run, daemon=True) for _ in range(count)]
 
     def __enter__(self) -> "_Workers":
         for thread in self._threads:
@@ -322,10 +332,6 @@ class _Workers:
         self._work.put(lambda: _fulfil(future, partial(call, *given)))
         return future
 
-    def _run(self) -> None:
-        while (work := self._work.get()) is not None:
-            work()
-
 
 def _fulfil(future: "Future[Answer]", call: Callable[[], Answer]) -> None:
     """Do what was promised."""
@@ -344,17 +350,6 @@ _REFUSED: Mapping[int, tuple[str, str | None]] = {
     403: ("the endpoint refuses the key", None),
     404: ("no such model or address", "the address ends as in .../v1; the path of requests is added"),
 }
-
-
-def _message(text: str) -> str:
-    """What an error says, in the layouts of servers; else the beginning of the text."""
-    try:
-        body = json.loads(text)
-        error = body.get("error", body)
-        message = error.get("message", error.get("detail", "")) if isinstance(error, dict) else error
-    except (ValueError, AttributeError):
-        message = ""
-    return str(message or text)[:200]
 
 
 def retry_after(headers: httpx2.Headers) -> float:

@@ -147,8 +147,12 @@ class Endpoint(Client[ChatRequest, Reply]):
                 self._digests[image] = f"{kind}:{digest(data)}"
             return self._digests[image]
 
+        def data_url(image: Image) -> str:
+            data, kind = encoded(image)
+            return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
+
         key = digest_value({"url": settings.url, "body": body(named)})
-        return lambda: json.dumps(body(_data_url)).encode(), key
+        return lambda: json.dumps(body(data_url)).encode(), key
 
     def read(self, body: Any) -> Reply:
         """The answer in a chat completion."""
@@ -219,8 +223,3 @@ def encoded(image: Image) -> tuple[bytes, str]:
         if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
             return data, "webp"
     return PixelSource(np.asarray(image.decode())).read(), "png"
-
-
-def _data_url(image: Image) -> str:
-    data, kind = encoded(image)
-    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"

@@ -75,24 +75,6 @@ class Prompts:
         """One image and the question about one caption."""
         return (image, filled(self.question, text_of(caption)))
 
-    def among_captions(self, image: Image, captions: Sequence[Caption]) -> Parts:
-        """One image and the letters of captions."""
-        lettered = zip(_LETTERS, captions, strict=False)
-        lines = (f"({letter}) {text_of(caption)}" for letter, caption in lettered)
-        return (image, filled(self.question, "\n".join(lines)))
-
-    def among_images(self, caption: Caption, images: Sequence[Image]) -> Parts:
-        """The letters of images, each in front of its image, and the question about one caption."""
-        lettered = zip(_LETTERS, images, strict=False)
-        labelled = [part for letter, image in lettered for part in (f"({letter})", image)]
-        return (*labelled, filled(self.image_question, text_of(caption)))
-
-    def about_both(self, images: Sequence[Image], captions: Sequence[Caption]) -> Parts:
-        """Both images and both captions."""
-        lettered = zip(_LETTERS, captions, strict=False)
-        lines = "\n".join(f"Caption {letter}: {text_of(caption)}" for letter, caption in lettered)
-        return ("Image 1:", images[0], "Image 2:", images[1], filled(self.question, lines))
-
 
 @dataclass(frozen=True, eq=False)
 class Turn:
@@ -149,7 +131,7 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
     if protocol == "answer":
         for number, question in enumerate(questions):
             words, answers = question_and_answers(question.captions)
-            parts = (question.images[0], filled(prompts.question, words))
+            parts: Parts = (question.images[0], filled(prompts.question, words))
             requests.append(Turn(number, "caption", 0, parts, tuple(range(len(answers))), answers=answers))
         return requests
     # The lists of options of a question: its captions, then its images, where there are several.
@@ -166,19 +148,26 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
     )
     for (number, items), own in zip(lists, orders, strict=True):
         question, options = questions[number], [items[place] for place in own]
+        lettered = list(zip(_LETTERS, options, strict=False))
         if protocol == "two-images":
-            requests.append(Turn(number, "both", 0, prompts.about_both(question.images, options), own))
+            lines = "\n".join(f"Caption {letter}: {text_of(caption)}" for letter, caption in lettered)
+            first, second = question.images
+            parts = ("Image 1:", first, "Image 2:", second, filled(prompts.question, lines))
+            requests.append(Turn(number, "both", 0, parts, own))
         elif items is question.captions:
             shown = tuple(map(text_of, options))
+            lines = "\n".join(f"({letter}) {text_of(caption)}" for letter, caption in lettered)
+            words = filled(prompts.question, lines)
             requests += [
-                Turn(number, "caption", place, prompts.among_captions(image, options), own, shown)
+                Turn(number, "caption", place, (image, words), own, shown)
                 for place, image in enumerate(question.images)
             ]
         else:
-            requests += [
-                Turn(number, "image", place, prompts.among_images(caption, options), own)
-                for place, caption in enumerate(question.captions)
-            ]
+            # Each letter stands in front of its image.
+            labelled = [part for letter, image in lettered for part in (f"({letter})", image)]
+            for place, caption in enumerate(question.captions):
+                parts = (*labelled, filled(prompts.image_question, text_of(caption)))
+                requests.append(Turn(number, "image", place, parts, own))
     return requests
 
 

@@ -83,11 +83,13 @@ class CrossCaptioner(Captioner):
     """A decoder that attends to the picture across; keys and values for the picture are kept by layer."""
 
     wholes: ClassVar[bool] = True
+    #: What the model calls its text decoder.
+    named: ClassVar[str] = "decoder"
 
     @property
-    @abstractmethod
     def writer(self) -> Any:
         """The text decoder."""
+        return getattr(self.model, self.named)
 
     @abstractmethod
     def states(self, pixels: Tensor) -> Tensor:
@@ -141,10 +143,7 @@ class CrossCaptioner(Captioner):
 class BlipCaptioner(CrossCaptioner):
     """BLIP's captioner."""
 
-    @property
-    def writer(self) -> Any:
-        """Its text decoder."""
-        return self.model.text_decoder
+    named = "text_decoder"
 
     def states(self, pixels: Tensor) -> Tensor:
         """The states of all patches."""
@@ -157,11 +156,6 @@ class BlipCaptioner(CrossCaptioner):
 
 class PairedCaptioner(CrossCaptioner):
     """A vision encoder with a text decoder that was trained to attend to it (`VisionEncoderDecoderModel`)."""
-
-    @property
-    def writer(self) -> Any:
-        """Its decoder."""
-        return self.model.decoder
 
     def states(self, pixels: Tensor) -> Tensor:
         """The encoder's states, as wide as the decoder needs them."""

@@ -215,7 +215,17 @@ def _prior(
     if chosen.unconditional == "none":
         return lambda texts: [0.0] * len(texts), {}
     if chosen.unconditional == "lm":
-        return _language_model(chosen, options)
+        from counterfoil.models.text_models import load_lm
+
+        lm_settings = {"score": "log-likelihood" if chosen.length == "sum" else "mean", "end": chosen.end}
+        lm_options = Options(device=options.device, precision=options.precision, settings=lm_settings)
+        model = load_lm(chosen.lm, lm_options)
+
+        def of_language_model(texts: Sequence[str]) -> list[float]:
+            (values,) = model.score_pairs([[(Image(""), Caption(text, text)) for text in texts]])
+            return values.tolist()
+
+        return _remembered(of_language_model), {"lm": replace(model.identity, name="").to_json()}
     shape, facts = (_SIDE, _SIDE, 3), {}
     arrays = [np.full(shape, 128.0)]
     if chosen.unconditional == "noise":
@@ -236,17 +246,3 @@ def _prior(
         return [float(log) / length for log, length in zip(logs, lengths, strict=True)]
 
     return _remembered(compute), facts
-
-
-def _language_model(chosen: Choices, options: Options) -> tuple[Prior, dict[str, Any]]:
-    from counterfoil.models.text_models import load_lm
-
-    settings = {"score": "log-likelihood" if chosen.length == "sum" else "mean", "end": chosen.end}
-    model = load_lm(chosen.lm, Options(device=options.device, precision=options.precision, settings=settings))
-
-    def compute(texts: Sequence[str]) -> list[float]:
-        nothing = Image("")
-        (values,) = model.score_pairs([[(nothing, Caption(text, text)) for text in texts]])
-        return values.tolist()
-
-    return _remembered(compute), {"lm": replace(model.identity, name="").to_json()}

@@ -22,6 +22,8 @@ from counterfoil.store import digest_value
 
 #: Texts whose first letters differ, so that what is common to their prompts belongs to the template.
 PROBES = ("a red cat on the mat", "Two dogs", "3 horses in the grass", '"No", he wrote')
+#: A picture that templates are tried with.
+_GREY = np.full((56, 84, 3), 128, np.uint8)
 #: What a processor returns beside ids, one number per id.
 _BESIDE = ("token_type_ids", "mm_token_type_ids")
 
@@ -56,25 +58,19 @@ class ChatTemplate:
             raise ModelError(problem, where=where, hint="pip install -U transformers")
         what = "its chat template makes no prompt of a picture and a text"
         with model_errors(what, where=where, given=type(processor).__name__):
-            return cls._followed(processor, image_id, where)
-
-    @classmethod
-    def _followed(cls, processor: Any, image_id: int | None, where: str) -> "ChatTemplate":
-        tokenizer = processor.tokenizer
-        bare = cls(processor, tokenizer, image_id, where)
-        cut = bare._cut()
-        plain = bare._rendered(PROBES[0])
-        marks = [token.content for token in tokenizer.added_tokens_decoder.values()]
-        anchor = plain[max((plain.rfind(mark) + len(mark) for mark in marks if mark in plain), default=0) :]
-        replied = bare._rendered(PROBES[0], reply=PROBES[1])
-        lead = replied[len(plain) : replied.rfind(PROBES[1])] if replied.startswith(plain) else ""
-        template = cls(processor, tokenizer, image_id, where, cut, anchor, lead)
-        first = template.see(np.full((56, 84, 3), 128, np.uint8))
-        for probe in PROBES:
-            whole = list(template._seen(np.full((56, 84, 3), 128, np.uint8), probe)["input_ids"][0])
-            if whole != [*first.head, *template.text(probe)]:
-                problem = "its chat template puts something before the picture that depends on the text"
-                raise ModelError(problem, where=where, given=type(processor).__name__)
+            bare = cls(processor, tokenizer, image_id, where)
+            cut, plain = bare._cut(), bare._rendered(PROBES[0])
+            marks = [token.content for token in tokenizer.added_tokens_decoder.values()]
+            ends = (plain.rfind(mark) + len(mark) for mark in marks if mark in plain)
+            anchor = plain[max(ends, default=0) :]
+            replied = bare._rendered(PROBES[0], reply=PROBES[1])
+            lead = replied[len(plain) : replied.rfind(PROBES[1])] if replied.startswith(plain) else ""
+            template = cls(processor, tokenizer, image_id, where, cut, anchor, lead)
+            head = template.see(_GREY).head
+            for probe in PROBES:
+                if list(template._seen(_GREY, probe)["input_ids"][0]) != [*head, *template.text(probe)]:
+                    problem = "its chat template puts something before the picture that depends on the text"
+                    raise ModelError(problem, where=where, given=type(processor).__name__)
         return template
 
     @property
@@ -169,7 +165,7 @@ class ChatTemplate:
         cuts = []
         for probe in PROBES[:2]:
             ids = self._ids(probe)
-            seen = self._seen(np.full((56, 84, 3), 128, np.uint8), probe)
+            seen = self._seen(_GREY, probe)
             if "cross_attention_mask" in seen:
                 problem = "attends to pictures beside its prompt, as Mllama does, which is not supported"
                 hint = "serve it and ask it as chat:URL#MODEL"

@@ -76,16 +76,32 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
     where = f"captioner:{argument}"
     model = opened(argument, LoadContext.of(where, options))
     kind = model.model.config.model_type
+    inputs: Inputs
     with loading.quiet(loading.library_of()):
         if kind in CAPTIONERS:
             prompt = prompt or ""
             inputs, room = _of_captioner(model, prompt, where)
         elif kind == "paligemma" and not getattr(model.processor, "chat_template", None):
             prompt, room = PALIGEMMA if prompt is None else prompt, None
-            inputs = _of_paligemma(model, prompt)
+            text = model.processor.image_token + prompt
+
+            def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
+                texts = [text] * len(pictures)
+                return _placed(model.processor(text=texts, images=list(pictures), return_tensors="pt"), model)
+
         else:
             prompt, room = INSTRUCTION if prompt is None else prompt, None
-            inputs = _of_chat(model, prompt, where)
+            instruction, template = prompt, ChatTemplate.of(model.processor, model.image_id, where)
+            tokenizer = model.processor.tokenizer
+            # Batches are padded on the left.
+            tokenizer.padding_side = "left"
+            if tokenizer.pad_token_id is None:
+                tokenizer.pad_token = tokenizer.eos_token
+
+            def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
+                messages = [template.asked(instruction, picture) for picture in pictures]
+                return _placed(template.inputs(messages, padding=True), model)
+
     identity = replace(model.identity, options={**model.identity.options, "prompt": prompt})
     return CaptionWriter(identity, model, inputs, room)
 
@@ -110,26 +126,6 @@ def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int]:
         return {**given, "input_ids": ids, "attention_mask": torch.ones_like(ids)}, 0
 
     return inputs, captioner.positions - len(captioner.prompt)
-
-
-def _of_paligemma(model: Opened, prompt: str) -> Inputs:
-    """Pictures in place of their tokens, then the prompt."""
-    text = model.processor.image_token + prompt
-    return lambda pictures: _placed(
-        model.processor(text=[text] * len(pictures), images=list(pictures), return_tensors="pt"), model
-    )
-
-
-def _of_chat(model: Opened, prompt: str, where: str) -> Inputs:
-    """The chat template with a picture and the prompt; batches are padded on the left."""
-    template = ChatTemplate.of(model.processor, model.image_id, where)
-    tokenizer = model.processor.tokenizer
-    tokenizer.padding_side = "left"
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    return lambda pictures: _placed(
-        template.inputs([template.asked(prompt, picture) for picture in pictures], padding=True), model
-    )
 
 
 def _placed(given: Any, model: Opened) -> tuple[dict[str, Any], int]:

@@ -42,11 +42,6 @@ class TestChild:
         assert echo.ask(lines) == [line[::-1] for line in lines]
         assert echo.ask(["", "café 你好", "a\x85b\u2028c"]) == ["", "好你 éfac", "c\u2028b\x85a"]
 
-    def test_other_numbers_of_answers(self) -> None:
-        twice = "import sys\nfor line in sys.stdin: print(line + line, end='', flush=True)"
-        with java.Child(python(twice), name="twice") as child:
-            assert child.ask(["a", "b"], answers=4) == ["a", "a", "b", "b"]
-
     def test_askers_at_once_get_their_own_answers(self, echo: java.Child) -> None:
         found: dict[int, Sequence[str]] = {}
 

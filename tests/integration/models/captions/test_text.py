@@ -10,8 +10,6 @@ import pytest
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.models.base import Options
 from counterfoil.models.captions import registry
-from counterfoil.models.captions.base import TextMetric
-from counterfoil.models.captions.registry import METRICS
 from counterfoil.models.captions.text import TextMeasure, load
 
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
@@ -181,38 +179,13 @@ class TestSettings:
 
 
 class TestIdentity:
-    def test_every_metric_of_texts_in_the_list_has_a_loader(self) -> None:
-        named = {name for name, entry in METRICS.items() if not entry.has_model}
-        assert named == {*NAMES, "meteor", "spice"}
-        for name in NAMES:
-            assert isinstance(metric(name), TextMetric)
-            assert metric(name).identity.name == f"metric:{name}"
-
-    def test_what_decides_numbers_is_in_it(self, tmp_path: Path) -> None:
-        files = []
-        for at in range(2):
-            files.append(tmp_path / f"{at}.json")
-            files[at].write_text(json.dumps({"a": ["x"], "b": [f"y {at}"]}), encoding="utf-8")
-        keys = [
-            metric(name, **settings).identity.key
-            for name, settings in (
-                ("bleu-1", {}),
-                ("bleu-2", {}),
-                ("bleu-1", {"tokens": "blanks"}),
-                ("bleu-1", {"length": "average"}),
-                ("cider", {}),
-                ("cider", {"variant": "plain"}),
-                ("cider", {"df": str(files[0])}),
-                ("cider", {"df": str(files[1])}),
-                ("cider-d", {}),
-            )
-        ]
-        assert len(set(keys)) == len(keys)
-        assert metric("bleu-1", length="closest").identity.key == keys[0]
-        # Where a corpus lies does not matter.
-        moved = tmp_path / "moved.json"
-        moved.write_bytes(files[0].read_bytes())
-        assert metric("cider", df=str(moved)).identity.key == keys[6]
+    def test_the_content_of_a_corpus_is_in_it_and_not_its_place(self, tmp_path: Path) -> None:
+        keys = []
+        for name, word in (("one", "y"), ("moved", "y"), ("other", "z")):
+            file = tmp_path / f"{name}.json"
+            file.write_text(json.dumps({"a": ["x"], "b": [word]}), encoding="utf-8")
+            keys.append(metric("cider", df=str(file)).identity.key)
+        assert keys[0] == keys[1] != keys[2]
 
 
 class TestMissingReferences:
@@ -221,9 +194,5 @@ class TestMissingReferences:
         with pytest.raises(InputError) as caught:
             metric(name).of_texts(["a", "b c"], [["a"], []])
         assert str(caught.value).startswith(f"metric:{name}, candidate 2: no references; given: b c")
-
-    def test_not_as_many(self) -> None:
-        with pytest.raises(
-            InputError, match="not as many lists of references as candidates; given: 1; allowed: 2"
-        ):
-            metric("bleu-1").of_texts(["a", "b"], [["a"]])
+        with pytest.raises(InputError, match="not as many lists of references as candidates; given: 1"):
+            metric(name).of_texts(["a", "b"], [["a"]])
