@@ -17,6 +17,7 @@ from counterfoil.annotate.languages import LANGUAGES, in_language, phrases_of
 from counterfoil.annotate.pay import BY_ITEM
 from counterfoil.annotate.server.work_pages import words_of
 from served_campaign import NASTY, Served, campaign_of, serving
+from work_page import begin, title
 
 pytestmark = pytest.mark.browser
 
@@ -97,20 +98,6 @@ def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert troubles == []
-
-
-def title(page: Any, text: str) -> None:
-    """Wait until the page's heading is a text."""
-    page.locator("main h1", has_text=text).wait_for()
-
-
-def begin(page: Any) -> None:
-    """Agree, read, begin: by keyboard."""
-    page.locator("main button.primary:focus").wait_for()
-    page.keyboard.press("Enter")
-    title(page, "Instructions")
-    page.keyboard.press("Enter")
-    title(page, "tem 1")
 
 
 def press(page: Any, keys: list[str]) -> None:
@@ -249,6 +236,7 @@ def test_a_translated_form_is_accessible_and_fits_a_phone(
     title(page, words["instructions"])
     assert f"{language} {INSTRUCTIONS}" in page.locator("main").inner_text()
     sound()
+    page.wait_for_timeout(_SETTLED)
     page.keyboard.press("Enter")
     page.locator("main [role=radio], main input").first.wait_for()
     sound()
@@ -292,8 +280,8 @@ def test_answers_survive_the_loss_of_the_network_and_a_closed_page(serve: Any, v
     page.close()
     context.set_offline(False)
     page = visit(address, context=context)
-    begin_again = page.locator("main button.primary", has_text="Begin")
-    begin_again.click()
+    title(page, "Instructions")
+    press(page, ["Enter"])
     title(page, "Item 4")
     press(page, ["1"])
     title(page, "Done")
@@ -358,7 +346,21 @@ def test_a_half_written_answer_survives_a_reload_and_goes_when_it_is_stored(
 def test_arrows_and_quick_presses_answer_nothing_by_accident(serve: Any, visit: Any) -> None:
     served = serve("yes-no", n=3)
     page = visit(served.link())
-    begin(page)
+    page.locator("main button.primary:focus").wait_for()
+    # A click as soon as the page changes, and a key that is held, do not skip the instructions.
+    page.evaluate(
+        "new MutationObserver(() => document.querySelector('main button.primary')?.click())"
+        ".observe(document.querySelector('main'), {childList: true})"
+    )
+    page.keyboard.down("Enter")
+    title(page, "Instructions")
+    page.wait_for_timeout(_SETTLED)
+    page.keyboard.down("Enter")
+    page.keyboard.up("Enter")
+    page.wait_for_timeout(100)
+    title(page, "Instructions")
+    page.keyboard.press("Enter")
+    title(page, "Item 1")
     page.wait_for_timeout(_SETTLED)
     page.locator("input").first.focus()
     page.keyboard.press("ArrowDown")
@@ -389,6 +391,7 @@ def test_a_phone_enlarges_without_answering_and_counts_only_time_in_sight(serve:
     page = visit(served.link(), **phone)
     page.locator("main button.primary").tap()
     title(page, "Instructions")
+    page.wait_for_timeout(_SETTLED)
     page.locator("main button.primary").tap()
     title(page, "Item 1")
     page.wait_for_timeout(_SETTLED)
