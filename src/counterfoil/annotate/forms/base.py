@@ -199,6 +199,22 @@ def image_and_caption(item: WorkItem, label: str = "Description") -> tuple[Shown
     return Shown("image", needed(item, "image"), "Image"), Shown("text", needed(item, "caption"), label)
 
 
+def numbered(**contents: Sequence[str]) -> tuple[AnswerOption, ...]:
+    """An option for each of several images or texts, whose value is its place, from 0.
+
+    >>> numbered(texts=["A cat.", "A dog."])[1]
+    AnswerOption(value='1', label='', images=(), texts=('A dog.',))
+    """
+    ((kind, several),) = contents.items()
+    shown: list[dict[str, Any]] = [{kind: (one,)} for one in several]
+    return tuple(AnswerOption(str(at), **own) for at, own in enumerate(shown))
+
+
+def tagged(tags: Sequence[str]) -> tuple[AnswerOption, ...]:
+    """An option for each of several words, which is its value and its label."""
+    return tuple(AnswerOption(tag, tag) for tag in tags)
+
+
 def choice_of(
     name: str, prompt: str, options: Sequence[AnswerOption], last: int = 0, **more: Any
 ) -> FormField:
@@ -284,18 +300,6 @@ def _value(field: FormField, page: WorkPage, value: Any, where: str) -> Any:
         if not text:
             raise InputError("no answer", where=where, hint=field.prompt)
         return text
-    return _spans(field, page, value, where)
-
-
-def _option(field: FormField, value: Any, where: str) -> str:
-    if not isinstance(value, int) or not 0 <= value < len(field.options):
-        raise InputError(
-            "no such option", where=where, given=str(value), allowed=f"0 to {len(field.options) - 1}"
-        )
-    return field.options[value].value
-
-
-def _spans(field: FormField, page: WorkPage, value: Any, where: str) -> list[dict[str, Any]]:
     text = next((s.content for s in page.shown if s.kind == "text" and s.label == field.text), "")
     if not isinstance(value, list) or len(value) > MOST_SPANS:
         raise InputError("spans are a list", where=where, given=str(value), allowed=f"at most {MOST_SPANS}")
@@ -314,3 +318,11 @@ def _spans(field: FormField, page: WorkPage, value: Any, where: str) -> list[dic
         if second["start"] < first["end"]:
             raise InputError("spans overlap", where=where, given=f"{first} and {second}")
     return spans
+
+
+def _option(field: FormField, value: Any, where: str) -> str:
+    if not isinstance(value, int) or not 0 <= value < len(field.options):
+        raise InputError(
+            "no such option", where=where, given=str(value), allowed=f"0 to {len(field.options) - 1}"
+        )
+    return field.options[value].value
