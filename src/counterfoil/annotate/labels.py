@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from counterfoil.annotate.agreement import codes, counted
+from counterfoil.annotate.agreement import counted
 from counterfoil.annotate.forms.base import FormField
+from counterfoil.annotate.submissions import encoded
 from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.stats.dawid_skene import dawid_skene
@@ -82,13 +83,14 @@ def of_question(table: pa.Table, field: FormField) -> pa.Table:
     return rows.filter(pc.equal(rows.column("question"), field.name))
 
 
-def given_labels(rows: pa.Table, field: FormField) -> tuple[list[str], Labels]:
+def given_labels(rows: pa.Table, field: FormField) -> tuple[tuple[str, ...], Labels]:
     """The items of answers to a question of one option, and the answers as models of labels take them."""
-    names = pc.unique(rows.column("item")).to_pylist()
+    names, item = encoded(rows.column("item"))
+    _, person = encoded(rows.column("person"))
     place = {value: at for at, value in enumerate(field.values)}
     given = Labels.of(
-        codes(rows.column("item")),
-        codes(rows.column("person")),
+        item,
+        person,
         np.array([place[word] for word in rows.column("answer").to_pylist()], dtype=np.int64),
         n_classes=len(field.values),
         n_items=len(names),
@@ -156,7 +158,7 @@ def item_labels(
     return ItemLabels(
         field.name,
         model,
-        tuple(names),
+        names,
         field.values,
         posterior,
         given.votes.astype(np.int64),

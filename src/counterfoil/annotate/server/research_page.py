@@ -29,6 +29,7 @@ from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_pages import environment
 from counterfoil.annotate.server.work_views import OWN_ENTRIES, problems
 from counterfoil.annotate.status import TIME_BINS, facts_of, moment
+from counterfoil.annotate.submissions import encoded
 from counterfoil.annotate.work import Running, set_running
 from counterfoil.errors import InputError
 
@@ -110,6 +111,22 @@ class ResearchPages:
         latest = self.cache.latest()
         if latest is None:
             return self._page("research_wait.html", status=503)
+        quality = {person.person: person for person in latest.quality}
+        rows = [
+            {
+                "row": person,
+                "quality": quality.get(person.person),
+                "review": latest.reviews.get(person.person),
+                "may_be_reviewed": person.review == "" and person.items > 0,
+            }
+            for person in latest.status.persons
+        ]
+
+        def order(row: Mapping[str, Any]) -> tuple[bool, int]:
+            """Those with most reasons and no decision first."""
+            reasons = 0 if row["quality"] is None else len(row["quality"].reasons)
+            return (row["review"] is not None, -reasons)
+
         return self._page(
             "research.html",
             csrf=self.access.csrf(request),
@@ -117,7 +134,7 @@ class ResearchPages:
             status_of=latest.status,
             facts=facts_of(latest.status),
             bars=time_bars(latest.status.times),
-            persons=_persons(latest),
+            persons=sorted(rows, key=order)[:MOST_SHOWN],
             more=max(0, len(latest.status.persons) - MOST_SHOWN),
             disputes=latest.disputes[:20],
             undecided=sum(dispute.decided is None for dispute in latest.disputes),
@@ -309,8 +326,8 @@ def without_ids(table: pa.Table) -> pa.Table:
     >>> without_ids(pa.table({"person": ["b81c", "03fe", "b81c"]})).column("person").to_pylist()
     ['1', '2', '1']
     """
-    codes = table.column("person").combine_chunks().dictionary_encode().indices
-    numbers = pc.cast(pc.add(pc.cast(codes, pa.int64()), 1), pa.string())
+    _, codes = encoded(table.column("person"))
+    numbers = pc.cast(pa.array(codes + 1), pa.string())
     return table.set_column(table.column_names.index("person"), "person", numbers)
 
 
@@ -328,23 +345,3 @@ def time_bars(times: Sequence[int]) -> list[dict[str, Any]]:
         {"label": label, "count": count, "height": round(100 * count / most, 1)}
         for label, count in zip(labels, times, strict=True)
     ]
-
-
-def _persons(overview: CampaignOverview) -> list[dict[str, Any]]:
-    """People with what is suspected of them; those with most reasons and no decision first."""
-    quality = {person.person: person for person in overview.quality}
-    rows = [
-        {
-            "row": person,
-            "quality": quality.get(person.person),
-            "review": overview.reviews.get(person.person),
-            "may_be_reviewed": person.review == "" and person.items > 0,
-        }
-        for person in overview.status.persons
-    ]
-
-    def order(row: Mapping[str, Any]) -> tuple[bool, int]:
-        reasons = 0 if row["quality"] is None else len(row["quality"].reasons)
-        return (row["review"] is not None, -reasons)
-
-    return sorted(rows, key=order)[:MOST_SHOWN]
