@@ -115,7 +115,15 @@ def read_judgement_table(path: str | Path) -> pa.Table:
         columns[name] = pa.array(map(as_text, cells), pa.string())
     for name in ("seconds", "golden", "counted"):
         if name in table:
-            columns[name] = _nullable(table, name)
+            # Numbers, or right and wrong, in cells that may be empty.
+            empty = np.array([cell is None or cell == "" for cell in table[name]])
+            given = [0 if none else cell for cell, none in zip(table[name], empty, strict=True)]
+            if name != "seconds":
+                truths = {"right": True, "wrong": False}
+                given = [truths.get(str(cell).strip().lower(), cell) for cell in given]
+            read = floats if name == "seconds" else booleans
+            column = DataTable({name: given}, table.source, table.kind, table.parts)
+            columns[name] = pa.array(read(column, name), mask=empty)
     for name in table.columns:
         if name not in columns:
             texts = [None if cell is None else as_text(str(cell)) for cell in table[name]]
@@ -184,14 +192,3 @@ def _answers(table: DataTable) -> tuple[str, ...]:
             raise DataError("not an answer", where=table.where(row, "answer"), given=cell or "(empty)")
         answers.append(str(cell))
     return tuple(answers)
-
-
-def _nullable(table: DataTable, name: str) -> pa.Array:
-    """A column of numbers, or of right and wrong, whose cells may be empty."""
-    empty = np.array([cell is None or cell == "" for cell in table[name]])
-    cells = [0 if none else cell for cell, none in zip(table[name], empty, strict=True)]
-    if name != "seconds":
-        words = {"right": True, "wrong": False}
-        cells = [words.get(str(cell).strip().lower(), cell) for cell in cells]
-    read = floats if name == "seconds" else booleans
-    return pa.array(read(DataTable({name: cells}, table.source, table.kind, table.parts), name), mask=empty)

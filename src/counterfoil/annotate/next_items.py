@@ -8,12 +8,11 @@ true.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from counterfoil.annotate import assignment
+from counterfoil.annotate.budget import positions_of
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.forms.base import Role
 from counterfoil.annotate.leases import (
     COLUMNS,
     EXPIRED,
@@ -208,24 +207,6 @@ def finish_in_block(connection: sa.Connection, campaign: Campaign, lease: Lease,
     expires = sa.case((blocks.c.expires < least, least), else_=blocks.c.expires)
     change = sa.update(blocks).where(blocks.c.id == lease.block)
     connection.execute(change.values(done=answered == size, expires=expires))
-
-
-@lru_cache(maxsize=64)
-def positions_of(campaign: Campaign, role: Role) -> tuple[int, ...]:
-    """The positions of the campaign's items of a role."""
-    return tuple(at for at, item in enumerate(campaign.items) if item.role == role)
-
-
-@lru_cache(maxsize=64)
-def items_per_person(campaign: Campaign) -> int:
-    """About how many items one person can do, golden ones among them: a block, or one of each instance."""
-    recipe = campaign.recipe
-    if recipe.design == "blocks":
-        return recipe.per_person
-    apart = len({campaign.items[at].apart for at in positions_of(campaign, "work")})
-    golden = round(apart * recipe.golden_share / (1 - recipe.golden_share))
-    most = apart + min(golden, len(positions_of(campaign, "golden")))
-    return min(recipe.per_person or most, most)
 
 
 def _golden_item(connection: sa.Connection, campaign: Campaign, person: str, place: int) -> int | None:

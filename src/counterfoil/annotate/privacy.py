@@ -90,17 +90,27 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
             for table in (people, answers)
         )
         count = Deletion(came, given, labels, single)
-        connection.execute(sa.delete(answers))
-        connection.execute(sa.update(blocks).values(person=None, expires=None, done=False))
-        connection.execute(sa.delete(leases))
-        connection.execute(
-            sa.update(items).values(answered=0, leased=0, author=None, rank=items.c.rank % ROUND)
-        )
-        connection.execute(sa.delete(tokens))
-        connection.execute(sa.delete(events).where(events.c.person.is_not(None)))
-        connection.execute(sa.delete(people))
+        for change in (
+            sa.delete(answers),
+            sa.update(blocks).values(person=None, expires=None, done=False),
+            sa.delete(leases),
+            sa.update(items).values(answered=0, leased=0, author=None, rank=items.c.rank % ROUND),
+            sa.delete(tokens),
+            sa.delete(events).where(events.c.person.is_not(None)),
+            sa.delete(people),
+        ):
+            connection.execute(change)
         log_event(connection, now, "deleted", detail=f"{count.people} people, {count.answers} answers")
-    _delete_copies(campaign)
+    # The export in the campaign's folder goes, too, and who wrote its items.
+    export = campaign.folder / "export"
+    if (export / ABOUT).is_file():
+        for path in [*export.glob("*.csv"), *export.glob("*.parquet"), export / DATA_SHEET, export / ABOUT]:
+            path.unlink(missing_ok=True)
+    if any(item.cells.get("author") for item in campaign.items):
+        bare = [replace(item, cells={**item.cells, "author": None}) for item in campaign.items]
+        write_parquet(campaign.folder / ITEMS, items_table(bare, campaign.form))
+    if campaign.source is not None and "author" in campaign.source.column_names:
+        write_parquet(campaign.folder / SOURCE, campaign.source.drop_columns(["author"]))
     if db.is_sqlite:
         # Deleted rows were overwritten where they lay; what they left in the log goes with it.
         with db.engine.connect() as connection:
@@ -131,16 +141,3 @@ def _keep_labels(db: Database, campaign: Campaign) -> tuple[int, int]:
     several = labels.table.filter(pc.greater_equal(labels.table.column("answers"), 2))
     write_csv(campaign.folder / KEPT, several)
     return len(several), len(labels.table) - len(several)
-
-
-def _delete_copies(campaign: Campaign) -> None:
-    """Delete the export in the campaign's folder, and who wrote its items."""
-    export = campaign.folder / "export"
-    if (export / ABOUT).is_file():
-        for path in [*export.glob("*.csv"), *export.glob("*.parquet"), export / DATA_SHEET, export / ABOUT]:
-            path.unlink(missing_ok=True)
-    if any(item.cells.get("author") for item in campaign.items):
-        bare = [replace(item, cells={**item.cells, "author": None}) for item in campaign.items]
-        write_parquet(campaign.folder / ITEMS, items_table(bare, campaign.form))
-    if campaign.source is not None and "author" in campaign.source.column_names:
-        write_parquet(campaign.folder / SOURCE, campaign.source.drop_columns(["author"]))

@@ -7,7 +7,7 @@ It is a value made from the table of judgements and the people; nothing here ask
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -96,10 +96,6 @@ class CampaignStatus:
     keep_until: str
     overdue: bool
     persons: tuple[PersonProgress, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        return asdict(self)
 
 
 def campaign_status(

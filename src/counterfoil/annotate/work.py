@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from counterfoil.annotate import assignment
+from counterfoil.annotate.budget import items_per_person, positions_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer, is_right
@@ -25,9 +26,7 @@ from counterfoil.annotate.leases import (
 )
 from counterfoil.annotate.next_items import (
     finish_in_block,
-    items_per_person,
     next_items,
-    positions_of,
     qualification_items,
 )
 from counterfoil.annotate.participants import Person, person_by_id

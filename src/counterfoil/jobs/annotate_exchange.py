@@ -1,7 +1,7 @@
 """Judgements of other tools (Mechanical Turk, Label Studio, tables), and a campaign's own as tables."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack, cast
@@ -30,7 +30,7 @@ from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.outputs import Folder
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Table
 from counterfoil.store import owner_only, write_csv, write_json, write_parquet, write_text
 
 
@@ -133,11 +133,9 @@ def import_judgements(
             export = read_export(path, controls, identify=identify)
             left_out = {"cancelled": export.cancelled, "annotated again": export.repeated}
             imported = ImportedJudgements(export.judgements, left_out)
-    return (
-        imported
-        if opened is None
-        else ImportedJudgements(_held(imported.table, opened, path), imported.left_out)
-    )
+    if opened is not None:
+        imported = replace(imported, table=_held(imported.table, opened, path))
+    return imported
 
 
 def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:
@@ -146,22 +144,19 @@ def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:
         item.id: {field.name: field for field in campaign.form.page(item).fields} for item in campaign.items
     }
     answers: dict[tuple[str, str], dict[str, Any]] = {}
-    for row, judged in enumerate(table.to_pylist()):
-        item, question = judged["item"], judged["question"]
-        if item not in fields or question not in fields[item]:
-            raise DataError(
-                "no such item in the campaign" if item not in fields else "no such question of this item",
-                where=f"{path}, judgement {row + 1}",
-                given=item if item not in fields else question,
-                allowed=None if item not in fields else list(fields[item]),
-            )
+    judgements = table.to_pylist()
+    for number, judged in enumerate(judgements, 1):
+        item, question, where = judged["item"], judged["question"], f"{path}, judgement {number}"
+        if item not in fields:
+            raise DataError("no such item in the campaign", where=where, given=item)
+        if question not in fields[item]:
+            allowed = list(fields[item])
+            raise DataError("no such question of this item", where=where, given=question, allowed=allowed)
         value = answer_value(judged["answer"], fields[item][question].kind, where=f"{path}, item {item}")
         answers.setdefault((item, judged["person"]), {})[question] = value
     golden = [
-        is_right(campaign.items[campaign.places[item]], answers[item, person])
-        for item, person in zip(
-            table.column("item").to_pylist(), table.column("person").to_pylist(), strict=True
-        )
+        is_right(campaign.items[campaign.places[row["item"]]], answers[row["item"], row["person"]])
+        for row in judgements
     ]
     at = table.column_names.index("golden")
     return table.set_column(at, "golden", pa.array(golden, pa.bool_()))
@@ -202,22 +197,19 @@ class CampaignExport(Tabular):
     rows_by = ("table",)
 
     def _rows(self, by: str) -> pa.Table:
-        return pa.Table.from_pylist(
-            [
-                {"table": name, "file": str(path), "rows": rows, "read_by": _READERS.get(name, "")}
-                for name, (path, rows) in self.written.items()
-            ]
-        )
+        rows = [
+            {"table": name, "file": str(path), "rows": rows, "read_by": _READERS.get(name, "")}
+            for name, (path, rows) in self.written.items()
+        ]
+        return pa.Table.from_pylist(rows)
 
     @property
     def tables(self) -> tuple[Table]:
         """A row per file."""
-        columns = (Column("rows", style="text"), Column("read by", style="text"))
-        rows = tuple(
-            Row(Path(row["file"]).name, (Cell(f"{row['rows']:,}"), Cell(row["read_by"])))
-            for row in self.to_arrow().to_pylist()
-        )
-        return (Table(f"Exported to {self.folder}", columns, rows, "file"),)
+        rows = [
+            (path.name, f"{rows:,}", _READERS.get(name, "")) for name, (path, rows) in self.written.items()
+        ]
+        return (Table.of(f"Exported to {self.folder}", "file", ("rows", "read by"), rows),)
 
     @property
     def notes(self) -> list[str]:
@@ -236,12 +228,8 @@ class CampaignExport(Tabular):
 
     def to_json(self) -> dict[str, Any]:
         """What was written, as `annotate export --json` has it."""
-        return {
-            "people": self.people,
-            "model": self.model or None,
-            "tied": self.tied,
-            "tables": self.to_arrow().to_pylist(),
-        }
+        about = {"people": self.people, "model": self.model or None, "tied": self.tied}
+        return {**about, "tables": self.to_arrow().to_pylist()}
 
 
 @job(

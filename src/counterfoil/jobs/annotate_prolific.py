@@ -253,11 +253,9 @@ def reject(
                 )
             state = known[rejection.submission].status
             if state not in ("AWAITING REVIEW", "REJECTED"):
+                where = f"submission {rejection.submission}"
                 raise InputError(
-                    "cannot be rejected now",
-                    where=f"submission {rejection.submission}",
-                    given=state,
-                    allowed="AWAITING REVIEW",
+                    "cannot be rejected now", where=where, given=state, allowed="AWAITING REVIEW"
                 )
         if yes:
             client.reject(
@@ -308,13 +306,13 @@ def read_rejections(path: Path) -> tuple[Rejection, ...]:
     columns = [
         [csv_text(cell) for cell in labels(table, name)] for name in ("submission", "message", "category")
     ]
-    rejections: list[Rejection] = []
+    rejections: dict[str, Rejection] = {}
     for row, (submission, message, category) in enumerate(zip(*columns, strict=True)):
-        if not submission or submission in {rejection.submission for rejection in rejections}:
+        if not submission or submission in rejections:
             what = "empty" if not submission else "occurs twice"
             raise DataError(what, where=table.where(row, "submission"), given=submission or None)
-        rejections.append(Rejection(submission, message, category))
-    return tuple(rejections)
+        rejections[submission] = Rejection(submission, message, category)
+    return tuple(rejections.values())
 
 
 @contextmanager
@@ -356,19 +354,12 @@ def _study(folder: Path) -> str:
 
 
 def _facts(study: "ProlificStudy") -> CommandFacts:
-    return CommandFacts(
-        {
-            "study": study.id,
-            "name": study.name,
-            "state": study.status,
-            "places": f"{study.taken:,} of {study.places:,} taken",
-            "pay": f"{study.reward / 100:,.2f} per person",
-        },
-        {
-            "study": study.id,
-            "state": study.status,
-            "places": study.places,
-            "taken": study.taken,
-            "reward": study.reward,
-        },
-    )
+    facts = {
+        "study": study.id,
+        "name": study.name,
+        "state": study.status,
+        "places": f"{study.taken:,} of {study.places:,} taken",
+        "pay": f"{study.reward / 100:,.2f} per person",
+    }
+    plain = {name: getattr(study, name) for name in ("places", "taken", "reward")}
+    return CommandFacts(facts, {"study": study.id, "state": study.status, **plain})

@@ -236,7 +236,12 @@ class ProlificClient:
             else:
                 status = response.status_code
                 if status < 300:
-                    return _object(response.text)
+                    # Bulk requests are answered without an object.
+                    try:
+                        content = json.loads(response.text) if response.text.strip() else {}
+                    except ValueError:
+                        return {}
+                    return content if isinstance(content, dict) else {"results": content}
                 last = f"status {status}: {_words(response.text)}"
                 if status not in PASSING:
                     raise self._failed("Prolific refuses", given=last, hint=_HINTS.get(status))
@@ -268,15 +273,6 @@ def _id(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
         raise InputError("not an id of Prolific", where="prolific", given=text or "(empty)")
     return text
-
-
-def _object(text: str) -> dict[str, Any]:
-    """The object in an answer; an answer without one, as bulk requests give, is empty."""
-    try:
-        body = json.loads(text) if text.strip() else {}
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {"results": body}
 
 
 def _words(text: str) -> str:
