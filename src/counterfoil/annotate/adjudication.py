@@ -53,8 +53,6 @@ def disputed_items(
     table: pa.Table,
     field: FormField,
     decided: Mapping[tuple[str, str], AdjudicatedAnswer] | None = None,
-    *,
-    most: int | None = None,
 ) -> tuple[DisputedItem, ...]:
     """Items that got different answers to a question, those most undecided first, ties by id.
 
@@ -97,7 +95,7 @@ def disputed_items(
             float(entropy[at]),
             done.get((names[at], field.name)),
         )
-        for at in places[:most]
+        for at in places
     )
 
 

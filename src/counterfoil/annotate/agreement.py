@@ -160,7 +160,12 @@ def campaign_agreement(
         if field is not None and field.kind == "text":
             left_out[question] = "texts are not compared"
             continue
-        kinds = _kinds(rows) if by_kind else []
+        kinds: set[str] = set()
+        if by_kind and "kind" in rows.column_names:
+            kinds = {kind for kind in pc.unique(rows.column("kind")).to_pylist() if kind}
+            # Each direction as a whole stands before its two kinds.
+            ways = {match[1] for kind in kinds if (match := _OF_DIRECTION.fullmatch(kind))}
+            kinds |= ways if len(ways) > 1 else set()
         _, item = encoded(rows.column("item"))
         names, person = encoded(rows.column("person"))
         for reading, values, own in _readings(rows, question, field, scale):
@@ -169,7 +174,7 @@ def campaign_agreement(
                 # How many exchangeable options each answer is one of, 0 where it is none.
                 chosen = pc.is_in(rows.column("answer"), pa.array(field.exchangeable_values, pa.string()))
                 alike = np.where(chosen.to_numpy(), field.alike(rows.column("item").to_pylist()), 0)
-            for kind in ["", *kinds]:
+            for kind in ["", *(sorted(kinds) if len(kinds) > 1 else ())]:
                 here = np.ones(len(rows), dtype=np.bool_)
                 if kind:
                     of_kind = [kind, *(f"{kind}-{k}" for k in (0, 1) if kind in ("i2t", "t2i"))]
@@ -200,16 +205,6 @@ def counted(table: pa.Table) -> pa.Table:
         role = pc.fill_null(table.column("role"), "")
         return table.filter(pc.is_in(role, value_set=pa.array(["", "work"])))
     return table.filter(pc.is_null(table.column("golden"))) if "golden" in table.column_names else table
-
-
-def _kinds(rows: pa.Table) -> list[str]:
-    if "kind" not in rows.column_names:
-        return []
-    kinds = {kind for kind in pc.unique(rows.column("kind")).to_pylist() if kind}
-    # Each direction as a whole stands before its two kinds.
-    ways = {match[1] for kind in kinds if (match := _OF_DIRECTION.fullmatch(kind))}
-    kinds |= ways if len(ways) > 1 else set()
-    return sorted(kinds) if len(kinds) > 1 else []
 
 
 def _readings(

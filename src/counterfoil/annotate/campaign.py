@@ -21,11 +21,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from counterfoil.annotate.figures import FIGURES
 from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, in_language
 from counterfoil.annotate.pay import Pay, pay_of
+from counterfoil.annotate.pictures import FIGURES
 from counterfoil.annotate.recipe import CampaignRecipe as CampaignRecipe
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Kind, Schema, read_columns, read_parquet

@@ -124,29 +124,25 @@ def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = 
         table = table.sort_by([("item", "ascending"), ("question", "ascending"), ("answer", "ascending")])
     tables = {"judgements": table}
     if judged.labels is not None:
-        tables["labels"] = _labels(judged.labels.table, judged.unseen)
+        tables["labels"] = labels = judged.labels.table
+        if len(judged.unseen):
+            # With how many people could not see each item, and items that none of them could see.
+            blind = Counter(judged.unseen.column("item").to_pylist())
+            rows = [{**row, "not_visible": blind.pop(row["item"], 0)} for row in labels.to_pylist()]
+            common = {"question": rows[0]["question"], "label": NOT_VISIBLE, "answers": 0, "decided": False}
+            rows += [{"item": item, **common, "not_visible": n} for item, n in blind.items()]
+            schema = labels.schema.append(pa.field("not_visible", pa.int64()))
+            tables["labels"] = pa.Table.from_pylist(rows, schema)
     own = _TABLES.get(judged.campaign.form.name)
     if own is not None:
         tables |= own(judged, partly)
     if judged.campaign.form.name in WORTH:
         tables["scores"] = mean_scores(judged)
-    if not people:
-        for name, its in tables.items():
-            tables[name] = its.drop_columns(
-                [who for who in ("annotator", "judge", "author") if who in its.schema.names]
-            )
+    for name, its in () if people else tables.items():
+        tables[name] = its.drop_columns(
+            [who for who in ("annotator", "judge", "author") if who in its.schema.names]
+        )
     return tables
-
-
-def _labels(table: pa.Table, unseen: pa.Table) -> pa.Table:
-    """The labels with how many people could not see each item, and items that none of them could see."""
-    if not len(unseen):
-        return table
-    blind = Counter(unseen.column("item").to_pylist())
-    rows = [{**row, "not_visible": blind.pop(row["item"], 0)} for row in table.to_pylist()]
-    common = {"question": rows[0]["question"], "label": NOT_VISIBLE, "answers": 0, "decided": False}
-    rows += [{"item": item, **common, "not_visible": n} for item, n in blind.items()]
-    return pa.Table.from_pylist(rows, table.schema.append(pa.field("not_visible", pa.int64())))
 
 
 def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pa.Table:
@@ -276,7 +272,7 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
     return QuestionOutcomes(table, len(answers_of) - unknown, tied, unknown)
 
 
-def outcomes(judged: JudgedCampaign, partly: Partly = "half") -> dict[str, pa.Table]:
+def _outcomes(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     """The outcomes of a campaign whatever its labels; none where no right answer is known."""
     shares = question_outcomes(replace(judged, labels=None)).table
     return {"outcomes": shares} if len(shares) else {}
@@ -294,16 +290,13 @@ def _votes(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
 
 
 def _ratings(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
-    given: dict[str, list[float]] = {}
+    given: dict[str, dict[str, Any]] = {}
     for item, _, _, answer in judged.main_answers():
-        given.setdefault(item, []).append(float(answer))
-    most = max(map(len, given.values()), default=1)
-    rows = []
-    for name, ratings in given.items():
-        cells = judged.cells(name)
-        row: dict[str, Any] = {"id": name, "image": cells["image"], "caption": cells["caption"]}
-        rows.append(row | {f"rating_{at + 1}": rating for at, rating in enumerate(ratings)})
-    return {"ratings": _table(rows, ("id", "image", "caption", *(f"rating_{at + 1}" for at in range(most))))}
+        cells = judged.cells(item)
+        row = given.setdefault(item, {"id": item, "image": cells["image"], "caption": cells["caption"]})
+        row[f"rating_{len(row) - 2}"] = float(answer)
+    columns = max(given.values(), key=len, default=("id", "image", "caption", "rating_1"))
+    return {"ratings": _table(list(given.values()), tuple(columns))}
 
 
 def authored_rows(judged: JudgedCampaign) -> pa.Table:
@@ -345,7 +338,7 @@ _TABLES: Mapping[str, Callable[[JudgedCampaign, Partly], dict[str, pa.Table]]] =
     "which-image": _accepted,
     "quad-validation": _accepted,
     "match": _judged_pool,
-    "choose": outcomes,
+    "choose": _outcomes,
     "preference": _votes,
     "rating": _ratings,
     "quad-authoring": lambda judged, partly: {"rows": authored_rows(judged)},

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.leases import invalidate
-from counterfoil.annotate.platforms.prolific_submissions import Rejection
+from counterfoil.annotate.platforms.prolific_study import Rejection
 from counterfoil.annotate.tables import events, log_event, people, sa, set_person
 from counterfoil.errors import InputError
 

@@ -128,7 +128,12 @@ def campaign_status(
         # Finished items are those with most answers where the database does not say which they are.
         most = np.sort(votes)[::-1][:finished]
         saved = int(np.maximum(recipe.most - most, 0).sum())
-    pace = _pace(done, now)
+    # Answers that count per hour: of the last hour, else the last day, else the last week.
+    pace, when = None, done.submitted[done.counts & ~np.isnan(done.submitted)]
+    recent = next((part for length in _PACES if len(part := when[when > now - length])), ())
+    if len(recent):
+        # Since the first of them, so that a campaign that began a minute ago has a pace.
+        pace = 3600 * len(recent) / max(now - float(np.min(recent)), 60.0)
     persons = _persons(done, people, campaign.pay.per_item)
     known = done.seconds[done.counts & ~np.isnan(done.seconds)]
     paid = np.array([person.pay for person in persons if person.pay is not None])
@@ -209,18 +214,6 @@ def kept_too_long(keep_until: str, now: float) -> bool:
     (False, True, False)
     """
     return bool(keep_until) and datetime.fromtimestamp(now, UTC).date().isoformat() > keep_until
-
-
-def _pace(done: Submissions, now: float) -> float | None:
-    """Answers that count per hour: of the last hour, else the last day, else the last week."""
-    when = done.submitted[done.counts & ~np.isnan(done.submitted)]
-    for length in _PACES:
-        recent = when[when > now - length]
-        if len(recent):
-            # Since the first of them, so that a campaign that began a minute ago has a pace.
-            since = max(now - float(recent.min()), 60.0)
-            return 3600 * len(recent) / since
-    return None
 
 
 def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tuple[PersonProgress, ...]:

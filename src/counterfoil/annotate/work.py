@@ -172,8 +172,6 @@ def record_answer(
     lease: Lease | None,
     sent: AnswerIn,
     now: float,
-    *,
-    ahead: int = 2,
 ) -> Receipt:
     """Take an answer to a lease, None where the person has none with the id that was sent.
 
@@ -187,9 +185,8 @@ def record_answer(
         if person.state != "withdrawn":
             raise InputError("this item is not yours to answer", hint="load the page once more")
         # A page that had answers to send when its person withdrew in another one.
-        return Receipt(
-            False, False, NOTICES["withdrawn"], work_state(connection, campaign, person, now, ahead=ahead)
-        )
+        after = work_state(connection, campaign, person, now)
+        return Receipt(False, False, NOTICES["withdrawn"], after)
     item = campaign.items[lease.item]
     if sent.unseen:
         answer, right = {campaign.form.main: NOT_VISIBLE}, None
@@ -200,8 +197,7 @@ def record_answer(
     if lease.state != "live":
         refused = _repeated_or_late(connection, person, lease, sent, answer, now)
         if refused is not None:
-            after = work_state(connection, campaign, person, now, ahead=ahead)
-            return replace(refused, work=after)
+            return replace(refused, work=work_state(connection, campaign, person, now))
     row = {
         "key": sent.key,
         "answer": json.dumps(answer, ensure_ascii=False),
@@ -228,10 +224,18 @@ def record_answer(
     if lease.role == "onboarding" and sent.unseen:
         notice = _UNSEEN_TEST
     elif lease.role == "onboarding" and not right:
-        person, notice = _count_error(connection, campaign, person, item, now)
+        # Pointed out as often as the recipe says; then it is the end.
+        errors = person.warned + 1
+        set_person(connection, person.id, warned=errors)
+        if errors > campaign.recipe.onboarding_warnings:
+            why = f"{errors} errors in the test before the work"
+            person = _disqualified(connection, campaign, person, now, why)
+        else:
+            log_event(connection, now, "warned", person.id, item.id)
+            notice = _ERROR
     elif lease.role == "golden" and not right and 0 < misses <= person.wrong:
         person = _disqualified(connection, campaign, person, now, f"{person.wrong} golden answers were wrong")
-    after = work_state(connection, campaign, person, now, ahead=ahead)
+    after = work_state(connection, campaign, person, now)
     return Receipt(True, False, notice, replace(after, notice=notice or after.notice))
 
 
@@ -272,17 +276,12 @@ def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
 
 
 def _assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int, of: int) -> tuple[Assignment, ...]:
-    return tuple(
-        Assignment(
-            campaign.items[lease.item],
-            shown_page(campaign, lease.person, campaign.items[lease.item]),
-            lease.id,
-            position,
-            of,
-            lease.role,
-        )
-        for position, lease in enumerate(leased, done + 1)
-    )
+    assignments = []
+    for position, lease in enumerate(leased, done + 1):
+        item = campaign.items[lease.item]
+        page = shown_page(campaign, lease.person, item)
+        assignments.append(Assignment(item, page, lease.id, position, of, lease.role))
+    return tuple(assignments)
 
 
 def _other_answer(key: str) -> InputError:
@@ -335,19 +334,6 @@ def _replace_answer(
     if campaign.recipe.design == "adaptive":
         set_target(connection, campaign, lease.item)
     return person
-
-
-def _count_error(
-    connection: sa.Connection, campaign: Campaign, person: Person, item: WorkItem, now: float
-) -> tuple[Person, str]:
-    """An error in the test before the work: pointed out so often as the recipe says, then the end of it."""
-    errors = person.warned + 1
-    set_person(connection, person.id, warned=errors)
-    if errors > campaign.recipe.onboarding_warnings:
-        why = f"{errors} errors in the test before the work"
-        return _disqualified(connection, campaign, person, now, why), ""
-    log_event(connection, now, "warned", person.id, item.id)
-    return person, _ERROR
 
 
 def _disqualified(

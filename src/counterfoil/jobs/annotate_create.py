@@ -23,11 +23,10 @@ from counterfoil.annotate.campaign import (
     form_of,
 )
 from counterfoil.annotate.export import JudgedCampaign, authored_rows
-from counterfoil.annotate.figures import figures_in, read_figure
 from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
-from counterfoil.annotate.pictures import Pictures
+from counterfoil.annotate.pictures import Pictures, figures_in, read_figure
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder
 from counterfoil.benchmarks.readers.own import kind_of

@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
 from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.platforms import prolific_bonuses
-from counterfoil.annotate.platforms.prolific_study import StudyChoices
-from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, Rejection
+from counterfoil.annotate.platforms.prolific_study import (
+    ProlificSubmission,
+    Reconciled,
+    Rejection,
+    StudyChoices,
+)
 from counterfoil.benchmarks.tables import labels, read_table
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.inputs.limits import most

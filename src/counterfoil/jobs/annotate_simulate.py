@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -16,11 +16,10 @@ from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement
 from counterfoil.annotate.budget import READING, BudgetPart, budget_of
 from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
 from counterfoil.annotate.judgement_table import check_table_kind, write_judgement_table
+from counterfoil.annotate.labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.quality import people_quality
-from counterfoil.annotate.simulated_labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
-from counterfoil.annotate.simulation import Simulation, simulate
-from counterfoil.annotate.simulation_clients import direct_client, http_client
+from counterfoil.annotate.simulation import Simulation, direct_client, http_client, simulate
 from counterfoil.annotate.submissions import Submissions
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
@@ -277,9 +276,8 @@ def annotate_simulate(
     `InputError` for unknown kinds and shares that are none.
     """
     feedback = feedback_of(reporting)
-    came = crowd(_shares(mix), people, accuracy=accuracy)
-    source, place = open_campaign(Path(campaign)), path_of(keep)
-    came = tuple(replace(person, seconds=person.seconds * source.form.seconds) for person in came)
+    shares, source, place = _shares(mix), open_campaign(Path(campaign)), path_of(keep)
+    came = crowd(shares, people, seconds=source.form.seconds, accuracy=accuracy)
     with guarded("annotate simulate", overwrite=overwrite, reads=[campaign]) as outputs:
         if place is not None:
             if (place / DATABASE).exists():

@@ -8,8 +8,7 @@ import pytest
 from counterfoil.annotate import participants
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import WorkItem
-from counterfoil.annotate.simulation import scratch_database
-from counterfoil.annotate.simulation_clients import direct_client
+from counterfoil.annotate.simulation import direct_client, scratch_database
 
 
 @pytest.fixture

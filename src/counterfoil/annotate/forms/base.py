@@ -246,7 +246,7 @@ def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
     return True
 
 
-def check_answer(page: WorkPage, raw: Mapping[str, Any], *, where: object = None) -> dict[str, Any]:
+def check_answer(page: WorkPage, raw: Mapping[str, Any]) -> dict[str, Any]:
     """An answer with its fields checked, in the page's order; closed fields are left out.
 
     `raw` has option values as places in the order of the page: what the browser sends, of the types of
@@ -262,19 +262,19 @@ def check_answer(page: WorkPage, raw: Mapping[str, Any], *, where: object = None
     known = {question.name for question in page.fields}
     odd = next((name for name in raw if name not in known), None)
     if odd is not None:
-        raise InputError("unknown field", where=where, given=odd, allowed=sorted(known))
+        raise InputError("unknown field", given=odd, allowed=sorted(known))
     answer: dict[str, Any] = {}
     for question in page.fields:
-        spot = f"{where}, field '{question.name}'" if where else f"field '{question.name}'"
+        where = f"field '{question.name}'"
         value = raw.get(question.name)
         empty = value is None or value in ("", [])
         if not question.is_open(answer):
             if not empty:
-                raise InputError("this field is not open with these answers", where=spot, given=str(value))
+                raise InputError("this field is not open with these answers", where=where, given=str(value))
         elif not empty:
-            answer[question.name] = _value(question, page, value, spot)
+            answer[question.name] = _value(question, page, value, where)
         elif question.required:
-            raise InputError("no answer", where=spot, hint=question.prompt)
+            raise InputError("no answer", where=where, hint=question.prompt)
         elif question.kind in ("many", "spans"):
             answer[question.name] = []
     return answer

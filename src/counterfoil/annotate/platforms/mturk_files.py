@@ -114,8 +114,7 @@ def read_results(
             rejected += 1
             continue
         answers = _answers(table, row)
-        items = {number: _item(table, row, layout, number) for number in numbers}
-        items = {number: item for number, item in items.items() if item}
+        items = {number: item for number in numbers if (item := _item(table, row, layout, number))}
         seconds = _seconds(table, row)
         for number, item in items.items():
             for question, name in layout.questions.items():
@@ -123,6 +122,12 @@ def read_results(
                 value = _value(table, row, answers, column, many=question in layout.many)
                 if value is None:
                     continue
+                # Of the first question the right answer may be known: one option, or several.
+                right = None
+                if layout.golden is not None and question == next(iter(layout.questions)):
+                    known = _parts(table[layout.golden.replace(_NUMBER, number)][row])
+                    if known:
+                        right = set(value) == set(known) if isinstance(value, list) else value in known
                 key = item, workers[row], question
                 repeated += key in rows
                 rows.setdefault(
@@ -133,7 +138,7 @@ def read_results(
                         "question": question,
                         "answer": answer_cell(value),
                         "seconds": None if seconds is None else seconds / len(items),
-                        "golden": _golden(table, row, layout, question, number, value),
+                        "golden": right,
                         "assignment": assignments[row],
                     },
                 )
@@ -236,20 +241,13 @@ def _value(table: DataTable, row: int, answers: Mapping[str, Any], name: str, *,
     if given is None or not str(given).strip():
         return None
     if many:
-        return [part.strip() for part in str(given).split(SEPARATOR) if part.strip()]
+        return _parts(given)
     return str(given)
 
 
-def _golden(
-    table: DataTable, row: int, layout: HitLayout, question: str, number: str, value: Any
-) -> bool | None:
-    if layout.golden is None or question != next(iter(layout.questions)):
-        return None
-    cell = str(table[layout.golden.replace(_NUMBER, number)][row] or "")
-    right = [part.strip() for part in cell.split(SEPARATOR) if part.strip()]
-    if not right:
-        return None
-    return set(value) == set(right) if isinstance(value, list) else value in right
+def _parts(cell: object) -> list[str]:
+    """The parts of a cell between separators."""
+    return [part.strip() for part in str(cell or "").split(SEPARATOR) if part.strip()]
 
 
 def _seconds(table: DataTable, row: int) -> float | None:

@@ -17,8 +17,12 @@ from typing import Any
 
 import httpx2
 
-from counterfoil.annotate.platforms.prolific_study import ProlificStudy, StudyPlan
-from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Rejection
+from counterfoil.annotate.platforms.prolific_study import (
+    ProlificStudy,
+    ProlificSubmission,
+    Rejection,
+    StudyPlan,
+)
 from counterfoil.errors import InputError
 from counterfoil.models.chat.client import PASSING, retry_after
 

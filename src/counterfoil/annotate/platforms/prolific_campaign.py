@@ -11,8 +11,13 @@ from counterfoil.annotate.leases import invalidate
 from counterfoil.annotate.participants import person_id
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
 from counterfoil.annotate.platforms.links import ProlificPlatform
-from counterfoil.annotate.platforms.prolific_study import StudyChoices, StudyPlan
-from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, reconcile
+from counterfoil.annotate.platforms.prolific_study import (
+    ProlificSubmission,
+    Reconciled,
+    StudyChoices,
+    StudyPlan,
+    reconcile,
+)
 from counterfoil.annotate.platforms.registry import campaign_platform
 from counterfoil.annotate.platforms.signatures import read_keys
 from counterfoil.annotate.tables import log_event, people, sa

@@ -21,12 +21,12 @@ from counterfoil.annotate.database import Database
 from counterfoil.annotate.judgement_table import write_judgement_table
 from counterfoil.annotate.overview import CampaignOverview, read_overview
 from counterfoil.annotate.participants import person_id, readmit
-from counterfoil.annotate.platforms.prolific_submissions import CATEGORIES, SHORTEST
+from counterfoil.annotate.platforms.prolific_study import CATEGORIES, SHORTEST
 from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.research_access import COOKIE, CSRF_HEADER, ResearcherAccess
 from counterfoil.annotate.server.research_cache import OverviewCache
 from counterfoil.annotate.server.security import FORM_PAGE
-from counterfoil.annotate.server.work_pages import environment
+from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment
 from counterfoil.annotate.server.work_views import OWN_ENTRIES, problems
 from counterfoil.annotate.status import TIME_BINS, facts_of, moment
 from counterfoil.annotate.submissions import encoded
@@ -236,9 +236,7 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
             path = campaign.image(name)
         except InputError as error:
             raise HTTPException(404, str(error)) from None
-        # Whatever the file is, it may do nothing.
-        policy = {"content-security-policy": "default-src 'none'; sandbox"}
-        return FileResponse(path, 200, policy)
+        return FileResponse(path, 200, NOTHING_ALLOWED)
 
     router.include_router(of_pages)
     return router
