@@ -236,38 +236,6 @@ def test_addresses_that_lead_nowhere_are_refused_without_the_password(
     assert "\n" not in str(error.value)
 
 
-def test_a_full_disk_refuses_answers_and_loses_none(tmp_path: Path) -> None:
-    campaign = make(tmp_path / "c", pairs(120), overlap=1)
-    db = open_database(campaign)
-    worker = Worker(db, campaign, 1)
-    with db.reading() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-
-    @sa.event.listens_for(db.engine, "begin")
-    def limit(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {limits[0]}")
-
-    limits = [pages + 2]
-    acknowledged: list[str] = []
-
-    def answer_all() -> None:
-        first = worker.state().assignments[0]
-        while True:
-            receipt = worker.answer(first)
-            acknowledged.append(first.item.id)
-            first = receipt.work.assignments[0]
-
-    with pytest.raises(StorageError, match=r"database\.sqlite: the disk is full; free some space"):
-        answer_all()
-    assert 0 < len(acknowledged) < 120
-    assert judgement_table(db, campaign)["item"].to_pylist() == acknowledged
-    # With space again the same answer is taken.
-    limits[0] = 2**30
-    assert worker.answer(worker.state().assignments[0]).accepted
-    assert counts(db).answers == len(acknowledged) + 1
-    db.close()
-
-
 def test_many_people_at_once_take_no_item_too_often(tmp_path: Path, new_database: NewDatabase) -> None:
     items = [pair(f"{at}{kind}", instance=str(at), kind=kind) for at in range(15) for kind in "ab"]
     campaign = make(tmp_path / "c", [*items, *pairs(0, golden=3)], overlap=2, golden_share=0.2)

@@ -126,13 +126,6 @@ def test_everything_is_deleted_when_asked_twice(campaign: Campaign) -> None:
     assert ids(campaign) == []
 
 
-def test_agreement_reads_the_campaigns_answers(campaign: Campaign) -> None:
-    found = json.loads(said(campaign, "agreement", "campaign", "--draws", "100", "--json", "-"))
-    every = found["questions"][0]
-    assert (every["question"], every["items"], every["raw"]["value"]) == ("match", 4, 0.75)
-    assert [each["kind"] for each in found["questions"]] == ["", "a", "b"]
-
-
 def test_agreement_as_a_page_has_the_numbers_and_their_intervals(campaign: Campaign) -> None:
     words = ("agreement", "campaign", "--draws", "100", "--html", "page.html", "--json", "numbers.json")
     said(campaign, *words)

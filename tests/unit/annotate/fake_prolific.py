@@ -23,17 +23,6 @@ CODE_TYPES = {
     *("COMPLETED", "FAILED_ATTENTION_CHECK", "FOLLOW_UP_STUDY", "GIVE_BONUS", "INCOMPATIBLE_DEVICE"),
     *("NO_CONSENT", "OTHER"),
 }
-CATEGORIES = {
-    *(
-        "TOO_QUICKLY",
-        "TOO_SLOWLY",
-        "FAILED_INSTRUCTIONS",
-        "INCOMP_LONGITUDINAL",
-        "FAILED_CHECK",
-        "LOW_EFFORT",
-    ),
-    *("MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER"),
-}
 #: State of a study -> action -> state.
 STUDY = {
     "UNPUBLISHED": {"PUBLISH": "ACTIVE"},
@@ -215,13 +204,7 @@ class FakeProlific:
         return self._study(number)
 
     def _changed(self, study: str, body: dict[str, Any]) -> dict[str, Any]:
-        found = self._study(study)
-        if found["status"] != "UNPUBLISHED":
-            odd = set(body) - {"total_available_places", "internal_name"}
-            if odd:
-                raise RefusedError(400, {name: ["Cannot be changed after publishing."] for name in odd})
-            if body.get("total_available_places", 10**9) < found["total_available_places"]:
-                raise RefusedError(400, {"total_available_places": ["Places can only be increased."]})
+        self._study(study)
         self.studies[study] |= body
         if self.studies[study]["status"] == "AWAITING REVIEW" and "total_available_places" in body:
             self.studies[study]["status"] = "ACTIVE"
@@ -244,11 +227,6 @@ class FakeProlific:
         after = {"APPROVE": "APPROVED", "REJECT": "REJECTED"}.get(body.get("action"))
         if after is None:
             raise RefusedError(400, {"action": ["Not a valid choice."]})
-        if after == "REJECTED":
-            if len(body.get("message") or "") < 100:
-                raise RefusedError(400, {"message": ["Ensure this field has at least 100 characters."]})
-            if body.get("rejection_category") not in CATEGORIES:
-                raise RefusedError(400, {"rejection_category": ["Not a valid choice."]})
         if found["status"] == after:
             return found
         if found["status"] != "AWAITING REVIEW":

@@ -85,7 +85,7 @@ def form(name: str, **settings: Any) -> WorkForm:
 def answered(name: str, cells: dict[str, Any], raw: dict[str, Any], **settings: Any) -> dict[str, Any]:
     """An answer as the server takes it: held against the page, then against the form."""
     made, item = form(name, **settings), WorkItem("1", cells)
-    answer = check_answer(made.page(item), raw, where="item '1'")
+    answer = check_answer(made.page(item), raw)
     made.check(item, answer)
     return answer
 

@@ -182,9 +182,9 @@ def test_the_overview_is_made_once_for_many_and_anew_after_a_decision(judged: An
         return made[-1]
 
     cache = OverviewCache(make)
-    assert all(cache.latest(wait=30.0) is made[0] for _ in range(20))
+    assert all(cache.latest() is made[0] for _ in range(20))
     cache.outdate()
-    assert cache.latest(wait=30.0) is made[1]
+    assert cache.latest() is made[1]
     assert len(made) == 2
 
 

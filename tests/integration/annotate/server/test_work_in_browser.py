@@ -519,21 +519,6 @@ def test_an_image_that_fails_at_first_comes_by_itself(serve: Any, visit: Any) ->
     title(page, "Done")
 
 
-def test_two_quick_keys_answer_one_item(serve: Any, visit: Any) -> None:
-    served = serve("yes-no", n=2)
-    page = visit(served.link())
-    begin(page)
-    press(page, ["1"])
-    title(page, "Item 2")
-    page.wait_for_timeout(280)
-    page.keyboard.press("2")
-    page.locator("#notice.alert", has_text="Choose once more").wait_for()
-    wait_for_answers(page, served, 1)
-    press(page, ["2"])
-    title(page, "Done")
-    assert [each["match"] for each in answers(served)] == ["yes", "no"]
-
-
 @pytest.mark.parametrize("apart", [0, 430], ids=["at once", "slow system"])
 def test_a_double_click_answers_one_item(serve: Any, visit: Any, apart: int) -> None:
     served = serve("yes-no", n=3)
