@@ -13,7 +13,7 @@ is an empty cell.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +111,7 @@ def read_judgement_table(path: str | Path) -> pa.Table:
     as_text = csv_text if table.kind in ("csv", "tsv") else str
     columns: dict[str, pa.Array] = {}
     for name in (*_KEY, "answer"):
-        cells = labels(table, name) if name != "answer" else _answers(table)
+        cells: Iterable[str] = labels(table, name) if name != "answer" else _answers(table)
         columns[name] = pa.array(map(as_text, cells), pa.string())
     for name in ("seconds", "golden", "counted"):
         if name in table:
@@ -182,13 +182,11 @@ def answer_value(cell: str, answer: str, *, where: object = "the table of judgem
     return parts
 
 
-def _answers(table: DataTable) -> tuple[str, ...]:
+def _answers(table: DataTable) -> Iterator[str]:
     """Answers as they are, blanks kept: a text of a person is not ours to trim."""
-    answers = []
     for row, cell in enumerate(table["answer"]):
         if isinstance(cell, list | dict):
             cell = answer_cell(cell)
         if cell is None or isinstance(cell, float) or not isinstance(cell, str | int):
             raise DataError("not an answer", where=table.where(row, "answer"), given=cell or "(empty)")
-        answers.append(str(cell))
-    return tuple(answers)
+        yield str(cell)

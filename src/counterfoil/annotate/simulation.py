@@ -277,22 +277,19 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
             yield db
         finally:
             db.close()
-        if keep is not None:
-            _keep(campaign, path, keep)
-
-
-def _keep(campaign: Campaign, database: Path, folder: Path) -> None:
-    """A folder of the campaign with a simulated database, whose title says what it is."""
-    begin(folder, SIMULATED)
-    own = [campaign.folder / name for name in (ITEMS, SOURCE, SECRETS, *TEXTS)]
-    for path in (*own, *sorted((campaign.folder / IMAGES).iterdir()), database):
-        if path.is_file():
-            to = folder / (f"{IMAGES}/{path.name}" if path.parent.name == IMAGES else path.name)
-            with path.open("rb") as source, writing(to, private=path.name == SECRETS) as file:
-                shutil.copyfileobj(source, file)
-    title = f"{SIMULATED}: {campaign.recipe.title}"
-    write_text(folder / RECIPE, replace(campaign.recipe, title=title).to_toml())
-    end(folder)
+        if keep is None:
+            return
+        # The title says what it is.
+        begin(keep, SIMULATED)
+        own = [campaign.folder / name for name in (ITEMS, SOURCE, SECRETS, *TEXTS)]
+        for file in (*own, *sorted((campaign.folder / IMAGES).iterdir()), path):
+            if file.is_file():
+                to = keep / (f"{IMAGES}/{file.name}" if file.parent.name == IMAGES else file.name)
+                with file.open("rb") as source, writing(to, private=file.name == SECRETS) as copy:
+                    shutil.copyfileobj(source, copy)
+        title = f"{SIMULATED}: {campaign.recipe.title}"
+        write_text(keep / RECIPE, replace(campaign.recipe, title=title).to_toml())
+        end(keep)
 
 
 class _Crowd:

@@ -99,9 +99,9 @@ def read_export(
     truths: dict[str, dict[str, Any]] = {}
     people: dict[str, str] = {}
     cancelled = repeated = 0
-    for number, task in enumerate(tasks):
+    for at, task in enumerate(tasks, 1):
         name = str((task.get("data") or {}).get("item") or task.get("id") or "")
-        where = f"{path}, task {name or number + 1}"
+        where = f"{path}, task {name or at}"
         if not name:
             raise DataError("neither 'item' in its data nor an id", where=where)
         annotations = task.get("annotations", [])
@@ -116,10 +116,18 @@ def read_export(
             if annotation.get("ground_truth"):
                 truths[name] = answer
                 continue
-            person = _person(annotation.get("completed_by"), spot)
+            # Label Studio gives a number, or an object with it.
+            who, seconds = annotation.get("completed_by"), annotation.get("lead_time")
+            who = who.get("id") if isinstance(who, dict) else who
+            if isinstance(who, bool) or not isinstance(who, int | str) or who == "":
+                raise DataError("no person in 'completed_by'", where=spot, given=who)
+            person, number = str(who), isinstance(seconds, int | float) and not isinstance(seconds, bool)
+            if seconds is not None and not (number and 0 <= seconds < 10**9):
+                allowed = "seconds, 0 or more"
+                raise DataError("no time in 'lead_time'", where=spot, given=seconds, allowed=allowed)
             repeated += (name, person) in answers
             people.setdefault(person, identify(person))
-            answers[name, person] = answer, _seconds(annotation.get("lead_time"), spot)
+            answers[name, person] = answer, None if seconds is None else float(seconds)
     # The controls whose answers are lists.
     many = {control for control, is_list in (controls or {}).items() if is_list}
     if controls is None:
@@ -198,20 +206,3 @@ def _merged(before: Any, kind: str, value: Mapping[str, Any], where: str) -> Any
 def _unordered(value: Any) -> Any:
     """An answer whatever the order of its options."""
     return sorted(value, key=str) if isinstance(value, list) else value
-
-
-def _person(given: object, where: str) -> str:
-    """Who made an annotation: Label Studio gives a number, or an object with it."""
-    if isinstance(given, dict):
-        given = given.get("id")
-    if isinstance(given, bool) or not isinstance(given, int | str) or given == "":
-        raise DataError("no person in 'completed_by'", where=where, given=given)
-    return str(given)
-
-
-def _seconds(given: object, where: str) -> float | None:
-    if given is None:
-        return None
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 10**9:
-        raise DataError("no time in 'lead_time'", where=where, given=given, allowed="seconds, 0 or more")
-    return float(given)

@@ -161,7 +161,17 @@ class Views:
 
     def work(self, state: WorkState, visit: Visit | None, language: str) -> WorkView:
         """Where a person stands, in a language."""
-        leave = self._leave(state, visit)
+        outcomes: dict[str, Outcome] = {
+            "done": "completed",
+            "consent": "no_consent",
+            "withdrawn": "no_consent",
+            "ended": "screened_out",
+            "disqualified": "failed_checks" if state.done else "screened_out",
+            "full": "completed" if state.done else "screened_out",
+        }
+        leave = Leave()
+        if self.platform is not None and visit is not None and state.state in outcomes:
+            leave = self.platform.leave(visit, outcomes[state.state])
         return WorkView(
             state=state.state,
             done=state.done,
@@ -197,19 +207,6 @@ class Views:
         page = page_in(language, shown_page(self.campaign, "preview", item))
         view = self._page(page, lease="preview", position=1, practice=False)
         return WorkView(state="preview", done=0, of=1, notice="", code="", leave=None, items=[view])
-
-    def _leave(self, state: WorkState, visit: Visit | None) -> Leave:
-        outcomes: dict[str, Outcome] = {
-            "done": "completed",
-            "consent": "no_consent",
-            "withdrawn": "no_consent",
-            "ended": "screened_out",
-            "disqualified": "failed_checks" if state.done else "screened_out",
-            "full": "completed" if state.done else "screened_out",
-        }
-        if self.platform is None or visit is None or state.state not in outcomes:
-            return Leave()
-        return self.platform.leave(visit, outcomes[state.state])
 
     def _page(self, page: WorkPage, *, lease: str, position: int, practice: bool) -> ItemView:
         shown = [
