@@ -1,7 +1,6 @@
 """Prolific's API, against a server of ours that keeps its rules and has faults."""
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,22 +81,16 @@ def test_a_campaign_from_draft_to_payment(client: ProlificClient, fake: FakeProl
         "&SESSION_ID={{%SESSION_ID%}}"
     )
     assert not set(RETIRED) & set(sent)
-    assert [code["code_type"] for code in sent["completion_codes"]] == [
-        "COMPLETED",
-        "FAILED_ATTENTION_CHECK",
-        "NO_CONSENT",
-    ]
+    types = [code["code_type"] for code in sent["completion_codes"]]
+    assert types == ["COMPLETED", "FAILED_ATTENTION_CHECK", "NO_CONSENT"]
     assert client.move(study.id, "PUBLISH").status == "ACTIVE"
     subs = {who: fake.join(study.id, who) for who in ("ann", "bob", "cyd")}
     fake.finish(subs["ann"], "C1")
     fake.finish(subs["bob"], "F2")
     fake.end(subs["cyd"], "TIMED-OUT")
     listed = {each.person: each for each in client.submissions(study.id)}
-    assert (listed["ann"].status, listed["ann"].code, listed["ann"].seconds) == (
-        "AWAITING REVIEW",
-        "C1",
-        312.5,
-    )
+    ann = listed["ann"]
+    assert (ann.status, ann.code, ann.seconds) == ("AWAITING REVIEW", "C1", 312.5)
     assert listed["cyd"].status == "TIMED-OUT"
     client.approve([subs["ann"]])
     client.reject([Rejection(subs["bob"], LONG, "FAILED_CHECK")])
@@ -275,9 +268,7 @@ def test_many_are_approved_in_parts(client: ProlificClient, fake: FakeProlific) 
     [
         ("Too fast.", "TOO_QUICKLY", "too short; given: 9 characters; allowed: 100 or more"),
         (" " * 200, "OTHER", "given: 0 characters"),
-        ("x" * 99, "OTHER", "given: 99 characters"),
         ("x" * 100, "BAD", "unknown category; given: BAD; allowed: TOO_QUICKLY"),
-        ("x" * 100, "", r"unknown category; given: \(empty\)"),
     ],
 )
 def test_rejections_are_checked_before_they_are_sent(message: str, category: str, words: str) -> None:
@@ -373,39 +364,28 @@ def test_nobody_is_there_twice(tmp_path: Path) -> None:
         read_bonuses(path)
 
 
-def test_edited_notes_are_named(client: ProlificClient, bonused: BonusNotes) -> None:
-    path = bonused.folder / prolific_bonuses.NOTES
-    path.write_text(json.dumps({"sets": {"x": {"batch": "b", "total": 1, "state": "gone"}}}))
-    with pytest.raises(DataError, match=r"field 'sets\.x\.state': wrong value"):
-        prolific_bonuses.set_up(client, bonused, {"ann": 1})
-
-
 # Submissions beside people.
 
 
 def test_places_that_were_given_back_are_free() -> None:
-    submissions = [
-        ProlificSubmission("s1", "ann", "RETURNED"),
-        ProlificSubmission("s2", "bob", "TIMED-OUT"),
-        ProlificSubmission("s3", "cyd", "REJECTED"),
-        ProlificSubmission("s4", "dan", "ACTIVE"),
-        ProlificSubmission("s5", "eve", "TIMED-OUT"),
-        ProlificSubmission("s6", "eve", "ACTIVE"),
-        ProlificSubmission("s7", "fay", "RETURNED"),
-        ProlificSubmission("s8", "gus", "AWAITING REVIEW"),
-        ProlificSubmission("s9", "hal", "AWAITING REVIEW"),
-        ProlificSubmission("s10", "ian", "AWAITING REVIEW"),
-        ProlificSubmission("s11", "joy", "APPROVED"),
-    ]
-    people = {
-        name.upper(): name in ("fay", "gus", "joy")
-        for name in ["ann", "bob", "cyd", "dan", "eve", "fay", "gus", "hal", "joy", "kim"]
+    states = {
+        "ann": "RETURNED",
+        "bob": "TIMED-OUT",
+        "cyd": "REJECTED",
+        "dan": "ACTIVE",
+        "eve": "TIMED-OUT",
+        "fay": "RETURNED",
+        **dict.fromkeys(("gus", "hal", "ian"), "AWAITING REVIEW"),
+        "joy": "APPROVED",
     }
+    submissions = [ProlificSubmission(f"of {who}", who, state) for who, state in states.items()]
+    submissions.append(ProlificSubmission("of eve, again", "eve", "ACTIVE"))
+    # Ian never entered, and Kim typed a link.
+    people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"}
     found = reconcile(submissions, people, str.upper)
     assert found.free == ("ANN", "BOB", "CYD")
-    assert [each.id for each in found.payable] == ["s8"]
-    assert [each.id for each in found.unfinished] == ["s9"]
-    assert [each.id for each in found.unseen] == ["s10"]
+    waiting = found.payable, found.unfinished, found.unseen
+    assert [[each.id for each in part] for part in waiting] == [["of gus"], ["of hal"], ["of ian"]]
     assert found.strangers == ("KIM",)
 
 
