@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -52,26 +52,18 @@ class SeenPage:
     page: WorkPage | None = None
 
 
-@runtime_checkable
-class CampaignClient(Protocol):
-    """How simulated people reach a campaign; people are named by the ids of the judgement table."""
+@dataclass(eq=False)
+class CampaignClient:
+    """How simulated people reach a campaign: by the functions that the server calls.
 
-    def enter(self, link: str, now: float) -> None:
-        """Come in by a personal link and agree to take part."""
+    People are named by the ids of the judgement table.
+    """
 
-    def look(self, person: str, now: float) -> SeenPage:
-        """What is before a person."""
-
-    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
-        """Send an answer, and see what is next; raises `InputError` where it is refused as none."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Direct:
     campaign: Campaign
     db: Database
 
     def enter(self, link: str, now: float) -> None:
+        """Come in by a personal link and agree to take part."""
         with self.db.writing() as connection:
             entered = participants.enter(
                 connection, self.campaign, worker=link, platform="link", parameters={}, now=now
@@ -79,11 +71,13 @@ class _Direct:
             participants.consent(connection, entered.person, now, text=self.campaign.consent_in())
 
     def look(self, person: str, now: float) -> SeenPage:
+        """What is before a person."""
         with self.db.writing() as connection:
             known = participants.person_by_id(connection, person)
             return self._seen(work.work_state(connection, self.campaign, known, now))
 
     def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
+        """Send an answer, and see what is next; raises `InputError` where it is refused as none."""
         sent = work.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
         with self.db.writing() as connection:
             known = participants.person_by_id(connection, person)
@@ -100,13 +94,11 @@ class _Direct:
 @contextmanager
 def direct_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
     """People call the functions that the server calls."""
-    yield _Direct(campaign, db)
+    yield CampaignClient(campaign, db)
 
 
 @dataclass(eq=False)
-class _Http:
-    campaign: Campaign
-    db: Database
+class _Http(CampaignClient):
     portal: Any
     http: Any = None
     now: float = 0.0
@@ -120,13 +112,13 @@ class _Http:
 
     def look(self, person: str, now: float) -> SeenPage:
         self.now = now
-        return self._seen(person, self._send("GET", f"/api/work/{self.tokens[person]}").json())
+        return self._received(person, self._send("GET", f"/api/work/{self.tokens[person]}").json())
 
     def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
         self.now = now
         sent = {"lease": lease, "key": lease, "answer": dict(raw), "seconds": seconds}
         receipt = self._send("POST", f"/api/work/{self.tokens[person]}/answers", sent).json()
-        return self._seen(person, receipt["work"])
+        return self._received(person, receipt["work"])
 
     def _send(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> Any:
         reply = self.portal.call(partial(self.http.request, method, path, json=sent))
@@ -134,7 +126,7 @@ class _Http:
             raise InputError("the server refused", where=f"{method} {path}", given=reply.text)
         return reply
 
-    def _seen(self, person: str, view: Mapping[str, Any]) -> SeenPage:
+    def _received(self, person: str, view: Mapping[str, Any]) -> SeenPage:
         """What the server sent, beside the item of its lease, which people do not get to know."""
         if not view["items"]:
             return SeenPage(view["state"])

@@ -66,14 +66,13 @@ NOTICES: dict[str, str] = {
 class Assignment:
     """An item before a person: its page in the order in which they see it, and the lease to answer with.
 
-    `position` counts from 1 to `of`. `item` and `role` are for the server alone.
+    `position` counts from 1. `item` and `role` are for the server alone.
     """
 
     item: WorkItem
     page: WorkPage
     lease: str
     position: int
-    of: int
     role: Role
 
 
@@ -151,12 +150,12 @@ def work_state(
         if test:
             n = min(recipe.onboarding, len(positions_of(campaign, "onboarding")))
             done = test[0].place
-            return WorkState("onboarding", _assignments(campaign, test, done, n), done, n)
+            return WorkState("onboarding", _assignments(campaign, test, done), done, n)
         set_person(connection, person.id, state="work")
     leased = next_items(connection, campaign, person, now, ahead) if running == "open" else ()
     if leased:
         of = max(of, person.done + len(leased))
-        return WorkState("work", _assignments(campaign, leased, person.done, of), person.done, of)
+        return WorkState("work", _assignments(campaign, leased, person.done), person.done, of)
     if not person.done:
         return WorkState("full", of=of, notice=NOTICES["full"])
     if person.finished is None:
@@ -275,12 +274,12 @@ def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
     return replace(page, fields=tuple(fields))
 
 
-def _assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int, of: int) -> tuple[Assignment, ...]:
+def _assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int) -> tuple[Assignment, ...]:
     assignments = []
     for position, lease in enumerate(leased, done + 1):
         item = campaign.items[lease.item]
         page = shown_page(campaign, lease.person, item)
-        assignments.append(Assignment(item, page, lease.id, position, of, lease.role))
+        assignments.append(Assignment(item, page, lease.id, position, lease.role))
     return tuple(assignments)
 
 

@@ -1,7 +1,7 @@
 """Judgements of other tools (Mechanical Turk, Label Studio, tables), and a campaign's own as tables."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack, cast
@@ -39,7 +39,7 @@ class ImportedJudgements:
     """Judgements of another tool as a table, and what was left out, by what it was."""
 
     table: pa.Table
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int]
 
     save_help = "Write the judgements here (.csv or .parquet)."
     check_kind = staticmethod(check_table_kind)
@@ -112,30 +112,24 @@ def import_judgements(
     usual = HitLayout()
     layout = HitLayout(tuple(item) or usual.item, questions or usual.questions, frozenset(many), golden)
     opened = None if campaign is None else open_campaign(campaign)
-    if source == "table":
-        imported = ImportedJudgements(read_judgement_table(path))
-    else:
-        identify: Callable[[str], str] = str
-        if opened is not None and not keep_ids:
+    identify: Callable[[str], str] = str
+    numbers: dict[str, str] = {}
+    if not keep_ids and source != "table":
+        identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
+        if opened is not None:
             # Only this needs the library of the database.
             from counterfoil.annotate.participants import person_id
 
             identify = partial(person_id, opened, source)
-        elif not keep_ids:
-            numbers: dict[str, str] = {}
-            identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
-        if source == "mturk":
-            results = read_results(path, layout, identify=identify)
-            left_out = {"rejected assignments": results.rejected, "judged again": results.repeated}
-            imported = ImportedJudgements(results.judgements, left_out)
-        else:
-            controls = None if config is None else read_controls(read_text(config), where=config)
-            export = read_export(path, controls, identify=identify)
-            left_out = {"cancelled": export.cancelled, "annotated again": export.repeated}
-            imported = ImportedJudgements(export.judgements, left_out)
-    if opened is not None:
-        imported = replace(imported, table=_held(imported.table, opened, path))
-    return imported
+    left_out: Mapping[str, int] = {}
+    if source == "table":
+        table = read_judgement_table(path)
+    elif source == "mturk":
+        table, left_out = read_results(path, layout, identify=identify)
+    else:
+        controls = None if config is None else read_controls(read_text(config), where=config)
+        table, left_out = read_export(path, controls, identify=identify)
+    return ImportedJudgements(table if opened is None else _held(table, opened, path), left_out)
 
 
 def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:

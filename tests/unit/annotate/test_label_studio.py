@@ -38,9 +38,9 @@ def test_an_export_of_label_studio(tmp_path: Path) -> None:
         annotation(6, 10, choice("no"), choice("colour", "size", control="why")),
         predictions=[{"result": [choice("yes")]}],
     )
-    found = read_export(path)
-    assert (found.cancelled, found.repeated, found.golden, found.people) == (1, 1, 1, ("8", "10", "7"))
-    rows = {(row["person"], row["question"]): row for row in found.judgements.to_pylist()}
+    found, left_out = read_export(path)
+    assert left_out == {"cancelled": 1, "annotated again": 1}
+    rows = {(row["person"], row["question"]): row for row in found.to_pylist()}
     assert {key: row["answer"] for key, row in rows.items()} == {
         ("7", "match"): "no",  # The later one of two.
         ("8", "match"): "yes",
@@ -56,7 +56,7 @@ def test_an_export_of_label_studio(tmp_path: Path) -> None:
         ("10", "why"): None,
     }
     assert {row["item"] for row in rows.values()} == {"17"}
-    assert "example.org" not in json.dumps(found.judgements.to_pylist())
+    assert "example.org" not in json.dumps(found.to_pylist())
 
 
 def region(name: str, kind: str, **value: Any) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_answers_of_every_kind_of_control(tmp_path: Path) -> None:
         ),
         data={"item": "a"},
     )
-    rows = read_export(path, CONTROLS).judgements.to_pylist()
+    rows = read_export(path, CONTROLS)[0].to_pylist()
     assert {(row["item"], row["person"], row["seconds"]) for row in rows} == {("a", "7", 2.5)}
     assert {row["question"]: row["answer"] for row in rows} == {
         "match": "yes",

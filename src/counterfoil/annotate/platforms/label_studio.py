@@ -8,7 +8,6 @@ Source: labelstud.io, tags and task format.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -23,22 +22,6 @@ from counterfoil.inputs.files import decoded, parse_json, read_bytes
 _CONTROLS = ("Choices", "Labels", "Pairwise", "Rating", "TextArea")
 #: What a result holds, by its type.
 _TYPES = ("choices", "rating", "pairwise", "textarea", "labels")
-
-
-@dataclass(frozen=True, eq=False)
-class LabelStudioExport:
-    """The judgements of an export, and what was left out.
-
-    `cancelled` annotations were skipped by their people; of several by one person for one task the last
-    counts, and `repeated` are the others. `people` are the ids of Label Studio, in order of appearance.
-    """
-
-    judgements: pa.Table
-    tasks: int
-    people: tuple[str, ...]
-    cancelled: int
-    repeated: int
-    golden: int
 
 
 def read_controls(text: str, *, where: object) -> dict[str, bool]:
@@ -81,8 +64,11 @@ def read_export(
     controls: Mapping[str, bool] | None = None,
     *,
     identify: Callable[[str], str] = str,
-) -> LabelStudioExport:
-    """The judgements in an export (see the module); a task's `item` is its data's, or else its own id.
+) -> tuple[pa.Table, dict[str, int]]:
+    """The judgements in an export (see the module), and what was left out; a task's `item` is its data's, or
+    else its own id.
+
+    Cancelled annotations were skipped by their people; of several by one person for one task the last counts.
 
     With `controls` (`read_controls`) results of others are refused, and they say which choices are lists;
     without them a control's are where any annotation has other than one. Raises `DataError` naming task and
@@ -154,9 +140,8 @@ def read_export(
     ]
     if not rows:
         raise DataError("no annotations", where=path, given=f"{len(tasks):,} tasks")
-    return LabelStudioExport(
-        judgement_rows(rows, where=path), len(tasks), tuple(people), cancelled, repeated, len(truths)
-    )
+    left_out = {"cancelled": cancelled, "annotated again": repeated}
+    return judgement_rows(rows, where=path), left_out
 
 
 def _answer(result: object, controls: Mapping[str, bool] | None, where: str) -> dict[str, Any]:

@@ -68,35 +68,21 @@ class HitLayout:
         return tuple(sorted(matched, key=lambda number: (int(number), number)))
 
 
-@dataclass(frozen=True, eq=False)
-class HitResults:
-    """A batch as judgements, and what was left out.
-
-    `judgements` has a column `assignment` beside those of every such table. `rejected` assignments are in no
-    row; of an item that a worker judged in several HITs the first answer counts, `repeated` are the others.
-    """
-
-    judgements: pa.Table
-    hits: int
-    assignments: int
-    people: int
-    rejected: int
-    repeated: int
-
-
 def read_results(
     path: Path, layout: HitLayout | None = None, *, identify: Callable[[str], str] = str
-) -> HitResults:
-    """The judgements in a batch's results (CSV, as the requester site exports them).
+) -> tuple[pa.Table, dict[str, int]]:
+    """The judgements in a batch's results (CSV, as the requester site exports them), and what was left out.
 
-    `identify` makes of a worker's id what the table holds. Seconds are those of the assignment, divided
-    evenly among its items. Answers are cells, options with a column each (`Answer.match1.yes`), or the JSON
-    of `Answer.taskAnswers`. Raises `DataError` naming row and column for what does not fit.
+    They have a column `assignment` beside those of every such table. Rejected assignments are in no row; of
+    an item that a worker judged in several HITs the first answer counts. `identify` makes of a worker's id
+    what the table holds. Seconds are those of the assignment, divided evenly among its items. Answers are
+    cells, options with a column each (`Answer.match1.yes`), or the JSON of `Answer.taskAnswers`. Raises
+    `DataError` naming row and column for what does not fit.
     """
     layout = layout or HitLayout()
     table = read_table(path)
     statuses = [str(status).strip() for status in _column(table, "AssignmentStatus")]
-    assignments, workers, hits = (_column(table, name) for name in ("AssignmentId", "WorkerId", "HITId"))
+    assignments, workers, _ = (_column(table, name) for name in ("AssignmentId", "WorkerId", "HITId"))
     numbers = layout.numbers(list(table.columns))
     if not numbers:
         raise DataError(
@@ -144,13 +130,9 @@ def read_results(
                 )
     if not rows:
         raise DataError("no answers", where=table.source, given=", ".join(table.columns), hint=_HINT)
-    judgements = judgement_rows(list(rows.values()), where=table.source)
-    judgements = judgements.append_column(
-        "assignment", pa.array([judgement["assignment"] for judgement in rows.values()])
-    )
-    return HitResults(
-        judgements, len(set(hits)), len(table), len({who for _, who, _ in rows}), rejected, repeated
-    )
+    names = pa.array([row["assignment"] for row in rows.values()])
+    judgements = judgement_rows(list(rows.values()), where=table.source).append_column("assignment", names)
+    return judgements, {"rejected assignments": rejected, "judged again": repeated}
 
 
 _HINT = "say which columns hold items and answers; {n} stands for the number of an item in its HIT"

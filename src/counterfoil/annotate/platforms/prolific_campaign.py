@@ -57,11 +57,10 @@ def plan_of(campaign: Campaign, choices: StudyChoices, codes: Mapping[Outcome, s
         places=choices.places or math.ceil(work * recipe.overlap / max(1, per_person - golden)),
         minutes=minutes,
         pay_per_hour=60 * price / minutes if pay.by_item else pay.per_hour,
-        approve=choices.approve,
-        project=choices.project,
-        devices=choices.devices,
-        filters=choices.filters,
-        filter_set=choices.filter_set,
+        **{
+            name: getattr(choices, name)
+            for name in ("approve", "project", "devices", "filters", "filter_set")
+        },
         signed=bool(read_keys(campaign.folder)),
     )
 

@@ -198,13 +198,13 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
     access = ResearcherAccess(campaign, clock)
     cache = OverviewCache(lambda: read_overview(database, campaign, now=clock(), draws=DRAWS))
     pages = ResearchPages(campaign, access, cache)
-    router = APIRouter()
-    router.include_router(_api(campaign, database, access, cache, clock))
     of_pages = APIRouter(prefix="/research", include_in_schema=False)
+    # Each of these asks for the token, and a post by cookie for its header.
+    of_scripts = APIRouter(prefix="/api/research", responses=PROBLEMS)
     reading, deciding = Depends(access.reading), Depends(access.deciding)
 
     @of_pages.get("")
-    def overview(request: Request) -> Response:
+    def front_page(request: Request) -> Response:
         return pages.overview(request) if access.may_read(request) else pages.login()
 
     @of_pages.post("/login")
@@ -238,34 +238,19 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
             raise HTTPException(404, str(error)) from None
         return FileResponse(path, 200, NOTHING_ALLOWED)
 
-    router.include_router(of_pages)
-    return router
-
-
-def _api(
-    campaign: Campaign,
-    database: Database,
-    access: ResearcherAccess,
-    cache: OverviewCache,
-    clock: Callable[[], float],
-) -> APIRouter:
-    """The routes under /api/research; each asks for the token, and a post by cookie for its header."""
-    router = APIRouter(prefix="/api/research", responses=PROBLEMS)
-    reading, deciding = Depends(access.reading), Depends(access.deciding)
-
-    @router.get("/overview", dependencies=[reading])
+    @of_scripts.get("/overview", dependencies=[reading])
     def overview() -> dict[str, Any]:
         """Status, agreement, people and disputes."""
         return _ready(cache).to_json()
 
-    @router.post("/state", dependencies=[deciding])
+    @of_scripts.post("/state", dependencies=[deciding])
     def state(given: StateGiven) -> DoneView:
         """Go on, pause or stop: paused and stopped campaigns hand out nothing; what is under way is taken."""
         set_running(database, given.state, clock())
         cache.outdate()
         return DoneView(done=f"the campaign is {given.state}")
 
-    @router.post("/reviews", dependencies=[deciding])
+    @of_scripts.post("/reviews", dependencies=[deciding])
     def review(given: ReviewGiven) -> DoneView:
         """Approve or reject a person's work."""
         if given.decision == "approved":
@@ -278,7 +263,7 @@ def _api(
         cache.outdate()
         return DoneView(done=done)
 
-    @router.post("/readmissions", dependencies=[deciding])
+    @of_scripts.post("/readmissions", dependencies=[deciding])
     def let_in(given: ReadmissionGiven) -> DoneView:
         """Let a person in from another browser; pages of theirs that are open elsewhere end."""
         worker = given.worker.strip()
@@ -287,14 +272,14 @@ def _api(
             readmit(connection, person, clock(), named=worker)
         return DoneView(done=f"{person[:SHORT_ID]} may come with another browser, by the platform's link")
 
-    @router.post("/adjudications", dependencies=[deciding])
+    @of_scripts.post("/adjudications", dependencies=[deciding])
     def decide(given: AdjudicationGiven) -> DoneView:
         """Decide an item that people disagree on."""
         decision = adjudicate(database, campaign, **given.model_dump(), by=BY, now=clock())
         cache.outdate()
         return DoneView(done=f"{decision.item}: {decision.answer}")
 
-    @router.get("/judgements.csv", dependencies=[reading], response_class=Response)
+    @of_scripts.get("/judgements.csv", dependencies=[reading], response_class=Response)
     def export() -> Response:
         """The answers that count as CSV; people are numbered, and their ids are not in it."""
         table = without_ids(judgement_table(database, campaign))
@@ -305,6 +290,9 @@ def _api(
         headers = {"content-disposition": 'attachment; filename="judgements.csv"'}
         return Response(content, 200, headers, "text/csv; charset=utf-8")
 
+    router = APIRouter()
+    router.include_router(of_scripts)
+    router.include_router(of_pages)
     return router
 
 
