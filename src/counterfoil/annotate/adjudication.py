@@ -110,6 +110,11 @@ def adjudicated(db: Database, campaign: Campaign) -> dict[tuple[str, str], Adjud
     return decisions
 
 
+def decided_answers(db: Database, campaign: Campaign) -> dict[tuple[str, str], str]:
+    """The answer of every decision, by item and question."""
+    return {key: decision.answer for key, decision in adjudicated(db, campaign).items()}
+
+
 def adjudicate(
     db: Database,
     campaign: Campaign,

@@ -13,7 +13,7 @@ is an empty cell.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +110,14 @@ def read_judgement_table(path: str | Path) -> pa.Table:
     table = read_table(path)
     as_text = csv_text if table.kind in ("csv", "tsv") else str
     columns: dict[str, pa.Array] = {}
-    for name in (*_KEY, "answer"):
-        cells: Iterable[str] = labels(table, name) if name != "answer" else _answers(table)
-        columns[name] = pa.array(map(as_text, cells), pa.string())
+    for name in _KEY:
+        columns[name] = pa.array(map(as_text, labels(table, name)), pa.string())
+    # Answers as they are, blanks kept: a text of a person is not ours to trim.
+    answers = [answer_cell(cell) if isinstance(cell, list | dict) else cell for cell in table["answer"]]
+    for row, cell in enumerate(answers):
+        if not isinstance(cell, str | int):
+            raise DataError("not an answer", where=table.where(row, "answer"), given=cell or "(empty)")
+    columns["answer"] = pa.array([as_text(str(cell)) for cell in answers], pa.string())
     for name in ("seconds", "golden", "counted"):
         if name in table:
             # Numbers, or right and wrong, in cells that may be empty.
@@ -180,13 +185,3 @@ def answer_value(cell: str, answer: str, *, where: object = "the table of judgem
             allowed='a JSON list of options, such as ["colour"]' if answer == "many" else "a list of spans",
         )
     return parts
-
-
-def _answers(table: DataTable) -> Iterator[str]:
-    """Answers as they are, blanks kept: a text of a person is not ours to trim."""
-    for row, cell in enumerate(table["answer"]):
-        if isinstance(cell, list | dict):
-            cell = answer_cell(cell)
-        if cell is None or isinstance(cell, float) or not isinstance(cell, str | int):
-            raise DataError("not an answer", where=table.where(row, "answer"), given=cell or "(empty)")
-        yield str(cell)

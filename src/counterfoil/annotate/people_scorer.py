@@ -109,7 +109,7 @@ def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
 
 def _judged(path: Path, settings: ScorerSettings) -> _Answered:
     """The answers in a campaign's database, or in a table of judgements."""
-    from counterfoil.annotate.adjudication import adjudicated
+    from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table
     from counterfoil.annotate.database import existing_database
 
@@ -132,7 +132,7 @@ def _judged(path: Path, settings: ScorerSettings) -> _Answered:
         _check_form(campaign.form.name, where)
         with existing_database(campaign, settings.get("database") or None) as db:
             table = judgement_table(db, campaign)
-            decided = {key: decision.answer for key, decision in adjudicated(db, campaign).items()}
+            decided = decided_answers(db, campaign)
     if not len(table):
         raise unanswered(path)
     model = settings.get("model")

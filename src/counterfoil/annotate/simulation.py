@@ -64,10 +64,9 @@ class CampaignClient:
 
     def enter(self, link: str, now: float) -> None:
         """Come in by a personal link and agree to take part."""
+        by_link: dict[str, Any] = {"worker": link, "platform": "link", "parameters": {}, "now": now}
         with self.db.writing() as connection:
-            entered = participants.enter(
-                connection, self.campaign, worker=link, platform="link", parameters={}, now=now
-            )
+            entered = participants.enter(connection, self.campaign, **by_link)
             participants.consent(connection, entered.person, now, text=self.campaign.consent_in())
 
     def look(self, person: str, now: float) -> SeenPage:
@@ -219,7 +218,7 @@ def simulate(
     """
     campaign, drawn = with_truth(campaign, seed)
     with scratch_database(campaign, keep) as db, client(campaign, db) as way:
-        crowd = _Crowd(campaign, db, way, people, seed, progress)
+        crowd = _Crowd(way, people, seed, progress)
         crowd.run()
         table = judgement_table(db, campaign, everything=True)
         with db.reading() as connection:
@@ -284,29 +283,28 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
         end(keep)
 
 
+@dataclass(eq=False)
 class _Crowd:
     """People and their next moves in the order of time."""
 
-    def __init__(
-        self,
-        campaign: Campaign,
-        db: Database,
-        client: CampaignClient,
-        people: Sequence[SimulatedPerson],
-        seed: int,
-        progress: Progress | None,
-    ) -> None:
-        self.campaign, self.db, self.client = campaign, db, client
-        self.people, self.seed, self.progress = people, seed, progress
-        self.inside: list[str] = []
-        self.first = self.last = 0.0
-        self._answers, self._wanted = 0, counts(db).wanted
+    client: CampaignClient
+    people: Sequence[SimulatedPerson]
+    seed: int
+    progress: Progress | None
+    inside: list[str] = field(default_factory=list)
+    first: float = 0.0
+    last: float = 0.0
+    answers: int = 0
+
+    def __post_init__(self) -> None:
+        self.campaign, self.db = self.client.campaign, self.client.db
+        self.wanted = counts(self.db).wanted
 
     def run(self) -> None:
         """Let all people come, one after the other, and go on until none has anything to do."""
         rng, n = random_numbers(self.seed, "arrivals"), len(self.people)
         # All are there before half of the work is done, and kinds of people come in no order.
-        busy = self._wanted * self.campaign.form.seconds / n
+        busy = self.wanted * self.campaign.form.seconds / n
         gaps = rng.exponential(min(_ARRIVAL, busy / (2 * n)), n)
         arrivals = np.cumsum(gaps)[rng.permutation(n)].tolist()
         self.first = min(arrivals)
@@ -337,9 +335,9 @@ class _Crowd:
                 yield now
                 seen, looks = self.client.answer(id, seen.lease, raw, seconds, now), _LOOKS
                 self.last = max(self.last, now)
-                self._answers += 1
+                self.answers += 1
                 if self.progress is not None:
-                    self.progress(min(self._answers, self._wanted), self._wanted)
+                    self.progress(min(self.answers, self.wanted), self.wanted)
             elif seen.state in ("full", "done") and looks and counts(self.db).leased:
                 # Others have all there is: look again later.
                 now += _LOOK_AGAIN

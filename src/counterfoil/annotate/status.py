@@ -134,7 +134,17 @@ def campaign_status(
     if len(recent):
         # Since the first of them, so that a campaign that began a minute ago has a pace.
         pace = 3600 * len(recent) / max(now - float(np.min(recent)), 60.0)
-    persons = _persons(done, people, campaign.pay.per_item)
+    right, golden = done.golden_of
+    columns = done.per_person, right, golden, done.median_seconds, done.hourly(campaign.pay.per_item)
+    place = {name: at for at, name in enumerate(done.people)}
+    entered = {worker.person for worker in people}
+    persons = []
+    for worker in (*people, *(WorkerRow(name, "") for name in done.people if name not in entered)):
+        figures: tuple[Any, ...] = ()
+        if worker.person in place:
+            cells = [column[place[worker.person]].item() for column in columns]
+            figures = tuple(None if np.isnan(cell) else cell for cell in cells)
+        persons.append(PersonProgress(worker.person, worker.state, worker.review, *figures))
     known = done.seconds[done.counts & ~np.isnan(done.seconds)]
     paid = np.array([person.pay for person in persons if person.pay is not None])
     pay, median = campaign.pay, float(np.median(paid)) if len(paid) else None
@@ -165,7 +175,7 @@ def campaign_status(
         storage,
         recipe.keep_until,
         kept_too_long(recipe.keep_until, now),
-        persons,
+        tuple(persons),
     )
 
 
@@ -214,23 +224,6 @@ def kept_too_long(keep_until: str, now: float) -> bool:
     (False, True, False)
     """
     return bool(keep_until) and datetime.fromtimestamp(now, UTC).date().isoformat() > keep_until
-
-
-def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tuple[PersonProgress, ...]:
-    right, golden = done.golden_of
-    hourly = done.hourly(pay)
-    at = {name: place for place, name in enumerate(done.people)}
-    known = {worker.person for worker in people}
-    rows = [*people, *(WorkerRow(name, "") for name in done.people if name not in known)]
-    progress = []
-    for row in rows:
-        figures: tuple[Any, ...] = ()
-        if row.person in at:
-            columns = done.per_person, right, golden, done.median_seconds, hourly
-            cells = [column[at[row.person]].item() for column in columns]
-            figures = tuple(None if np.isnan(cell) else cell for cell in cells)
-        progress.append(PersonProgress(row.person, row.state, row.review, *figures))
-    return tuple(progress)
 
 
 def moment(at: float) -> str:

@@ -256,7 +256,7 @@ def annotate_export(
     Beside them lies the campaign's data sheet (`annotate.data_sheet`), which says nothing of any one person.
     Raises `InputError` for a campaign without answers that count and for another model of labels.
     """
-    from counterfoil.annotate.adjudication import adjudicated
+    from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table
     from counterfoil.annotate.data_sheet import data_sheet
     from counterfoil.annotate.database import existing_database
@@ -268,7 +268,7 @@ def annotate_export(
         outputs.folder(Folder(folder, (ABOUT, DATA_SHEET, "*.csv", "*.parquet")))
         with feedback.busy("reading answers"), existing_database(source, options["database"]) as db:
             table = judgement_table(db, source)
-            decided = {key: decision.answer for key, decision in adjudicated(db, source).items()}
+            decided = decided_answers(db, source)
         if not len(table):
             raise unanswered(campaign)
         with feedback.busy("making labels"):

@@ -88,7 +88,13 @@ def read_results(
         raise DataError(
             f"no column '{layout.item[0]}'", where=table.source, given=", ".join(table.columns), hint=_HINT
         )
-    _check_questions(table, layout, numbers)
+    # An option may have a column of its own, so that the question's name is the beginning of several.
+    names = {*table.columns, *(".".join(name.split(".")[:2]) for name in table.columns)}
+    for question, column in () if "Answer.taskAnswers" in table else layout.questions.items():
+        if not any(column.replace(_NUMBER, number) in names for number in numbers):
+            where = f"{table.source}, question '{question}'"
+            given = ", ".join(name for name in table.columns if name.startswith("Answer.")) or "no answers"
+            raise DataError(f"no column '{column}'", where=where, given=given, hint=_HINT)
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     rejected = repeated = 0
     for row, status in enumerate(statuses):
@@ -143,22 +149,6 @@ def _column(table: DataTable, name: str) -> list[str]:
     if "" in cells:
         raise DataError("empty", where=table.where(cells.index(""), name))
     return cells
-
-
-def _check_questions(table: DataTable, layout: HitLayout, numbers: Sequence[str]) -> None:
-    """Raise `DataError` for a question of which no HIT has a column."""
-    if "Answer.taskAnswers" in table:
-        return
-    # An option may have a column of its own, so that the question's name is the beginning of several.
-    names = set(table.columns) | {".".join(name.split(".")[:2]) for name in table.columns}
-    for question, column in layout.questions.items():
-        if not any(column.replace(_NUMBER, number) in names for number in numbers):
-            raise DataError(
-                f"no column '{column}'",
-                where=f"{table.source}, question '{question}'",
-                given=", ".join(name for name in table.columns if name.startswith("Answer.")) or "no answers",
-                hint=_HINT,
-            )
 
 
 def _item(table: DataTable, row: int, layout: HitLayout, number: str) -> str:

@@ -199,9 +199,8 @@ class ProlificClient:
         )
         amount, fees, tax = (round(float(reply.get(name) or 0)) for name in ("amount", "fees", "vat"))
         total = reply.get("total_amount")
-        return BonusBatch(
-            str(reply["id"]), amount, fees, tax, amount + fees + tax if total is None else round(float(total))
-        )
+        total = amount + fees + tax if total is None else round(float(total))
+        return BonusBatch(str(reply["id"]), amount, fees, tax, total)
 
     def pay_bonuses(self, batch: BonusBatch) -> None:
         """Pay what was set up. Never twice: Prolific pays again whenever it is asked again."""

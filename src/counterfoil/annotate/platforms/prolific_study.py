@@ -168,14 +168,9 @@ class ProlificStudy:
     def read(cls, entry: Mapping[str, Any]) -> "ProlificStudy":
         """The study in an answer; raises `InputError` where there is none."""
         try:
-            return cls(
-                str(entry["id"]),
-                str(entry.get("name", "")),
-                str(entry["status"]),
-                int(entry["total_available_places"]),
-                int(entry.get("places_taken") or 0),
-                round(float(entry.get("reward") or 0)),
-            )
+            study = str(entry["id"]), str(entry.get("name", "")), str(entry["status"])
+            places, taken = int(entry["total_available_places"]), int(entry.get("places_taken") or 0)
+            return cls(*study, places, taken, round(float(entry.get("reward") or 0)))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
                 "an answer that is no study", where="prolific", given=f"{type(error).__name__}: {error}"
@@ -190,18 +185,15 @@ STATUSES = frozenset(
     | LEFT
 )
 CATEGORIES = (
-    "TOO_QUICKLY",
-    "TOO_SLOWLY",
-    "FAILED_INSTRUCTIONS",
-    "INCOMP_LONGITUDINAL",
-    "FAILED_CHECK",
-    "LOW_EFFORT",
-    "MALINGERING",
-    "NO_CODE",
-    "BAD_CODE",
-    "NO_DATA",
-    "UNSUPP_DEVICE",
-    "OTHER",
+    *(
+        "TOO_QUICKLY",
+        "TOO_SLOWLY",
+        "FAILED_INSTRUCTIONS",
+        "INCOMP_LONGITUDINAL",
+        "FAILED_CHECK",
+        "LOW_EFFORT",
+    ),
+    *("MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER"),
 )
 #: Characters of a rejection's message, at least.
 SHORTEST = 100
