@@ -436,18 +436,11 @@ def outcomes_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Outcomes:
             "tneg2i": [four[1, 1] > four[1, 0] for four in scores],
         }
     elif isinstance(questions, Preference):
-        found = {
-            "accuracy": [
-                two[label] > two[1 - label] for two, label in zip(scores, questions.label, strict=True)
-            ]
-        }
+        labelled = zip(scores, questions.label, strict=True)
+        found = {"accuracy": [two[label] > two[1 - label] for two, label in labelled]}
     elif isinstance(questions, Statement):
-        found = {
-            "accuracy": [
-                (score > 0.5) if true else (score < 0.5)
-                for score, true in zip(scores, questions.truth, strict=True)
-            ]
-        }
+        with_truth = zip(scores, questions.truth, strict=True)
+        found = {"accuracy": [(score > 0.5) if true else (score < 0.5) for score, true in with_truth]}
     elif isinstance(questions, Paraphrase):
         found = {"accuracy": [same > first and same > second for same, first, second in scores]}
     else:

@@ -38,10 +38,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     photos.mkdir()
     for at in range(10):
         PIL.Image.new("RGB", (8, 8), (at * 20, 0, 0)).save(photos / f"{at}.png")
-    write(
-        tmp_path / "pairs.csv",
-        [{"id": f"p{at}", "image": f"{at}.png", "caption": f"c {at}"} for at in range(10)],
-    )
+    rows = [{"id": f"p{at}", "image": f"{at}.png", "caption": f"c {at}"} for at in range(10)]
+    write(tmp_path / "pairs.csv", rows)
     rows = [{"image": f"{at}.png", "caption": f"g {at}", "golden": ("yes", "no")[at % 2]} for at in range(4)]
     write(tmp_path / "golden.csv", rows)
     monkeypatch.chdir(tmp_path)
@@ -230,14 +228,8 @@ def pool(here: Path) -> Path:
     save(gallery, here / "mine")
     images, captions = [i.id for i in gallery.images], [c.id for c in gallery.captions]
     rows = [
-        {
-            "pair": str(at),
-            "direction": "i2t",
-            "query": images[at % 20],
-            "item": captions[at],
-            "image": images[at % 20],
-        }
-        | {"caption": captions[at], "place:a": "1"}
+        {"pair": str(at), "direction": "i2t", "query": images[at % 20], "item": captions[at]}
+        | {"image": images[at % 20], "caption": captions[at], "place:a": "1"}
         for at in range(60)
     ]
     write(here / "pool.csv", rows)

@@ -141,13 +141,8 @@ def test_several_images_in_one_cell_or_in_numbered_columns(tmp_path: Path, photo
 
 def test_candidates_of_a_build_become_one_item_per_row(tmp_path: Path, photos: Path) -> None:
     rows = [
-        {
-            "id": f"{row}#{k}",
-            "of": str(row),
-            "caption": "a white square",
-            "negative_caption": f"a square {row}",
-            "negative_image": f"{COLOURS[k + row]}.png",
-        }
+        {"id": f"{row}#{k}", "of": str(row), "caption": "a white square"}
+        | {"negative_caption": f"a square {row}", "negative_image": f"{COLOURS[k + row]}.png"}
         for row in (0, 1)
         for k in (0, 1, 2)
     ]
@@ -172,10 +167,8 @@ def test_a_pair_of_a_pool_is_one_item_whichever_direction_proposed_it(tmp_path: 
     texts = {"c1": "a red square", "c2": "a blue square"}
     named = [{**row, "text": texts[str(row["caption"])], "image": f"{row['image']}.png"} for row in pool]
     found = made(tmp_path, photos, "match", named)
-    assert [(item.id, item.cells["caption"]) for item in found.items] == [
-        ("1", "a red square"),
-        ("2", "a blue square"),
-    ]
+    words = {item.id: item.cells["caption"] for item in found.items}
+    assert words == {"1": "a red square", "2": "a blue square"}
     assert found.rows.column("item").to_pylist() == ["1", "1", "2"]
     assert found.rows.column("direction").to_pylist() == ["i2t", "t2i", "i2t"]
 
@@ -273,15 +266,11 @@ def test_a_quad_has_four_single_directions() -> None:
 def test_a_sample_is_drawn_by_the_seed() -> None:
     own = WORK_FORMS["choose"].form({}, where="here")
     benchmark = catalog.benchmark("world-choices")
-    drawn = [
-        {
-            item.id
-            for item in items_of_benchmark(
-                benchmark, own, Pictures(), sample=9, rng=np.random.default_rng(s)
-            ).items
-        }
-        for s in (0, 0, 1)
-    ]
+    drawn = []
+    for seed in (0, 0, 1):
+        rng = np.random.default_rng(seed)
+        sample = items_of_benchmark(benchmark, own, Pictures(), sample=9, rng=rng)
+        drawn.append({item.id for item in sample.items})
     assert drawn[0] == drawn[1] != drawn[2]
     with pytest.raises(InputError, match="a sample larger than the benchmark"):
         of_world("world-choices", "choose", 10**6)
@@ -328,9 +317,7 @@ def test_golden_pairs_are_drawn_from_the_gallery() -> None:
     known, form = known_items(gallery), WORK_FORMS["match"].form({}, where="here")
     images = [image.id for image in gallery.images][:40]
     captions = [caption.id for caption in gallery.captions][:40]
-    asked = set(zip(images, captions, strict=True)) | set(
-        zip(images, captions[1:] + captions[:1], strict=True)
-    )
+    asked = {*zip(images, captions, strict=True), *zip(images, captions[1:] + captions[:1], strict=True)}
     pictures = Pictures()
     items = drawn_golden(gallery, asked, 12, form, pictures, np.random.default_rng(3))
     assert Counter(item.kind for item in items) == {"true pair": 12, "random pair": 12}
@@ -343,8 +330,7 @@ def test_golden_pairs_are_drawn_from_the_gallery() -> None:
     for item in items:
         image, caption = of_image.get(item.cells["image"]), texts.get(item.cells["caption"])
         if item.kind == "random pair":
-            assert image is not None
-            assert caption is not None
+            assert None not in (image, caption)
             assert (image, caption) not in asked
             assert questions.owners[caption_number[caption]] != number[image]
         gains = {gain_of(value) for value in item.golden["match"]}

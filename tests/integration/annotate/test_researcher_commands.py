@@ -96,9 +96,8 @@ def test_disagreements_are_listed_and_decided(campaign: Campaign) -> None:
     assert "1 × yes, 1 × no" in text
     assert "adjudicate CAMPAIGN ITEM ANSWER" in text
     assert "1 without a decision" in text
-    assert (
-        said(campaign, "adjudicate", "campaign", "1", "no", "--note", "It is.").strip() == "item 1, match: no"
-    )
+    decided = said(campaign, "adjudicate", "campaign", "1", "no", "--note", "It is.")
+    assert decided.strip() == "item 1, match: no"
     found = json.loads(said(campaign, "adjudicate", "campaign", "--json", "-"))["items"]
     assert [(each["item"], each["decided"]["answer"]) for each in found] == [("1", "no")]
 

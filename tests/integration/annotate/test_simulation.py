@@ -19,22 +19,14 @@ ABLE = SimulatedPerson("able", accuracy=0.9, seconds=4.0)
 
 def campaign(folder: Path, n: int = 30, truth: bool = True, **recipe: object) -> Campaign:
     """Pairs to judge, half of them right, with four golden ones and four for a test."""
-    items = [
-        WorkItem(
-            str(at), {"image": "a.png", "caption": f"c{at}"}, truth=("yes", "no")[at % 2] if truth else ""
-        )
-        for at in range(n)
-    ]
+    items = []
+    for at in range(n):
+        right = ("yes", "no")[at % 2] if truth else ""
+        items.append(WorkItem(str(at), {"image": "a.png", "caption": f"c{at}"}, truth=right))
     for role in ("golden", "onboarding"):
-        items += [
-            WorkItem(
-                f"{role}{at}",
-                {"image": "a.png", "caption": f"k{at}"},
-                role,
-                {"match": [("yes", "no")[at % 2]]},
-            )  # type: ignore[arg-type]
-            for at in range(4)
-        ]
+        for at in range(4):
+            cells, golden = {"image": "a.png", "caption": f"k{at}"}, {"match": [("yes", "no")[at % 2]]}
+            items.append(WorkItem(f"{role}{at}", cells, role, golden))  # type: ignore[arg-type]
     made = CampaignRecipe(form="yes-no", title="Pairs", **recipe)  # type: ignore[arg-type]
     # The salt orders items and people: with one of its own, each run of a test is another campaign.
     return create_folder(folder, made, items, {"a.png": b"image"}, salt="0" * 64)

@@ -10,7 +10,7 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
@@ -19,10 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 TOKEN = "a-token-of-the-tests"
 RETIRED = ("completion_code", "failed_attention_code", "eligibility_requirements", "completion_option")
 PLACEHOLDERS = ("{{%PROLIFIC_PID%}}", "{{%STUDY_ID%}}", "{{%SESSION_ID%}}")
-CODE_TYPES = {
-    *("COMPLETED", "FAILED_ATTENTION_CHECK", "FOLLOW_UP_STUDY", "GIVE_BONUS", "INCOMPATIBLE_DEVICE"),
-    *("NO_CONSENT", "OTHER"),
-}
+CODE_TYPES = {"COMPLETED", "FAILED_ATTENTION_CHECK", "NO_CONSENT", "OTHER"}
 #: State of a study -> action -> state.
 STUDY = {
     "UNPUBLISHED": {"PUBLISH": "ACTIVE"},
@@ -67,23 +64,11 @@ class FakeProlific:
             found = self.studies[study]
             assert found["status"] == "ACTIVE", found["status"]
             assert self.taken(study) < found["total_available_places"], "the study is full"
-            mine = [
-                s
-                for s in self.submissions.values()
-                if (s["study_id"], s["participant_id"]) == (study, person)
-            ]
+            mine = [each for each in self.of(study) if each["participant_id"] == person]
             assert not mine, "a person takes part once"
             number = f"5b{next(self.numbers):022x}"
-            self.submissions[number] = {
-                "id": number,
-                "study_id": study,
-                "participant_id": person,
-                "status": "ACTIVE",
-                "started_at": "2026-11-23T10:00:00Z",
-                "completed_at": None,
-                "study_code": None,
-                "time_taken": None,
-            }
+            own = {"id": number, "study_id": study, "participant_id": person, "status": "ACTIVE"}
+            self.submissions[number] = {**own, "study_code": None, "time_taken": None}
             return number
 
     def finish(self, submission: str, code: str) -> None:
@@ -93,11 +78,8 @@ class FakeProlific:
             study = self.studies[found["study_id"]]
             known = {each["code"]: each for each in study["completion_codes"]}
             automatic = code in known and known[code]["actions"][0]["action"] == "AUTOMATICALLY_APPROVE"
-            found |= {
-                "status": "APPROVED" if automatic else "AWAITING REVIEW",
-                "study_code": code,
-                "time_taken": 312.5,
-            }
+            status = "APPROVED" if automatic else "AWAITING REVIEW"
+            found |= {"status": status, "study_code": code, "time_taken": 312.5}
             if self.taken(found["study_id"]) >= study["total_available_places"]:
                 active = [s for s in self.of(found["study_id"]) if s["status"] == "ACTIVE"]
                 study["status"] = study["status"] if active else "AWAITING REVIEW"
@@ -181,20 +163,17 @@ class FakeProlific:
         codes = body.get("completion_codes")
         if not isinstance(codes, list) or not codes:
             wrong["completion_codes"] = ["This field is required."]
-        else:
-            for each in codes:
-                good = (
-                    each.get("code_type") in CODE_TYPES
-                    and each.get("actor") in ("participant", "researcher")
-                    and each.get("actions")
-                    and all(
-                        a["action"] in ("AUTOMATICALLY_APPROVE", "MANUALLY_REVIEW") for a in each["actions"]
-                    )
-                )
-                if not good or not each.get("code"):
-                    wrong["completion_codes"] = [f"Not a valid code: {each}"]
-            if len({each.get("code") for each in codes}) < len(codes):
-                wrong["completion_codes"] = ["Codes must be unique."]
+        for each in codes or ():
+            actions = {action["action"] for action in each.get("actions") or [{"action": ""}]}
+            known = each.get("code_type") in CODE_TYPES and each.get("actor") == "participant"
+            if (
+                not known
+                or not actions <= {"AUTOMATICALLY_APPROVE", "MANUALLY_REVIEW"}
+                or not each.get("code")
+            ):
+                wrong["completion_codes"] = [f"Not a valid code: {each}"]
+        if len({each.get("code") for each in codes or ()}) < len(codes or ()):
+            wrong["completion_codes"] = ["Codes must be unique."]
         if not wrong and 60 * body["reward"] < 600 * body["estimated_completion_time"]:
             wrong["reward"] = ["The reward is below the minimum of 6.00 per hour."]
         if wrong:
@@ -239,24 +218,15 @@ class FakeProlific:
         total = 0
         for line in body["csv_bonuses"].splitlines():
             person, _, text = line.partition(",")
-            try:
-                amount = Decimal(text)
-            except InvalidOperation:
-                raise RefusedError(400, {"csv_bonuses": [f"Not an amount: {text}"]}) from None
+            amount = Decimal(text)
             if person not in people or amount <= 0 or amount != round(amount, 2):
                 raise RefusedError(400, {"csv_bonuses": [f"Not a bonus: {line}"]})
             total += int(amount * 100)
         number = f"70{next(self.numbers):022x}"
         self.batches[number] = {"csv": body["csv_bonuses"], "paid": 0}
         fees, tax = total // 3, total // 15
-        return {
-            "id": number,
-            "study": body["study_id"],
-            "amount": total,
-            "fees": fees,
-            "vat": tax,
-            "total_amount": total + fees + tax,
-        }
+        costs = {"amount": total, "fees": fees, "vat": tax, "total_amount": total + fees + tax}
+        return {"id": number, "study": body["study_id"], **costs}
 
 
 @contextmanager
@@ -271,15 +241,6 @@ def running() -> Iterator[FakeProlific]:
             pass
 
         def do_GET(self) -> None:
-            self._do()
-
-        def do_POST(self) -> None:
-            self._do()
-
-        def do_PATCH(self) -> None:
-            self._do()
-
-        def _do(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length) or b"null")
             parts = urlsplit(self.path)
@@ -297,10 +258,8 @@ def running() -> Iterator[FakeProlific]:
                     self._cut()
                     return
                 if self.headers.get("Authorization") != f"Token {TOKEN}":
-                    error = {
-                        "error": {"status": 401, "detail": "Authentication credentials were not provided."}
-                    }
-                    self._send(401, error)
+                    detail = "Authentication credentials were not provided."
+                    self._send(401, {"error": {"status": 401, "detail": detail}})
                     return
                 try:
                     status, answer = state.answer(self.command, path, parse_qs(parts.query), body)
@@ -311,6 +270,8 @@ def running() -> Iterator[FakeProlific]:
                 self._cut()
             else:
                 self._send(status, answer)
+
+        do_POST = do_PATCH = do_GET  # noqa: N815
 
         def _cut(self) -> None:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

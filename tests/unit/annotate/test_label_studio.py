@@ -48,13 +48,8 @@ def test_an_export_of_label_studio(tmp_path: Path) -> None:
         ("10", "match"): "no",
         ("10", "why"): '["colour", "size"]',
     }
-    assert {key: row["golden"] for key, row in rows.items()} == {
-        ("7", "match"): True,
-        ("8", "match"): False,
-        ("8", "why"): None,
-        ("10", "match"): True,
-        ("10", "why"): None,
-    }
+    golden = {key: row["golden"] for key, row in rows.items() if row["golden"] is not None}
+    assert golden == {("7", "match"): True, ("8", "match"): False, ("10", "match"): True}
     assert {row["item"] for row in rows.values()} == {"17"}
     assert "example.org" not in json.dumps(found.to_pylist())
 

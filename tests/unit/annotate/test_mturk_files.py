@@ -30,15 +30,8 @@ def test_a_batch_of_hits_with_twenty_pairs(tmp_path: Path) -> None:
     table = judgements.to_pylist()
     match = [row for row in table if row["question"] == "match"]
     assert len(match) == 3 * PAIRS
-    assert match[0] == {
-        "item": "i1-1|c1-1",
-        "person": "A1",
-        "question": "match",
-        "answer": "Partially YES, but",
-        "seconds": 570 / PAIRS,
-        "golden": None,
-        "assignment": "3A1A1",
-    }
+    first = {"item": "i1-1|c1-1", "person": "A1", "question": "match", "answer": "Partially YES, but"}
+    assert match[0] == {**first, "seconds": 570 / PAIRS, "golden": None, "assignment": "3A1A1"}
     # Pair 19 was answered "100% NO", pair 20 "100% YES": both wrong; 20 of 20 are asked for in order.
     assert [row["item"] for row in match[:PAIRS]] == [f"i1-{k}|c1-{k}" for k in range(1, PAIRS + 1)]
     assert [row["golden"] for row in match[:PAIRS]] == [None] * 18 + [False, False]
@@ -93,14 +86,10 @@ def test_a_short_hit_has_fewer_items(tmp_path: Path) -> None:
 def test_answers_are_written_in_several_ways(
     tmp_path: Path, answers: dict[str, Any], many: bool, cell: str | None
 ) -> None:
-    row = {
-        "HITId": "3H",
-        "AssignmentId": "3A",
-        "WorkerId": "A1",
-        "AssignmentStatus": "Approved",
-        "Input.item1": "x",
+    row = {"HITId": "3H", "AssignmentId": "3A", "WorkerId": "A1", "AssignmentStatus": "Approved"}
+    row |= {"Input.item1": "x"} | {
+        name: value if isinstance(value, str) else json.dumps(value) for name, value in answers.items()
     }
-    row |= {name: value if isinstance(value, str) else json.dumps(value) for name, value in answers.items()}
     questions = {"match": "Answer.match{n}"} if cell else {"match": "Answer.match{n}.label"}
     layout = HitLayout(questions=questions, many=frozenset({"match"} if many else ()))
     found, _ = read_results(written(tmp_path / "batch.csv", [row]), layout, identify=str.lower)

@@ -87,11 +87,7 @@ def test_people_of_a_platform_go_back_to_it(site_of: Any) -> None:
     lease = site.work(token)["items"][0]["lease"]
     answer = {"lease": lease, "key": "key-0001", "answer": {"match": 0}, "seconds": 2.5}
     view = site.client.post(f"/api/work/{token}/answers?{query}", json=answer).json()["work"]
-    assert view["leave"] == {
-        "address": "https://app.prolific.com/submissions/complete?cc=C1X2",
-        "method": "GET",
-        "fields": {},
-    }
+    assert view["leave"]["address"] == "https://app.prolific.com/submissions/complete?cc=C1X2"
     # A visit is signed for its person: changed, or another's, it is none.
     other = site.client.get("/enter?PROLIFIC_PID=x&STUDY_ID=60a&SESSION_ID=9").headers["location"]
     for forged in (query + "0", "visit=e30.0", other.partition("?")[2]):
@@ -146,9 +142,8 @@ def test_people_learn_nothing_of_the_database_and_the_researcher_does(
     site: Any, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     def fail(*given: object, **more: object) -> None:
-        raise error(
-            "the database cannot be used: no route to db.example", where="/srv/campaign/database.sqlite"
-        )
+        what = "the database cannot be used: no route to db.example"
+        raise error(what, where="/srv/campaign/database.sqlite")
 
     told: list[str] = []
     app = make_app(site.campaign, site.database, trouble=told.append)

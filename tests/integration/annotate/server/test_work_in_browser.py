@@ -98,6 +98,19 @@ def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
     assert troubles == []
 
 
+@pytest.fixture
+def at_work(serve: Any, visit: Any) -> Callable[..., tuple[Served, Any]]:
+    """Serves a campaign, and opens the page of a person who has begun."""
+
+    def start(form: str, n: int = 1, allowed: tuple[str, ...] = (), **settings: Any) -> tuple[Served, Any]:
+        served = serve(form, n=n)
+        page = visit(served.link(), allowed=allowed, **settings)
+        begin(page)
+        return served, page
+
+    return start
+
+
 def press(page: Any, keys: list[str]) -> None:
     """Press keys on an item that has just appeared."""
     page.wait_for_timeout(_SETTLED)
@@ -238,11 +251,9 @@ def test_a_translated_form_is_accessible_and_fits_a_phone(
     assert expected.items() <= answers(served)[0].items()
 
 
-def test_answers_survive_the_loss_of_the_network_and_a_closed_page(serve: Any, visit: Any) -> None:
-    served = serve("yes-no", n=4)
+def test_answers_survive_the_loss_of_the_network_and_a_closed_page(at_work: Any, visit: Any) -> None:
     lost = ("ERR_INTERNET_DISCONNECTED",)
-    page = visit(served.link(), allowed=lost)
-    begin(page)
+    served, page = at_work("yes-no", 4, allowed=lost)
     context = page.context
     context.set_offline(True)
     press(page, ["1"])
@@ -272,10 +283,8 @@ def test_answers_survive_the_loss_of_the_network_and_a_closed_page(serve: Any, v
     assert [each["match"] for each in answers(served)] == ["yes", "no", "no", "yes"]
 
 
-def test_what_was_written_and_is_refused_stays_to_be_put_right(serve: Any, visit: Any) -> None:
-    served = serve("quad-authoring", n=1)
-    page = visit(served.link(), allowed=("422",))
-    begin(page)
+def test_what_was_written_and_is_refused_stays_to_be_put_right(at_work: Any) -> None:
+    served, page = at_work("quad-authoring", allowed=("422",))
     press(page, ["1", "text:a dog", "Enter", "2", "text:a cat", "Enter", "1", "1", "Enter"])
     notice = page.locator("#notice.alert", has_text="the same words")
     notice.wait_for()
@@ -299,12 +308,8 @@ _FILLED = """[...document.querySelectorAll(
 
 
 @pytest.mark.parametrize("form", HALVES)
-def test_a_half_written_answer_survives_a_reload_and_goes_when_it_is_stored(
-    serve: Any, visit: Any, form: str
-) -> None:
-    served = serve(form, n=2)
-    page = visit(served.link())
-    begin(page)
+def test_a_half_written_answer_survives_a_reload_and_goes_when_it_is_stored(at_work: Any, form: str) -> None:
+    served, page = at_work(form, 2)
     press(page, HALVES[form])
     filled = page.evaluate(_FILLED)
     assert len(filled) >= 2, filled
@@ -398,10 +403,8 @@ def test_a_phone_enlarges_without_answering_and_counts_only_time_in_sight(serve:
     assert 0.3 < seconds < begun / 1000 - 1.2
 
 
-def test_words_are_marked_by_pointer_and_counted_in_characters(serve: Any, visit: Any) -> None:
-    served = serve("error-spans", n=1)
-    page = visit(served.link())
-    begin(page)
+def test_words_are_marked_by_pointer_and_counted_in_characters(at_work: Any) -> None:
+    served, page = at_work("error-spans")
     press(page, ["2"])
     # After a character beyond 16 bits, places of Python and of JavaScript differ.
     page.get_by_role("button", name="naïve").hover()
@@ -448,12 +451,10 @@ def test_an_open_link_asks_for_its_code(serve: Any, visit: Any, violations: Any)
 
 
 def test_an_image_that_does_not_come_is_waited_for_and_can_be_said_to_be_unseen(
-    serve: Any, visit: Any, violations: Any
+    at_work: Any, violations: Any
 ) -> None:
-    served = serve("which-image", n=3)
     lost = ("Failed to load resource",)
-    page = visit(served.link(), allowed=lost, viewport={"width": 390, "height": 844})
-    begin(page)
+    served, page = at_work("which-image", 3, allowed=lost, viewport={"width": 390, "height": 844})
     press(page, ["1"])
     title(page, "Item 2")
     wait_for_answers(page, served, 1)
@@ -504,10 +505,8 @@ def test_an_image_that_fails_at_first_comes_by_itself(serve: Any, visit: Any) ->
 
 
 @pytest.mark.parametrize("apart", [0, 430], ids=["at once", "slow system"])
-def test_a_double_click_answers_one_item(serve: Any, visit: Any, apart: int) -> None:
-    served = serve("yes-no", n=3)
-    page = visit(served.link())
-    begin(page)
+def test_a_double_click_answers_one_item(at_work: Any, apart: int) -> None:
+    served, page = at_work("yes-no", 3)
     page.wait_for_timeout(_SETTLED)
 
     def press_mouse(count: int) -> None:
@@ -540,11 +539,9 @@ def test_a_double_click_answers_one_item(serve: Any, visit: Any, apart: int) -> 
 
 @pytest.mark.parametrize("form", ["yes-no", "quad-authoring"])
 def test_the_last_answer_is_changed_by_keyboard_with_a_comment(
-    serve: Any, visit: Any, violations: Any, form: str
+    at_work: Any, violations: Any, form: str
 ) -> None:
-    served = serve(form, n=2)
-    page = visit(served.link(), viewport={"width": 390, "height": 844})
-    begin(page)
+    served, page = at_work(form, 2, viewport={"width": 390, "height": 844})
     keys, _ = PRESSED[form]
     press(page, keys)
     title(page, "Item 2")
@@ -581,10 +578,8 @@ def test_the_last_answer_is_changed_by_keyboard_with_a_comment(
     assert len(answers(served)) == 1
 
 
-def test_who_finishes_early_keeps_what_they_did(serve: Any, visit: Any, violations: Any) -> None:
-    served = serve("yes-no", n=3)
-    page = visit(served.link(), viewport={"width": 390, "height": 844})
-    begin(page)
+def test_who_finishes_early_keeps_what_they_did(at_work: Any, violations: Any) -> None:
+    served, page = at_work("yes-no", 3, viewport={"width": 390, "height": 844})
     press(page, ["1"])
     title(page, "Item 2")
     wait_for_answers(page, served, 1)
@@ -600,10 +595,8 @@ def test_who_finishes_early_keeps_what_they_did(serve: Any, visit: Any, violatio
     assert len(answers(served)) == 1
 
 
-def test_a_refusal_is_seen_at_the_end_of_a_long_page(serve: Any, visit: Any) -> None:
-    served = serve("quad-authoring", n=1)
-    page = visit(served.link(), viewport={"width": 390, "height": 500})
-    begin(page)
+def test_a_refusal_is_seen_at_the_end_of_a_long_page(at_work: Any) -> None:
+    _, page = at_work("quad-authoring", viewport={"width": 390, "height": 500})
     page.get_by_role("button", name="Send answer").scroll_into_view_if_needed()
     assert page.evaluate("scrollY") > 300
     page.get_by_role("button", name="Send answer").click()
