@@ -78,10 +78,8 @@ class ItemLabels:
             "answers": pa.array(self.votes.sum(axis=1)),
             "decided": pa.array(self.decided),
         }
-        for at, value in enumerate(self.values):
-            columns[f"votes:{value}"] = pa.array(self.votes[:, at])
-        for at, value in enumerate(self.values):
-            columns[f"posterior:{value}"] = pa.array(self.posterior[:, at])
+        for kind, numbers in (("votes", self.votes), ("posterior", self.posterior)):
+            columns |= {f"{kind}:{value}": pa.array(numbers[:, at]) for at, value in enumerate(self.values)}
         return pa.table(columns)
 
 

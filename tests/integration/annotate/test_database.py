@@ -6,6 +6,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,9 +92,7 @@ def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path, new_datab
     with db.writing() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0999'"))
     db.close()
-    with pytest.raises(
-        DataError, match=r"newer version of counterfoil; given: revision 0999; allowed: up to"
-    ):
+    with pytest.raises(DataError, match=r"newer version of counterfoil; given: revision 0999; allowed"):
         open_database(campaign, address)
     url = database.address_of(campaign, address)
     raw = Database(url, database.engine_of(url))
@@ -152,17 +151,12 @@ def test_only_the_overlap_of_a_queue_grows_under_answers(
     tmp_path: Path, design: str, fields: dict[str, Any], message: str | None
 ) -> None:
     campaign = make(tmp_path / "c", pairs(4), design=design, overlap=2, per_person=2)
-    db = open_database(campaign)
-    Worker(db, campaign, 1).do(1)
-    db.close()
+    with closing(open_database(campaign)) as db:
+        Worker(db, campaign, 1).do(1)
     changed = change(campaign, **fields)
-    if message is None:
-        db = open_database(changed)
+    refused = pytest.raises(DataError, match=message) if message else nullcontext()
+    with refused, closing(open_database(changed)) as db:
         assert counts(db).wanted == 4 * changed.recipe.overlap - 1
-        db.close()
-    else:
-        with pytest.raises(DataError, match=message):
-            open_database(changed)
 
 
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,10 +195,7 @@ def test_a_campaign_is_not_served_twice(tmp_path: Path, new_database: NewDatabas
         ("mysql://u:secret@h/n", r"no address of a database; given: mysql://u@h/n"),
         ("campaign.db", "no address"),
         ("postgresql://", "no address"),
-        (
-            "postgresql://u:secret@127.0.0.1:1/n",
-            r"postgresql\+psycopg://u@127.0.0.1:1/n: the database cannot",
-        ),
+        ("postgresql://u:secret@127.0.0.1:1/n", r"psycopg://u@127.0.0.1:1/n: the database cannot"),
         ("sqlite:////nowhere/at/all/d.sqlite", r"/nowhere/at/all/d.sqlite: the database cannot be used"),
     ],
 )

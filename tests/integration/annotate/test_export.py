@@ -40,20 +40,14 @@ Answers = Callable[[WorkItem, int], Mapping[str, Any]]
 
 def placed(page: WorkPage, values: Mapping[str, Any]) -> dict[str, Any]:
     """Answers in terms of values as a page sends them: options by their places."""
-    found: dict[str, Any] = {}
-    for each in page.fields:
-        value = values.get(each.name)
-        if value is None:
-            continue
-        if each.kind == "one":
-            found[each.name] = each.values.index(value)
-        elif each.kind == "many":
-            found[each.name] = [each.values.index(one) for one in value]
-        elif each.kind == "spans":
-            found[each.name] = [{**span, "label": each.values.index(span["label"])} for span in value]
-        else:
-            found[each.name] = value
-    return found
+    kinds: dict[str, Callable[[FormField, Any], Any]] = {
+        "one": lambda field, value: field.values.index(value),
+        "many": lambda field, value: [field.values.index(one) for one in value],
+        "spans": lambda field, value: [{**s, "label": field.values.index(s["label"])} for s in value],
+        "text": lambda field, value: value,
+    }
+    fields = [field for field in page.fields if values.get(field.name) is not None]
+    return {field.name: kinds[field.kind](field, values[field.name]) for field in fields}
 
 
 def answered(campaign: Campaign, people: int, answers: Answers, url: str | None = None) -> Campaign:
@@ -89,8 +83,7 @@ def made(here: Path, form: str, rows: list[dict[str, Any]] | str, **options: Any
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    return list(csv.DictReader(path.read_text().splitlines()))
 
 
 def run(*words: str) -> str:

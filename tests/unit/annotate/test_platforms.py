@@ -140,19 +140,15 @@ def test_prolific_sends_people_back_with_the_code_of_the_outcome() -> None:
         PLATFORMS["prolific"].platform({"study": "60b"}).visit(PROLIFIC)
 
 
-def test_a_preview_of_a_hit_names_nobody_and_is_handed_in_nowhere() -> None:
-    given = [("assignmentId", "ASSIGNMENT_ID_NOT_AVAILABLE"), ("hitId", "3HIT")]
-    visit = MturkPlatform().visit(given)
-    assert (visit.preview, visit.person, visit.study) == (True, "", "3HIT")
-    assert MturkPlatform().leave(visit, "completed").address == ""
-
-
-def test_a_hit_is_handed_in_at_amazon() -> None:
+def test_a_hit_is_handed_in_at_amazon_and_a_preview_nowhere() -> None:
     left = MturkPlatform().leave(MturkPlatform().visit(TURK), "completed")
     assert left.address == "https://workersandbox.mturk.com/mturk/externalSubmit"
     assert left.fields == {"assignmentId": "3ASSIGN", "outcome": "completed"}
     for host in HOSTS:
         assert MturkPlatform().visit([*TURK[:3], ("turkSubmitTo", f"{host}/")]).returns_to == host
+    visit = MturkPlatform().visit([("assignmentId", "ASSIGNMENT_ID_NOT_AVAILABLE"), ("hitId", "3HIT")])
+    assert (visit.preview, visit.person, visit.study) == (True, "", "3HIT")
+    assert MturkPlatform().leave(visit, "completed").address == ""
 
 
 @pytest.mark.parametrize(

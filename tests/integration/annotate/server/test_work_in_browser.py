@@ -53,14 +53,11 @@ _SETTLED = 600
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
-    """Serves campaigns of a form until the test ends."""
+    """Serves a campaign of a form until the test ends."""
     with ExitStack() as stack:
-
-        def start(form: str, **recipe: Any) -> Served:
-            folder = tmp_path / f"{form} {len(list(tmp_path.iterdir()))}"
-            return stack.enter_context(serving(campaign_of(folder, form, **recipe)))
-
-        yield start
+        yield lambda form, **recipe: stack.enter_context(
+            serving(campaign_of(tmp_path / form, form, **recipe))
+        )
 
 
 @pytest.fixture
@@ -78,17 +75,13 @@ def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
         page.set_default_timeout(10_000)
         site = "/".join(address.split("/")[:3])
 
-        def heard(message: Any) -> None:
-            if not any(text in message.text for text in allowed):
-                troubles.append(f"console: {message.text}")
+        def on(event: str, text: str, harmless: bool = False) -> None:
+            if not harmless:
+                troubles.append(f"{event}: {text}")
 
-        def asked(request: Any) -> None:
-            if not request.url.startswith((site, "data:")):
-                troubles.append(f"request: {request.url}")
-
-        page.on("console", heard)
-        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
-        page.on("request", asked)
+        page.on("console", lambda sent: on("console", sent.text, any(part in sent.text for part in allowed)))
+        page.on("pageerror", lambda error: on("error", str(error)))
+        page.on("request", lambda sent: on("request", sent.url, sent.url.startswith((site, "data:"))))
         page.goto(address)
         return page
 
@@ -123,14 +116,11 @@ def press(page: Any, keys: list[str]) -> None:
 
 def answers(served: Served) -> list[dict[str, Any]]:
     """All answers, in the order in which they came: values by question."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    by_item: dict[tuple[str, str], dict[str, Any]] = {}
     for row in judgement_table(served.database, served.campaign).to_pylist():
-        try:
-            value = json.loads(row["answer"]) if row["answer"][:1] in "[{" else row["answer"]
-        except ValueError:
-            value = row["answer"]
-        found.setdefault((row["person"], row["item"]), {})[row["question"]] = value
-    return list(found.values())
+        value = json.loads(row["answer"]) if row["answer"][:1] == "[" else row["answer"]
+        by_item.setdefault((row["person"], row["item"]), {})[row["question"]] = value
+    return list(by_item.values())
 
 
 def wait_for_answers(page: Any, served: Served, n: int) -> None:
