@@ -247,8 +247,8 @@ def test_error_spans_say_which_words(here: Path) -> None:
     annotate_export(campaign.folder)
     rows = rows_of(campaign.folder / "export" / "spans.csv")
     assert len(rows) == 9
-    found = {(row["text"], row["label"], row["start"], row["end"]) for row in rows}
-    assert found == {("caption", "object", "0", "7")}
+    spans = {(row["text"], row["label"], row["start"], row["end"]) for row in rows}
+    assert spans == {("caption", "object", "0", "7")}
     assert "p0" not in {row["item"] for row in rows}
 
 

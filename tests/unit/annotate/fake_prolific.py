@@ -20,6 +20,7 @@ TOKEN = "a-token-of-the-tests"
 RETIRED = ("completion_code", "failed_attention_code", "eligibility_requirements", "completion_option")
 PLACEHOLDERS = ("{{%PROLIFIC_PID%}}", "{{%STUDY_ID%}}", "{{%SESSION_ID%}}")
 CODE_TYPES = {"COMPLETED", "FAILED_ATTENTION_CHECK", "NO_CONSENT", "OTHER"}
+ACTIONS = {"AUTOMATICALLY_APPROVE", "MANUALLY_REVIEW"}
 #: State of a study -> action -> state.
 STUDY = {
     "UNPUBLISHED": {"PUBLISH": "ACTIVE"},
@@ -64,7 +65,7 @@ class FakeProlific:
             found = self.studies[study]
             assert found["status"] == "ACTIVE", found["status"]
             assert self.taken(study) < found["total_available_places"], "the study is full"
-            mine = [each for each in self.of(study) if each["participant_id"] == person]
+            mine = [own for own in self.of(study) if own["participant_id"] == person]
             assert not mine, "a person takes part once"
             number = f"5b{next(self.numbers):022x}"
             own = {"id": number, "study_id": study, "participant_id": person, "status": "ACTIVE"}
@@ -160,20 +161,14 @@ class FakeProlific:
         address = str(body.get("external_study_url"))
         if not address.startswith("https://") or not all(each in address for each in PLACEHOLDERS):
             wrong["external_study_url"] = ["https and the placeholders of url_parameters are required."]
-        codes = body.get("completion_codes")
-        if not isinstance(codes, list) or not codes:
-            wrong["completion_codes"] = ["This field is required."]
-        for each in codes or ():
-            actions = {action["action"] for action in each.get("actions") or [{"action": ""}]}
-            known = each.get("code_type") in CODE_TYPES and each.get("actor") == "participant"
-            if (
-                not known
-                or not actions <= {"AUTOMATICALLY_APPROVE", "MANUALLY_REVIEW"}
-                or not each.get("code")
-            ):
-                wrong["completion_codes"] = [f"Not a valid code: {each}"]
-        if len({each.get("code") for each in codes or ()}) < len(codes or ()):
-            wrong["completion_codes"] = ["Codes must be unique."]
+        codes = body.get("completion_codes") or []
+        for code in codes:
+            actions = {action["action"] for action in code.get("actions") or [{"action": ""}]}
+            known = code.get("code_type") in CODE_TYPES and code.get("actor") == "participant"
+            if not (known and code.get("code") and actions <= ACTIONS):
+                wrong["completion_codes"] = [f"Not a valid code: {code}"]
+        if not codes or len({code.get("code") for code in codes}) < len(codes):
+            wrong["completion_codes"] = ["One or more are required, each once."]
         if not wrong and 60 * body["reward"] < 600 * body["estimated_completion_time"]:
             wrong["reward"] = ["The reward is below the minimum of 6.00 per hour."]
         if wrong:

@@ -38,9 +38,9 @@ def test_an_export_of_label_studio(tmp_path: Path) -> None:
         annotation(6, 10, choice("no"), choice("colour", "size", control="why")),
         predictions=[{"result": [choice("yes")]}],
     )
-    found, left_out = read_export(path)
+    judgements, left_out = read_export(path)
     assert left_out == {"cancelled": 1, "annotated again": 1}
-    rows = {(row["person"], row["question"]): row for row in found.to_pylist()}
+    rows = {(row["person"], row["question"]): row for row in judgements.to_pylist()}
     assert {key: row["answer"] for key, row in rows.items()} == {
         ("7", "match"): "no",  # The later one of two.
         ("8", "match"): "yes",
@@ -51,7 +51,7 @@ def test_an_export_of_label_studio(tmp_path: Path) -> None:
     golden = {key: row["golden"] for key, row in rows.items() if row["golden"] is not None}
     assert golden == {("7", "match"): True, ("8", "match"): False, ("10", "match"): True}
     assert {row["item"] for row in rows.values()} == {"17"}
-    assert "example.org" not in json.dumps(found.to_pylist())
+    assert "example.org" not in json.dumps(judgements.to_pylist())
 
 
 def region(name: str, kind: str, **value: Any) -> dict[str, Any]:

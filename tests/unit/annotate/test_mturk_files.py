@@ -43,8 +43,8 @@ def test_a_batch_of_hits_with_twenty_pairs(tmp_path: Path) -> None:
 
 def test_golden_answers_may_be_one_of_several(tmp_path: Path) -> None:
     row = hit(1, "A1", **{"Answer.match19": "Partially YES, but", "Answer.match20": "100% NO"})
-    found, _ = read_results(written(tmp_path / "batch.csv", [row]), LAYOUT)
-    golden = {r["item"]: r["golden"] for r in found.to_pylist() if r["golden"] is not None}
+    judgements, _ = read_results(written(tmp_path / "batch.csv", [row]), LAYOUT)
+    golden = {r["item"]: r["golden"] for r in judgements.to_pylist() if r["golden"] is not None}
     assert golden == {"i1-19|c1-19": True, "i1-20|c1-20": True}
 
 
@@ -53,17 +53,17 @@ def test_a_pair_that_comes_again_counts_once(tmp_path: Path) -> None:
         hit(1, "A1"),
         hit(2, "A1", **{"Input.image1": "i1-1", "Input.caption1": "c1-1", "Answer.match1": "100% NO"}),
     ]
-    found, left_out = read_results(written(tmp_path / "batch.csv", rows), LAYOUT)
-    own = [row for row in found.to_pylist() if (row["item"], row["question"]) == ("i1-1|c1-1", "match")]
+    judgements, left_out = read_results(written(tmp_path / "batch.csv", rows), LAYOUT)
+    own = [row for row in judgements.to_pylist() if (row["item"], row["question"]) == ("i1-1|c1-1", "match")]
     assert [row["answer"] for row in own] == ["Partially YES, but"]
     assert left_out["judged again"] == 2
 
 
 def test_a_short_hit_has_fewer_items(tmp_path: Path) -> None:
     short = {f"{side}{k}": "" for k in range(11, 21) for side in ("Input.image", "Input.caption")}
-    found, _ = read_results(written(tmp_path / "batch.csv", [hit(1, "A1", **short)]), LAYOUT)
-    assert len(found) == 10 + 3
-    assert set(found["seconds"].to_pylist()) == {57.0}
+    judgements, _ = read_results(written(tmp_path / "batch.csv", [hit(1, "A1", **short)]), LAYOUT)
+    assert len(judgements) == 10 + 3
+    assert set(judgements["seconds"].to_pylist()) == {57.0}
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_answers_are_written_in_several_ways(
     }
     questions = {"match": "Answer.match{n}"} if cell else {"match": "Answer.match{n}.label"}
     layout = HitLayout(questions=questions, many=frozenset({"match"} if many else ()))
-    found, _ = read_results(written(tmp_path / "batch.csv", [row]), layout, identify=str.lower)
-    assert found["answer"].to_pylist() == [cell or "yes"]
-    assert found["person"].to_pylist() == ["a1"]
-    assert found["seconds"].to_pylist() == [None]
+    judgements, _ = read_results(written(tmp_path / "batch.csv", [row]), layout, identify=str.lower)
+    assert judgements["answer"].to_pylist() == [cell or "yes"]
+    assert judgements["person"].to_pylist() == ["a1"]
+    assert judgements["seconds"].to_pylist() == [None]
 
 
 @pytest.mark.parametrize(
