@@ -36,19 +36,14 @@ def campaign_of(folder: Path, **recipe: object) -> Campaign:
 
 def rows(*given: tuple[str, str, float, float, bool | None]) -> pa.Table:
     """Judgements: item, person, seconds, hours ago, right."""
-    item, person, seconds, ago, right = zip(*given, strict=True)
-    return pa.table(
-        {
-            "item": item,
-            "person": person,
-            "question": ["match"] * len(given),
-            "answer": ["yes"] * len(given),
-            "seconds": seconds,
-            "golden": pa.array(right, pa.bool_()),
-            "role": ["work" if each is None else "golden" for each in right],
-            "submitted": [NOW - HOUR * each for each in ago],
-        }
-    )
+    rows = [
+        {"item": item, "person": person, "question": "match", "answer": "yes", "seconds": seconds}
+        | {"golden": right, "role": "work" if right is None else "golden", "submitted": NOW - HOUR * ago}
+        for item, person, seconds, ago, right in given
+    ]
+    schema = pa.Table.from_pylist(rows).schema
+    golden = schema.get_field_index("golden")
+    return pa.Table.from_pylist(rows, schema.set(golden, pa.field("golden", pa.bool_())))
 
 
 TABLE = rows(
