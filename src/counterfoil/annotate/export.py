@@ -181,29 +181,29 @@ def _own_tables(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
         return {"ratings": _table(list(rated.values()), tuple(columns))}
     if form not in _COLUMNS:
         return {}
+    table, columns_of = _COLUMNS[form]
     rows: list[dict[str, Any]] = []
     for given in judged.answers():
         item, answer = given["item"], given.get(f"answer:{judged.campaign.form.main}")
         cells, its = judged.cells(item), source.get(item, [])
         row = {"id": item, "item": item, "seconds": given["seconds"]}
         row |= dict.fromkeys(("annotator", "judge"), given["person"])
-        if form == "best-of-k" and answer is not None:
+        if table == "choices" and answer is not None:
             chosen = None
             if answer != NONE:
                 at = int(answer)
                 # Of candidates of a build each has a row; of a table of one's own the row has all images.
                 chosen = str(its[at].get("id")) if len(its) > at and "of" in its[at] else f"{item}#{at}"
             rows.append({**row, "of": its[0]["of"] if its and its[0].get("of") else item, "chosen": chosen})
-        elif form == "preference" and answer not in (None, SAME):
+        elif table == "votes" and answer not in (None, SAME):
             winner, loser = (FIRST, SECOND) if answer == FIRST else (SECOND, FIRST)
             rows.append({**row, "winner": cells[winner], "loser": cells[loser]})
-        elif form == "error-spans":
+        elif table == "spans":
             spans = answer_value(given.get("answer:errors", "[]"), "spans")
             rows += [{**row, **of, "text": cells["caption"][of["start"] : of["end"]]} for of in spans]
-        elif form in _ACCEPTED:
+        elif table == "answers":
             rows.append({**row, "answer": "yes" if _ACCEPTED[form].items() <= given.items() else "no"})
-    name, columns_of = _COLUMNS[form]
-    return {name: _table(rows, columns_of.split())}
+    return {table: _table(rows, columns_of.split())}
 
 
 def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
