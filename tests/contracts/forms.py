@@ -6,7 +6,7 @@ over a gallery: query by query, pair by pair.
 """
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -215,77 +215,39 @@ def gallery(
     )
 
 
-def ratings_of(
-    ratings: NDArray[np.float64],
-    images: NDArray[np.int64],
-    *,
-    ids: Sequence[str] = (),
-    shown: Sequence[Image] = (),
-    captions: Sequence[Caption] = (),
-    card: Mapping[str, Any] | None = None,
-    **more: Any,
-) -> Benchmark:
-    """Caption i is of image `images[i]` and rated `ratings[i]`; further captions are references."""
+def ratings_of(ratings: NDArray[np.float64], images: NDArray[np.int64], **more: Any) -> Benchmark:
+    """Caption i is of image `images[i]` and rated `ratings[i]`; further captions are references.
+
+    Here and below `ids`, `shown` images, `captions` and facts of the `card` can be other than the usual ones.
+    """
     n = len(ratings)
-    questions = Rated(
-        tuple(ids) or tuple(f"q{i}" for i in range(n)),
-        captions=np.arange(n),
-        images=images,
-        ratings=ratings,
+    return _judged(
+        "Toy ratings",
+        n,
+        lambda ids, own: Rated(ids, captions=np.arange(n), images=images, ratings=ratings, **own),
         **more,
     )
-    return _judged({"title": "Toy ratings", **(card or {})}, shown, captions, questions)
 
 
-def pairs_of(
-    votes: NDArray[np.float64],
-    images: NDArray[np.int64],
-    *,
-    ids: Sequence[str] = (),
-    shown: Sequence[Image] = (),
-    captions: Sequence[Caption] = (),
-    card: Mapping[str, Any] | None = None,
-    **more: Any,
-) -> Benchmark:
+def pairs_of(votes: NDArray[np.float64], images: NDArray[np.int64], **more: Any) -> Benchmark:
     """Captions 2i and 2i + 1 are of image `images[i]` and got `votes[i]`; of equal votes the first."""
-    n = len(votes)
-    questions = Preference.between(
-        tuple(ids) or tuple(f"q{i}" for i in range(n)),
-        np.arange(2 * n).reshape(n, 2),
-        images,
-        votes,
-        (votes[:, 1] > votes[:, 0]).astype(np.int64),
+    n, label = len(votes), (votes[:, 1] > votes[:, 0]).astype(np.int64)
+    captions = np.arange(2 * n).reshape(n, 2)
+    return _judged(
+        "Toy pairs",
+        n,
+        lambda ids, own: Preference.between(ids, captions, images, votes, label, **own),
         **more,
     )
-    return _judged({"title": "Toy pairs", **(card or {})}, shown, captions, questions)
 
 
-def paragraphs_of(
-    n: int,
-    sentences: int,
-    images: NDArray[np.int64],
-    *,
-    ids: Sequence[str] = (),
-    shown: Sequence[Image] = (),
-    captions: Sequence[Caption] = (),
-    references: References | None = None,
-    card: Mapping[str, Any] | None = None,
-    **more: Any,
-) -> Benchmark:
+def paragraphs_of(n: int, sentences: int, images: NDArray[np.int64], **more: Any) -> Benchmark:
     """Two paragraphs per question, the first preferred; `images` and `references` are of all sentences."""
     owners = np.repeat(np.arange(n), 2 * sentences)
-    questions = Preference(
-        tuple(ids) or tuple(f"q{i}" for i in range(n)),
-        captions=np.arange(len(owners)),
-        images=images,
-        owners=owners,
-        sides=np.tile(np.repeat([0, 1], sentences), n),
-        votes=np.tile([[2.0, 1.0]], (n, 1)),
-        label=np.zeros(n, dtype=np.int64),
-        references=references,
-        **more,
-    )
-    return _judged(card or {}, shown, captions, questions)
+    sides = np.tile(np.repeat([0, 1], sentences), n)
+    facts = {"votes": np.tile([[2.0, 1.0]], (n, 1)), "label": np.zeros(n, dtype=np.int64)}
+    places = {"captions": np.arange(len(owners)), "images": images, "owners": owners, "sides": sides}
+    return _judged("Toy preference", n, lambda ids, own: Preference(ids, **places, **facts, **own), **more)
 
 
 def rated(ratings: NDArray[np.float64], *, per_image: int = 5, groups: int = 0, **more: Any) -> Benchmark:
@@ -331,16 +293,23 @@ def _written(candidates: int, references: int) -> list[Caption]:
 
 
 def _judged(
-    card: Mapping[str, Any],
-    shown: Sequence[Image],
-    captions: Sequence[Caption],
-    questions: Rated | Preference,
+    title: str,
+    n: int,
+    questions_of: Callable[[tuple[str, ...], dict[str, Any]], Rated | Preference],
+    *,
+    ids: Sequence[str] = (),
+    shown: Sequence[Image] = (),
+    captions: Sequence[Caption] = (),
+    card: Mapping[str, Any] | None = None,
+    **own: Any,
 ) -> Benchmark:
-    n = int(questions.captions.max()) + 1
+    """The benchmark of n questions, with images and captions for all that they name."""
+    questions = questions_of(tuple(ids) or tuple(f"q{i}" for i in range(n)), own)
+    named = int(questions.captions.max()) + 1
     return Benchmark(
-        _card(questions.form, **card),
+        _card(questions.form, **{"title": title, **(card or {})}),
         tuple(shown) or tuple(Image(f"i{i}", photo=f"p{i}") for i in range(questions.images.max() + 1)),
-        tuple(captions) or tuple(Caption(f"c{i}", f"caption {i}") for i in range(n)),
+        tuple(captions) or tuple(Caption(f"c{i}", f"caption {i}") for i in range(named)),
         questions,
     )
 
@@ -436,18 +405,11 @@ def outcomes_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> Outcomes:
             "tneg2i": [four[1, 1] > four[1, 0] for four in scores],
         }
     elif isinstance(questions, Preference):
-        found = {
-            "accuracy": [
-                two[label] > two[1 - label] for two, label in zip(scores, questions.label, strict=True)
-            ]
-        }
+        labelled = zip(scores, questions.label, strict=True)
+        found = {"accuracy": [two[label] > two[1 - label] for two, label in labelled]}
     elif isinstance(questions, Statement):
-        found = {
-            "accuracy": [
-                (score > 0.5) if true else (score < 0.5)
-                for score, true in zip(scores, questions.truth, strict=True)
-            ]
-        }
+        with_truth = zip(scores, questions.truth, strict=True)
+        found = {"accuracy": [(score > 0.5) if true else (score < 0.5) for score, true in with_truth]}
     elif isinstance(questions, Paraphrase):
         found = {"accuracy": [same > first and same > second for same, first, second in scores]}
     else:

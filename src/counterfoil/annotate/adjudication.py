@@ -7,8 +7,7 @@ with who took it, when and why; labels take it instead of the posterior.
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -37,10 +36,6 @@ class AdjudicatedAnswer:
     by: str
     at: float
 
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class DisputedItem:
@@ -53,17 +48,11 @@ class DisputedItem:
     entropy: float
     decided: AdjudicatedAnswer | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        return asdict(self)
-
 
 def disputed_items(
     table: pa.Table,
     field: FormField,
     decided: Mapping[tuple[str, str], AdjudicatedAnswer] | None = None,
-    *,
-    most: int | None = None,
 ) -> tuple[DisputedItem, ...]:
     """Items that got different answers to a question, those most undecided first, ties by id.
 
@@ -96,19 +85,17 @@ def disputed_items(
         np.flatnonzero(split).tolist(),
         key=lambda at: ((names[at], field.name) in done, -round(float(entropy[at]), 9), names[at]),
     )
-    kinds = {}
-    if "kind" in rows.column_names:
-        kinds = dict(zip(rows.column("item").to_pylist(), rows.column("kind").to_pylist(), strict=True))
+    kinds = {row["item"]: row.get("kind") for row in rows.to_pylist()}
     return tuple(
         DisputedItem(
             names[at],
-            kinds.get(names[at]) or "",
+            kinds[names[at]] or "",
             {value: int(n) for value, n in zip(values, given.votes[at], strict=True) if n},
             {value: float(p) for value, p in zip(values, posterior[at], strict=True)},
             float(entropy[at]),
             done.get((names[at], field.name)),
         )
-        for at in places[:most]
+        for at in places
     )
 
 
@@ -117,12 +104,15 @@ def adjudicated(db: Database, campaign: Campaign) -> dict[tuple[str, str], Adjud
     with db.reading() as connection:
         rows = connection.execute(sa.select(adjudications).order_by(adjudications.c.decided)).all()
     decisions = {}
-    for row in rows:
-        name = campaign.items[row.item].id
-        decisions[name, row.question] = AdjudicatedAnswer(
-            name, row.question, row.answer, row.note, row.by, row.decided
-        )
+    for place, question, *decision in rows:
+        name = campaign.items[place].id
+        decisions[name, question] = AdjudicatedAnswer(name, question, *decision)
     return decisions
+
+
+def decided_answers(db: Database, campaign: Campaign) -> dict[tuple[str, str], str]:
+    """The answer of every decision, by item and question."""
+    return {key: decision.answer for key, decision in adjudicated(db, campaign).items()}
 
 
 def adjudicate(
@@ -152,19 +142,12 @@ def adjudicate(
     if field.kind != "one":
         raise InputError("is not answered by one option", where=f"question '{question}'", given=field.kind)
     if answer not in field.values:
-        raise InputError(
-            "no such option",
-            where=f"item '{item}', question '{question}'",
-            given=answer,
-            allowed=field.values,
-        )
+        where = f"item '{item}', question '{question}'"
+        raise InputError("no such option", where=where, given=answer, allowed=field.values)
     note = " ".join(note.split())[:_LONGEST_NOTE]
     key = (adjudications.c.item == place) & (adjudications.c.question == question)
     with db.writing() as connection:
         connection.execute(sa.delete(adjudications).where(key))
-        connection.execute(
-            sa.insert(adjudications).values(
-                item=place, question=question, answer=answer, note=note, by=by, decided=now
-            )
-        )
+        row = {"item": place, "question": question, "answer": answer, "note": note, "by": by, "decided": now}
+        connection.execute(sa.insert(adjudications).values(row))
     return AdjudicatedAnswer(item, question, answer, note, by, now)

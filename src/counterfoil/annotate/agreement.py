@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, AnswerOption, FormField
 from counterfoil.annotate.judgement_table import answer_value
+from counterfoil.annotate.submissions import encoded
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import PeopleAgreement, pair_agreements, people_agreement
 from counterfoil.evaluation.result import Estimate
@@ -159,25 +160,31 @@ def campaign_agreement(
         if field is not None and field.kind == "text":
             left_out[question] = "texts are not compared"
             continue
-        kinds = _kinds(rows) if by_kind else []
-        names = pc.unique(rows.column("person")).to_pylist()
+        kinds: set[str] = set()
+        if by_kind and "kind" in rows.column_names:
+            kinds = {kind for kind in pc.unique(rows.column("kind")).to_pylist() if kind}
+            # Each direction as a whole stands before its two kinds.
+            ways = {match[1] for kind in kinds if (match := _OF_DIRECTION.fullmatch(kind))}
+            kinds |= ways if len(ways) > 1 else set()
+        _, item = encoded(rows.column("item"))
+        names, person = encoded(rows.column("person"))
         for reading, values, own in _readings(rows, question, field, scale):
             alike = None
             if not reading and field is not None and own == Scale.NOMINAL and field.exchangeable_values:
                 # How many exchangeable options each answer is one of, 0 where it is none.
                 chosen = pc.is_in(rows.column("answer"), pa.array(field.exchangeable_values, pa.string()))
                 alike = np.where(chosen.to_numpy(), field.alike(rows.column("item").to_pylist()), 0)
-            for kind in ["", *kinds]:
+            for kind in ["", *(sorted(kinds) if len(kinds) > 1 else ())]:
                 here = np.ones(len(rows), dtype=np.bool_)
                 if kind:
                     of_kind = [kind, *(f"{kind}-{k}" for k in (0, 1) if kind in ("i2t", "t2i"))]
                     here = pc.is_in(rows.column("kind"), pa.array(of_kind)).to_numpy()
                 if here.any():
-                    items, people = codes(rows.column("item"))[here], codes(rows.column("person"))[here]
-                    answers, their_alike = values[here], None if alike is None else alike[here]
+                    answers = item[here], person[here], values[here]
+                    their_alike = None if alike is None else alike[here]
                     drawn: Any = {"alike": their_alike, "draws": draws, "seed": seed}
-                    agreement = people_agreement(items, people, answers, scale=own, **drawn)
-                    cohen = _pairwise(items, people, answers, names, **drawn)
+                    agreement = people_agreement(*answers, scale=own, **drawn)
+                    cohen = _pairwise(*answers, names, **drawn)
                     parts.append(QuestionAgreement(question, reading, kind, agreement, cohen))
     return CampaignAgreement(tuple(parts), left_out)
 
@@ -200,34 +207,11 @@ def counted(table: pa.Table) -> pa.Table:
     return table.filter(pc.is_null(table.column("golden"))) if "golden" in table.column_names else table
 
 
-def codes(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """The values of a column of texts as numbers from 0 on, in order of appearance.
-
-    >>> codes(pa.chunked_array([["b", "a", "b"]]))
-    array([0, 1, 0])
-    """
-    encoded = column.combine_chunks().dictionary_encode()
-    indices: NDArray[np.int64] = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return indices
-
-
-def _kinds(rows: pa.Table) -> list[str]:
-    if "kind" not in rows.column_names:
-        return []
-    kinds = {kind for kind in pc.unique(rows.column("kind")).to_pylist() if kind}
-    # Each direction as a whole stands before its two kinds.
-    ways = {match[1] for kind in kinds if (match := _OF_DIRECTION.fullmatch(kind))}
-    kinds |= ways if len(ways) > 1 else set()
-    return sorted(kinds) if len(kinds) > 1 else []
-
-
 def _readings(
     rows: pa.Table, question: str, field: FormField | None, scale: Scale | None
 ) -> Iterator[tuple[str, NDArray[Any], Scale]]:
     """The name of each reading, its values by row, and the scale that it is on."""
-    encoded = rows.column("answer").combine_chunks().dictionary_encode()
-    words = encoded.dictionary.to_pylist()
-    of_row = encoded.indices.to_numpy(zero_copy_only=False)
+    words, of_row = encoded(rows.column("answer"))
     if field is not None and field.kind in ("many", "spans"):
         marks = [answer_value(word, field.kind, where=f"question '{field.name}'") for word in words]
         marked = [{mark["label"] if isinstance(mark, dict) else mark for mark in of} for of in marks]
@@ -237,29 +221,26 @@ def _readings(
             yield option, has[of_row], Scale.NOMINAL
         return
     own = scale or Scale(field.level if field is not None else "nominal")
-    yield "", _placed(words, own, field, question)[of_row], own
+    answers: NDArray[Any] = np.array(words)
+    if own != Scale.NOMINAL:
+        # Numbers where all are, else the places of a form's options.
+        places = {} if field is None else {value: at for at, value in enumerate(field.values)}
+        odd = next((word for word in words if word not in places), None)
+        try:
+            answers = np.array([float(word) for word in words])
+        except ValueError:
+            if odd is not None:
+                raise InputError(
+                    f"has no place on a scale that is {own.value}",
+                    where=f"question '{question}'",
+                    given=odd,
+                    allowed="numbers, or the options of a form in their order",
+                    hint="compare by equality with --scale nominal",
+                ) from None
+            answers = np.array([places[word] for word in words], dtype=np.float64)
+    yield "", answers[of_row], own
     for name, joined in ({} if field is None else field.coarser).items():
         yield name, np.array([joined.get(word, word) for word in words])[of_row], Scale.NOMINAL
-
-
-def _placed(words: Sequence[str], scale: Scale, field: FormField | None, question: str) -> NDArray[Any]:
-    """Answers as the scale needs them: numbers where all are, else the places of a form's options."""
-    if scale == Scale.NOMINAL:
-        return np.array(words)
-    try:
-        return np.array([float(word) for word in words])
-    except ValueError:
-        places = {} if field is None else {value: at for at, value in enumerate(field.values)}
-    odd = next((word for word in words if word not in places), None)
-    if odd is not None:
-        raise InputError(
-            f"has no place on a scale that is {scale.value}",
-            where=f"question '{question}'",
-            given=odd,
-            allowed="numbers, or the options of a form in their order",
-            hint="compare by equality with --scale nominal",
-        )
-    return np.array([places[word] for word in words], dtype=np.float64)
 
 
 def _pairwise(

@@ -146,11 +146,8 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
 
     To be looked at before work is rejected, as in ECCV Caption (section 3.2).
     """
-    columns = [
-        answers.c[name] for name in ("item", "role", "answer", "right", "seconds", "comment", "counted")
-    ]
     with db.reading() as connection:
-        own = sa.select(*columns).where(answers.c.person == person).order_by(answers.c.number)
+        own = sa.select(answers).where(answers.c.person == person).order_by(answers.c.number)
         mine = connection.execute(own).all()
         rest = sa.select(answers.c.item, answers.c.answer).where(
             answers.c.person != person, answers.c.counted, answers.c.item.in_([row.item for row in mine])
@@ -163,20 +160,8 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
     person_answers = []
     for row in mine:
         item = campaign.items[row.item]
-        page = campaign.form.page(item)
-        person_answers.append(
-            PersonAnswer(
-                item.id,
-                row.role,
-                page.shown,
-                page.fields,
-                json.loads(row.answer),
-                item.golden,
-                row.right,
-                dict(votes.get(row.item, {})),
-                row.seconds,
-                row.comment,
-                row.counted,
-            )
-        )
+        page, own_answer = campaign.form.page(item), json.loads(row.answer)
+        seen = item.id, row.role, page.shown, page.fields, own_answer, item.golden, row.right
+        others = dict(votes.get(row.item, {}))
+        person_answers.append(PersonAnswer(*seen, others, row.seconds, row.comment, row.counted))
     return tuple(person_answers)

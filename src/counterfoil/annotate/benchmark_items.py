@@ -8,7 +8,7 @@ Which questions become which items follows from the columns of the form of work:
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,13 +91,8 @@ def items_of_benchmark(
             allowed=", ".join(form.columns),
         )
     items = [draft.item(benchmark, form, pictures) for draft in drafts]
-    rows = pa.table(
-        {
-            "item": pa.array([item.id for item in items], pa.string()),
-            "question": pa.array([item.instance for item in items], pa.string()),
-        }
-    )
-    return CampaignItems(tuple(items), rows)
+    rows = {"item": [item.id for item in items], "question": [item.instance for item in items]}
+    return CampaignItems(tuple(items), pa.table(rows, pa.schema(dict.fromkeys(rows, pa.string()))))
 
 
 @dataclass(frozen=True)
@@ -212,7 +207,13 @@ def drawn_golden(
     used = [{pair[side] for pair in proposed} for side in (0, 1)]
     images = [image.id for image in gallery.images if image.id in used[0]]
     captions = [caption.id for caption in gallery.captions if caption.id in used[1]]
-    true = _true_pairs(gallery, images, captions)
+    # (image, caption) ids that are right in either direction.
+    true: set[tuple[str, str]] = set()
+    everything = [image.id for image in gallery.images], [caption.id for caption in gallery.captions]
+    for way in DIRECTIONS:
+        names, items = (images, everything[1]) if way == "i2t" else (captions, everything[0])
+        for query, item in right_pairs(gallery, way, names, items).tolist():
+            true.add((names[query], items[item]) if way == "i2t" else (items[item], names[query]))
     fitting = sorted(pair for pair in true if pair[0] in used[0] or pair[1] in used[1])
     if not fitting or not images or not captions:
         raise DataError("no true pairs of the images and captions asked about", where=gallery.name)
@@ -228,25 +229,13 @@ def drawn_golden(
     if not wrong:
         raise DataError("no random pair that no model proposed", where=gallery.name)
     allowed = (POSITIVE, NEGATIVE) if form.name == "match" else (("yes",), ("no",))
-    items = []
+    golden = []
     for kind, pairs, values, truth in zip(
         ("true pair", "random pair"), (drawn, wrong), allowed, _TRUTHS[form.name], strict=True
     ):
         for at, (image, caption) in enumerate(pairs):
             cells = {"image": pictures.add(known.images[image]), "caption": known.captions[caption]}
             name = f"golden {kind} {at}"
-            items.append(WorkItem(name, cells, "golden", {form.main: values}, kind=kind, truth=truth))
-            form.page(items[-1])
-    return tuple(items)
-
-
-def _true_pairs(gallery: Benchmark, images: Sequence[str], captions: Sequence[str]) -> set[tuple[str, str]]:
-    """(image, caption) ids that are right in either direction, of the images and captions named."""
-    pairs: set[tuple[str, str]] = set()
-    all_images = [image.id for image in gallery.images]
-    all_captions = [caption.id for caption in gallery.captions]
-    for way in DIRECTIONS:
-        names, items = (images, all_captions) if way == "i2t" else (captions, all_images)
-        for query, item in right_pairs(gallery, way, names, items).tolist():
-            pairs.add((names[query], items[item]) if way == "i2t" else (items[item], names[query]))
-    return pairs
+            golden.append(WorkItem(name, cells, "golden", {form.main: values}, kind=kind, truth=truth))
+            form.page(golden[-1])
+    return tuple(golden)

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 
 from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.forms.base import ROLES, Role
 
 #: Words that a person reads in a minute.
 _WORDS_PER_MINUTE = 200
@@ -47,22 +49,37 @@ def budget_of(campaign: Campaign, people: int | None = None) -> Budget:
     at 200 words a minute and the pay per hour.
     """
     recipe, seconds, pay = campaign.recipe, campaign.form.seconds, campaign.pay
-    items = {role: [item for item in campaign.items if item.role == role] for role in ("work", "golden")}
-    work, known = len(items["work"]) * recipe.overlap, len(items["golden"])
+    work, known, test = (len(positions_of(campaign, role)) for role in ROLES)
+    work *= recipe.overlap
     if recipe.design == "blocks":
         needed = ceil(work / (recipe.per_person - recipe.golden_per_block))
         golden = needed * recipe.golden_per_block
         people = needed if people is None else people
     else:
         share = recipe.golden_share / (1 - recipe.golden_share)
-        apart = len({item.apart for item in items["work"]})
-        most = apart + min(round(apart * share), known)
-        per_person = min(recipe.per_person or most, most)
+        per_person = items_per_person(campaign)
         people = max(recipe.overlap, ceil(work * (1 + share) / per_person)) if people is None else people
         golden = min(round(work * share), people * known)
     words = len(f"{campaign.instructions_in()} {campaign.consent_in()}".split())
-    test = people * min(recipe.onboarding, sum(item.role == "onboarding" for item in campaign.items))
-    answers = {"work": work, "golden": golden, "onboarding": test}
+    answers = {"work": work, "golden": golden, "onboarding": people * min(recipe.onboarding, test)}
     parts = {role: BudgetPart(n, n * seconds / 3600, n * pay.per_item) for role, n in answers.items() if n}
     hours = people * words / _WORDS_PER_MINUTE / 60
     return Budget(people, {**parts, READING: BudgetPart(people, hours, hours * pay.per_hour)})
+
+
+@lru_cache(maxsize=64)
+def positions_of(campaign: Campaign, role: Role) -> tuple[int, ...]:
+    """The positions of the campaign's items of a role."""
+    return tuple(at for at, item in enumerate(campaign.items) if item.role == role)
+
+
+@lru_cache(maxsize=64)
+def items_per_person(campaign: Campaign) -> int:
+    """About how many items one person can do, golden ones among them: a block, or one of each instance."""
+    recipe = campaign.recipe
+    if recipe.design == "blocks":
+        return recipe.per_person
+    apart = len({campaign.items[at].apart for at in positions_of(campaign, "work")})
+    golden = round(apart * recipe.golden_share / (1 - recipe.golden_share))
+    most = apart + min(golden, len(positions_of(campaign, "golden")))
+    return min(recipe.per_person or most, most)

@@ -21,11 +21,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from counterfoil.annotate.figures import FIGURES
 from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, in_language
 from counterfoil.annotate.pay import Pay, pay_of
+from counterfoil.annotate.pictures import FIGURES
 from counterfoil.annotate.recipe import CampaignRecipe as CampaignRecipe
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Kind, Schema, read_columns, read_parquet
@@ -53,20 +53,8 @@ SOURCE = "source.parquet"
 TEXTS = tuple(in_language(name, code) for name in (INSTRUCTIONS, CONSENT) for code in ("", *LANGUAGES))
 #: What lies in the folder of a campaign; other files in it are not counterfoil's.
 FILES = (
-    RECIPE,
-    ITEMS,
-    IMAGES,
-    SECRETS,
-    *TEXTS,
-    SOURCE,
-    FIGURES,
-    DATABASE,
-    "export",
-    "kept_labels.csv",
-    "data_sheet.md",
-    "prolific.json",
-    "prolific_bonuses.json",
-    UNFINISHED,
+    *(RECIPE, ITEMS, IMAGES, SECRETS, *TEXTS, SOURCE, FIGURES, DATABASE),
+    *("export", "kept_labels.csv", "data_sheet.md", "prolific.json", "prolific_bonuses.json", UNFINISHED),
 )
 #: Columns of the table of items that are not the form's.
 _FIXED = ("id", "role", "golden", "instance", "kind", "truth")
@@ -150,26 +138,21 @@ class Campaign:
 
         Raises `InputError` for a name that no item has, whatever path it is.
         """
-        if name not in self._images:
+        if name not in self.image_names:
             raise InputError("no such image in this campaign", given=name)
         return self.folder / IMAGES / name
 
     @cached_property
-    def _images(self) -> frozenset[str]:
+    def image_names(self) -> frozenset[str]:
+        """The images of all items."""
         return frozenset(name for item in self.items for name in images_of(self.form, item))
 
     @cached_property
     def digest(self) -> str:
         """Digest of form, version, settings and items: what answers depend on."""
         regular(self.folder / ITEMS)
-        return digest_value(
-            {
-                "form": self.form.name,
-                "version": self.form.version,
-                "settings": dict(self.recipe.settings),
-                "items": digest_file(self.folder / ITEMS),
-            }
-        )
+        facts = {"form": self.form.name, "version": self.form.version, "settings": dict(self.recipe.settings)}
+        return digest_value({**facts, "items": digest_file(self.folder / ITEMS)})
 
 
 def images_of(form: WorkForm, item: WorkItem) -> tuple[str, ...]:
@@ -301,18 +284,12 @@ def items_table(items: Sequence[WorkItem], form: WorkForm) -> pa.Table:
     return pa.Table.from_pylist(rows, pa.schema([*((name, pa.string()) for name in _FIXED), *cells]))
 
 
-def _schema(form: WorkForm) -> Schema:
-    """The columns of a table of items; only cells may be empty."""
-    fixed = {name: ColumnSchema("text", unique=name == "id") for name in _FIXED}
-    kinds: dict[str, Kind] = {
-        name: "texts" if kind in ("images", "texts") else "text" for name, kind in form.columns.items()
-    }
-    return Schema(fixed | {name: ColumnSchema(kind, null=True) for name, kind in kinds.items()})
-
-
 def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
     """The items of a table as `items_table` writes it; raises `DataError` where a column is not there."""
-    table = read_columns(path, _schema(form))
+    kinds: dict[str, Kind] = {"images": "texts", "texts": "texts"}
+    cells = {name: ColumnSchema(kinds.get(kind, "text"), null=True) for name, kind in form.columns.items()}
+    fixed = {name: ColumnSchema("text", unique=name == "id") for name in _FIXED}
+    table = read_columns(path, Schema(fixed | cells))
     if not len(table):
         raise DataError("no items", where=str(path), hint=_AGAIN)
     items = []
@@ -323,8 +300,8 @@ def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
         golden = parse_json(row["golden"], where=where, finite=True) if row["golden"] else {}
         if not isinstance(golden, dict):
             raise DataError("no golden answers", where=where, given=row["golden"], hint=_AGAIN)
-        cells = {name: row[name] for name in form.columns}
+        own = {name: row[name] for name in form.columns}
         items.append(
-            WorkItem(row["id"], cells, row["role"], golden, row["instance"], row["kind"], row["truth"])
+            WorkItem(row["id"], own, row["role"], golden, row["instance"], row["kind"], row["truth"])
         )
     return tuple(items)

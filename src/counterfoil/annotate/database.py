@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from counterfoil.annotate import assignment
 from counterfoil.annotate.campaign import DATABASE, Campaign
@@ -43,8 +43,6 @@ _PLANNED = ("design", "seed", "overlap", "per_person", "golden_per_block", "peop
 _BEFORE = {"people_per_block": 1, "by_direction": False}
 #: What the one who writes holds in PostgreSQL.
 _LOCK = sa.text("LOCK TABLE alembic_version IN EXCLUSIVE MODE")
-#: Rows of one statement when tables are filled.
-_CHUNK = 5_000
 #: Seconds that a writer waits for another process's.
 _WAIT = 60.0
 #: Number of the lock of a PostgreSQL database that is served.
@@ -242,17 +240,15 @@ def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[t
         }
         for at, (item, rank) in enumerate(zip(campaign.items, ranks, strict=True))
     ]
-    _insert(connection, items, rows)
-    _insert(connection, blocks, [{"id": block} for block in range(len(planned))])
-    _insert(
-        connection,
-        block_items,
-        [
+    connection.execute(sa.insert(items), rows)
+    if planned:
+        places = [
             {"block": block, "place": place, "item": item}
             for block, members in enumerate(planned)
             for place, item in enumerate(members)
-        ],
-    )
+        ]
+        connection.execute(sa.insert(blocks), [{"id": block} for block in range(len(planned))])
+        connection.execute(sa.insert(block_items), places)
 
 
 def _raise_overlap(
@@ -273,11 +269,6 @@ def _raise_overlap(
         )
     more = sa.update(items).where(items.c.role == "work", items.c.target < now["overlap"])
     connection.execute(more.values(target=now["overlap"]))
-
-
-def _insert(connection: sa.Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
-    for first in range(0, len(rows), _CHUNK):
-        connection.execute(sa.insert(table), rows[first : first + _CHUNK])
 
 
 def address_of(campaign: Campaign, url: str | None) -> str:
@@ -311,17 +302,17 @@ def hidden(url: str) -> str:
 
 
 def engine_of(address: str, durable: bool = True) -> sa.Engine:
+    is_file = address.startswith("sqlite")
+    # The connection to a server that was used last is the next one: it has its statements prepared.
+    options: dict[str, Any] = {"pool_pre_ping": True, "pool_use_lifo": True}
+    if is_file:
+        options = {"connect_args": {"timeout": _WAIT, "check_same_thread": False}}
     try:
-        if not address.startswith("sqlite"):
-            # The connection that was used last is the next one: it has its statements prepared.
-            return sa.create_engine(
-                address, pool_size=8, max_overflow=32, pool_pre_ping=True, pool_use_lifo=True
-            )
-        engine = sa.create_engine(
-            address, pool_size=8, max_overflow=32, connect_args={"timeout": _WAIT, "check_same_thread": False}
-        )
+        engine = sa.create_engine(address, pool_size=8, max_overflow=32, **options)
     except sa.exc.ArgumentError:
         raise InputError("no address of a database", given=hidden(address)) from None
+    if not is_file:
+        return engine
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:
@@ -389,10 +380,7 @@ def lock_served(engine: sa.Engine, url: str, campaign: Campaign) -> Any:
                 raise taken from None
             connection.commit()
         return connection
-    return _locked_file(Path(engine.url.database or DATABASE), taken)
-
-
-def _locked_file(path: Path, taken: InputError) -> IO[bytes]:
+    path = Path(engine.url.database or DATABASE)
     try:
         # It stays open as long as the campaign is served.
         file = open(f"{path}.lock", "ab")  # noqa: SIM115

@@ -19,7 +19,7 @@ people even these are left out.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -51,6 +51,13 @@ WORTH: Mapping[str, Mapping[str, float]] = {
 _ACCEPTED: Mapping[str, Mapping[str, str]] = {
     "which-image": {"answer:fits": OWN},
     "quad-validation": {"answer:first_image": FIRST, "answer:second_image": SECOND},
+}
+#: The table of each form of which an answer is one row, or several: its name and columns.
+_COLUMNS: Mapping[str, tuple[str, str]] = {
+    "best-of-k": ("choices", "of chosen annotator seconds"),
+    **dict.fromkeys(_ACCEPTED, ("answers", "id answer annotator seconds")),
+    "preference": ("votes", "winner loser judge seconds"),
+    "error-spans": ("spans", "item start end label text annotator"),
 }
 #: Single directions as tables of outcomes call them, by kind of item.
 _DIRECTIONS = dict(zip(QUAD_KINDS, ("ipos2t", "ineg2t", "tpos2i", "tneg2i"), strict=True))
@@ -124,29 +131,23 @@ def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = 
         table = table.sort_by([("item", "ascending"), ("question", "ascending"), ("answer", "ascending")])
     tables = {"judgements": table}
     if judged.labels is not None:
-        tables["labels"] = _labels(judged.labels.table, judged.unseen)
-    own = _TABLES.get(judged.campaign.form.name)
-    if own is not None:
-        tables |= own(judged, partly)
+        tables["labels"] = labels = judged.labels.table
+        if len(judged.unseen):
+            # With how many people could not see each item, and items that none of them could see.
+            blind = Counter(judged.unseen.column("item").to_pylist())
+            rows = [{**row, "not_visible": blind.pop(row["item"], 0)} for row in labels.to_pylist()]
+            common = {"question": rows[0]["question"], "label": NOT_VISIBLE, "answers": 0, "decided": False}
+            rows += [{"item": item, **common, "not_visible": n} for item, n in blind.items()]
+            schema = labels.schema.append(pa.field("not_visible", pa.int64()))
+            tables["labels"] = pa.Table.from_pylist(rows, schema)
+    tables |= _own_tables(judged, partly)
     if judged.campaign.form.name in WORTH:
         tables["scores"] = mean_scores(judged)
-    if not people:
-        for name, its in tables.items():
-            tables[name] = its.drop_columns(
-                [who for who in ("annotator", "judge", "author") if who in its.schema.names]
-            )
+    for name, its in () if people else tables.items():
+        tables[name] = its.drop_columns(
+            [who for who in ("annotator", "judge", "author") if who in its.schema.names]
+        )
     return tables
-
-
-def _labels(table: pa.Table, unseen: pa.Table) -> pa.Table:
-    """The labels with how many people could not see each item, and items that none of them could see."""
-    if not len(unseen):
-        return table
-    blind = Counter(unseen.column("item").to_pylist())
-    rows = [{**row, "not_visible": blind.pop(row["item"], 0)} for row in table.to_pylist()]
-    common = {"question": rows[0]["question"], "label": NOT_VISIBLE, "answers": 0, "decided": False}
-    rows += [{"item": item, **common, "not_visible": n} for item, n in blind.items()]
-    return pa.Table.from_pylist(rows, table.schema.append(pa.field("not_visible", pa.int64())))
 
 
 def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pa.Table:
@@ -159,33 +160,50 @@ def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pa.Tabl
     return pa.table(arrays)
 
 
-def _choices(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
-    source = judged.source()
-    rows = []
-    for item, person, seconds, answer in judged.main_answers():
-        its = source.get(item, [])
-        chosen: str | None = None
-        if answer != NONE:
-            at = int(answer)
-            # Of candidates of a build each has a row; of a table of one's own the row has all images.
-            chosen = str(its[at].get("id")) if len(its) > at and "of" in its[at] else f"{item}#{at}"
-        of = its[0]["of"] if its and its[0].get("of") else item
-        rows.append({"of": of, "chosen": chosen, "annotator": person, "seconds": seconds})
-    return {"choices": _table(rows, ("of", "chosen", "annotator", "seconds"))}
-
-
-def _accepted(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
-    right = _ACCEPTED[judged.campaign.form.name]
-    rows = [
-        {
-            "id": answer["item"],
-            "answer": "yes" if right.items() <= answer.items() else "no",
-            "annotator": answer["person"],
-            "seconds": answer["seconds"],
-        }
-        for answer in judged.answers()
-    ]
-    return {"answers": _table(rows, ("id", "answer", "annotator", "seconds"))}
+def _own_tables(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
+    """The tables of the campaign's form of work alone."""
+    form, source = judged.campaign.form.name, judged.source()
+    if form == "match":
+        return _judged_pool(judged, partly)
+    if form == "quad-authoring":
+        return {"rows": authored_rows(judged)}
+    if form == "choose":
+        # Of the answers, whatever labels they make; none where no right answer is known.
+        shares = question_outcomes(replace(judged, labels=None)).table
+        return {"outcomes": shares} if len(shares) else {}
+    if form == "rating":
+        rated: dict[str, dict[str, Any]] = {}
+        for item, _, _, grade in judged.main_answers():
+            cells = judged.cells(item)
+            row = rated.setdefault(item, {"id": item, "image": cells["image"], "caption": cells["caption"]})
+            row[f"rating_{len(row) - 2}"] = float(grade)
+        columns = max(rated.values(), key=len, default=("id", "image", "caption", "rating_1"))
+        return {"ratings": _table(list(rated.values()), tuple(columns))}
+    if form not in _COLUMNS:
+        return {}
+    table, columns_of = _COLUMNS[form]
+    rows: list[dict[str, Any]] = []
+    for given in judged.answers():
+        item, answer = given["item"], given.get(f"answer:{judged.campaign.form.main}")
+        cells, its = judged.cells(item), source.get(item, [])
+        row = {"id": item, "item": item, "seconds": given["seconds"]}
+        row |= dict.fromkeys(("annotator", "judge"), given["person"])
+        if table == "choices" and answer is not None:
+            chosen = None
+            if answer != NONE:
+                at = int(answer)
+                # Of candidates of a build each has a row; of a table of one's own the row has all images.
+                chosen = str(its[at].get("id")) if len(its) > at and "of" in its[at] else f"{item}#{at}"
+            rows.append({**row, "of": its[0]["of"] if its and its[0].get("of") else item, "chosen": chosen})
+        elif table == "votes" and answer not in (None, SAME):
+            winner, loser = (FIRST, SECOND) if answer == FIRST else (SECOND, FIRST)
+            rows.append({**row, "winner": cells[winner], "loser": cells[loser]})
+        elif table == "spans":
+            spans = answer_value(given.get("answer:errors", "[]"), "spans")
+            rows += [{**row, **of, "text": cells["caption"][of["start"] : of["end"]]} for of in spans]
+        elif table == "answers":
+            rows.append({**row, "answer": "yes" if _ACCEPTED[form].items() <= given.items() else "no"})
+    return {table: _table(rows, columns_of.split())}
 
 
 def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
@@ -276,36 +294,6 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
     return QuestionOutcomes(table, len(answers_of) - unknown, tied, unknown)
 
 
-def outcomes(judged: JudgedCampaign, partly: Partly = "half") -> dict[str, pa.Table]:
-    """The outcomes of a campaign whatever its labels; none where no right answer is known."""
-    shares = question_outcomes(replace(judged, labels=None)).table
-    return {"outcomes": shares} if len(shares) else {}
-
-
-def _votes(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
-    """Votes; where a person had no preference there is none."""
-    rows = []
-    for name, person, seconds, answer in judged.main_answers():
-        if answer != SAME:
-            cells = judged.cells(name)
-            winner, loser = (FIRST, SECOND) if answer == FIRST else (SECOND, FIRST)
-            rows.append({"winner": cells[winner], "loser": cells[loser], "judge": person, "seconds": seconds})
-    return {"votes": _table(rows, ("winner", "loser", "judge", "seconds"))}
-
-
-def _ratings(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
-    given: dict[str, list[float]] = {}
-    for item, _, _, answer in judged.main_answers():
-        given.setdefault(item, []).append(float(answer))
-    most = max(map(len, given.values()), default=1)
-    rows = []
-    for name, ratings in given.items():
-        cells = judged.cells(name)
-        row: dict[str, Any] = {"id": name, "image": cells["image"], "caption": cells["caption"]}
-        rows.append(row | {f"rating_{at + 1}": rating for at, rating in enumerate(ratings)})
-    return {"ratings": _table(rows, ("id", "image", "caption", *(f"rating_{at + 1}" for at in range(most))))}
-
-
 def authored_rows(judged: JudgedCampaign) -> pa.Table:
     """A row per quad that a person wrote: its captions, the images that were picked, tags and the author."""
     rows = []
@@ -328,26 +316,3 @@ def authored_rows(judged: JudgedCampaign) -> pa.Table:
         )
     names = ("id", "caption", "negative_caption", "image", "negative_image", "subset", "predicates", "visual")
     return _table(rows, (*names, "author"))
-
-
-def _spans(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
-    rows = []
-    for answer in judged.answers():
-        caption = judged.cells(answer["item"])["caption"]
-        for span in answer_value(answer.get("answer:errors", "[]"), "spans"):
-            words = caption[span["start"] : span["end"]]
-            rows.append({"item": answer["item"], **span, "text": words, "annotator": answer["person"]})
-    return {"spans": _table(rows, ("item", "start", "end", "label", "text", "annotator"))}
-
-
-_TABLES: Mapping[str, Callable[[JudgedCampaign, Partly], dict[str, pa.Table]]] = {
-    "best-of-k": _choices,
-    "which-image": _accepted,
-    "quad-validation": _accepted,
-    "match": _judged_pool,
-    "choose": outcomes,
-    "preference": _votes,
-    "rating": _ratings,
-    "quad-authoring": lambda judged, partly: {"rows": authored_rows(judged)},
-    "error-spans": _spans,
-}

@@ -126,24 +126,20 @@ def _column(table: DataTable, name: str, kind: str) -> Sequence[Any]:
             return (None,) * len(table)
         return labels(table, name) if kind == "text" else table[name]
     if name in table:
-        return [_several(table, name, row) for row in range(len(table))]
+        several = []
+        for row, cell in enumerate(table[name]):
+            if isinstance(cell, str) and cell.lstrip().startswith("["):
+                cell = parse_json(cell, where=table.where(row, name))
+            if isinstance(cell, str):
+                cell = [part.strip() for part in cell.split(SEPARATOR)]
+            if not isinstance(cell, list | tuple | None):
+                raise DataError("not a list", where=table.where(row, name), given=shown(cell))
+            several.append([text for text in cell or () if text])
+        return several
     number = re.compile(rf"{re.escape(name.removesuffix('s'))}_?(\d+)")
     numbered = {int(m[1]): column for column in table.columns if (m := number.fullmatch(column))}
     order = [numbered[at] for at in sorted(numbered)]
     return [[cell for column in order if (cell := table[column][row])] for row in range(len(table))]
-
-
-def _several(table: DataTable, name: str, row: int) -> list[Any]:
-    cell = table[name][row]
-    if isinstance(cell, str) and cell.lstrip().startswith("["):
-        cell = parse_json(cell, where=table.where(row, name))
-    if isinstance(cell, str):
-        cell = [part.strip() for part in cell.split(SEPARATOR) if part.strip()]
-    if cell is None:
-        return []
-    if not isinstance(cell, list | tuple):
-        raise DataError("not a list", where=table.where(row, name), given=shown(cell))
-    return [text for text in cell if text]
 
 
 def _finder(
@@ -177,26 +173,21 @@ def _of_pool(table: DataTable, known: KnownItems | None) -> tuple[DataTable, lis
     """A row per pair of a pool, whichever direction it was proposed in, with the caption's words."""
     groups = _groups(table, "pair")
     first = [rows[0] for rows in groups.values()]
-    images, captions = labels(table, "image"), labels(table, "caption")
+    words: Sequence[str | None]
     if "text" in table:
-        texts = labels(table, "text")
-        words = [texts[row] for row in first]
+        words = labels(table, "text")
     elif known is not None:
-        words = [known.captions.get(captions[row]) or "" for row in first]
+        words = [known.captions.get(caption) or "" for caption in labels(table, "caption")]
     else:
         raise DataError(
             "captions are named by their ids and have no words",
             where=table.source,
             hint="name the benchmark that they are of with --benchmark",
         )
-    columns: dict[str, Sequence[Any]] = {
-        "id": list(groups),
-        "image": [images[row] for row in first],
-        "caption": words,
-    }
-    for name in ("golden", "role", "instance", "kind", "truth"):
-        if name in table:
-            columns[name] = [table[name][row] for row in first]
+    cells: dict[str, Sequence[Any]] = {"image": labels(table, "image"), "caption": words}
+    cells |= {name: table[name] for name in ("golden", "role", "instance", "kind", "truth") if name in table}
+    columns: dict[str, Sequence[Any]] = {"id": list(groups)}
+    columns |= {name: [column[row] for row in first] for name, column in cells.items()}
     return DataTable(columns, table.source, table.kind), list(groups.values())
 
 
@@ -247,14 +238,14 @@ def _with_answers(
         # A caption may hold what stands between values.
         whole = [item.truth] if _named(main, item.truth, images) else item.truth.split(SEPARATOR)
         truth = _values(main, [part.strip() for part in whole], images, "no option of this item", where)
+    item = replace(item, truth=SEPARATOR.join(truth) or item.truth)
     cell = table["golden"][row] if "golden" in table else None
     where = table.where(row, "golden")
     if cell in (None, ""):
-        if item.role != "work":
-            raise DataError(
-                f"no right answer of an item for {item.role}", where=where, hint="give its column 'golden'"
-            )
-        return replace(item, truth=SEPARATOR.join(truth) or item.truth)
+        if item.role == "work":
+            return item
+        what, hint = f"no right answer of an item for {item.role}", "give its column 'golden'"
+        raise DataError(what, where=where, hint=hint)
     if isinstance(cell, str) and cell.lstrip().startswith("{"):
         cell = parse_json(cell, where=where)
     if not isinstance(cell, dict):
@@ -267,7 +258,7 @@ def _with_answers(
             raise DataError("golden answer of another form", where=where, given=name, allowed=sorted(choices))
         given = [str(value) for value in (values if isinstance(values, list) else [values])]
         golden[name] = _values(choices[name], given, images, "golden answer of another form", where)
-    return replace(item, golden=golden, truth=SEPARATOR.join(truth) or item.truth)
+    return replace(item, golden=golden)
 
 
 def _named(field: FormField, given: str, images: Sequence[Any]) -> list[str]:

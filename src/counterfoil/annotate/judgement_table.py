@@ -110,12 +110,25 @@ def read_judgement_table(path: str | Path) -> pa.Table:
     table = read_table(path)
     as_text = csv_text if table.kind in ("csv", "tsv") else str
     columns: dict[str, pa.Array] = {}
-    for name in (*_KEY, "answer"):
-        cells = labels(table, name) if name != "answer" else _answers(table)
-        columns[name] = pa.array(map(as_text, cells), pa.string())
+    for name in _KEY:
+        columns[name] = pa.array(map(as_text, labels(table, name)), pa.string())
+    # Answers as they are, blanks kept: a text of a person is not ours to trim.
+    answers = [answer_cell(cell) if isinstance(cell, list | dict) else cell for cell in table["answer"]]
+    for row, cell in enumerate(answers):
+        if not isinstance(cell, str | int):
+            raise DataError("not an answer", where=table.where(row, "answer"), given=cell or "(empty)")
+    columns["answer"] = pa.array([as_text(str(cell)) for cell in answers], pa.string())
     for name in ("seconds", "golden", "counted"):
         if name in table:
-            columns[name] = _nullable(table, name)
+            # Numbers, or right and wrong, in cells that may be empty.
+            empty = np.array([cell is None or cell == "" for cell in table[name]])
+            given = [0 if none else cell for cell, none in zip(table[name], empty, strict=True)]
+            if name != "seconds":
+                truths = {"right": True, "wrong": False}
+                given = [truths.get(str(cell).strip().lower(), cell) for cell in given]
+            read = floats if name == "seconds" else booleans
+            column = DataTable({name: given}, table.source, table.kind, table.parts)
+            columns[name] = pa.array(read(column, name), mask=empty)
     for name in table.columns:
         if name not in columns:
             texts = [None if cell is None else as_text(str(cell)) for cell in table[name]]
@@ -172,26 +185,3 @@ def answer_value(cell: str, answer: str, *, where: object = "the table of judgem
             allowed='a JSON list of options, such as ["colour"]' if answer == "many" else "a list of spans",
         )
     return parts
-
-
-def _answers(table: DataTable) -> tuple[str, ...]:
-    """Answers as they are, blanks kept: a text of a person is not ours to trim."""
-    answers = []
-    for row, cell in enumerate(table["answer"]):
-        if isinstance(cell, list | dict):
-            cell = answer_cell(cell)
-        if cell is None or isinstance(cell, float) or not isinstance(cell, str | int):
-            raise DataError("not an answer", where=table.where(row, "answer"), given=cell or "(empty)")
-        answers.append(str(cell))
-    return tuple(answers)
-
-
-def _nullable(table: DataTable, name: str) -> pa.Array:
-    """A column of numbers, or of right and wrong, whose cells may be empty."""
-    empty = np.array([cell is None or cell == "" for cell in table[name]])
-    cells = [0 if none else cell for cell, none in zip(table[name], empty, strict=True)]
-    if name != "seconds":
-        words = {"right": True, "wrong": False}
-        cells = [words.get(str(cell).strip().lower(), cell) for cell in cells]
-    read = floats if name == "seconds" else booleans
-    return pa.array(read(DataTable({name: cells}, table.source, table.kind, table.parts), name), mask=empty)

@@ -2,7 +2,8 @@
 
 Answers of one option each become a label per item by one of the models of `counterfoil.stats`; what a
 researcher decided (`annotate.adjudication`) takes the model's place. The four answers of `match` become gains
-as ECCV Caption merges them.
+as ECCV Caption merges them. Labels of a simulated campaign are held to the truth: how many are right, and
+whether their chances hold.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,12 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from counterfoil.annotate.agreement import codes, counted
+from counterfoil.annotate.agreement import counted
 from counterfoil.annotate.forms.base import FormField
+from counterfoil.annotate.submissions import encoded
 from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.stats.dawid_skene import dawid_skene
-from counterfoil.stats.label_models import LabelModel, Labels, majority_vote
+from counterfoil.stats.intervals import wilson
+from counterfoil.stats.label_models import TIE, LabelModel, Labels, majority_vote
 from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
 #: How answers become labels, the default first: one accuracy per person needs the fewest answers of each, and
@@ -28,6 +31,12 @@ MODELS: Mapping[str, Callable[[Labels], LabelModel]] = {
     "one-coin": pooled_one_coin,
     "majority": majority_vote,
     "dawid-skene": dawid_skene,
+}
+#: How they are called beside the truth, and whether their chances are meant as such: shares of votes are not.
+_MEANT = {
+    "majority": ("majority", False),
+    "one accuracy per person": ("one-coin", True),
+    "Dawid-Skene": ("dawid-skene", True),
 }
 #: Models that were removed.
 _REMOVED = ("mace", "glad")
@@ -69,10 +78,8 @@ class ItemLabels:
             "answers": pa.array(self.votes.sum(axis=1)),
             "decided": pa.array(self.decided),
         }
-        for at, value in enumerate(self.values):
-            columns[f"votes:{value}"] = pa.array(self.votes[:, at])
-        for at, value in enumerate(self.values):
-            columns[f"posterior:{value}"] = pa.array(self.posterior[:, at])
+        for kind, numbers in (("votes", self.votes), ("posterior", self.posterior)):
+            columns |= {f"{kind}:{value}": pa.array(numbers[:, at]) for at, value in enumerate(self.values)}
         return pa.table(columns)
 
 
@@ -82,13 +89,14 @@ def of_question(table: pa.Table, field: FormField) -> pa.Table:
     return rows.filter(pc.equal(rows.column("question"), field.name))
 
 
-def given_labels(rows: pa.Table, field: FormField) -> tuple[list[str], Labels]:
+def given_labels(rows: pa.Table, field: FormField) -> tuple[tuple[str, ...], Labels]:
     """The items of answers to a question of one option, and the answers as models of labels take them."""
-    names = pc.unique(rows.column("item")).to_pylist()
+    names, item = encoded(rows.column("item"))
+    _, person = encoded(rows.column("person"))
     place = {value: at for at, value in enumerate(field.values)}
     given = Labels.of(
-        codes(rows.column("item")),
-        codes(rows.column("person")),
+        item,
+        person,
         np.array([place[word] for word in rows.column("answer").to_pylist()], dtype=np.int64),
         n_classes=len(field.values),
         n_items=len(names),
@@ -156,7 +164,7 @@ def item_labels(
     return ItemLabels(
         field.name,
         model,
-        tuple(names),
+        names,
         field.values,
         posterior,
         given.votes.astype(np.int64),
@@ -185,3 +193,59 @@ def merged_gains(labels: ItemLabels, partly: Partly = "half") -> NDArray[np.floa
         raise InputError("a label without a gain", given=odd, allowed="the four answers of 'match'")
     gains = {value: PARTLY[partly] if gain == 0.5 else gain for value, gain in known.items()}
     return np.array([np.nan if not label else gains[label] for label in labels.labels], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class LabelOutcome:
+    """How right the labels of a model are.
+
+    `right` is the share of `items` with the right label, tied ones counted by the chance of a coin, with its
+    95 % interval (Wilson); all in [0, 1]. `promised` is the mean chance that the model gives its own labels,
+    NaN of the majority, whose shares of votes are no chances.
+    """
+
+    model: str
+    items: int
+    right: float
+    low: float
+    high: float
+    promised: float
+
+    @property
+    def calibrated(self) -> bool | None:
+        """Whether what the model promises is within the interval of what is right; None without promise."""
+        return None if np.isnan(self.promised) else self.low <= self.promised <= self.high
+
+
+def label_outcomes(
+    judgements: pa.Table, field: FormField, truth: Mapping[str, str]
+) -> tuple[LabelOutcome, ...]:
+    """Each model's labels of a question of one option; none where no item of known truth has an answer.
+
+    Only answers that count are read, and items whose truth is one of the options. A truth of several options
+    ("a|b") is not looked at.
+
+    >>> from counterfoil.annotate.forms.base import AnswerOption
+    >>> rows = {"item": list("aaab"), "person": list("pqrp"), "question": ["match"] * 4,
+    ...         "answer": ["yes", "yes", "no", "no"]}
+    >>> match = FormField("match", "?", options=(AnswerOption("yes"), AnswerOption("no")))
+    >>> label_outcomes(pa.table(rows), match, {"a": "yes", "b": "yes"})[0].right
+    0.5
+    """
+    rows = of_question(judgements, field)
+    known = [item for item, right in truth.items() if right in field.values]
+    rows = rows.filter(pc.is_in(rows.column("item"), pa.array(known, pa.string())))
+    if not len(rows) or len(field.values) < 2:
+        return ()
+    names, given = given_labels(rows, field)
+    right = np.array([field.values.index(truth[name]) for name in names], dtype=np.int64)
+    outcomes = []
+    for name, (model, promises) in _MEANT.items():
+        posterior = MODELS[model](given).posterior
+        chance = posterior.max(axis=1)
+        top = posterior >= chance[:, None] - TIE
+        share = float(np.mean(top[np.arange(len(right)), right] / top.sum(axis=1)))
+        low, high = wilson(share * len(right), len(right))
+        promised = float(chance.mean()) if promises else float("nan")
+        outcomes.append(LabelOutcome(name, len(right), share, low, high, promised))
+    return tuple(outcomes)

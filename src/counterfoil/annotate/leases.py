@@ -98,7 +98,7 @@ _ANSWER = {
 }
 # A word in the text of the statement, so that the index of live leases serves it.
 _LIVE = leases.c.state == sa.literal_column("'live'")
-EXPIRED = sa.select(leases.c.id, leases.c.item, leases.c.role).where(
+EXPIRED = sa.select(leases.c.id).where(
     _LIVE, leases.c.expires < sa.bindparam("now", type_=sa.Float), leases.c.block.is_(None)
 )
 
@@ -156,21 +156,17 @@ def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, ro
 def release(connection: sa.Connection, *where: Any) -> int:
     """Let others have the items of live leases, all of them or those `where` conditions hold; how many."""
     live = sa.select(leases.c.id, leases.c.item, leases.c.role).where(_LIVE, *where)
-    return _release(connection, live, {})
-
-
-def release_expired(connection: sa.Connection, now: float) -> int:
-    """Let others have the items of expired leases; how many. Blocks go back when another person needs one."""
-    return _release(connection, EXPIRED, {"now": now})
-
-
-def _release(connection: sa.Connection, query: sa.Select[Any], values: dict[str, Any]) -> int:
-    rows = connection.execute(query, values).all()
+    rows = connection.execute(live).all()
     for row in rows:
         connection.execute(_SET_STATE, {"lease_id": row.id, "new_state": "returned"})
         if row.role == "work":
             connection.execute(_COUNT_LEASED, {"item_position": row.item, "more": -1})
     return len(rows)
+
+
+def release_expired(connection: sa.Connection, now: float) -> int:
+    """Let others have the items of expired leases; how many. Blocks go back when another person needs one."""
+    return release(connection, leases.c.expires < now, leases.c.block.is_(None))
 
 
 def reclaim(connection: sa.Connection, lease: Lease) -> bool:
@@ -219,10 +215,8 @@ def set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None
         value = json.loads(text).get(main)
         if value != NOT_VISIBLE:
             votes.append((value if isinstance(value, str) else json.dumps(value), right, wrong))
-    fields: Any = campaign.form.page(campaign.items[item]).fields
-    n_options = next(
-        (len(field.options) for field in fields if field.name == main and field.kind == "one"), 0
-    )
+    fields = [field for field in campaign.form.page(campaign.items[item]).fields if field.name == main]
+    n_options = len(fields[0].options) if fields and fields[0].kind == "one" else 0
     wanted = assignment.still_needed(votes, n_options, campaign.recipe)
     taken = items.c.answered + items.c.leased
     target = sa.case((taken > wanted, taken), else_=wanted)

@@ -8,12 +8,11 @@ true.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from counterfoil.annotate import assignment
+from counterfoil.annotate.budget import positions_of
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.forms.base import Role
 from counterfoil.annotate.leases import (
     COLUMNS,
     EXPIRED,
@@ -91,8 +90,13 @@ def next_items(
     item, pages, most = rows[0].next_item, person.pages, campaign.recipe.per_person or float("inf")
     while item is not None and len(before) < ahead and person.done + len(before) < most:
         # Golden items stand among the work, and are not shown for their own sake.
-        golden = _golden_item(connection, campaign, person.id, pages)
-        lease = new_lease(campaign, person.id, item if golden is None else golden, pages, now, expires)
+        recipe, known = campaign.recipe, positions_of(campaign, "golden")
+        if assignment.is_golden_place(recipe.seed, person.id, pages, recipe.golden_share):
+            golden = [campaign.items[at] for at in known]
+            order = assignment.own_order(golden, recipe.seed, person.id, "golden")
+            free: set[Any] = set(connection.execute(GOLDEN, {"person_id": person.id}).scalars())
+            item = next((known[at] for at in order if known[at] in free), item)
+        lease = new_lease(campaign, person.id, item, pages, now, expires)
         before.append(issue(connection, lease))
         pages += 1
         if len(before) < ahead:
@@ -208,32 +212,3 @@ def finish_in_block(connection: sa.Connection, campaign: Campaign, lease: Lease,
     expires = sa.case((blocks.c.expires < least, least), else_=blocks.c.expires)
     change = sa.update(blocks).where(blocks.c.id == lease.block)
     connection.execute(change.values(done=answered == size, expires=expires))
-
-
-@lru_cache(maxsize=64)
-def positions_of(campaign: Campaign, role: Role) -> tuple[int, ...]:
-    """The positions of the campaign's items of a role."""
-    return tuple(at for at, item in enumerate(campaign.items) if item.role == role)
-
-
-@lru_cache(maxsize=64)
-def items_per_person(campaign: Campaign) -> int:
-    """About how many items one person can do, golden ones among them: a block, or one of each instance."""
-    recipe = campaign.recipe
-    if recipe.design == "blocks":
-        return recipe.per_person
-    apart = len({campaign.items[at].apart for at in positions_of(campaign, "work")})
-    golden = round(apart * recipe.golden_share / (1 - recipe.golden_share))
-    most = apart + min(golden, len(positions_of(campaign, "golden")))
-    return min(recipe.per_person or most, most)
-
-
-def _golden_item(connection: sa.Connection, campaign: Campaign, person: str, place: int) -> int | None:
-    """The golden item of a person's page, None where the page is for work or no golden one is left."""
-    recipe = campaign.recipe
-    if not assignment.is_golden_place(recipe.seed, person, place, recipe.golden_share):
-        return None
-    known = positions_of(campaign, "golden")
-    order = assignment.own_order([campaign.items[at] for at in known], recipe.seed, person, "golden")
-    free: set[Any] = set(connection.execute(GOLDEN, {"person_id": person}).scalars())
-    return next((known[at] for at in order if known[at] in free), None)

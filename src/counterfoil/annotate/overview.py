@@ -4,7 +4,7 @@ Command line and researcher's page show the same. Reading holds up no one who wo
 """
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,12 +43,9 @@ class CampaignOverview:
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values."""
         return {
-            "at": self.at,
-            "status": self.status.to_json(),
+            **asdict(self),
             "agreement": None if self.agreement is None else self.agreement.to_json(),
             "quality": [person.to_json() for person in self.quality],
-            "reviews": {person: review.to_json() for person, review in self.reviews.items()},
-            "disputes": [dispute.to_json() for dispute in self.disputes],
         }
 
 

@@ -109,9 +109,8 @@ def enter(
     token = secrets.token_urlsafe(32)
     row = connection.execute(sa.select(people).where(people.c.id == id)).first()
     if row is None:
-        values = {"state": "consent", "platform": platform, "language": language, "parameters": text}
-        values["browser"] = _hash(browser)
-        connection.execute(sa.insert(people).values(id=id, entered=now, **values))
+        values = {"platform": platform, "language": language, "parameters": text, "browser": _hash(browser)}
+        connection.execute(sa.insert(people).values(id=id, state="consent", entered=now, **values))
         log_event(connection, now, "entered", id)
     elif platform not in ("link", "open") and not vouched:
         own = row.browser or _hash(browser)
@@ -134,10 +133,8 @@ def enter(
     connection.execute(sa.insert(tokens).values(hash=_hash(token), person=id, issued=now))
     valid = sa.select(tokens.c.hash).where(tokens.c.person == id)
     newest = valid.order_by(tokens.c.issued.desc(), tokens.c.hash).limit(_TOKENS)
-    old = sa.delete(tokens).where(
-        tokens.c.person == id, tokens.c.hash.not_in(newest), tokens.c.hash != _hash(token)
-    )
-    connection.execute(old)
+    old = tokens.c.person == id, tokens.c.hash.not_in(newest), tokens.c.hash != _hash(token)
+    connection.execute(sa.delete(tokens).where(*old))
     return Entered(person_by_id(connection, id), token)
 
 
@@ -173,9 +170,8 @@ def withdraw(connection: sa.Connection, campaign: Campaign, person: Person, now:
         invalidate(connection, campaign, person.id)
         connection.execute(sa.delete(answers).where(answers.c.person == person.id))
         connection.execute(sa.delete(leases).where(leases.c.person == person.id))
-        set_person(
-            connection, person.id, state="withdrawn", parameters="{}", right=0, wrong=0, pages=0, done=0
-        )
+        counted = dict.fromkeys(("right", "wrong", "pages", "done"), 0)
+        set_person(connection, person.id, state="withdrawn", parameters="{}", **counted)
         log_event(connection, now, "withdrew", person.id)
     return person_by_id(connection, person.id)
 

@@ -99,8 +99,7 @@ def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
         raise InputError("no question has an answer in every direction", where=where)
     whole = False
     if answered.work in WORTH:
-        slots = [_SLOT.search(id) for id in columns["id"]]
-        whole = not any(slots)
+        whole = not any(map(_SLOT.search, columns["id"]))
         columns = columns if whole else _whole_questions(columns, where)
     weights = digest_value([answered.campaign, columns, answered.model])
     own = replace(options, settings={}, whole_rows=whole or options.whole_rows)
@@ -110,7 +109,7 @@ def load(argument: str, options: Options = DEFAULT) -> PrecomputedTable:
 
 def _judged(path: Path, settings: ScorerSettings) -> _Answered:
     """The answers in a campaign's database, or in a table of judgements."""
-    from counterfoil.annotate.adjudication import adjudicated
+    from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table
     from counterfoil.annotate.database import existing_database
 
@@ -133,7 +132,7 @@ def _judged(path: Path, settings: ScorerSettings) -> _Answered:
         _check_form(campaign.form.name, where)
         with existing_database(campaign, settings.get("database") or None) as db:
             table = judgement_table(db, campaign)
-            decided = {key: decision.answer for key, decision in adjudicated(db, campaign).items()}
+            decided = decided_answers(db, campaign)
     if not len(table):
         raise unanswered(path)
     model = settings.get("model")
@@ -175,18 +174,14 @@ def _exported(folder: Path, settings: ScorerSettings) -> _Answered:
     rows = zip(*(table[column] for column in names), strict=True)
     full = [row for row in rows if not any(cell is None or cell == "" for cell in row)]
     columns = {column: [row[at] for row in full] for at, column in enumerate(names)}
-    counts = about.queries, about.tied
-    return _Answered(work, columns, about.people, about.answers, about.campaign, "", *counts)
+    facts = {name: getattr(about, name) for name in ("people", "answers", "campaign", "queries", "tied")}
+    return _Answered(work, columns, **facts)
 
 
 def _check_form(form: str, where: str) -> None:
     if form not in ("choose", *WORTH):
-        raise InputError(
-            "people's answers to this form score no questions",
-            where=where,
-            given=form,
-            allowed=("choose", *WORTH),
-        )
+        what, allowed = "people's answers to this form score no questions", ("choose", *WORTH)
+        raise InputError(what, where=where, given=form, allowed=allowed)
 
 
 def _whole_questions(columns: Mapping[str, list[Any]], where: str) -> dict[str, list[Any]]:

@@ -3,22 +3,29 @@
 What a file holds beside its pixels can give an answer away: the prompt of the program that made the picture,
 a camera's name, or the format alone, where photographs are JPEG and drawn pictures PNG. All become PNG, which
 keeps every pixel, so that people judge what models see. They are encoded once, when a campaign is made.
+
+Images in the instructions and the consent, such as `![an example](cat.jpg)`, are shown so, too. They lie in
+the folder `FIGURES` of the campaign.
 """
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 import PIL.Image
 import PIL.ImageOps
 
 from counterfoil.benchmarks.records import FileSource, Image
-from counterfoil.errors import DataError
+from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.store import digest
 
 #: How hard PNG is compressed: a third of the time of the usual 6, for files that are 4 % larger.
 _LEVEL = 3
+#: The folder of the images of instructions and consent in a campaign's folder.
+FIGURES = "figures"
 
 
 @dataclass(eq=False)
@@ -98,3 +105,41 @@ def upright(image: Image) -> PIL.Image.Image:
 
 def _name(picture: PIL.Image.Image) -> str:
     return digest(str(picture.size).encode() + picture.tobytes()) + ".png"
+
+
+def tokens_of(markdown: str) -> Any:
+    """A parser of Markdown in which HTML is text, and the tokens of a text.
+
+    Raises `MissingExtraError` where the parser is not installed.
+    """
+    try:
+        from markdown_it import MarkdownIt
+    except ModuleNotFoundError:
+        raise MissingExtraError("markdown-it-py", "annotate") from None
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    return parser, parser.parse(markdown)
+
+
+def inner(tokens: Iterable[Any]) -> Iterable[Any]:
+    """The tokens within lines: links and images among them."""
+    return (child for token in tokens for child in token.children or ())
+
+
+def figures_in(markdown: str) -> tuple[str, ...]:
+    """The files that a text shows, as it names them; pages of other sites are not among them.
+
+    >>> figures_in("![a](cat.jpg) and ![b](figs/dog%201.png), ![c](https://example.org/x.png)")
+    ('cat.jpg', 'figs/dog 1.png')
+    """
+    named = (
+        unquote(str(token.attrGet("src"))) for token in inner(tokens_of(markdown)[1]) if token.type == "image"
+    )
+    return tuple(dict.fromkeys(name for name in named if ":" not in name and not name.startswith("//")))
+
+
+def read_figure(folder: Path, name: str, *, where: object) -> bytes:
+    """An image in a folder as PNG; raises `DataError` for a file that is not in it, or no image."""
+    path = (folder / name).resolve()
+    if not path.is_file() or folder.resolve() not in path.parents:
+        raise DataError("no such image", where=where, given=name, hint=f"put it into {folder}")
+    return as_png(upright(Image(name, FileSource(path))))

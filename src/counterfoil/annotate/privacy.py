@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pyarrow.compute as pc
 
 from counterfoil.annotate import participants
-from counterfoil.annotate.adjudication import adjudicated
+from counterfoil.annotate.adjudication import decided_answers
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import ITEMS, SOURCE, Campaign, items_table
 from counterfoil.annotate.data_sheet import data_sheet
@@ -69,10 +69,11 @@ def withdraw_person(db: Database, campaign: Campaign, person: str, now: float, *
 def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool = False) -> Deletion:
     """Delete all answers and all people, and stop the campaign.
 
-    Decisions about items stay, and a line that says when this was done; of copies, the export in the
-    campaign's own folder and the authors of its items go, too. What SQLite has deleted is overwritten in its
-    file; PostgreSQL's tables are written anew, while its log is the server's. Raises `InputError` where
-    answers may still be kept, unless `early`.
+    With `keep_labels` in the recipe the labels of items with two answers or more, and the data sheet, are
+    written first. Decisions about items stay, and a line that says when this was done; of copies, the export
+    in the campaign's own folder and the authors of its items go, too. What SQLite has deleted is overwritten
+    in its file; PostgreSQL's tables are written anew, while its log is the server's. Raises `InputError`
+    where answers may still be kept, unless `early`.
     """
     until = campaign.recipe.keep_until
     if not early and not kept_too_long(until, now):
@@ -83,24 +84,43 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
             hint="delete them all the same with --now",
         )
     set_running(db, "stopped", now)
-    labels, single = _keep_labels(db, campaign) if campaign.recipe.keep_labels else (0, 0)
+    labelled = single = 0
+    # Where there are no answers, what an earlier deletion left stays.
+    if campaign.recipe.keep_labels and len(judgements := judgement_table(db, campaign)):
+        lines = "".join(f"* {line}\n" for line in data_sheet(campaign, judgements))
+        write_text(campaign.folder / DATA_SHEET, lines)
+        labels = JudgedCampaign.of(campaign, judgements, decided=decided_answers(db, campaign)).labels
+        if labels is not None:
+            several = labels.table.filter(pc.greater_equal(labels.table.column("answers"), 2))
+            write_csv(campaign.folder / KEPT, several)
+            labelled, single = len(several), len(labels.table) - len(several)
     with db.writing() as connection:
         came, given = (
             int(connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one())
             for table in (people, answers)
         )
-        count = Deletion(came, given, labels, single)
-        connection.execute(sa.delete(answers))
-        connection.execute(sa.update(blocks).values(person=None, expires=None, done=False))
-        connection.execute(sa.delete(leases))
-        connection.execute(
-            sa.update(items).values(answered=0, leased=0, author=None, rank=items.c.rank % ROUND)
-        )
-        connection.execute(sa.delete(tokens))
-        connection.execute(sa.delete(events).where(events.c.person.is_not(None)))
-        connection.execute(sa.delete(people))
+        count = Deletion(came, given, labelled, single)
+        for change in (
+            sa.delete(answers),
+            sa.update(blocks).values(person=None, expires=None, done=False),
+            sa.delete(leases),
+            sa.update(items).values(answered=0, leased=0, author=None, rank=items.c.rank % ROUND),
+            sa.delete(tokens),
+            sa.delete(events).where(events.c.person.is_not(None)),
+            sa.delete(people),
+        ):
+            connection.execute(change)
         log_event(connection, now, "deleted", detail=f"{count.people} people, {count.answers} answers")
-    _delete_copies(campaign)
+    # The export in the campaign's folder goes, too, and who wrote its items.
+    export = campaign.folder / "export"
+    if (export / ABOUT).is_file():
+        for path in [*export.glob("*.csv"), *export.glob("*.parquet"), export / DATA_SHEET, export / ABOUT]:
+            path.unlink(missing_ok=True)
+    if any(item.cells.get("author") for item in campaign.items):
+        bare = [replace(item, cells={**item.cells, "author": None}) for item in campaign.items]
+        write_parquet(campaign.folder / ITEMS, items_table(bare, campaign.form))
+    if campaign.source is not None and "author" in campaign.source.column_names:
+        write_parquet(campaign.folder / SOURCE, campaign.source.drop_columns(["author"]))
     if db.is_sqlite:
         # Deleted rows were overwritten where they lay; what they left in the log goes with it.
         with db.engine.connect() as connection:
@@ -113,34 +133,3 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
             for table in (answers, leases, tokens, events, blocks, items, people):
                 connection.exec_driver_sql(f"VACUUM FULL {table.name}")
     return count
-
-
-def _keep_labels(db: Database, campaign: Campaign) -> tuple[int, int]:
-    """Write the labels of items with two answers or more, and the data sheet; how many are kept and left out.
-
-    Nothing is written where there are no answers, so that what an earlier deletion kept stays.
-    """
-    table = judgement_table(db, campaign)
-    decided = {key: decision.answer for key, decision in adjudicated(db, campaign).items()}
-    if not len(table):
-        return 0, 0
-    write_text(campaign.folder / DATA_SHEET, "".join(f"* {line}\n" for line in data_sheet(campaign, table)))
-    labels = JudgedCampaign.of(campaign, table, decided=decided).labels
-    if labels is None:
-        return 0, 0
-    several = labels.table.filter(pc.greater_equal(labels.table.column("answers"), 2))
-    write_csv(campaign.folder / KEPT, several)
-    return len(several), len(labels.table) - len(several)
-
-
-def _delete_copies(campaign: Campaign) -> None:
-    """Delete the export in the campaign's folder, and who wrote its items."""
-    export = campaign.folder / "export"
-    if (export / ABOUT).is_file():
-        for path in [*export.glob("*.csv"), *export.glob("*.parquet"), export / DATA_SHEET, export / ABOUT]:
-            path.unlink(missing_ok=True)
-    if any(item.cells.get("author") for item in campaign.items):
-        bare = [replace(item, cells={**item.cells, "author": None}) for item in campaign.items]
-        write_parquet(campaign.folder / ITEMS, items_table(bare, campaign.form))
-    if campaign.source is not None and "author" in campaign.source.column_names:
-        write_parquet(campaign.folder / SOURCE, campaign.source.drop_columns(["author"]))

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from counterfoil.annotate.agreement import codes, fields_of
+from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.assignment import shown_order
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField
-from counterfoil.annotate.submissions import numbers_of
+from counterfoil.annotate.submissions import encoded, numbers_of
 from counterfoil.stats.inattention import FLOOR, SIGNS, CarelessSigns, careless
 from counterfoil.stats.tests import holm
 
@@ -95,9 +95,15 @@ def people_quality(
     rows = table.filter(pc.equal(table.column("question"), main))
     if not len(rows):
         return tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
-    names = pc.unique(rows.column("person")).to_pylist()
-    person, item = codes(rows.column("person")), codes(rows.column("item"))
-    answer, options = _answers(rows, field)
+    names, person = encoded(rows.column("person"))
+    _, item = encoded(rows.column("item"))
+    # Answers that are no single options are all alike.
+    options: tuple[str, ...] = ()
+    answer = np.zeros(len(rows), dtype=np.int64)
+    if field is None or field.kind == "one":
+        words, coded = encoded(rows.column("answer"))
+        options = tuple(dict.fromkeys((*(() if field is None else field.values), *words)))
+        answer = np.array([options.index(word) for word in words], dtype=np.int64)[coded]
     right = pc.fill_null(pc.cast(rows.column("golden"), pa.int8()), -1).to_numpy()
     known, labels = _known(item, answer, right, max(2, len(options)))
     seconds = numbers_of(rows, "seconds")
@@ -121,17 +127,6 @@ def people_quality(
         PersonQuality(name, int(counts[at]), _reasons(signs, at, int(golden[at]), level), blind.pop(name, 0))
         for at, name in enumerate(names)
     ) + tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
-
-
-def _answers(rows: pa.Table, field: FormField | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """The answers as codes and what they stand for; nothing of answers that are no single options."""
-    if field is not None and field.kind != "one":
-        return np.zeros(len(rows), dtype=np.int64), ()
-    encoded = rows.column("answer").combine_chunks().dictionary_encode()
-    words = encoded.dictionary.to_pylist()
-    values = tuple(dict.fromkeys((*(() if field is None else field.values), *words)))
-    place = np.array([values.index(word) for word in words], dtype=np.int64)
-    return place[encoded.indices.to_numpy(zero_copy_only=False)], values
 
 
 def _known(

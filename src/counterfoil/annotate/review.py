@@ -7,13 +7,13 @@ to others again (ECCV Caption, appendix B.1: rejected work is done anew).
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.leases import invalidate
-from counterfoil.annotate.platforms.prolific_submissions import Rejection
+from counterfoil.annotate.platforms.prolific_study import Rejection
 from counterfoil.annotate.tables import events, log_event, people, sa, set_person
 from counterfoil.errors import InputError
 
@@ -40,10 +40,6 @@ class Review:
     by: str
     at: float
 
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        return asdict(self)
-
 
 def reviews(db: Database) -> dict[str, Review]:
     """The latest decision about each person that there is one about, by the person's id."""
@@ -57,10 +53,7 @@ def reviews(db: Database) -> dict[str, Review]:
         rows = connection.execute(query).all()
     latest: dict[str, Review] = {}
     for person, platform, decision, detail, at in rows:
-        facts = json.loads(detail)
-        latest[person] = Review(
-            person, platform, decision, facts["reason"], facts["category"], facts["by"], at
-        )
+        latest[person] = Review(person, platform, decision, **json.loads(detail), at=at)
     return latest
 
 
@@ -92,12 +85,8 @@ def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason:
         for person in chosen:
             row = _known(connection, person)
             if row.state in ("consent", "onboarding", "work") and row.finished is None:
-                raise InputError(
-                    "is not done yet",
-                    where=f"person {person[:SHORT_ID]}",
-                    given=row.state,
-                    hint="approve later",
-                )
+                where = f"person {person[:SHORT_ID]}"
+                raise InputError("is not done yet", where=where, given=row.state, hint="approve later")
             if _latest(connection, person) != "approved":
                 _note(connection, person, "approved", reason, "", by, now)
                 done += 1
@@ -121,12 +110,8 @@ def reject(
         if before is not None:
             raise InputError(f"was {before} before", where=where, hint="a rejection is final on platforms")
         if not reason or len(reason) > _LONGEST:
-            raise InputError(
-                "a rejection needs a reason",
-                where=where,
-                given=f"{len(reason):,} characters",
-                allowed="1 to 2,000",
-            )
+            given = f"{len(reason):,} characters"
+            raise InputError("a rejection needs a reason", where=where, given=given, allowed="1 to 2,000")
         if platform == "prolific":
             # Its rules are checked where its client checks them.
             Rejection(person[:SHORT_ID], reason, category)

@@ -153,7 +153,13 @@ def _fill(
         elif field.kind == "text":
             raw[field.name] = " ".join(np.roll(_WORDS, number))
         else:
-            raw[field.name] = _span(field, page, rng)
+            # One word of the text, marked with any label.
+            text = next((shown.content for shown in page.shown if shown.label == field.text), "")
+            raw[field.name] = []
+            if text.split():
+                word = text.split()[int(rng.integers(len(text.split())))]
+                start, label = text.index(word), int(rng.integers(len(field.options)))
+                raw[field.name] = [{"start": start, "end": start + len(word), "label": label}]
     return raw
 
 
@@ -170,14 +176,3 @@ def _option(person: SimulatedPerson, truth: str, field: FormField, rng: np.rando
     # On a scale a wrong answer is one beside the right one.
     wrong = [at for at in range(n) if at != right and (field.level == "nominal" or abs(at - right) == 1)]
     return int(rng.choice(wrong))
-
-
-def _span(field: FormField, page: WorkPage, rng: np.random.Generator) -> list[dict[str, int]]:
-    """One word of the text, marked with any label."""
-    text = next((shown.content for shown in page.shown if shown.label == field.text), "")
-    words = text.split()
-    if not words:
-        return []
-    word = words[int(rng.integers(len(words)))]
-    start = text.index(word)
-    return [{"start": start, "end": start + len(word), "label": int(rng.integers(len(field.options)))}]

@@ -1,7 +1,7 @@
 """A whole campaign run by simulated people on a database of its own, under a clock of its own.
 
 They come in, agree, pass the test before the work or fail it, take items and answer them: through the
-functions that the server calls, or over HTTP through the server itself (`annotate.simulation_clients`). The
+functions that the server calls, or over HTTP through the server itself. The
 campaign's own database is never touched.
 """
 
@@ -11,13 +11,15 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.annotate import participants
+from counterfoil.annotate import participants, work
 from counterfoil.annotate.answers import Counts, counts, judgement_table
 from counterfoil.annotate.campaign import (
     DATABASE,
@@ -30,13 +32,138 @@ from counterfoil.annotate.campaign import (
     Campaign,
 )
 from counterfoil.annotate.database import Database, open_database
-from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.forms.base import WorkItem, WorkPage
+from counterfoil.annotate.leases import find_lease
 from counterfoil.annotate.simulated_people import SimulatedPerson, respond, right_answer
-from counterfoil.annotate.simulation_clients import CampaignClient, direct_client
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
+from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.stats.resampling import random_numbers
 from counterfoil.store import begin, end, write_text, writing
+
+
+@dataclass(frozen=True)
+class SeenPage:
+    """What is before a person: their state, and the first item with its page as they see it, if any."""
+
+    state: str
+    lease: str = ""
+    item: WorkItem | None = None
+    page: WorkPage | None = None
+
+
+@dataclass(eq=False)
+class CampaignClient:
+    """How simulated people reach a campaign: by the functions that the server calls.
+
+    People are named by the ids of the judgement table.
+    """
+
+    campaign: Campaign
+    db: Database
+
+    def enter(self, link: str, now: float) -> None:
+        """Come in by a personal link and agree to take part."""
+        by_link: dict[str, Any] = {"worker": link, "platform": "link", "parameters": {}, "now": now}
+        with self.db.writing() as connection:
+            entered = participants.enter(connection, self.campaign, **by_link)
+            participants.consent(connection, entered.person, now, text=self.campaign.consent_in())
+
+    def look(self, person: str, now: float) -> SeenPage:
+        """What is before a person."""
+        with self.db.writing() as connection:
+            known = participants.person_by_id(connection, person)
+            return self._seen(work.work_state(connection, self.campaign, known, now))
+
+    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
+        """Send an answer, and see what is next; raises `InputError` where it is refused as none."""
+        sent = work.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
+        with self.db.writing() as connection:
+            known = participants.person_by_id(connection, person)
+            issued = find_lease(connection, person, lease)
+            return self._seen(work.record_answer(connection, self.campaign, known, issued, sent, now).work)
+
+    def _seen(self, state: work.WorkState) -> SeenPage:
+        if not state.assignments:
+            return SeenPage(state.state)
+        first = state.assignments[0]
+        return SeenPage(state.state, first.lease, first.item, first.page)
+
+
+@contextmanager
+def direct_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
+    """People call the functions that the server calls."""
+    yield CampaignClient(campaign, db)
+
+
+@dataclass(eq=False)
+class _Http(CampaignClient):
+    portal: Any
+    http: Any = None
+    now: float = 0.0
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    def enter(self, link: str, now: float) -> None:
+        self.now = now
+        token = self._send("GET", f"/enter/{link}").headers["location"].rpartition("/")[2]
+        self.tokens[participants.person_id(self.campaign, "link", link)] = token
+        self._send("POST", f"/api/work/{token}/consent", {})
+
+    def look(self, person: str, now: float) -> SeenPage:
+        self.now = now
+        return self._received(person, self._send("GET", f"/api/work/{self.tokens[person]}").json())
+
+    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
+        self.now = now
+        sent = {"lease": lease, "key": lease, "answer": dict(raw), "seconds": seconds}
+        receipt = self._send("POST", f"/api/work/{self.tokens[person]}/answers", sent).json()
+        return self._received(person, receipt["work"])
+
+    def _send(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> Any:
+        reply = self.portal.call(partial(self.http.request, method, path, json=sent))
+        if reply.status_code >= 400:
+            raise InputError("the server refused", where=f"{method} {path}", given=reply.text)
+        return reply
+
+    def _received(self, person: str, view: Mapping[str, Any]) -> SeenPage:
+        """What the server sent, beside the item of its lease, which people do not get to know."""
+        if not view["items"]:
+            return SeenPage(view["state"])
+        shown = view["items"][0]
+        with self.db.reading() as connection:
+            lease = find_lease(connection, person, shown["lease"])
+        assert lease is not None
+        item = self.campaign.items[lease.item]
+        page = work.shown_page(self.campaign, person, item)
+        return SeenPage(view["state"], shown["lease"], item, page)
+
+
+@contextmanager
+def http_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
+    """People send requests to the campaign's server, which runs in this process under their clock.
+
+    Raises `MissingExtraError` without the extra annotate.
+    """
+    from counterfoil.annotate.server.app import make_app
+
+    try:
+        import httpx2
+    except ModuleNotFoundError:
+        raise MissingExtraError("httpx2", "annotate") from None
+    from anyio.from_thread import start_blocking_portal
+
+    # A thread of its own: a notebook has an event loop that runs in the caller's.
+    with start_blocking_portal() as portal:
+        client = _Http(campaign, db, portal)
+        app = make_app(campaign, db, clock=lambda: client.now)
+        client.http = httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1", trust_env=False
+        )
+        try:
+            yield client
+        finally:
+            portal.call(client.http.aclose)
+
 
 #: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.
 _ARRIVAL, _LOOK_AGAIN, _LOOKS = 30.0, 300.0, 20
@@ -91,7 +218,7 @@ def simulate(
     """
     campaign, drawn = with_truth(campaign, seed)
     with scratch_database(campaign, keep) as db, client(campaign, db) as way:
-        crowd = _Crowd(campaign, db, way, people, seed, progress)
+        crowd = _Crowd(way, people, seed, progress)
         crowd.run()
         table = judgement_table(db, campaign, everything=True)
         with db.reading() as connection:
@@ -141,47 +268,43 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
             yield db
         finally:
             db.close()
-        if keep is not None:
-            _keep(campaign, path, keep)
+        if keep is None:
+            return
+        # The title says what it is.
+        begin(keep, SIMULATED)
+        own = [campaign.folder / name for name in (ITEMS, SOURCE, SECRETS, *TEXTS)]
+        for file in (*own, *sorted((campaign.folder / IMAGES).iterdir()), path):
+            if file.is_file():
+                to = keep / (f"{IMAGES}/{file.name}" if file.parent.name == IMAGES else file.name)
+                with file.open("rb") as source, writing(to, private=file.name == SECRETS) as copy:
+                    shutil.copyfileobj(source, copy)
+        title = f"{SIMULATED}: {campaign.recipe.title}"
+        write_text(keep / RECIPE, replace(campaign.recipe, title=title).to_toml())
+        end(keep)
 
 
-def _keep(campaign: Campaign, database: Path, folder: Path) -> None:
-    """A folder of the campaign with a simulated database, whose title says what it is."""
-    begin(folder, SIMULATED)
-    own = [campaign.folder / name for name in (ITEMS, SOURCE, SECRETS, *TEXTS)]
-    for path in (*own, *sorted((campaign.folder / IMAGES).iterdir()), database):
-        if path.is_file():
-            to = folder / (f"{IMAGES}/{path.name}" if path.parent.name == IMAGES else path.name)
-            with path.open("rb") as source, writing(to, private=path.name == SECRETS) as file:
-                shutil.copyfileobj(source, file)
-    title = f"{SIMULATED}: {campaign.recipe.title}"
-    write_text(folder / RECIPE, replace(campaign.recipe, title=title).to_toml())
-    end(folder)
-
-
+@dataclass(eq=False)
 class _Crowd:
     """People and their next moves in the order of time."""
 
-    def __init__(
-        self,
-        campaign: Campaign,
-        db: Database,
-        client: CampaignClient,
-        people: Sequence[SimulatedPerson],
-        seed: int,
-        progress: Progress | None,
-    ) -> None:
-        self.campaign, self.db, self.client = campaign, db, client
-        self.people, self.seed, self.progress = people, seed, progress
-        self.inside: list[str] = []
-        self.first = self.last = 0.0
-        self._answers, self._wanted = 0, counts(db).wanted
+    client: CampaignClient
+    people: Sequence[SimulatedPerson]
+    seed: int
+    progress: Progress | None
+    inside: list[str] = field(default_factory=list)
+    first: float = 0.0
+    last: float = 0.0
+    answers: int = 0
+
+    def __post_init__(self) -> None:
+        self.campaign, self.db = self.client.campaign, self.client.db
+        self.wanted = counts(self.db).wanted
 
     def run(self) -> None:
         """Let all people come, one after the other, and go on until none has anything to do."""
         rng, n = random_numbers(self.seed, "arrivals"), len(self.people)
         # All are there before half of the work is done, and kinds of people come in no order.
-        busy = self._wanted * self.campaign.form.seconds / n
+        busy = self.wanted * self.campaign.form.seconds / n
         gaps = rng.exponential(min(_ARRIVAL, busy / (2 * n)), n)
         arrivals = np.cumsum(gaps)[rng.permutation(n)].tolist()
         self.first = min(arrivals)
@@ -212,9 +335,9 @@ class _Crowd:
                 yield now
                 seen, looks = self.client.answer(id, seen.lease, raw, seconds, now), _LOOKS
                 self.last = max(self.last, now)
-                self._answers += 1
+                self.answers += 1
                 if self.progress is not None:
-                    self.progress(min(self._answers, self._wanted), self._wanted)
+                    self.progress(min(self.answers, self.wanted), self.wanted)
             elif seen.state in ("full", "done") and looks and counts(self.db).leased:
                 # Others have all there is: look again later.
                 now += _LOOK_AGAIN

@@ -7,7 +7,7 @@ It is a value made from the table of judgements and the people; nothing here ask
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -97,10 +97,6 @@ class CampaignStatus:
     overdue: bool
     persons: tuple[PersonProgress, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values."""
-        return asdict(self)
-
 
 def campaign_status(
     campaign: Campaign,
@@ -132,8 +128,23 @@ def campaign_status(
         # Finished items are those with most answers where the database does not say which they are.
         most = np.sort(votes)[::-1][:finished]
         saved = int(np.maximum(recipe.most - most, 0).sum())
-    pace = _pace(done, now)
-    persons = _persons(done, people, campaign.pay.per_item)
+    # Answers that count per hour: of the last hour, else the last day, else the last week.
+    pace, when = None, done.submitted[done.counts & ~np.isnan(done.submitted)]
+    recent = next((part for length in _PACES if len(part := when[when > now - length])), ())
+    if len(recent):
+        # Since the first of them, so that a campaign that began a minute ago has a pace.
+        pace = 3600 * len(recent) / max(now - float(np.min(recent)), 60.0)
+    right, golden = done.golden_of
+    columns = done.per_person, right, golden, done.median_seconds, done.hourly(campaign.pay.per_item)
+    place = {name: at for at, name in enumerate(done.people)}
+    entered = {worker.person for worker in people}
+    persons = []
+    for worker in (*people, *(WorkerRow(name, "") for name in done.people if name not in entered)):
+        figures: tuple[Any, ...] = ()
+        if worker.person in place:
+            cells = [column[place[worker.person]].item() for column in columns]
+            figures = tuple(None if np.isnan(cell) else cell for cell in cells)
+        persons.append(PersonProgress(worker.person, worker.state, worker.review, *figures))
     known = done.seconds[done.counts & ~np.isnan(done.seconds)]
     paid = np.array([person.pay for person in persons if person.pay is not None])
     pay, median = campaign.pay, float(np.median(paid)) if len(paid) else None
@@ -164,7 +175,7 @@ def campaign_status(
         storage,
         recipe.keep_until,
         kept_too_long(recipe.keep_until, now),
-        persons,
+        tuple(persons),
     )
 
 
@@ -213,35 +224,6 @@ def kept_too_long(keep_until: str, now: float) -> bool:
     (False, True, False)
     """
     return bool(keep_until) and datetime.fromtimestamp(now, UTC).date().isoformat() > keep_until
-
-
-def _pace(done: Submissions, now: float) -> float | None:
-    """Answers that count per hour: of the last hour, else the last day, else the last week."""
-    when = done.submitted[done.counts & ~np.isnan(done.submitted)]
-    for length in _PACES:
-        recent = when[when > now - length]
-        if len(recent):
-            # Since the first of them, so that a campaign that began a minute ago has a pace.
-            since = max(now - float(recent.min()), 60.0)
-            return 3600 * len(recent) / since
-    return None
-
-
-def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tuple[PersonProgress, ...]:
-    right, golden = done.golden_of
-    hourly = done.hourly(pay)
-    at = {name: place for place, name in enumerate(done.people)}
-    known = {worker.person for worker in people}
-    rows = [*people, *(WorkerRow(name, "") for name in done.people if name not in known)]
-    progress = []
-    for row in rows:
-        figures: tuple[Any, ...] = ()
-        if row.person in at:
-            columns = done.per_person, right, golden, done.median_seconds, hourly
-            cells = [column[at[row.person]].item() for column in columns]
-            figures = tuple(None if np.isnan(cell) else cell for cell in cells)
-        progress.append(PersonProgress(row.person, row.state, row.review, *figures))
-    return tuple(progress)
 
 
 def moment(at: float) -> str:

@@ -42,8 +42,8 @@ class Submissions:
         >>> found.seconds.tolist(), found.right.tolist(), found.counts.tolist()
         ([4.0, 6.0], [-1, 0], [True, False])
         """
-        items, item = _encoded(table.column("item"))
-        people, person = _encoded(table.column("person"))
+        items, item = encoded(table.column("item"))
+        people, person = encoded(table.column("person"))
         _, first, group = np.unique(
             item * max(1, len(people)) + person, return_index=True, return_inverse=True
         )
@@ -123,20 +123,20 @@ class Submissions:
         return rates
 
 
-def _encoded(column: pa.ChunkedArray) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    dictionary = column.combine_chunks().dictionary_encode()
-    return tuple(dictionary.dictionary.to_pylist()), dictionary.indices.to_numpy(zero_copy_only=False).astype(
-        np.int64
-    )
+def encoded(column: pa.ChunkedArray) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The texts of a column in order of appearance, and the place of each row's text among them.
+
+    >>> encoded(pa.chunked_array([["b", "a", "b"]]))
+    (('b', 'a'), array([0, 1, 0]))
+    """
+    coded = column.combine_chunks().dictionary_encode()
+    return tuple(coded.dictionary.to_pylist()), coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def numbers_of(table: pa.Table, name: str) -> NDArray[np.float64]:
     """A column of numbers with NaN for null; NaN throughout where there is none or it holds other things."""
-    if name not in table.column_names:
-        return np.full(len(table), np.nan)
-    column = table.column(name)
-    kind = column.type
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+    column = table.column(name) if name in table.column_names else pa.nulls(len(table))
+    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         return np.full(len(table), np.nan)
     numbers: NDArray[np.float64] = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
     return numbers

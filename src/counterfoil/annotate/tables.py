@@ -10,31 +10,12 @@ from typing import Any
 from counterfoil.errors import MissingExtraError
 
 try:
-    import sqlalchemy as sa
+    import sqlalchemy
 except ModuleNotFoundError:
     raise MissingExtraError("sqlalchemy", "annotate") from None
 
-__all__ = [
-    "METADATA",
-    "ROUND",
-    "adjudications",
-    "answers",
-    "block_items",
-    "blocks",
-    "events",
-    "items",
-    "leases",
-    "log_event",
-    "meta",
-    "meta_value",
-    "people",
-    "sa",
-    "set_meta_value",
-    "set_person",
-    "tokens",
-    "versions",
-]
-
+#: SQLAlchemy by its usual name.
+sa = sqlalchemy
 METADATA = sa.MetaData()
 #: Whether an item wants more answers than it has or people are at work on: 1 or 0.
 OPEN = "CASE WHEN answered + leased < target THEN 1 ELSE 0 END"
@@ -137,19 +118,12 @@ leases = sa.Table(
     sa.Column("state", sa.Text, nullable=False),
     sa.UniqueConstraint("person", "instance", "attempt", name="leases_apart"),
 )
-sa.Index(
-    "leases_open",
-    leases.c.person,
-    leases.c.place,
-    sqlite_where=sa.text("state <> 'answered'"),
-    postgresql_where=sa.text("state <> 'answered'"),
-)
-sa.Index(
-    "leases_live",
-    leases.c.expires,
-    sqlite_where=sa.text("state = 'live'"),
-    postgresql_where=sa.text("state = 'live'"),
-)
+for _name, _columns, _where in (
+    ("leases_open", ("person", "place"), sa.text("state <> 'answered'")),
+    ("leases_live", ("expires",), sa.text("state = 'live'")),
+):
+    _indexed = [leases.c[column] for column in _columns]
+    sa.Index(_name, *_indexed, sqlite_where=_where, postgresql_where=_where)
 
 #: `counted` is false of answers that were set aside: their person was disqualified, or their block returned.
 answers = sa.Table(
@@ -195,10 +169,10 @@ events = sa.Table(
 )
 
 
-def meta_value(connection: sa.Connection, key: str, default: str = "") -> str:
-    """What `meta` holds under a key."""
+def meta_value(connection: sa.Connection, key: str) -> str:
+    """What `meta` holds under a key, empty for nothing."""
     value = connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
-    return default if value is None else value
+    return "" if value is None else value
 
 
 def set_meta_value(connection: sa.Connection, key: str, value: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from counterfoil.annotate import assignment
+from counterfoil.annotate.budget import items_per_person, positions_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer, is_right
@@ -25,9 +26,7 @@ from counterfoil.annotate.leases import (
 )
 from counterfoil.annotate.next_items import (
     finish_in_block,
-    items_per_person,
     next_items,
-    positions_of,
     qualification_items,
 )
 from counterfoil.annotate.participants import Person, person_by_id
@@ -67,14 +66,13 @@ NOTICES: dict[str, str] = {
 class Assignment:
     """An item before a person: its page in the order in which they see it, and the lease to answer with.
 
-    `position` counts from 1 to `of`. `item` and `role` are for the server alone.
+    `position` counts from 1. `item` and `role` are for the server alone.
     """
 
     item: WorkItem
     page: WorkPage
     lease: str
     position: int
-    of: int
     role: Role
 
 
@@ -152,12 +150,12 @@ def work_state(
         if test:
             n = min(recipe.onboarding, len(positions_of(campaign, "onboarding")))
             done = test[0].place
-            return WorkState("onboarding", _assignments(campaign, test, done, n), done, n)
+            return WorkState("onboarding", _assignments(campaign, test, done), done, n)
         set_person(connection, person.id, state="work")
     leased = next_items(connection, campaign, person, now, ahead) if running == "open" else ()
     if leased:
         of = max(of, person.done + len(leased))
-        return WorkState("work", _assignments(campaign, leased, person.done, of), person.done, of)
+        return WorkState("work", _assignments(campaign, leased, person.done), person.done, of)
     if not person.done:
         return WorkState("full", of=of, notice=NOTICES["full"])
     if person.finished is None:
@@ -173,8 +171,6 @@ def record_answer(
     lease: Lease | None,
     sent: AnswerIn,
     now: float,
-    *,
-    ahead: int = 2,
 ) -> Receipt:
     """Take an answer to a lease, None where the person has none with the id that was sent.
 
@@ -188,9 +184,8 @@ def record_answer(
         if person.state != "withdrawn":
             raise InputError("this item is not yours to answer", hint="load the page once more")
         # A page that had answers to send when its person withdrew in another one.
-        return Receipt(
-            False, False, NOTICES["withdrawn"], work_state(connection, campaign, person, now, ahead=ahead)
-        )
+        after = work_state(connection, campaign, person, now)
+        return Receipt(False, False, NOTICES["withdrawn"], after)
     item = campaign.items[lease.item]
     if sent.unseen:
         answer, right = {campaign.form.main: NOT_VISIBLE}, None
@@ -201,8 +196,7 @@ def record_answer(
     if lease.state != "live":
         refused = _repeated_or_late(connection, person, lease, sent, answer, now)
         if refused is not None:
-            after = work_state(connection, campaign, person, now, ahead=ahead)
-            return replace(refused, work=after)
+            return replace(refused, work=work_state(connection, campaign, person, now))
     row = {
         "key": sent.key,
         "answer": json.dumps(answer, ensure_ascii=False),
@@ -229,10 +223,18 @@ def record_answer(
     if lease.role == "onboarding" and sent.unseen:
         notice = _UNSEEN_TEST
     elif lease.role == "onboarding" and not right:
-        person, notice = _count_error(connection, campaign, person, item, now)
+        # Pointed out as often as the recipe says; then it is the end.
+        errors = person.warned + 1
+        set_person(connection, person.id, warned=errors)
+        if errors > campaign.recipe.onboarding_warnings:
+            why = f"{errors} errors in the test before the work"
+            person = _disqualified(connection, campaign, person, now, why)
+        else:
+            log_event(connection, now, "warned", person.id, item.id)
+            notice = _ERROR
     elif lease.role == "golden" and not right and 0 < misses <= person.wrong:
         person = _disqualified(connection, campaign, person, now, f"{person.wrong} golden answers were wrong")
-    after = work_state(connection, campaign, person, now, ahead=ahead)
+    after = work_state(connection, campaign, person, now)
     return Receipt(True, False, notice, replace(after, notice=notice or after.notice))
 
 
@@ -272,18 +274,13 @@ def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
     return replace(page, fields=tuple(fields))
 
 
-def _assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int, of: int) -> tuple[Assignment, ...]:
-    return tuple(
-        Assignment(
-            campaign.items[lease.item],
-            shown_page(campaign, lease.person, campaign.items[lease.item]),
-            lease.id,
-            position,
-            of,
-            lease.role,
-        )
-        for position, lease in enumerate(leased, done + 1)
-    )
+def _assignments(campaign: Campaign, leased: tuple[Lease, ...], done: int) -> tuple[Assignment, ...]:
+    assignments = []
+    for position, lease in enumerate(leased, done + 1):
+        item = campaign.items[lease.item]
+        page = shown_page(campaign, lease.person, item)
+        assignments.append(Assignment(item, page, lease.id, position, lease.role))
+    return tuple(assignments)
 
 
 def _other_answer(key: str) -> InputError:
@@ -336,19 +333,6 @@ def _replace_answer(
     if campaign.recipe.design == "adaptive":
         set_target(connection, campaign, lease.item)
     return person
-
-
-def _count_error(
-    connection: sa.Connection, campaign: Campaign, person: Person, item: WorkItem, now: float
-) -> tuple[Person, str]:
-    """An error in the test before the work: pointed out so often as the recipe says, then the end of it."""
-    errors = person.warned + 1
-    set_person(connection, person.id, warned=errors)
-    if errors > campaign.recipe.onboarding_warnings:
-        why = f"{errors} errors in the test before the work"
-        return _disqualified(connection, campaign, person, now, why), ""
-    log_event(connection, now, "warned", person.id, item.id)
-    return person, _ERROR
 
 
 def _disqualified(

@@ -27,7 +27,7 @@ from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import Tabular
 from counterfoil.metrics.agreement import Scale
 from counterfoil.report.labels import amount
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Column, Table
 
 if TYPE_CHECKING:
     from counterfoil.annotate.database import Database
@@ -125,7 +125,6 @@ def read_judgements(
     return JudgementSource(str(source), read_judgement_table(path), own)
 
 
-_MEASURES = ("raw", "fleiss", "alpha")
 _PAIRS = schema_of(
     "question reading kind first second items:int64 cohen:float64 cohen_low:float64 cohen_high:float64"
 )
@@ -154,9 +153,7 @@ class PeopleAgreements(Tabular):
         if by == "question":
             return pa.Table.from_pylist([_row(question) for question in self.agreement.questions])
         rows = [
-            {"question": question.question, "reading": question.reading, "kind": question.kind}
-            | {"first": first, "second": second, "items": kappa.n}
-            | {f"cohen{end}": value for end, value in _ends(kappa).items()}
+            {**_key(question), "first": first, "second": second, "items": kappa.n, **ends_of(kappa, "cohen")}
             for question in self.agreement.questions
             for first, second, kappa in _pairs(question)
         ]
@@ -169,39 +166,31 @@ class PeopleAgreements(Tabular):
 
     @property
     def _questions(self) -> Table:
-        columns = (
-            Column("items", style="text"),
-            Column("people", style="text"),
+        columns: tuple[Column | str, ...] = (
+            "items",
+            "people",
             Column("agree, %"),
-            Column("Cohen", style="score"),
-            Column("Fleiss", style="score"),
-            Column("Krippendorff", style="score"),
+            *(Column(name, style="score") for name in ("Cohen", "Fleiss", "Krippendorff")),
         )
-        rows = tuple(Row(_name(question), _cells(question)) for question in self.agreement.questions)
-        return Table(f"Agreement between people, {self.source}", columns, rows, "question")
+        rows = []
+        for question in self.agreement.questions:
+            of, cohen = question.people, None if question.cohen is None else question.cohen.mean
+            rows.append(
+                (_name(question), f"{of.items:,}", f"{of.people:,}", of.raw, cohen, of.fleiss, of.alpha)
+            )
+        return Table.of(f"Agreement between people, {self.source}", "question", columns, rows)
 
     def _pair_tables(self, *, shared: bool = False) -> list[Table]:
         """Cohen's kappa of each pair of people; a page that is `shared` has numbers in place of their ids."""
         pairs = [(question, *pair) for question in self.agreement.questions for pair in _pairs(question)]
         people = list(dict.fromkeys(who for _, *both, _ in pairs for who in both))
         called = {who: str(at) if shared else who for at, who in enumerate(people, 1)}
-        columns = (
-            Column("people", style="text"),
-            Column("items", style="text"),
-            Column("Cohen", style="score"),
-        )
-        rows = tuple(
-            Row(
-                _name(question),
-                (
-                    Cell(f"{called[first]} and {called[second]}"),
-                    Cell(f"{kappa.n:,}"),
-                    _cell(kappa),
-                ),
-            )
+        rows = [
+            (_name(question), f"{called[first]} and {called[second]}", f"{kappa.n:,}", kappa)
             for question, first, second, kappa in pairs
-        )
-        return [Table("Cohen's kappa of pairs of people", columns, rows, "question")] if rows else []
+        ]
+        columns = ("people", "items", Column("Cohen", style="score"))
+        return [Table.of("Cohen's kappa of pairs of people", "question", columns, rows)] if rows else []
 
     @property
     def notes(self) -> list[str]:
@@ -210,27 +199,21 @@ class PeopleAgreements(Tabular):
             "agree: share of pairs of answers to one item that are equal; Cohen: mean over pairs of people; "
             "0 is chance"
         ]
-        if any(question.people.scale != Scale.NOMINAL for question in self.agreement.questions):
-            scales = dict.fromkeys(
-                f"{question.question} {question.people.scale.value}"
-                for question in self.agreement.questions
-                if question.people.scale != Scale.NOMINAL
-            )
+        questions = self.agreement.questions
+        scales = dict.fromkeys(
+            f"{question.question} {question.people.scale.value}"
+            for question in questions
+            if question.people.scale != Scale.NOMINAL
+        )
+        if scales:
             lines.append(f"scale of Krippendorff's alpha: {', '.join(scales)}")
-        few = [
-            question
-            for question in self.agreement.questions
-            if not question.people.over_people and question.people.items
-        ]
-        if few:
+        if any(question.people.items and not question.people.over_people for question in questions):
             lines.append(
                 f"with fewer than {FEWEST_PEOPLE} people intervals hold for these people on other items"
             )
-        if any(
-            question.cohen is not None and not question.cohen.each for question in self.agreement.questions
-        ):
+        if any(question.cohen is not None and not question.cohen.each for question in questions):
             lines.append(f"pairs of people are listed where there are no more than {MOST_LISTED}")
-        if any(not question.people.items for question in self.agreement.questions):
+        if not all(question.people.items for question in questions):
             lines.append("where no item has answers of two people there is no agreement to measure")
         return [*lines, *(f"left out: {name}, {why}" for name, why in self.agreement.left_out.items())]
 
@@ -309,47 +292,29 @@ def annotate_agreement(
     return PeopleAgreements(judged.name, agreement)
 
 
+def _key(question: QuestionAgreement) -> dict[str, Any]:
+    return {name: getattr(question, name) for name in ("question", "reading", "kind")}
+
+
 def _row(question: QuestionAgreement) -> dict[str, Any]:
-    of = question.people
-    row: dict[str, Any] = {"question": question.question, "reading": question.reading, "kind": question.kind}
-    row |= {"items": of.items, "people": of.people, "answers": of.answers, "scale": of.scale.value}
-    for name in _MEASURES:
-        estimate: Estimate = getattr(of, name)
-        for end, value in _ends(estimate).items():
-            row[f"{name}{end}"] = value
-    row["cohen"] = None if question.cohen is None else question.cohen.mean
-    row["cohen_pairs"] = 0 if question.cohen is None else question.cohen.pairs
-    return row
+    of, cohen = question.people, question.cohen
+    row = {**_key(question), "items": of.items, "people": of.people, "answers": of.answers}
+    row |= {"scale": of.scale.value, **ends_of(of.raw, "raw"), **ends_of(of.fleiss, "fleiss")}
+    row |= ends_of(of.alpha, "alpha")
+    return row | {"cohen": cohen and cohen.mean, "cohen_pairs": 0 if cohen is None else cohen.pairs}
 
 
 def _pairs(question: QuestionAgreement) -> tuple[tuple[str, str, Estimate], ...]:
     return () if question.cohen is None else question.cohen.each
 
 
-def _ends(estimate: Estimate) -> Mapping[str, float | None]:
-    named = {"": estimate.value, "_low": estimate.low, "_high": estimate.high}
-    return {end: None if value != value else value for end, value in named.items()}
+def ends_of(estimate: Estimate | None, name: str) -> dict[str, float | None]:
+    """An estimate and its interval as columns of a row, `name`, `name_low` and `name_high`; None for NaN."""
+    ends = (None,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
+    named = zip((name, f"{name}_low", f"{name}_high"), ends, strict=True)
+    return {end: None if value != value else value for end, value in named}
 
 
 def _name(question: QuestionAgreement) -> str:
     name = f"{question.question}: {question.reading}" if question.reading else question.question
     return f"{name}, {question.kind}" if question.kind else name
-
-
-def _cells(question: QuestionAgreement) -> tuple[Cell, ...]:
-    of = question.people
-
-    cohen = Cell() if question.cohen is None else Cell(question.cohen.mean)
-    return (
-        Cell(f"{of.items:,}"),
-        Cell(f"{of.people:,}"),
-        _cell(of.raw),
-        cohen,
-        _cell(of.fleiss),
-        _cell(of.alpha),
-    )
-
-
-def _cell(estimate: Estimate) -> Cell:
-    ends = _ends(estimate)
-    return Cell(ends[""], ends["_low"], ends["_high"], estimate.n)

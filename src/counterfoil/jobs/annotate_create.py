@@ -1,7 +1,7 @@
 """Campaigns made from tables, pools, benchmarks, builds and other campaigns."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.annotate.benchmark_items import drawn_golden, items_of_benchmark, known_items
-from counterfoil.annotate.budget import READING, BudgetPart, budget_of
+from counterfoil.annotate.budget import READING, BudgetPart, budget_of, items_per_person
 from counterfoil.annotate.campaign import (
     FILES,
     IMAGES,
@@ -23,11 +23,10 @@ from counterfoil.annotate.campaign import (
     form_of,
 )
 from counterfoil.annotate.export import JudgedCampaign, authored_rows
-from counterfoil.annotate.figures import figures_in, read_figure
-from counterfoil.annotate.forms.base import ROLES, WorkItem
+from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
-from counterfoil.annotate.pictures import Pictures
+from counterfoil.annotate.pictures import Pictures, figures_in, read_figure
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder
 from counterfoil.benchmarks.readers.own import kind_of
@@ -44,7 +43,7 @@ from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Table
 
 #: Golden items are drawn where a table of them is asked for by this name.
 AUTO = "auto"
@@ -120,31 +119,20 @@ class CreatedCampaign(Tabular):
             its = [item for item in self.campaign.items if item.role == role]
             if not its:
                 continue
-            part = parts.get(role, BudgetPart(0, 0.0, 0.0))
-            rows.append(
-                {
-                    "role": role,
-                    "items": len(its),
-                    "instances": len({item.apart for item in its}),
-                    **asdict(part),
-                }
-            )
+            counts = {"items": len(its), "instances": len({item.apart for item in its})}
+            rows.append({"role": role, **counts, **asdict(parts.get(role, BudgetPart(0, 0.0, 0.0)))})
         return pa.Table.from_pylist(rows)
 
     @property
     def tables(self) -> tuple[Table]:
         """A row per role."""
-        currency = self.campaign.recipe.currency
-        columns = tuple(
-            Column(name, style="text") for name in ("items", "instances", "answers", "hours", currency)
-        )
         rows = []
         for row in self.to_arrow().to_pylist():
-            cells = [f"{row[name]:,}" for name in ("items", "instances", "answers")]
-            cells += [f"{row['hours']:.1f}", f"{row['cost']:,.2f}"]
-            rows.append(Row(row["role"], tuple(map(Cell, cells))))
+            counts = [f"{row[name]:,}" for name in ("items", "instances", "answers")]
+            rows.append((row["role"], *counts, f"{row['hours']:.1f}", f"{row['cost']:,.2f}"))
         heading = f"{self.campaign.recipe.title} ({self.campaign.form.name})"
-        return (Table(heading, columns, tuple(rows), "role"),)
+        heads = ("items", "instances", "answers", "hours", self.campaign.recipe.currency)
+        return (Table.of(heading, "role", heads, rows),)
 
     @property
     def notes(self) -> list[str]:
@@ -154,39 +142,31 @@ class CreatedCampaign(Tabular):
         # Of `choose` people are scored by right answers.
         work = [item for item in self.campaign.items if item.role == "work"]
         blind = sum(not item.truth for item in work) if form.name == "choose" else 0
+        lines = [
+            f"pay is {pay.currency} {pay.terms}" if pay.per_item else "people are not paid (--pay-per-hour)"
+        ]
+        lines += [low] if low else []
+        most, overlap = min(items_per_person(self.campaign), len(work)), self.campaign.recipe.overlap
+        together = max(Counter(item.apart for item in work).values(), default=1)
+        people = max(ceil(len(work) * overlap / max(1, most)), together * overlap)
+        why = ", and never two of one question" if together > 1 else ""
+        lines.append(
+            f"one person does at most {most:,} of the {amount(len(work), 'item')}{why}: it takes "
+            f"{people:,} people or more"
+        )
+        if blind:
+            lines.append(
+                f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
+                "answers are exported, but score nobody"
+            )
         return [
-            f"pay is {pay.currency} {pay.terms}" if pay.per_item else "people are not paid (--pay-per-hour)",
-            *([low] if low else []),
-            self._people_needed(),
-            *(
-                [
-                    f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
-                    "answers are exported, but score nobody"
-                ]
-                if blind
-                else []
-            ),
+            *lines,
             f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}",
             f"in all {budget.hours:.1f} hours and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
             f"people or more, who read {budget.parts[READING].hours:.1f} hours; without fees of platforms",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
             f"{self.campaign.folder}",
         ]
-
-    def _people_needed(self) -> str:
-        """How many items one person can do, and so how many people the work takes at least."""
-        # The queue needs the database's packages, which making a campaign does not.
-        from counterfoil.annotate.next_items import items_per_person
-
-        work = [item for item in self.campaign.items if item.role == "work"]
-        most, overlap = min(items_per_person(self.campaign), len(work)), self.campaign.recipe.overlap
-        together = max(Counter(item.apart for item in work).values(), default=1)
-        people = max(ceil(len(work) * overlap / max(1, most)), together * overlap)
-        why = ", and never two of one question" if together > 1 else ""
-        return (
-            f"one person does at most {most:,} of the {amount(len(work), 'item')}{why}: it takes "
-            f"{people:,} people or more"
-        )
 
     def __repr__(self) -> str:
         return f"<CreatedCampaign {self.campaign.folder}: {amount(len(self.campaign.items), 'item')}>"
@@ -255,17 +235,24 @@ def create_campaign(
         outputs.folder(Folder(Path(out), FILES))
         pictures = Pictures()
         rng = np.random.default_rng([recipe.seed, 0])
+        work_form = form_of(recipe, where="the campaign")
         with feedback.busy("reading items"):
-            work, known, salt = _items(recipe, str(source), given, pictures, rng)
+            work, known, salt = _items(work_form, str(source), given, pictures, rng)
             items = [*work.items]
             for role, path in (("golden", given["golden"]), ("onboarding", given["onboarding_items"])):
                 if path is None:
                     continue
                 if str(path) == AUTO and role == "golden":
-                    items += _drawn(recipe, work, known, pictures, rng)
+                    items += _drawn(work_form, recipe, work, known, pictures, rng)
                 else:
-                    items += _of_table(read_table(Path(path)), recipe, given, pictures, known, role).items
-        figures = _figures(texts)
+                    items += _of_table(read_table(Path(path)), work_form, given, pictures, known, role).items
+        # The images that the texts show lie beside them.
+        figures = {
+            name: read_figure(path.parent, name, where=f"{path}, image")
+            for path in texts
+            if path is not None
+            for name in figures_in(read_text(path))
+        }
         recipe = _with_roles(recipe, items)
         check_items(items, recipe)
         with feedback.busy("copying images"):
@@ -284,15 +271,6 @@ def create_campaign(
     return CreatedCampaign(campaign)
 
 
-def _figures(texts: Iterable[Path | None]) -> dict[str, bytes]:
-    """The images that the texts show, which lie beside them, by the names that they have there."""
-    figures = {}
-    for path in (text for text in texts if text is not None):
-        for name in figures_in(read_text(path)):
-            figures[name] = read_figure(path.parent, name, where=f"{path}, image")
-    return figures
-
-
 def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> CampaignRecipe:
     """The recipe, settings of the form read as texts of a command line or as values."""
     entry = WORK_FORMS.find(form)
@@ -308,17 +286,16 @@ def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> CampaignRe
 
 
 def _items(
-    recipe: CampaignRecipe,
+    form: WorkForm,
     source: str,
     given: CampaignSources,
     pictures: Pictures,
     rng: np.random.Generator,
 ) -> tuple[CampaignItems, Benchmark | None, str]:
     """The items of the source, the benchmark that is known beside it, and the salt of another campaign."""
-    form = form_of(recipe, where="the campaign")
     path = Path(source)
     if (path / RECIPE).is_file():
-        return _of_campaign(recipe, path, pictures)
+        return _of_campaign(form, path, pictures)
     if path.suffix.lower() in EXTENSIONS and source not in catalog.benchmarks():
         table = read_table(path)
         kind = kind_of(table.columns)
@@ -328,7 +305,7 @@ def _items(
         if kind == "pairs" and form.name == "choose" and "captions" not in table:
             raise DataError("pairs of captions, and no items of the form 'choose'", where=source, hint=whole)
         known = None if given["benchmark"] is None else _benchmark(given["benchmark"], given)
-        return _of_table(table, recipe, given, pictures, known), known, ""
+        return _of_table(table, form, given, pictures, known), known, ""
     if source not in catalog.benchmarks() and not is_benchmark_folder(path):
         raise DataError(
             "no table, benchmark or campaign of this name",
@@ -345,7 +322,7 @@ def _items(
 
 def _of_table(
     table: DataTable,
-    recipe: CampaignRecipe,
+    form: WorkForm,
     given: CampaignSources,
     pictures: Pictures,
     known: Benchmark | None,
@@ -354,7 +331,7 @@ def _of_table(
     """Items of a table, which may name images and captions of the `known` benchmark by their ids."""
     return items_of_table(
         table,
-        form_of(recipe, where="the campaign"),
+        form,
         pictures,
         folder=path_of(given["images"]),
         known=None if known is None else known_items(known),
@@ -369,13 +346,13 @@ def _benchmark(name: str, given: CampaignSources) -> Benchmark:
 
 
 def _of_campaign(
-    recipe: CampaignRecipe, folder: Path, pictures: Pictures
+    form: WorkForm, folder: Path, pictures: Pictures
 ) -> tuple[CampaignItems, Benchmark | None, str]:
     """Quads that the people of another campaign wrote; by its salt they are known again as their authors."""
     judged = read_judgements(folder)
     other = judged.campaign
     assert other is not None
-    pairing = f"{recipe.form} from {other.form.name}"
+    pairing = f"{form.name} from {other.form.name}"
     if pairing != _FOLLOWS:
         raise InputError(
             "only authored quads become another campaign's items",
@@ -385,12 +362,12 @@ def _of_campaign(
         )
     rows = authored_rows(JudgedCampaign.of(other, judged.table))
     columns = {_VALIDATED.get(name, name): rows.column(name).to_pylist() for name in rows.column_names}
-    form = form_of(recipe, where="the campaign")
     items = items_of_table(DataTable(columns, str(folder)), form, pictures, folder=folder / IMAGES)
     return items, None, other.secrets["salt"]
 
 
 def _drawn(
+    form: WorkForm,
     recipe: CampaignRecipe,
     items: CampaignItems,
     known: Benchmark | None,
@@ -412,7 +389,7 @@ def _drawn(
         total = per_block * ceil(n / max(1, recipe.per_person - per_block))
     else:
         total = ceil(n * (recipe.golden_share or _GOLDEN_SHARE))
-    return drawn_golden(known, pairs, max(1, ceil(total / 2)), form_of(recipe, where=""), pictures, rng)
+    return drawn_golden(known, pairs, max(1, ceil(total / 2)), form, pictures, rng)
 
 
 def _usual_golden(recipe: CampaignRecipe) -> int:

@@ -1,7 +1,7 @@
 """Judgements of other tools (Mechanical Turk, Label Studio, tables), and a campaign's own as tables."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack, cast
@@ -30,7 +30,7 @@ from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.outputs import Folder
-from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.tables import Table
 from counterfoil.store import owner_only, write_csv, write_json, write_parquet, write_text
 
 
@@ -39,7 +39,7 @@ class ImportedJudgements:
     """Judgements of another tool as a table, and what was left out, by what it was."""
 
     table: pa.Table
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, int]
 
     save_help = "Write the judgements here (.csv or .parquet)."
     check_kind = staticmethod(check_table_kind)
@@ -112,32 +112,24 @@ def import_judgements(
     usual = HitLayout()
     layout = HitLayout(tuple(item) or usual.item, questions or usual.questions, frozenset(many), golden)
     opened = None if campaign is None else open_campaign(campaign)
-    if source == "table":
-        imported = ImportedJudgements(read_judgement_table(path))
-    else:
-        identify: Callable[[str], str] = str
-        if opened is not None and not keep_ids:
+    identify: Callable[[str], str] = str
+    numbers: dict[str, str] = {}
+    if not keep_ids and source != "table":
+        identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
+        if opened is not None:
             # Only this needs the library of the database.
             from counterfoil.annotate.participants import person_id
 
             identify = partial(person_id, opened, source)
-        elif not keep_ids:
-            numbers: dict[str, str] = {}
-            identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
-        if source == "mturk":
-            results = read_results(path, layout, identify=identify)
-            left_out = {"rejected assignments": results.rejected, "judged again": results.repeated}
-            imported = ImportedJudgements(results.judgements, left_out)
-        else:
-            controls = None if config is None else read_controls(read_text(config), where=config)
-            export = read_export(path, controls, identify=identify)
-            left_out = {"cancelled": export.cancelled, "annotated again": export.repeated}
-            imported = ImportedJudgements(export.judgements, left_out)
-    return (
-        imported
-        if opened is None
-        else ImportedJudgements(_held(imported.table, opened, path), imported.left_out)
-    )
+    left_out: Mapping[str, int] = {}
+    if source == "table":
+        table = read_judgement_table(path)
+    elif source == "mturk":
+        table, left_out = read_results(path, layout, identify=identify)
+    else:
+        controls = None if config is None else read_controls(read_text(config), where=config)
+        table, left_out = read_export(path, controls, identify=identify)
+    return ImportedJudgements(table if opened is None else _held(table, opened, path), left_out)
 
 
 def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:
@@ -146,22 +138,19 @@ def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:
         item.id: {field.name: field for field in campaign.form.page(item).fields} for item in campaign.items
     }
     answers: dict[tuple[str, str], dict[str, Any]] = {}
-    for row, judged in enumerate(table.to_pylist()):
-        item, question = judged["item"], judged["question"]
-        if item not in fields or question not in fields[item]:
-            raise DataError(
-                "no such item in the campaign" if item not in fields else "no such question of this item",
-                where=f"{path}, judgement {row + 1}",
-                given=item if item not in fields else question,
-                allowed=None if item not in fields else list(fields[item]),
-            )
+    judgements = table.to_pylist()
+    for number, judged in enumerate(judgements, 1):
+        item, question, where = judged["item"], judged["question"], f"{path}, judgement {number}"
+        if item not in fields:
+            raise DataError("no such item in the campaign", where=where, given=item)
+        if question not in fields[item]:
+            allowed = list(fields[item])
+            raise DataError("no such question of this item", where=where, given=question, allowed=allowed)
         value = answer_value(judged["answer"], fields[item][question].kind, where=f"{path}, item {item}")
         answers.setdefault((item, judged["person"]), {})[question] = value
     golden = [
-        is_right(campaign.items[campaign.places[item]], answers[item, person])
-        for item, person in zip(
-            table.column("item").to_pylist(), table.column("person").to_pylist(), strict=True
-        )
+        is_right(campaign.items[campaign.places[row["item"]]], answers[row["item"], row["person"]])
+        for row in judgements
     ]
     at = table.column_names.index("golden")
     return table.set_column(at, "golden", pa.array(golden, pa.bool_()))
@@ -202,22 +191,19 @@ class CampaignExport(Tabular):
     rows_by = ("table",)
 
     def _rows(self, by: str) -> pa.Table:
-        return pa.Table.from_pylist(
-            [
-                {"table": name, "file": str(path), "rows": rows, "read_by": _READERS.get(name, "")}
-                for name, (path, rows) in self.written.items()
-            ]
-        )
+        rows = [
+            {"table": name, "file": str(path), "rows": rows, "read_by": _READERS.get(name, "")}
+            for name, (path, rows) in self.written.items()
+        ]
+        return pa.Table.from_pylist(rows)
 
     @property
     def tables(self) -> tuple[Table]:
         """A row per file."""
-        columns = (Column("rows", style="text"), Column("read by", style="text"))
-        rows = tuple(
-            Row(Path(row["file"]).name, (Cell(f"{row['rows']:,}"), Cell(row["read_by"])))
-            for row in self.to_arrow().to_pylist()
-        )
-        return (Table(f"Exported to {self.folder}", columns, rows, "file"),)
+        rows = [
+            (path.name, f"{rows:,}", _READERS.get(name, "")) for name, (path, rows) in self.written.items()
+        ]
+        return (Table.of(f"Exported to {self.folder}", "file", ("rows", "read by"), rows),)
 
     @property
     def notes(self) -> list[str]:
@@ -236,12 +222,8 @@ class CampaignExport(Tabular):
 
     def to_json(self) -> dict[str, Any]:
         """What was written, as `annotate export --json` has it."""
-        return {
-            "people": self.people,
-            "model": self.model or None,
-            "tied": self.tied,
-            "tables": self.to_arrow().to_pylist(),
-        }
+        about = {"people": self.people, "model": self.model or None, "tied": self.tied}
+        return {**about, "tables": self.to_arrow().to_pylist()}
 
 
 @job(
@@ -274,7 +256,7 @@ def annotate_export(
     Beside them lies the campaign's data sheet (`annotate.data_sheet`), which says nothing of any one person.
     Raises `InputError` for a campaign without answers that count and for another model of labels.
     """
-    from counterfoil.annotate.adjudication import adjudicated
+    from counterfoil.annotate.adjudication import decided_answers
     from counterfoil.annotate.answers import judgement_table
     from counterfoil.annotate.data_sheet import data_sheet
     from counterfoil.annotate.database import existing_database
@@ -286,7 +268,7 @@ def annotate_export(
         outputs.folder(Folder(folder, (ABOUT, DATA_SHEET, "*.csv", "*.parquet")))
         with feedback.busy("reading answers"), existing_database(source, options["database"]) as db:
             table = judgement_table(db, source)
-            decided = {key: decision.answer for key, decision in adjudicated(db, source).items()}
+            decided = decided_answers(db, source)
         if not len(table):
             raise unanswered(campaign)
         with feedback.busy("making labels"):

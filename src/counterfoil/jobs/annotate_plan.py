@@ -15,7 +15,7 @@ from counterfoil.jobs.arguments import SEED, Reporting
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
 from counterfoil.report.labels import amount
-from counterfoil.report.tables import Column, Table, text_table
+from counterfoil.report.tables import Table
 from counterfoil.stats.label_planning import (
     MOST_LABELS,
     LabelDesign,
@@ -77,33 +77,23 @@ class AnnotationPlan(Tabular):
         return {name: estimate for name, estimate in by_name.items() if estimate.value == estimate.value}
 
     def _rows(self, by: str) -> pa.Table:
-        return pa.Table.from_pylist(
-            [
-                {
-                    "estimate": name,
-                    "value": estimate.value,
-                    "half_width": estimate.half_width,
-                    "low": estimate.value - estimate.half_width,
-                    "high": estimate.value + estimate.half_width,
-                }
-                for name, estimate in self.estimates.items()
-            ]
-        )
+        rows = []
+        for name, estimate in self.estimates.items():
+            low, high = estimate.value - estimate.half_width, estimate.value + estimate.half_width
+            rows.append({"estimate": name, **asdict(estimate), "low": low, "high": high})
+        return pa.Table.from_pylist(rows)
 
     @property
     def tables(self) -> tuple[Table]:
         """What to expect, each with the half-width of its interval."""
         rows = []
         for name, estimate in self.estimates.items():
-            if name == "alpha":
-                rows.append((_ESTIMATES[name], f"{estimate.value:.3f}", f"± {estimate.half_width:.3f}"))
-            else:
-                rows.append(
-                    (_ESTIMATES[name], f"{100 * estimate.value:.1f} %", f"± {100 * estimate.half_width:.1f}")
-                )
+            scale, digits, unit = (1, 3, "") if name == "alpha" else (100, 1, " %")
+            value, half_width = scale * estimate.value, scale * estimate.half_width
+            rows.append((_ESTIMATES[name], f"{value:.{digits}f}{unit}", f"± {half_width:.{digits}f}"))
         design = self.plan.design
         caption = f"{self.form}: {design.items:,} items, {amount(design.labels, 'label')} of each"
-        return (text_table(caption, "estimate", (Column("expected"), Column("95 % interval")), rows),)
+        return (Table.of(caption, "estimate", ("expected", "95 % interval"), rows),)
 
     @property
     def notes(self) -> list[str]:
@@ -136,21 +126,17 @@ class AnnotationPlan(Tabular):
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `annotate plan --json` writes it."""
-        design = asdict(self.plan.design)
+        plan = self.plan
         return {
             "form": self.form,
-            "design": design,
-            "labels": self.plan.design.labels,
-            "label_accuracy": self.plan.label_accuracy,
-            "tied": self.plan.tied,
+            "design": asdict(plan.design),
+            "labels": plan.design.labels,
+            "label_accuracy": plan.label_accuracy,
+            "tied": plan.tied,
             "estimates": {name: asdict(estimate) for name, estimate in self.estimates.items()},
-            "seconds": self.seconds,
-            "hours": self.hours,
-            "cost": self.cost,
+            **{name: getattr(self, name) for name in ("seconds", "hours", "cost")},
             "pay_per_hour": self.pay,
-            "pay_per_item": self.pay_per_item,
-            "fee": self.fee,
-            "currency": self.currency,
+            **{name: getattr(self, name) for name in ("pay_per_item", "fee", "currency")},
         }
 
 

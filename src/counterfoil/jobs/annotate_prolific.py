@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack, cast
 
 from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.platforms import prolific_bonuses
-from counterfoil.annotate.platforms.prolific_study import StudyChoices
-from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, Rejection
+from counterfoil.annotate.platforms.prolific_study import (
+    ProlificSubmission,
+    Reconciled,
+    Rejection,
+    StudyChoices,
+)
 from counterfoil.benchmarks.tables import labels, read_table
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.inputs.limits import most
@@ -70,24 +74,15 @@ def create(
 
     Pay per person is the campaign's pay per hour for the minutes that the work takes, rounded up.
     """
-    from counterfoil.annotate.platforms.prolific_campaign import (
-        codes_of,
-        new_codes,
-        plan_of,
-        write_codes,
-        write_study,
-    )
+    from counterfoil.annotate.platforms import prolific_campaign
 
     access, source = cast(Access, options), open_campaign(campaign)
-    known = codes_of(source)
-    codes = known or new_codes()
-    plan = plan_of(source, StudyChoices(address=url, **given_of(StudyChoices, options)), codes)
+    known = prolific_campaign.codes_of(source)
+    codes = known or prolific_campaign.new_codes()
+    choices = StudyChoices(address=url, **given_of(StudyChoices, options))
+    plan = prolific_campaign.plan_of(source, choices, codes)
     facts: dict[str, object] = {
-        "name": plan.name,
-        "description": plan.description,
-        "address": plan.address,
-        "places": plan.places,
-        "minutes": plan.minutes,
+        **{name: getattr(plan, name) for name in ("name", "description", "address", "places", "minutes")},
         "pay": f"{plan.reward / 100:,.2f} per person, {plan.pay_per_hour:,.2f} per hour",
         "pay in all": f"{plan.reward * plan.places / 100:,.2f} without fees",
         "approved by": "Prolific itself" if plan.approve else "you",
@@ -95,13 +90,13 @@ def create(
     if dry_run:
         return CommandFacts(facts, {"plan": plan.payload()})
     if not known:
-        write_codes(source, codes)
+        prolific_campaign.write_codes(source, codes)
         feedback_of(access).note(
             f"completion codes are in {campaign}/campaign.toml; start a running server again"
         )
     with _prolific(access) as client:
         study = client.create(plan)
-    write_study(open_campaign(campaign), study.id)
+    prolific_campaign.write_study(open_campaign(campaign), study.id)
     return CommandFacts({**facts, "study": study.id, "state": study.status}, _facts(study).value)
 
 
@@ -173,29 +168,19 @@ def status(
         study = client.study(_study(campaign))
         aside = give_back(db, source, known.free, time.time()) if release else 0
     by_state = dict(sorted(Counter(submission.status for submission in submissions).items()))
-    shown = _facts(study)
-    facts = {
-        **shown.facts,
-        "submissions": by_state,
-        "to approve": len(known.payable),
-        "not done in the campaign": len(known.unfinished),
-        "never entered the campaign": len(known.unseen),
-        "people whose place is free again": len(known.free),
-        "people without a submission": len(known.strangers),
-        **({"answers set aside": aside} if release else {}),
+    waiting = {
+        "payable": ("to approve", known.payable),
+        "unfinished": ("not done in the campaign", known.unfinished),
+        "unseen": ("never entered the campaign", known.unseen),
     }
-    value = {
-        **shown.value,
-        "submissions": by_state,
-        **{
-            name: [submission.id for submission in getattr(known, name)]
-            for name in ("payable", "unfinished", "unseen")
-        },
-        "free": len(known.free),
-        "strangers": len(known.strangers),
-        "set_aside": aside,
-    }
-    return CommandFacts(facts, value)
+    shown, free, strangers = _facts(study), len(known.free), len(known.strangers)
+    facts = {**shown.facts, "submissions": by_state, **{name: len(part) for name, part in waiting.values()}}
+    facts |= {"people whose place is free again": free, "people without a submission": strangers}
+    ids = {name: [submission.id for submission in part] for name, (_, part) in waiting.items()}
+    value = {**shown.value, "submissions": by_state, **ids, "free": free, "strangers": strangers}
+    return CommandFacts(
+        facts | ({"answers set aside": aside} if release else {}), value | {"set_aside": aside}
+    )
 
 
 @job(
@@ -253,11 +238,9 @@ def reject(
                 )
             state = known[rejection.submission].status
             if state not in ("AWAITING REVIEW", "REJECTED"):
+                where = f"submission {rejection.submission}"
                 raise InputError(
-                    "cannot be rejected now",
-                    where=f"submission {rejection.submission}",
-                    given=state,
-                    allowed="AWAITING REVIEW",
+                    "cannot be rejected now", where=where, given=state, allowed="AWAITING REVIEW"
                 )
         if yes:
             client.reject(
@@ -308,13 +291,13 @@ def read_rejections(path: Path) -> tuple[Rejection, ...]:
     columns = [
         [csv_text(cell) for cell in labels(table, name)] for name in ("submission", "message", "category")
     ]
-    rejections: list[Rejection] = []
+    rejections: dict[str, Rejection] = {}
     for row, (submission, message, category) in enumerate(zip(*columns, strict=True)):
-        if not submission or submission in {rejection.submission for rejection in rejections}:
+        if not submission or submission in rejections:
             what = "empty" if not submission else "occurs twice"
             raise DataError(what, where=table.where(row, "submission"), given=submission or None)
-        rejections.append(Rejection(submission, message, category))
-    return tuple(rejections)
+        rejections[submission] = Rejection(submission, message, category)
+    return tuple(rejections.values())
 
 
 @contextmanager
@@ -356,19 +339,12 @@ def _study(folder: Path) -> str:
 
 
 def _facts(study: "ProlificStudy") -> CommandFacts:
-    return CommandFacts(
-        {
-            "study": study.id,
-            "name": study.name,
-            "state": study.status,
-            "places": f"{study.taken:,} of {study.places:,} taken",
-            "pay": f"{study.reward / 100:,.2f} per person",
-        },
-        {
-            "study": study.id,
-            "state": study.status,
-            "places": study.places,
-            "taken": study.taken,
-            "reward": study.reward,
-        },
-    )
+    facts = {
+        "study": study.id,
+        "name": study.name,
+        "state": study.status,
+        "places": f"{study.taken:,} of {study.places:,} taken",
+        "pay": f"{study.reward / 100:,.2f} per person",
+    }
+    plain = {name: getattr(study, name) for name in ("places", "taken", "reward")}
+    return CommandFacts(facts, {"study": study.id, "state": study.status, **plain})

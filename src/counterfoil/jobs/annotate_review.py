@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
@@ -19,7 +19,7 @@ from counterfoil.jobs.annotate_serve import SHORT
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import Tabular
 from counterfoil.report.labels import amount
-from counterfoil.report.tables import Column, Table, text_table
+from counterfoil.report.tables import Table
 from counterfoil.store import write_csv
 
 if TYPE_CHECKING:
@@ -71,52 +71,49 @@ class PeopleReview(_Reviewed):
     def _rows(self, by: str) -> pa.Table:
         if by == "reason":
             schema = schema_of("person sign sentence value:float64 pool:float64 p:float64")
-            reasons = [
-                {"person": person.person, **vars(reason)}
-                for person in self.quality
-                for reason in person.reasons
-            ]
-            return pa.Table.from_pylist(reasons, schema)
+            rows = [{"person": of.person, **vars(reason)} for of in self.quality for reason in of.reasons]
+            return pa.Table.from_pylist(rows, schema)
         schema = schema_of(
             "person items:int64 not_visible:int64 platform study submission decision category reason by "
             "suggestion signs at:float64"
         )
-        return pa.Table.from_pylist([self._row(person) for person in self.quality], schema)
-
-    def _row(self, quality: "PersonQuality") -> dict[str, Any]:
-        platform, parameters = self.entered.get(quality.person, ("", {}))
-        decided = self.reviews.get(quality.person)
-        return {
-            "person": quality.person,
-            "items": quality.items,
-            "not_visible": quality.not_visible,
-            "platform": platform,
-            "study": parameters.get("study", ""),
-            "submission": parameters.get("submission", ""),
-            **{name: getattr(decided, name, "") for name in ("decision", "category", "reason", "by")},
-            "suggestion": quality.suggestion,
-            "signs": " ".join(reason.sign for reason in quality.reasons),
-            "at": getattr(decided, "at", None),
-        }
+        rows = []
+        for quality in self.quality:
+            platform, parameters = self.entered.get(quality.person, ("", {}))
+            decided = self.reviews.get(quality.person)
+            rows.append(
+                {
+                    **{
+                        name: getattr(quality, name)
+                        for name in ("person", "items", "not_visible", "suggestion")
+                    },
+                    "platform": platform,
+                    **{name: parameters.get(name, "") for name in ("study", "submission")},
+                    **{name: getattr(decided, name, "") for name in ("decision", "category", "reason", "by")},
+                    "signs": " ".join(reason.sign for reason in quality.reasons),
+                    "at": getattr(decided, "at", None),
+                }
+            )
+        return pa.Table.from_pylist(rows, schema)
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """People with the signs against them; those with most signs and no decision first."""
-        ordered = sorted(
-            self.quality, key=lambda quality: (quality.person in self.reviews, -len(quality.reasons))
+        people = sorted(
+            self.to_arrow().to_pylist(), key=lambda row: (row["decision"] != "", -len(row["signs"].split()))
         )
         rows = [
             (
-                quality.person[:SHORT],
-                f"{quality.items:,}",
-                ", ".join(reason.sign for reason in quality.reasons) or "–",
-                quality.suggestion,
-                self.reviews[quality.person].decision if quality.person in self.reviews else "–",
+                row["person"][:SHORT],
+                f"{row['items']:,}",
+                row["signs"].replace(" ", ", ") or "–",
+                row["suggestion"],
+                row["decision"] or "–",
             )
-            for quality in ordered
+            for row in people
         ]
-        columns = [Column(name) for name in ("items", "signs", "suggested", "decided")]
-        return (text_table("People", "person", columns, rows),) if rows else ()
+        heads = ("items", "signs", "suggested", "decided")
+        return (Table.of("People", "person", heads, rows),) if rows else ()
 
     @property
     def notes(self) -> list[str]:
@@ -137,13 +134,8 @@ class PeopleReview(_Reviewed):
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `annotate review --json` writes it."""
-        return {
-            "people": [
-                {**quality.to_json(), "review": decided.to_json() if decided is not None else None}
-                for quality in self.quality
-                for decided in (self.reviews.get(quality.person),)
-            ]
-        }
+        reviews = {person: asdict(review) for person, review in self.reviews.items()}
+        return {"people": [{**of.to_json(), "review": reviews.get(of.person)} for of in self.quality]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,7 +172,7 @@ class PersonReview(_Reviewed):
     @property
     def tables(self) -> tuple[Table, ...]:
         """A row per question of an item."""
-        columns = [Column(name, style="text") for name in ("answer", "known", "right", "seconds", "comment")]
+        heads = ("answer", "known", "right", "seconds", "comment")
         rows = [
             (
                 f"{row['item']}, {row['question']}",
@@ -192,7 +184,7 @@ class PersonReview(_Reviewed):
             )
             for row in self.to_arrow().to_pylist()
         ]
-        return (text_table(f"Answers of {self.person[:SHORT]}", "item", columns, rows),) if rows else ()
+        return (Table.of(f"Answers of {self.person[:SHORT]}", "item", heads, rows),) if rows else ()
 
     @property
     def notes(self) -> list[str]:
@@ -454,8 +446,8 @@ class Disputes(Tabular):
             (row["item"], row["votes"], f"{row['label']} {100 * row['chance']:.0f} %", row["decision"] or "–")
             for row in self.to_arrow().to_pylist()
         ]
-        columns = [Column(name) for name in ("votes", "likeliest", "decided")]
-        return (text_table("Disagreements", "item", columns, rows),) if rows else ()
+        heads = ("votes", "likeliest", "decided")
+        return (Table.of("Disagreements", "item", heads, rows),) if rows else ()
 
     @property
     def notes(self) -> list[str]:
@@ -471,7 +463,7 @@ class Disputes(Tabular):
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `annotate adjudicate --json` writes it."""
-        return {"items": [item.to_json() for item in self.disputes]}
+        return {"items": [asdict(item) for item in self.disputes]}
 
 
 @job(
@@ -505,13 +497,11 @@ def annotate_adjudicate(
             raise InputError("no answer", where=f"item '{item}'", hint="give the value of an option after it")
         from counterfoil.annotate.database import open_database
 
-        source = open_campaign(campaign)
+        source, decision = open_campaign(campaign), {"question": question, "note": why, "by": by}
         with closing(open_database(source, options["database"])) as database:
-            decided = adjudicate(
-                database, source, item, answer, question=question, note=why, by=by, now=time.time()
-            )
+            decided = adjudicate(database, source, item, answer, **decision, now=time.time())
         line = f"item {decided.item}, {decided.question}: {decided.answer}"
-        return Change((line,), decided.to_json())
+        return Change((line,), asdict(decided))
     with opened(campaign, options["database"]) as (source, connected):
         from counterfoil.annotate.agreement import fields_of
         from counterfoil.annotate.answers import judgement_table

@@ -19,7 +19,7 @@ from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
-from counterfoil.report.tables import Column, Table, text_table
+from counterfoil.report.tables import Table
 from counterfoil.store import write_csv
 
 
@@ -195,17 +195,14 @@ class CampaignProgress(Tabular):
     @property
     def facts(self) -> dict[str, str]:
         """The figures of the campaign in words."""
-        status = self.status
-        return {
-            "Campaign": f"{status.title} ({status.form}, {status.design}), {status.state}",
-            **facts_of(status),
-        }
+        of = self.status
+        return {"Campaign": f"{of.title} ({of.form}, {of.design}), {of.state}", **facts_of(of)}
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """The people, in the order in which they came."""
         status = self.status
-        columns = [Column(name) for name in ("state", "items", "s each", f"{status.currency}/h", "golden")]
+        heads = ("state", "items", "s each", f"{status.currency}/h", "golden")
         rows = [
             (
                 person.person[:SHORT],
@@ -217,7 +214,7 @@ class CampaignProgress(Tabular):
             )
             for person in status.persons
         ]
-        return (text_table("People", "person", columns, rows),) if rows else ()
+        return (Table.of("People", "person", heads, rows),) if rows else ()
 
     @property
     def notes(self) -> list[str]:
@@ -229,7 +226,7 @@ class CampaignProgress(Tabular):
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `annotate status --json` writes it."""
-        return self.status.to_json()
+        return asdict(self.status)
 
 
 @job(

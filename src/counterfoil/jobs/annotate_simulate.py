@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -16,23 +16,22 @@ from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement
 from counterfoil.annotate.budget import READING, BudgetPart, budget_of
 from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
 from counterfoil.annotate.judgement_table import check_table_kind, write_judgement_table
+from counterfoil.annotate.labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.quality import people_quality
-from counterfoil.annotate.simulated_labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
-from counterfoil.annotate.simulation import Simulation, simulate
-from counterfoil.annotate.simulation_clients import direct_client, http_client
+from counterfoil.annotate.simulation import Simulation, direct_client, http_client, simulate
 from counterfoil.annotate.submissions import Submissions
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.options import Option, key_values
-from counterfoil.jobs.annotate_agreement import CAMPAIGN
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, ends_of
 from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of, path_of
-from counterfoil.jobs.job import Feedback, job
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
-from counterfoil.report.tables import Cell, Column, Row, Table, text_table
+from counterfoil.report.tables import Column, Table
 from counterfoil.stats.label_planning import MOST_LABELS, LabelDesign, LabelPlan, plan_labels
 from counterfoil.store import check_writable
 
@@ -81,22 +80,16 @@ class SimulatedCampaign(Tabular):
     check_kind = staticmethod(check_table_kind)
 
     def _rows(self, by: str) -> pa.Table:
-        if by == "model":
-            names = ("model", "items", "right", "low", "high", "promised")
-            rows = [{n: getattr(outcome, n) for n in names} for outcome in self.labels]
-            return pa.Table.from_pylist([{**row, "promised": _number(row["promised"])} for row in rows])
-        if by == "kind":
-            return pa.Table.from_pylist([{**vars(e), "right": _number(e.right)} for e in self.kinds])
-        return pa.Table.from_pylist(
-            [
-                {
-                    "estimate": name,
-                    **{f"promised{end}": value for end, value in _ends(promised).items()},
-                    **{end.lstrip("_") or "came": value for end, value in _ends(came).items()},
-                }
+        if by == "estimate":
+            rows = [
+                {"estimate": name, **ends_of(promised, "promised"), **_came(came)}
                 for name, (promised, came) in self.estimates.items()
             ]
-        )
+        elif by == "model":
+            rows = [{**vars(outcome), "promised": _number(outcome.promised)} for outcome in self.labels]
+        else:
+            rows = [{**vars(outcome), "right": _number(outcome.right)} for outcome in self.kinds]
+        return pa.Table.from_pylist(rows)
 
     @property
     def hours(self) -> tuple[float, float]:
@@ -125,7 +118,9 @@ class SimulatedCampaign(Tabular):
             promised = None if plan is None else _planned(plan.score.value, plan.score.half_width)
             came = Estimate(label.right, label.low, label.high, label.items, None)
             by_name["items whose label is right"] = (promised, came)
-        main = self._main_agreement
+        form = self.campaign.form.main
+        parts = () if self.agreement is None else self.agreement.questions
+        main = next((q.people for q in parts if q.question == form and not q.reading and not q.kind), None)
         for name, key in (("pairs of answers that agree", "raw"), ("Krippendorff's alpha", "alpha")):
             if main is not None:
                 planned = None
@@ -134,14 +129,6 @@ class SimulatedCampaign(Tabular):
                     planned = _planned(of.value, of.half_width) if of.value == of.value else None
                 by_name[name] = (planned, getattr(main, key))
         return by_name
-
-    @property
-    def _main_agreement(self) -> Any:
-        if self.agreement is None:
-            return None
-        main = self.campaign.form.main
-        rows = (q for q in self.agreement.questions if q.question == main and not q.reading and not q.kind)
-        return next((row.people for row in rows), None)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -157,19 +144,12 @@ class SimulatedCampaign(Tabular):
             (name, _said(promised, name), _said(came, name))
             for name, (promised, came) in self.estimates.items()
         ]
-        columns = Column("promised"), Column("came out")
-        all_tables = [text_table(f"{recipe.title}: {amount(counts.items, 'item')}", "", columns, work)]
+        caption = f"{recipe.title}: {amount(counts.items, 'item')}"
+        all_tables = [Table.of(caption, "", ("promised", "came out"), work)]
         if self.labels:
-            rows = tuple(
-                Row(
-                    outcome.model,
-                    (Cell(outcome.right, outcome.low, outcome.high), Cell(_number(outcome.promised))),
-                )
-                for outcome in self.labels
-            )
-            all_tables.append(
-                Table("Labels against the truth", (Column("right, %"), Column("promised, %")), rows, "model")
-            )
+            columns = Column("right, %"), Column("promised, %")
+            labels = [(by.model, (by.right, by.low, by.high), by.promised) for by in self.labels]
+            all_tables.append(Table.of("Labels against the truth", "model", columns, labels))
         people = [
             (
                 outcome.kind,
@@ -179,8 +159,7 @@ class SimulatedCampaign(Tabular):
             for outcome in self.kinds
         ]
         heads = ("came", "worked", "disqualified", "flagged", "right, %")
-        all_tables.append(text_table("People", "kind", [Column(head) for head in heads], people))
-        return tuple(all_tables)
+        return (*all_tables, Table.of("People", "kind", heads, people))
 
     @property
     def notes(self) -> list[str]:
@@ -200,16 +179,16 @@ class SimulatedCampaign(Tabular):
                 f"promised accuracy outside the interval of what is right: {', '.join(over)}; "
                 "take these chances with care"
             )
-        careless = [outcome for outcome in self.kinds if outcome.kind not in CAREFUL]
-        bad = sum(outcome.people for outcome in careless)
-        caught = sum(outcome.flagged + outcome.disqualified for outcome in careless)
-        good = sum(outcome.people for outcome in self.kinds) - bad
-        alarms = sum(
-            outcome.flagged + outcome.disqualified for outcome in self.kinds if outcome.kind in CAREFUL
-        )
-        if bad:
-            lines.append(f"flagged or disqualified: {caught:,} of {bad:,} people who are not able ones")
-        lines.append(f"false alarms: {alarms:,} of {good:,} able people")
+        came, caught = Counter[bool](), Counter[bool]()
+        for outcome in self.kinds:
+            careful = outcome.kind in CAREFUL
+            came[careful] += outcome.people
+            caught[careful] += outcome.flagged + outcome.disqualified
+        if came[False]:
+            lines.append(
+                f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones"
+            )
+        lines.append(f"false alarms: {caught[True]:,} of {came[True]:,} able people")
         if recipe.design == "adaptive" and counts.complete:
             per_item = counts.complete_answers / counts.complete
             saved = recipe.most * counts.complete - counts.complete_answers
@@ -297,16 +276,23 @@ def annotate_simulate(
     `InputError` for unknown kinds and shares that are none.
     """
     feedback = feedback_of(reporting)
-    came = crowd(_shares(mix), people, accuracy=accuracy)
-    source, place = open_campaign(Path(campaign)), path_of(keep)
-    came = tuple(replace(person, seconds=person.seconds * source.form.seconds) for person in came)
+    shares, source, place = _shares(mix), open_campaign(Path(campaign)), path_of(keep)
+    came = crowd(shares, people, seconds=source.form.seconds, accuracy=accuracy)
     with guarded("annotate simulate", overwrite=overwrite, reads=[campaign]) as outputs:
         if place is not None:
             if (place / DATABASE).exists():
                 raise InputError("a campaign with answers is there", where=place, hint="name another folder")
             check_writable(place, folder=True)
             outputs.folder(Folder(place, FILES))
-        simulation = _simulated(source, came, http=http, seed=seed, keep=place, feedback=feedback)
+        with feedback.progress() as report:
+            simulation = simulate(
+                source,
+                came,
+                seed=seed,
+                client=http_client if http else direct_client,
+                progress=partial(report, "answers"),
+                keep=place,
+            )
     if keep is not None:
         feedback.note(f"kept: {keep}; look at it with: counterfoil annotate status {keep}")
     with feedback.busy("comparing with the plan and the truth"):
@@ -342,26 +328,6 @@ def _shares(mix: Mapping[str, float] | Sequence[str]) -> Mapping[str, float]:
                 "no share", where=f"--mix, {kind}", given=share, allowed=f"such as {example}"
             ) from None
     return shares
-
-
-def _simulated(
-    campaign: Campaign,
-    came: tuple[SimulatedPerson, ...],
-    *,
-    http: bool,
-    seed: int,
-    keep: Path | None,
-    feedback: Feedback,
-) -> Simulation:
-    with feedback.progress() as report:
-        return simulate(
-            campaign,
-            came,
-            seed=seed,
-            client=http_client if http else direct_client,
-            progress=partial(report, "answers"),
-            keep=keep,
-        )
 
 
 def _plan(
@@ -423,20 +389,16 @@ def _number(value: float) -> float | None:
     return None if value != value else value
 
 
-def _ends(estimate: Estimate | None) -> dict[str, float | None]:
-    if estimate is None:
-        return {"": None, "_low": None, "_high": None}
-    values = {"": estimate.value, "_low": estimate.low, "_high": estimate.high}
-    return {end: None if value is None else _number(value) for end, value in values.items()}
+def _came(estimate: Estimate | None) -> dict[str, float | None]:
+    return dict(zip(("came", "low", "high"), ends_of(estimate, "").values(), strict=True))
 
 
 def _said(estimate: Estimate | None, name: str) -> str:
-    ends = _ends(estimate)
-    if ends[""] is None:
+    """An estimate with its interval: per cent, or alpha as it is."""
+    value, *ends = ends_of(estimate, "").values()
+    if value is None:
         return "–"
-    scale, digits = (1, 3) if "alpha" in name else (100, 1)
-    unit = "" if "alpha" in name else " %"
-    text = f"{scale * ends['']:.{digits}f}{unit}"
-    if ends["_low"] is None or ends["_high"] is None:
-        return text
-    return f"{text} [{scale * ends['_low']:.{digits}f}, {scale * ends['_high']:.{digits}f}]"
+    scale, digits, unit = (1, 3, "") if "alpha" in name else (100, 1, " %")
+    low, high = (None if end is None else f"{scale * end:.{digits}f}" for end in ends)
+    text = f"{scale * value:.{digits}f}{unit}"
+    return text if low is None or high is None else f"{text} [{low}, {high}]"

@@ -1,12 +1,12 @@
 """The database of a campaign: made, migrated, held against the campaign, refused in one line, never lost."""
 
-import os
+import importlib
 import sqlite3
-import subprocess
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from annotate.small_campaigns import Worker, make, pair, pairs
-from counterfoil.annotate import database
+from counterfoil.annotate import database, tables
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import DATABASE, ITEMS, RECIPE, Campaign, items_table, open_campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.tables import METADATA, sa
-from counterfoil.errors import DataError, InputError, StorageError
+from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
 from counterfoil.store import write_parquet
 
 NewDatabase = Callable[[], str | None]
@@ -68,20 +68,14 @@ def test_an_older_database_is_migrated_and_keeps_its_answers(
             connection.exec_driver_sql(f"ALTER TABLE {column.table.name} DROP COLUMN {column.name}")
         connection.exec_driver_sql("DROP TABLE adjudications")
         connection.execute(sa.update(METADATA.tables["alembic_version"]).values(version_num="0001"))
-    # A person of that time, halfway through.
-    with old.writing() as connection:
-        connection.execute(
-            sa.text(
-                "INSERT INTO people (id, state, platform, language, parameters, entered)"
-                " VALUES ('p', 'work', 'link', 'en', '{}', 1.0)"
-            )
-        )
-        connection.execute(
-            sa.text(
-                "INSERT INTO answers (person, item, attempt, role, key, lease, answer, seconds, submitted)"
-                """ VALUES ('p', 0, 0, 'work', 'k', 'l', '{"match": "yes"}', 1.0, 2.0)"""
-            )
-        )
+        # A person of that time, halfway through.
+        for line in (
+            "people (id, state, platform, language, parameters, entered)"
+            " VALUES ('p', 'work', 'link', 'en', '{}', 1.0)",
+            "answers (person, item, attempt, role, key, lease, answer, seconds, submitted)"
+            """ VALUES ('p', 0, 0, 'work', 'k', 'l', '{"match": "yes"}', 1.0, 2.0)""",
+        ):
+            connection.exec_driver_sql(f"INSERT INTO {line}")
     old.close()
     db = open_database(campaign, address)
     assert judgement_table(db, campaign)["answer"].to_pylist() == ["yes"]
@@ -98,9 +92,7 @@ def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path, new_datab
     with db.writing() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '0999'"))
     db.close()
-    with pytest.raises(
-        DataError, match=r"newer version of counterfoil; given: revision 0999; allowed: up to"
-    ):
+    with pytest.raises(DataError, match=r"newer version of counterfoil; given: revision 0999; allowed"):
         open_database(campaign, address)
     url = database.address_of(campaign, address)
     raw = Database(url, database.engine_of(url))
@@ -159,38 +151,21 @@ def test_only_the_overlap_of_a_queue_grows_under_answers(
     tmp_path: Path, design: str, fields: dict[str, Any], message: str | None
 ) -> None:
     campaign = make(tmp_path / "c", pairs(4), design=design, overlap=2, per_person=2)
-    db = open_database(campaign)
-    Worker(db, campaign, 1).do(1)
-    db.close()
+    with closing(open_database(campaign)) as db:
+        Worker(db, campaign, 1).do(1)
     changed = change(campaign, **fields)
-    if message is None:
-        db = open_database(changed)
+    refused = pytest.raises(DataError, match=message) if message else nullcontext()
+    with refused, closing(open_database(changed)) as db:
         assert counts(db).wanted == 4 * changed.recipe.overlap - 1
-        db.close()
-    else:
-        with pytest.raises(DataError, match=message):
-            open_database(changed)
 
 
-def test_without_the_extra_one_line_says_what_to_install(tmp_path: Path) -> None:
-    campaign = make(tmp_path / "c", pairs(2))
-    program = (
-        "import sys; sys.modules['sqlalchemy'] = None\n"
-        "from pathlib import Path\n"
-        "from counterfoil.errors import MissingExtraError\n"
-        "from counterfoil.annotate.campaign import open_campaign\n"
-        "try:\n"
-        "    from counterfoil.annotate.database import open_database\n"
-        f"    open_database(open_campaign(Path({str(campaign.folder)!r})))\n"
-        "except MissingExtraError as error:\n"
-        "    print(error)\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
-    )
-    assert found.stdout.startswith("the Python package 'sqlalchemy' is not installed; ")
-    assert "'counterfoil[annotate]'" in found.stdout
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    monkeypatch.delitem(sys.modules, tables.__name__)
+    with pytest.raises(
+        MissingExtraError, match=r"'sqlalchemy' is not installed; .*'counterfoil\[annotate\]'"
+    ):
+        importlib.import_module(tables.__name__)
 
 
 def test_another_campaigns_database_is_refused(tmp_path: Path, new_database: NewDatabase) -> None:
@@ -220,10 +195,7 @@ def test_a_campaign_is_not_served_twice(tmp_path: Path, new_database: NewDatabas
         ("mysql://u:secret@h/n", r"no address of a database; given: mysql://u@h/n"),
         ("campaign.db", "no address"),
         ("postgresql://", "no address"),
-        (
-            "postgresql://u:secret@127.0.0.1:1/n",
-            r"postgresql\+psycopg://u@127.0.0.1:1/n: the database cannot",
-        ),
+        ("postgresql://u:secret@127.0.0.1:1/n", r"psycopg://u@127.0.0.1:1/n: the database cannot"),
         ("sqlite:////nowhere/at/all/d.sqlite", r"/nowhere/at/all/d.sqlite: the database cannot be used"),
     ],
 )
@@ -234,38 +206,6 @@ def test_addresses_that_lead_nowhere_are_refused_without_the_password(
         open_database(make(tmp_path / "c", pairs(2)), url)
     assert "secret" not in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_a_full_disk_refuses_answers_and_loses_none(tmp_path: Path) -> None:
-    campaign = make(tmp_path / "c", pairs(120), overlap=1)
-    db = open_database(campaign)
-    worker = Worker(db, campaign, 1)
-    with db.reading() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-
-    @sa.event.listens_for(db.engine, "begin")
-    def limit(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {limits[0]}")
-
-    limits = [pages + 2]
-    acknowledged: list[str] = []
-
-    def answer_all() -> None:
-        first = worker.state().assignments[0]
-        while True:
-            receipt = worker.answer(first)
-            acknowledged.append(first.item.id)
-            first = receipt.work.assignments[0]
-
-    with pytest.raises(StorageError, match=r"database\.sqlite: the disk is full; free some space"):
-        answer_all()
-    assert 0 < len(acknowledged) < 120
-    assert judgement_table(db, campaign)["item"].to_pylist() == acknowledged
-    # With space again the same answer is taken.
-    limits[0] = 2**30
-    assert worker.answer(worker.state().assignments[0]).accepted
-    assert counts(db).answers == len(acknowledged) + 1
-    db.close()
 
 
 def test_many_people_at_once_take_no_item_too_often(tmp_path: Path, new_database: NewDatabase) -> None:

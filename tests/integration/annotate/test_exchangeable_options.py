@@ -10,8 +10,7 @@ from counterfoil.annotate.adjudication import disputed_items
 from counterfoil.annotate.agreement import campaign_agreement
 from counterfoil.annotate.forms.base import FormField, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
-from counterfoil.annotate.labels import MODELS, item_labels
-from counterfoil.annotate.simulated_labels import label_outcomes
+from counterfoil.annotate.labels import MODELS, item_labels, label_outcomes
 
 CELLS = {"image": "a", "text": "a", "images": list("abc"), "texts": list("abc")}
 OWN: dict[str, dict[str, Any]] = {

@@ -40,20 +40,14 @@ Answers = Callable[[WorkItem, int], Mapping[str, Any]]
 
 def placed(page: WorkPage, values: Mapping[str, Any]) -> dict[str, Any]:
     """Answers in terms of values as a page sends them: options by their places."""
-    found: dict[str, Any] = {}
-    for each in page.fields:
-        value = values.get(each.name)
-        if value is None:
-            continue
-        if each.kind == "one":
-            found[each.name] = each.values.index(value)
-        elif each.kind == "many":
-            found[each.name] = [each.values.index(one) for one in value]
-        elif each.kind == "spans":
-            found[each.name] = [{**span, "label": each.values.index(span["label"])} for span in value]
-        else:
-            found[each.name] = value
-    return found
+    kinds: dict[str, Callable[[FormField, Any], Any]] = {
+        "one": lambda field, value: field.values.index(value),
+        "many": lambda field, value: [field.values.index(one) for one in value],
+        "spans": lambda field, value: [{**s, "label": field.values.index(s["label"])} for s in value],
+        "text": lambda field, value: value,
+    }
+    fields = [field for field in page.fields if values.get(field.name) is not None]
+    return {field.name: kinds[field.kind](field, values[field.name]) for field in fields}
 
 
 def answered(campaign: Campaign, people: int, answers: Answers, url: str | None = None) -> Campaign:
@@ -89,8 +83,7 @@ def made(here: Path, form: str, rows: list[dict[str, Any]] | str, **options: Any
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+    return list(csv.DictReader(path.read_text().splitlines()))
 
 
 def run(*words: str) -> str:
@@ -163,10 +156,8 @@ def test_judged_pools_are_what_bias_and_evaluation_read(here: Path) -> None:
     assert by_direction["i2t"].gain.tolist() == [0.5, 0.0]
     assert by_direction["t2i"].gain.tolist() == [0.5]
     merged = read_judgements(campaign.folder / "export" / "gains.csv")
-    assert {each.direction: each.gain.tolist() for each in merged.directions} == {
-        "i2t": [0.5, 0.0],
-        "t2i": [0.5],
-    }
+    gains = {each.direction: each.gain.tolist() for each in merged.directions}
+    assert gains == {"i2t": [0.5, 0.0], "t2i": [0.5]}
     assert "clip" in by_direction["i2t"].place
     for partly, gain in (("full", 1.0), ("none", 0.0)):
         annotate_export(campaign.folder, partly=partly, overwrite=True)  # type: ignore[arg-type]
@@ -176,16 +167,8 @@ def test_judged_pools_are_what_bias_and_evaluation_read(here: Path) -> None:
 
 def test_votes_between_rankings_are_what_preferences_reads(here: Path) -> None:
     pairs = [("A", "B"), ("B", "C"), ("A", "C"), ("C", "A")]
-    rows = [
-        {
-            "id": str(at),
-            "first": a,
-            "second": b,
-            "first_images": ["0.png", "1.png"],
-            "second_images": ["2.png"],
-        }
-        for at, (a, b) in enumerate(pairs)
-    ]
+    shown = {"first_images": ["0.png", "1.png"], "second_images": ["2.png"]}
+    rows = [{"id": str(at), "first": a, "second": b, **shown} for at, (a, b) in enumerate(pairs)]
     campaign = made(here, "preference", rows, settings={"same": True})
 
     def says(item: WorkItem, n: int) -> Mapping[str, Any]:
@@ -259,17 +242,13 @@ def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here: Path) 
 def test_error_spans_say_which_words(here: Path) -> None:
     campaign = made(here, "error-spans", PAIRS)
     span = {"start": 0, "end": 7, "label": "object"}
-    answered(
-        campaign,
-        3,
-        lambda i, n: {"verdict": "right"} if i.id == "p0" else {"verdict": "wrong", "errors": [span]},
-    )
+    wrong = {"verdict": "wrong", "errors": [span]}
+    answered(campaign, 3, lambda item, n: {"verdict": "right"} if item.id == "p0" else wrong)
     annotate_export(campaign.folder)
     rows = rows_of(campaign.folder / "export" / "spans.csv")
     assert len(rows) == 9
-    assert {(row["text"], row["label"], row["start"], row["end"]) for row in rows} == {
-        ("caption", "object", "0", "7")
-    }
+    spans = {(row["text"], row["label"], row["start"], row["end"]) for row in rows}
+    assert spans == {("caption", "object", "0", "7")}
     assert "p0" not in {row["item"] for row in rows}
 
 
@@ -302,9 +281,7 @@ def test_export_says_what_is_wrong(here: Path) -> None:
     answered(campaign, 3, lambda item, n: {"match": "yes"})
     with pytest.raises(UnknownNameError, match="did you mean 'majority'"):
         annotate_export(campaign.folder, model="majorty")
-    with pytest.raises(
-        InputError, match=r"was removed; given: mace; allowed: one-coin, .*; crowd-kit has it"
-    ):
+    with pytest.raises(InputError, match=r"was removed; given: mace; .*; crowd-kit has it"):
         annotate_export(campaign.folder, model="mace")
     (here / "mine").mkdir()
     (here / "mine" / "labels.csv").write_text("mine")
@@ -318,14 +295,9 @@ def test_export_says_what_is_wrong(here: Path) -> None:
 def judged_rows(votes: Mapping[str, str]) -> pa.Table:
     """A table of judgements: each letter of an item's text is the answer of a person of its own."""
     flat = [(item, f"p{n}", vote) for item, said in votes.items() for n, vote in enumerate(said)]
-    return pa.table(
-        {
-            "item": [row[0] for row in flat],
-            "person": [row[1] for row in flat],
-            "question": ["q"] * len(flat),
-            "answer": [{"y": "yes", "n": "no"}[row[2]] for row in flat],
-        }
-    )
+    names = {"y": "yes", "n": "no"}
+    rows = [{"item": i, "person": who, "question": "q", "answer": names[vote]} for i, who, vote in flat]
+    return pa.Table.from_pylist(rows)
 
 
 QUESTION = FormField("q", "?", options=(AnswerOption("yes"), AnswerOption("no")))
@@ -335,9 +307,8 @@ QUESTION = FormField("q", "?", options=(AnswerOption("yes"), AnswerOption("no"))
 def test_labels_of_every_model_have_a_posterior(model: str) -> None:
     votes = {"a": "yyyy", "b": "nnnn", "c": "yyyn", "d": "nnny", "e": "yyyn", "f": "nnny"}
     found = item_labels(judged_rows(votes), QUESTION, model=model)
-    assert dict(zip(found.items, found.labels, strict=True)) == {
-        item: "yes" if said.count("y") > 2 else "no" for item, said in votes.items()
-    }
+    most = {item: "yes" if said.count("y") > 2 else "no" for item, said in votes.items()}
+    assert dict(zip(found.items, found.labels, strict=True)) == most
     np.testing.assert_allclose(found.posterior.sum(axis=1), 1)
     assert found.votes.tolist() == [[said.count("y"), said.count("n")] for said in votes.values()]
     assert found.table.column_names[-2:] == ["posterior:yes", "posterior:no"]
@@ -496,9 +467,8 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here: Path) -> None:
     annotate_export(campaign.folder, here / "kept", kind="parquet")
     for name, settings in (("kept", {}), ("kept/judgements.parquet", {"campaign": "campaign"})):
         other = catalog.scorer(f"people:{name}", Options(settings=settings))
-        assert dict(zip(other.ids, other.values.tolist(), strict=True)) == dict(
-            zip(scorer.ids, scorer.values.tolist(), strict=True)
-        )
+        values = [dict(zip(of.ids, of.values.tolist(), strict=True)) for of in (other, scorer)]
+        assert values[0] == values[1]
         assert other.described == scorer.described
     with pytest.raises(InputError, match="name the campaign with --set campaign=DIR"):
         catalog.scorer("people:kept/judgements.parquet")

@@ -1,16 +1,15 @@
 """A changed last answer, what cannot be seen, comments and an early end: once, and in every table."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from annotate.small_campaigns import Worker, make, pairs
+from annotate.small_campaigns import Worker, pairs
 from counterfoil.annotate import participants
 from counterfoil.annotate.agreement import campaign_agreement, counted
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.database import Database
 from counterfoil.annotate.export import JudgedCampaign, exported
 from counterfoil.annotate.forms.base import NOT_VISIBLE
 from counterfoil.annotate.quality import people_quality
@@ -21,18 +20,9 @@ NewDatabase = Callable[[], str | None]
 
 
 @pytest.fixture
-def campaign_of(tmp_path: Path, new_database: NewDatabase) -> Any:
+def campaign_of(opened: Any, new_database: NewDatabase) -> Any:
     """Makes a campaign with its database, of both kinds."""
-    opened: list[Database] = []
-
-    def build(items: list[Any], **recipe: Any) -> Any:
-        campaign = make(tmp_path / f"c{len(opened)}", items, **recipe)
-        opened.append(open_database(campaign, new_database(), durable=False))
-        return campaign, opened[-1]
-
-    yield build
-    for each in opened:
-        each.close()
+    return lambda items, **recipe: opened(items, new_database(), **recipe)[::-1]
 
 
 def rows(db: Database, campaign: Any) -> list[tuple[str, str, str | None]]:

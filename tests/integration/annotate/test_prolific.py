@@ -1,7 +1,6 @@
 """Prolific's API, against a server of ours that keeps its rules and has faults."""
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from annotate.fake_prolific import CATEGORIES as REAL_CATEGORIES
 from annotate.fake_prolific import RETIRED, TOKEN, FakeProlific, running
 from counterfoil.annotate.platforms import prolific_bonuses
 from counterfoil.annotate.platforms.prolific_api import (
@@ -18,11 +16,10 @@ from counterfoil.annotate.platforms.prolific_api import (
     UnsureRequestError,
 )
 from counterfoil.annotate.platforms.prolific_bonuses import BonusNotes, read_bonuses
-from counterfoil.annotate.platforms.prolific_study import StudyPlan
-from counterfoil.annotate.platforms.prolific_submissions import (
-    CATEGORIES,
+from counterfoil.annotate.platforms.prolific_study import (
     ProlificSubmission,
     Rejection,
+    StudyPlan,
     reconcile,
 )
 from counterfoil.errors import DataError, InputError
@@ -84,22 +81,16 @@ def test_a_campaign_from_draft_to_payment(client: ProlificClient, fake: FakeProl
         "&SESSION_ID={{%SESSION_ID%}}"
     )
     assert not set(RETIRED) & set(sent)
-    assert [code["code_type"] for code in sent["completion_codes"]] == [
-        "COMPLETED",
-        "FAILED_ATTENTION_CHECK",
-        "NO_CONSENT",
-    ]
+    types = [code["code_type"] for code in sent["completion_codes"]]
+    assert types == ["COMPLETED", "FAILED_ATTENTION_CHECK", "NO_CONSENT"]
     assert client.move(study.id, "PUBLISH").status == "ACTIVE"
     subs = {who: fake.join(study.id, who) for who in ("ann", "bob", "cyd")}
     fake.finish(subs["ann"], "C1")
     fake.finish(subs["bob"], "F2")
     fake.end(subs["cyd"], "TIMED-OUT")
     listed = {each.person: each for each in client.submissions(study.id)}
-    assert (listed["ann"].status, listed["ann"].code, listed["ann"].seconds) == (
-        "AWAITING REVIEW",
-        "C1",
-        312.5,
-    )
+    ann = listed["ann"]
+    assert (ann.status, ann.code, ann.seconds) == ("AWAITING REVIEW", "C1", 312.5)
     assert listed["cyd"].status == "TIMED-OUT"
     client.approve([subs["ann"]])
     client.reject([Rejection(subs["bob"], LONG, "FAILED_CHECK")])
@@ -160,10 +151,6 @@ def test_what_prolific_refuses_is_one_line(client: ProlificClient, fake: FakePro
         client.study("nowhere")
 
 
-def test_our_lists_are_those_of_the_server() -> None:
-    assert set(CATEGORIES) == REAL_CATEGORIES
-
-
 @pytest.mark.parametrize("study", ["", "../users/me", "a/b", "x" * 65, "ä"])
 def test_ids_stay_in_their_place(client: ProlificClient, fake: FakeProlific, study: str) -> None:
     with pytest.raises(InputError, match="not an id of Prolific"):
@@ -194,11 +181,6 @@ def test_places_only_grow(client: ProlificClient, fake: FakeProlific) -> None:
         client.add_places(study, 2)
     client.add_places(study, 3)
     assert posts(fake, f"/studies/{study}/") == 0
-    # The server refuses it, too.
-    with pytest.raises(InputError, match="Places can only be increased"):
-        client._ask("PATCH", f"studies/{study}/", {"total_available_places": 2})
-    with pytest.raises(InputError, match="reward: Cannot be changed after publishing"):
-        client._ask("PATCH", f"studies/{study}/", {"reward": 500})
 
 
 def test_actions_that_lead_nowhere_are_not_sent(client: ProlificClient, fake: FakeProlific) -> None:
@@ -286,29 +268,13 @@ def test_many_are_approved_in_parts(client: ProlificClient, fake: FakeProlific) 
     [
         ("Too fast.", "TOO_QUICKLY", "too short; given: 9 characters; allowed: 100 or more"),
         (" " * 200, "OTHER", "given: 0 characters"),
-        ("x" * 99, "OTHER", "given: 99 characters"),
         ("x" * 100, "BAD", "unknown category; given: BAD; allowed: TOO_QUICKLY"),
-        ("x" * 100, "", r"unknown category; given: \(empty\)"),
     ],
 )
 def test_rejections_are_checked_before_they_are_sent(message: str, category: str, words: str) -> None:
     with pytest.raises(InputError, match=f"rejection of s1: .*{words}"):
         Rejection("s1", message, category)
     assert Rejection("s1", "x" * 100, "OTHER").category == "OTHER"
-
-
-def test_the_server_refuses_short_messages_too(client: ProlificClient, fake: FakeProlific) -> None:
-    study = published(client)
-    sub = fake.join(study, "ann")
-    fake.finish(sub, "C1")
-    path = f"submissions/{sub}/transition/"
-    with pytest.raises(InputError, match="message: Ensure this field has at least 100 characters"):
-        client._ask("POST", path, {"action": "REJECT", "message": "x", "rejection_category": "OTHER"})
-    assert fake.status(sub) == "AWAITING REVIEW"
-    client.reject([Rejection(sub, LONG, "LOW_EFFORT")] * 2)
-    assert fake.status(sub) == "REJECTED"
-    with pytest.raises(InputError, match="Cannot APPROVE a submission that is REJECTED"):
-        client.approve([sub])
 
 
 # Bonuses.
@@ -398,39 +364,28 @@ def test_nobody_is_there_twice(tmp_path: Path) -> None:
         read_bonuses(path)
 
 
-def test_edited_notes_are_named(client: ProlificClient, bonused: BonusNotes) -> None:
-    path = bonused.folder / prolific_bonuses.NOTES
-    path.write_text(json.dumps({"sets": {"x": {"batch": "b", "total": 1, "state": "gone"}}}))
-    with pytest.raises(DataError, match=r"field 'sets\.x\.state': wrong value"):
-        prolific_bonuses.set_up(client, bonused, {"ann": 1})
-
-
 # Submissions beside people.
 
 
 def test_places_that_were_given_back_are_free() -> None:
-    submissions = [
-        ProlificSubmission("s1", "ann", "RETURNED"),
-        ProlificSubmission("s2", "bob", "TIMED-OUT"),
-        ProlificSubmission("s3", "cyd", "REJECTED"),
-        ProlificSubmission("s4", "dan", "ACTIVE"),
-        ProlificSubmission("s5", "eve", "TIMED-OUT"),
-        ProlificSubmission("s6", "eve", "ACTIVE"),
-        ProlificSubmission("s7", "fay", "RETURNED"),
-        ProlificSubmission("s8", "gus", "AWAITING REVIEW"),
-        ProlificSubmission("s9", "hal", "AWAITING REVIEW"),
-        ProlificSubmission("s10", "ian", "AWAITING REVIEW"),
-        ProlificSubmission("s11", "joy", "APPROVED"),
-    ]
-    people = {
-        name.upper(): name in ("fay", "gus", "joy")
-        for name in ["ann", "bob", "cyd", "dan", "eve", "fay", "gus", "hal", "joy", "kim"]
+    states = {
+        "ann": "RETURNED",
+        "bob": "TIMED-OUT",
+        "cyd": "REJECTED",
+        "dan": "ACTIVE",
+        "eve": "TIMED-OUT",
+        "fay": "RETURNED",
+        **dict.fromkeys(("gus", "hal", "ian"), "AWAITING REVIEW"),
+        "joy": "APPROVED",
     }
+    submissions = [ProlificSubmission(f"of {who}", who, state) for who, state in states.items()]
+    submissions.append(ProlificSubmission("of eve, again", "eve", "ACTIVE"))
+    # Ian never entered, and Kim typed a link.
+    people = {who.upper(): who in ("fay", "gus", "joy") for who in [*states, "kim"] if who != "ian"}
     found = reconcile(submissions, people, str.upper)
     assert found.free == ("ANN", "BOB", "CYD")
-    assert [each.id for each in found.payable] == ["s8"]
-    assert [each.id for each in found.unfinished] == ["s9"]
-    assert [each.id for each in found.unseen] == ["s10"]
+    waiting = found.payable, found.unfinished, found.unseen
+    assert [[each.id for each in part] for part in waiting] == [["of gus"], ["of hal"], ["of ian"]]
     assert found.strangers == ("KIM",)
 
 

@@ -96,9 +96,8 @@ def test_disagreements_are_listed_and_decided(campaign: Campaign) -> None:
     assert "1 × yes, 1 × no" in text
     assert "adjudicate CAMPAIGN ITEM ANSWER" in text
     assert "1 without a decision" in text
-    assert (
-        said(campaign, "adjudicate", "campaign", "1", "no", "--note", "It is.").strip() == "item 1, match: no"
-    )
+    decided = said(campaign, "adjudicate", "campaign", "1", "no", "--note", "It is.")
+    assert decided.strip() == "item 1, match: no"
     found = json.loads(said(campaign, "adjudicate", "campaign", "--json", "-"))["items"]
     assert [(each["item"], each["decided"]["answer"]) for each in found] == [("1", "no")]
 
@@ -109,8 +108,7 @@ def test_a_person_is_withdrawn_by_link_or_id(campaign: Campaign) -> None:
     (left,) = (each for each in ids(campaign) if each != person_id(campaign, "link", link))
     assert "4 answers deleted" in said(campaign, "withdraw", "campaign", "--person", left)
     ended = run(["annotate", "withdraw", "campaign", "--worker", "another"], campaign.folder.parent)
-    assert ended.code == 2
-    assert "no such person in this campaign" in ended.err
+    assert (ended.code, "no such person in this campaign; given: another" in ended.err) == (2, True)
 
 
 def test_everything_is_deleted_when_asked_twice(campaign: Campaign) -> None:
@@ -124,13 +122,6 @@ def test_everything_is_deleted_when_asked_twice(campaign: Campaign) -> None:
     assert len(ids(campaign)) == 2
     assert "2 people and 8 answers deleted" in said(campaign, "delete-after", "campaign", "--now", "--yes")
     assert ids(campaign) == []
-
-
-def test_agreement_reads_the_campaigns_answers(campaign: Campaign) -> None:
-    found = json.loads(said(campaign, "agreement", "campaign", "--draws", "100", "--json", "-"))
-    every = found["questions"][0]
-    assert (every["question"], every["items"], every["raw"]["value"]) == ("match", 4, 0.75)
-    assert [each["kind"] for each in found["questions"]] == ["", "a", "b"]
 
 
 def test_agreement_as_a_page_has_the_numbers_and_their_intervals(campaign: Campaign) -> None:

@@ -4,16 +4,14 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.campaign import DATABASE, Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import WorkItem
-from counterfoil.annotate.simulated_labels import label_outcomes
-from counterfoil.annotate.simulated_people import KINDS, SimulatedPerson, crowd
-from counterfoil.annotate.simulation import Simulation, simulate
-from counterfoil.annotate.simulation_clients import direct_client, http_client
+from counterfoil.annotate.labels import label_outcomes
+from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
+from counterfoil.annotate.simulation import Simulation, direct_client, http_client, simulate
 from counterfoil.jobs.annotate_simulate import annotate_simulate
 
 ABLE = SimulatedPerson("able", accuracy=0.9, seconds=4.0)
@@ -21,22 +19,14 @@ ABLE = SimulatedPerson("able", accuracy=0.9, seconds=4.0)
 
 def campaign(folder: Path, n: int = 30, truth: bool = True, **recipe: object) -> Campaign:
     """Pairs to judge, half of them right, with four golden ones and four for a test."""
-    items = [
-        WorkItem(
-            str(at), {"image": "a.png", "caption": f"c{at}"}, truth=("yes", "no")[at % 2] if truth else ""
-        )
-        for at in range(n)
-    ]
+    items = []
+    for at in range(n):
+        right = ("yes", "no")[at % 2] if truth else ""
+        items.append(WorkItem(str(at), {"image": "a.png", "caption": f"c{at}"}, truth=right))
     for role in ("golden", "onboarding"):
-        items += [
-            WorkItem(
-                f"{role}{at}",
-                {"image": "a.png", "caption": f"k{at}"},
-                role,
-                {"match": [("yes", "no")[at % 2]]},
-            )  # type: ignore[arg-type]
-            for at in range(4)
-        ]
+        for at in range(4):
+            cells, golden = {"image": "a.png", "caption": f"k{at}"}, {"match": [("yes", "no")[at % 2]]}
+            items.append(WorkItem(f"{role}{at}", cells, role, golden))  # type: ignore[arg-type]
     made = CampaignRecipe(form="yes-no", title="Pairs", **recipe)  # type: ignore[arg-type]
     # The salt orders items and people: with one of its own, each run of a test is another campaign.
     return create_folder(folder, made, items, {"a.png": b"image"}, salt="0" * 64)
@@ -72,51 +62,10 @@ def test_equal_seeds_give_equal_answers_and_other_seeds_others(tmp_path: Path) -
     assert answers(first) != answers(other)
 
 
-def test_people_are_right_as_often_as_they_were_made_to_be(tmp_path: Path) -> None:
-    found = simulate(
-        campaign(tmp_path / "c", 100, overlap=4), [replace(ABLE, name=f"p{at}") for at in range(8)]
-    )
-    right = np.mean([answer == found.truth[item] for item, _, answer in answers(found)])
-    # 400 answers: three standard errors are 0.045.
-    assert right == pytest.approx(0.9, abs=0.045)
-    assert found.hours_worked == pytest.approx(400 * 4 / 3600, rel=0.1)
-
-
-def test_the_campaigns_own_database_is_not_made(tmp_path: Path) -> None:
-    made = campaign(tmp_path / "c")
-    simulate(made, [ABLE])
-    assert not (made.folder / DATABASE).exists()
-
-
 def test_truths_that_are_not_known_are_drawn(tmp_path: Path) -> None:
     found = simulate(campaign(tmp_path / "c", truth=False), [replace(ABLE, name=f"p{at}") for at in range(4)])
     assert found.drawn == 30
     assert set(found.truth.values()) == {"yes", "no"}
-
-
-def test_who_fails_the_test_does_no_work(tmp_path: Path) -> None:
-    wrong = replace(KINDS["adversarial"], name="wrong", accuracy=0.0)
-    found = simulate(
-        campaign(tmp_path / "c", onboarding=4),
-        [wrong, *(replace(ABLE, name=f"p{at}", accuracy=1.0) for at in range(3))],
-    )
-    states = {found.people[id].name: state for id, state in found.states.items()}
-    assert states["wrong"] == "disqualified"
-    bad = next(id for id, person in found.people.items() if person.name == "wrong")
-    assert bad not in {person for _, person, _ in answers(found)}
-    assert all(answer == found.truth[item] for item, _, answer in answers(found))
-
-
-def test_an_adaptive_campaign_asks_more_of_items_that_are_disputed(tmp_path: Path) -> None:
-    made = campaign(tmp_path / "c", 60, design="adaptive", overlap=2, most=7, certainty=0.97)
-    found = simulate(made, crowd({"able": 0.7, "hasty": 0.3}, 20))
-    per_item = Counter(item for item, _, _ in answers(found))
-    split = {item for item in per_item if len({a for i, _, a in answers(found) if i == item}) == 2}
-    assert split
-    assert min(per_item.values()) >= 2
-    assert max(per_item.values()) <= 7
-    assert min(per_item[item] for item in split) > 2
-    assert sum(per_item.values()) < 60 * 7
 
 
 def test_over_http_the_same_people_give_the_same_answers(tmp_path: Path) -> None:
@@ -140,6 +89,7 @@ def test_what_came_out_is_within_what_was_promised(tmp_path: Path) -> None:
     # Golden items are worked on and paid, too: the four that there are, by each of the eight.
     assert hours[0] == pytest.approx((100 * 3 + 4 * 8) * 4.0 / 3600)
     assert pay[1] == pytest.approx(pay[0], rel=0.02)
+    assert hours[1] == pytest.approx(hours[0], rel=0.1)
     assert found.kinds[0].right == pytest.approx(0.9, abs=0.04)
     assert not (made.folder / DATABASE).exists()
 

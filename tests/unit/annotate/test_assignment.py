@@ -97,17 +97,13 @@ def test_designs_hold_for_any_instances_or_are_refused(
         for at, size in enumerate(sizes)
         for k in range(size)
     ]
+    own = recipe(design="blocks", overlap=overlap, per_person=per_person, seed=seed)
     n_blocks = -(-len(items) * overlap // per_person)
     if max(sizes) * overlap > n_blocks:
         with pytest.raises(InputError, match=r"needs \d+ blocks, one per answer"):
-            plan_blocks(items, recipe(design="blocks", overlap=overlap, per_person=per_person, seed=seed))
+            plan_blocks(items, own)
         return
-    blocks = [
-        [items[at] for at in block]
-        for block in plan_blocks(
-            items, recipe(design="blocks", overlap=overlap, per_person=per_person, seed=seed)
-        )
-    ]
+    blocks = [[items[at] for at in block] for block in plan_blocks(items, own)]
     lengths = {len(block) for block in blocks}
     assert max(lengths) - min(lengths) <= 1
     assert max(lengths) <= per_person
@@ -212,9 +208,8 @@ def test_designs_that_cannot_be_are_refused_before_anything_is_written() -> None
 
 def test_pairs_of_people_do_the_same_block() -> None:
     items = [WorkItem(str(at), {}) for at in range(500)]
-    recipe = CampaignRecipe(
-        form="best-of-k", title="", design="blocks", overlap=2, people_per_block=2, per_person=100
-    )
+    sizes = {"overlap": 2, "people_per_block": 2, "per_person": 100}
+    recipe = CampaignRecipe(form="best-of-k", title="", design="blocks", **sizes)
     blocks = plan_blocks(items, recipe)
     # BiVLC, appendix H.3: ten people in five pairs, 100 items each, every item judged by both of a pair.
     assert [len(block) for block in blocks] == [100] * 10
@@ -229,15 +224,8 @@ def test_a_block_has_one_direction_after_the_other() -> None:
     kinds = ("i2t-0", "i2t-1", "t2i-0", "t2i-1")
     items = [WorkItem(f"{at}{kind}", {}, instance=str(at), kind=kind) for at in range(25) for kind in kinds]
     items += [WorkItem(f"g{at}", {}, "golden", {"best": ["a"]}) for at in range(9)]
-    recipe = CampaignRecipe(
-        form="choose",
-        title="",
-        design="blocks",
-        overlap=1,
-        per_person=27,
-        golden_per_block=2,
-        by_direction=True,
-    )
+    sizes = {"overlap": 1, "per_person": 27, "golden_per_block": 2}
+    recipe = CampaignRecipe(form="choose", title="", design="blocks", by_direction=True, **sizes)
     for block in plan_blocks(items, recipe):
         directions = [items[at].kind.partition("-")[0] for at in block]
         work = [each for each in directions if each]

@@ -86,7 +86,7 @@ def test_sound_answers_are_in_terms_of_values(raw: dict[str, Any], answer: dict[
 )
 def test_what_is_no_answer_is_refused_in_one_line(raw: Any, message: str) -> None:
     with pytest.raises(InputError, match=message) as error:
-        check_answer(PAGE, raw, where="item '1'")
+        check_answer(PAGE, raw)
     assert "\n" not in str(error.value)
 
 

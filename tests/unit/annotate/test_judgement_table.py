@@ -62,14 +62,7 @@ def test_json_lists_may_be_lists(tmp_path: Path) -> None:
     rows = [{"item": 7, "person": "p", "question": "why", "answer": ["colour"], "golden": "right"}]
     (tmp_path / "judged.json").write_text(json.dumps(rows))
     (row,) = read_judgement_table(tmp_path / "judged.json").to_pylist()
-    assert row == {
-        "item": "7",
-        "person": "p",
-        "question": "why",
-        "answer": '["colour"]',
-        "seconds": None,
-        "golden": True,
-    }
+    assert row == {**rows[0], "item": "7", "answer": '["colour"]', "seconds": None, "golden": True}
 
 
 @pytest.mark.parametrize(
@@ -84,14 +77,7 @@ def test_json_lists_may_be_lists(tmp_path: Path) -> None:
     ],
 )
 def test_bad_rows_are_named(tmp_path: Path, change: dict[str, str], message: str) -> None:
-    good = {
-        "item": "a",
-        "person": "p",
-        "question": "match",
-        "answer": "yes",
-        "seconds": "1",
-        "golden": "",
-    }
+    good = {"item": "a", "person": "p", "question": "match", "answer": "yes", "seconds": "1", "golden": ""}
     lines = [good, {**good, "item": "b", "person": "q", **change}]
     path = tmp_path / "judged.csv"
     path.write_text("\n".join([",".join(good), *(",".join(line.values()) for line in lines)]))
@@ -110,19 +96,12 @@ def test_columns_that_are_needed_are_named(tmp_path: Path) -> None:
 
 
 def test_a_double_is_found_among_very_many_names() -> None:
-    n = 100_000
-    rng = np.random.default_rng(5)
-    names = rng.permutation(n)
-    rows = {
-        "item": [f"i{k}" for k in names],
-        "person": [f"p{k}" for k in names],
-        "question": [f"q{k}" for k in names],
-        "answer": ["yes"] * n,
-    }
+    n, keys = 100_000, ("item", "person", "question")
+    names = np.random.default_rng(5).permutation(n)
+    rows = {key: [f"{key}{k}" for k in names] for key in keys} | {"answer": ["yes"] * n}
     assert check_judgement_table(pa.table(rows), where="here").num_rows == n
-    rows["item"][7], rows["person"][7], rows["question"][7] = (
-        rows[name][n - 1] for name in ("item", "person", "question")
-    )
+    for key in keys:
+        rows[key][7] = rows[key][n - 1]
     with pytest.raises(DataError, match=f"here, row {n}: answered before"):
         check_judgement_table(pa.table(rows), where="here")
 

@@ -25,20 +25,13 @@ def test_a_batch_of_hits_with_twenty_pairs(tmp_path: Path) -> None:
         hit(2, "A1", AssignmentStatus="Approved"),
         hit(2, "A3", AssignmentStatus="Rejected"),
     ]
-    found = read_results(written(tmp_path / "batch.csv", rows), LAYOUT)
-    assert (found.hits, found.assignments, found.people, found.rejected, found.repeated) == (2, 4, 2, 1, 0)
-    table = found.judgements.to_pylist()
+    judgements, left_out = read_results(written(tmp_path / "batch.csv", rows), LAYOUT)
+    assert left_out == {"rejected assignments": 1, "judged again": 0}
+    table = judgements.to_pylist()
     match = [row for row in table if row["question"] == "match"]
     assert len(match) == 3 * PAIRS
-    assert match[0] == {
-        "item": "i1-1|c1-1",
-        "person": "A1",
-        "question": "match",
-        "answer": "Partially YES, but",
-        "seconds": 570 / PAIRS,
-        "golden": None,
-        "assignment": "3A1A1",
-    }
+    first = {"item": "i1-1|c1-1", "person": "A1", "question": "match", "answer": "Partially YES, but"}
+    assert match[0] == {**first, "seconds": 570 / PAIRS, "golden": None, "assignment": "3A1A1"}
     # Pair 19 was answered "100% NO", pair 20 "100% YES": both wrong; 20 of 20 are asked for in order.
     assert [row["item"] for row in match[:PAIRS]] == [f"i1-{k}|c1-{k}" for k in range(1, PAIRS + 1)]
     assert [row["golden"] for row in match[:PAIRS]] == [None] * 18 + [False, False]
@@ -50,8 +43,8 @@ def test_a_batch_of_hits_with_twenty_pairs(tmp_path: Path) -> None:
 
 def test_golden_answers_may_be_one_of_several(tmp_path: Path) -> None:
     row = hit(1, "A1", **{"Answer.match19": "Partially YES, but", "Answer.match20": "100% NO"})
-    found = read_results(written(tmp_path / "batch.csv", [row]), LAYOUT).judgements
-    golden = {r["item"]: r["golden"] for r in found.to_pylist() if r["golden"] is not None}
+    judgements, _ = read_results(written(tmp_path / "batch.csv", [row]), LAYOUT)
+    golden = {r["item"]: r["golden"] for r in judgements.to_pylist() if r["golden"] is not None}
     assert golden == {"i1-19|c1-19": True, "i1-20|c1-20": True}
 
 
@@ -60,20 +53,17 @@ def test_a_pair_that_comes_again_counts_once(tmp_path: Path) -> None:
         hit(1, "A1"),
         hit(2, "A1", **{"Input.image1": "i1-1", "Input.caption1": "c1-1", "Answer.match1": "100% NO"}),
     ]
-    found = read_results(written(tmp_path / "batch.csv", rows), LAYOUT)
-    first = [
-        row["answer"]
-        for row in found.judgements.to_pylist()
-        if row["item"] == "i1-1|c1-1" and row["question"] == "match"
-    ]
-    assert (first, found.repeated) == (["Partially YES, but"], 2)
+    judgements, left_out = read_results(written(tmp_path / "batch.csv", rows), LAYOUT)
+    own = [row for row in judgements.to_pylist() if (row["item"], row["question"]) == ("i1-1|c1-1", "match")]
+    assert [row["answer"] for row in own] == ["Partially YES, but"]
+    assert left_out["judged again"] == 2
 
 
 def test_a_short_hit_has_fewer_items(tmp_path: Path) -> None:
     short = {f"{side}{k}": "" for k in range(11, 21) for side in ("Input.image", "Input.caption")}
-    found = read_results(written(tmp_path / "batch.csv", [hit(1, "A1", **short)]), LAYOUT).judgements
-    assert len(found) == 10 + 3
-    assert set(found["seconds"].to_pylist()) == {57.0}
+    judgements, _ = read_results(written(tmp_path / "batch.csv", [hit(1, "A1", **short)]), LAYOUT)
+    assert len(judgements) == 10 + 3
+    assert set(judgements["seconds"].to_pylist()) == {57.0}
 
 
 @pytest.mark.parametrize(
@@ -96,20 +86,16 @@ def test_a_short_hit_has_fewer_items(tmp_path: Path) -> None:
 def test_answers_are_written_in_several_ways(
     tmp_path: Path, answers: dict[str, Any], many: bool, cell: str | None
 ) -> None:
-    row = {
-        "HITId": "3H",
-        "AssignmentId": "3A",
-        "WorkerId": "A1",
-        "AssignmentStatus": "Approved",
-        "Input.item1": "x",
+    row = {"HITId": "3H", "AssignmentId": "3A", "WorkerId": "A1", "AssignmentStatus": "Approved"}
+    row |= {"Input.item1": "x"} | {
+        name: value if isinstance(value, str) else json.dumps(value) for name, value in answers.items()
     }
-    row |= {name: value if isinstance(value, str) else json.dumps(value) for name, value in answers.items()}
     questions = {"match": "Answer.match{n}"} if cell else {"match": "Answer.match{n}.label"}
     layout = HitLayout(questions=questions, many=frozenset({"match"} if many else ()))
-    found = read_results(written(tmp_path / "batch.csv", [row]), layout, identify=str.lower).judgements
-    assert found["answer"].to_pylist() == [cell or "yes"]
-    assert found["person"].to_pylist() == ["a1"]
-    assert found["seconds"].to_pylist() == [None]
+    judgements, _ = read_results(written(tmp_path / "batch.csv", [row]), layout, identify=str.lower)
+    assert judgements["answer"].to_pylist() == [cell or "yes"]
+    assert judgements["person"].to_pylist() == ["a1"]
+    assert judgements["seconds"].to_pylist() == [None]
 
 
 @pytest.mark.parametrize(

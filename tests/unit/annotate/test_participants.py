@@ -1,6 +1,5 @@
 """Entry: who gets in, by what, and what the database knows of them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +8,15 @@ import pytest
 from annotate.small_campaigns import Worker, make, pairs
 from counterfoil.annotate import participants, work
 from counterfoil.annotate.campaign import DATABASE, Campaign
-from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.database import Database
 from counterfoil.annotate.participants import Entered
 from counterfoil.annotate.tables import sa
 from counterfoil.errors import InputError
 
 
 @pytest.fixture
-def prolific(tmp_path: Path) -> Iterator[tuple[Database, Campaign]]:
-    campaign = make(tmp_path / "c", pairs(3), entry="prolific", languages=("de", "en"))
-    db = open_database(campaign, durable=False)
-    yield db, campaign
-    db.close()
+def prolific(opened: Any) -> tuple[Database, Campaign]:
+    return opened(pairs(3), entry="prolific", languages=("de", "en"))
 
 
 def come(opened: tuple[Database, Campaign], worker: str, *, now: float = 1.0, **parameters: str) -> Entered:
@@ -87,21 +83,19 @@ def test_links_cannot_be_guessed(prolific: tuple[Database, Campaign], tmp_path: 
             enter(prolific, worker=wrong, platform="link", parameters={}, now=1.0)
 
 
-def test_an_open_link_needs_its_code_and_makes_a_new_person_each_time(tmp_path: Path) -> None:
-    campaign = make(tmp_path / "c", pairs(3), entry="open", code="pärchen")
-    db = open_database(campaign, durable=False)
+def test_an_open_link_needs_its_code_and_makes_a_new_person_each_time(opened: Any) -> None:
+    study = opened(pairs(3), entry="open", code="pärchen")
 
     def openly(**parameters: str) -> Entered:
-        return enter((db, campaign), worker="", platform="open", parameters=parameters, now=1.0)
+        return enter(study, worker="", platform="open", parameters=parameters, now=1.0)
 
     assert openly(code="pärchen").person.id != openly(code="pärchen").person.id
     for wrong in ({}, {"code": ""}, {"code": "parchen"}):
         with pytest.raises(InputError, match="not the code"):
             openly(**wrong)
-    with db.reading() as connection:
-        kept = connection.execute(sa.text("SELECT parameters FROM people")).scalars().all()
-    assert kept == ["{}", "{}"]
-    db.close()
+    with study[0].reading() as connection:
+        stored = connection.execute(sa.text("SELECT parameters FROM people")).scalars().all()
+    assert stored == ["{}", "{}"]
 
 
 @pytest.mark.parametrize(
@@ -128,9 +122,8 @@ def test_the_language_is_one_of_the_campaigns(
     assert come(prolific, "w", language=asked).person.language == found
 
 
-def test_consent_is_noted_once_with_its_text(tmp_path: Path) -> None:
-    campaign = make(tmp_path / "c", pairs(3))
-    db = open_database(campaign, durable=False)
+def test_consent_is_noted_once_with_its_text(opened: Any) -> None:
+    db, campaign = opened(pairs(3))
     worker = Worker(db, campaign, 1)
     with db.writing() as connection:
         participants.consent(connection, worker.person, 5_000.0, text="another text")
@@ -139,7 +132,6 @@ def test_consent_is_noted_once_with_its_text(tmp_path: Path) -> None:
         consented = connection.execute(sa.text("SELECT consented FROM people")).scalar()
     assert consented == 1_000.0
     assert [(at, len(detail)) for at, detail in notes] == [(1_000.0, 32)]
-    db.close()
 
 
 def test_nobody_works_before_they_agreed(prolific: tuple[Database, Campaign]) -> None:

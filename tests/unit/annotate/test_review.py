@@ -32,12 +32,19 @@ def db(campaign: Campaign) -> Iterator[Database]:
     opened.close()
 
 
+@pytest.fixture
+def both(db: Database, campaign: Campaign) -> list[Worker]:
+    """Two people who have done all that there is."""
+    people = [Worker(db, campaign, 1), Worker(db, campaign, 2)]
+    for worker in people:
+        worker.do()
+    return people
+
+
 def test_a_rejected_persons_answers_leave_and_their_items_are_open_again(
-    db: Database, campaign: Campaign
+    db: Database, campaign: Campaign, both: list[Worker]
 ) -> None:
-    first, second = Worker(db, campaign, 1), Worker(db, campaign, 2)
-    first.do()
-    second.do()
+    first, second = both
     assert counts(db).wanted == 0
     assert reject(db, campaign, first.person.id, reason="Too fast.", by="ann", now=5.0) == 4
     assert counts(db).wanted == 4
@@ -50,11 +57,8 @@ def test_a_rejected_persons_answers_leave_and_their_items_are_open_again(
     assert (found.decision, found.reason, found.by, found.at) == ("rejected", "Too fast.", "ann", 5.0)
 
 
-def test_decisions_are_taken_once(db: Database, campaign: Campaign) -> None:
-    first, second = Worker(db, campaign, 1), Worker(db, campaign, 2)
-    first.do()
-    second.do()
-    ids = [first.person.id, second.person.id]
+def test_decisions_are_taken_once(db: Database, campaign: Campaign, both: list[Worker]) -> None:
+    ids = [worker.person.id for worker in both]
     assert approve(db, ids, by="ann", now=5.0) == 2
     assert approve(db, ids, by="ann", now=6.0) == 0
     assert reviews(db)[ids[0]].at == 5.0

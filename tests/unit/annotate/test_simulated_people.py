@@ -1,35 +1,35 @@
 """Simulated people answer every form, and are right as often as they are made to be."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 
 from annotate.test_forms import CASES
-from counterfoil.annotate.forms.base import AnswerOption, FormField, WorkItem, WorkPage, check_answer
+from counterfoil.annotate.forms.base import (
+    AnswerOption,
+    FormField,
+    WorkForm,
+    WorkItem,
+    WorkPage,
+    check_answer,
+)
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.simulated_people import KINDS, SimulatedPerson, crowd, respond
 from counterfoil.errors import InputError
 
 
-class Scale:
+class Scale(WorkForm):
     """A form of one field, whose level is given."""
 
-    name = summary = instructions = "scale"
-    version, seconds = 1, 1.0
-    columns: ClassVar[dict[str, str]] = {}
     main = "rating"
 
     def __init__(self, n: int, level: Any) -> None:
-        self.fields = (
-            FormField("rating", "?", options=tuple(AnswerOption(str(at)) for at in range(n)), level=level),
-        )
+        options = tuple(AnswerOption(str(at)) for at in range(n))
+        self.fields = (FormField("rating", "?", options=options, level=level),)
 
     def page(self, item: WorkItem) -> WorkPage:
         return WorkPage((), self.fields)
-
-    def check(self, item: WorkItem, answer: Any) -> None:
-        """Every answer is sound."""
 
 
 def places(person: SimulatedPerson, form: Any, truth: str, n: int = 1500) -> np.ndarray:

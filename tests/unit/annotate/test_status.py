@@ -36,19 +36,14 @@ def campaign_of(folder: Path, **recipe: object) -> Campaign:
 
 def rows(*given: tuple[str, str, float, float, bool | None]) -> pa.Table:
     """Judgements: item, person, seconds, hours ago, right."""
-    item, person, seconds, ago, right = zip(*given, strict=True)
-    return pa.table(
-        {
-            "item": item,
-            "person": person,
-            "question": ["match"] * len(given),
-            "answer": ["yes"] * len(given),
-            "seconds": seconds,
-            "golden": pa.array(right, pa.bool_()),
-            "role": ["work" if each is None else "golden" for each in right],
-            "submitted": [NOW - HOUR * each for each in ago],
-        }
-    )
+    rows = [
+        {"item": item, "person": person, "question": "match", "answer": "yes", "seconds": seconds}
+        | {"golden": right, "role": "work" if right is None else "golden", "submitted": NOW - HOUR * ago}
+        for item, person, seconds, ago, right in given
+    ]
+    schema = pa.Table.from_pylist(rows).schema
+    golden = schema.get_field_index("golden")
+    return pa.Table.from_pylist(rows, schema.set(golden, pa.field("golden", pa.bool_())))
 
 
 TABLE = rows(
@@ -129,15 +124,12 @@ def test_medians_by_person_are_numpys() -> None:
 def test_the_data_sheet_says_who_judged_for_what_and_by_which_instructions(tmp_path: Path) -> None:
     lines = data_sheet(campaign_of(tmp_path / "campaign"), TABLE)
     text = "\n".join(lines)
-    assert "2 people judged 2 items" in text
-    assert "3 answers in all" in text
-    assert "USD 12.00 per hour" in text
-    assert "(set at 18.00 per hour)" in text
-    assert "Answered on 1970-02-11." in text
-    assert "Of 2 answers to items of known answer 50.0 % were right." in text
-    assert "order of the words" in text
-    assert "You can stop at any time" in text
-    assert "You are paid USD 18.00 per hour of work, counted at 4 seconds for each item." in text
+    for words in (
+        *("2 people judged 2 items", "3 answers in all", "USD 12.00 per hour", "(set at 18.00 per hour)"),
+        *("Answered on 1970-02-11.", "Of 2 answers to items of known answer 50.0 % were right."),
+        *("order of the words", "You can stop at any time", "You are paid USD 18.00 per hour of work"),
+    ):
+        assert words in text
     assert not any(name in text for name in ("ann", "bo "))
 
 

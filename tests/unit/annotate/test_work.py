@@ -1,32 +1,29 @@
 """Work: who gets which item, which answers are taken, and what ends a person's work."""
 
-import shutil
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from annotate.small_campaigns import Worker, make, pair, pairs
+from annotate.small_campaigns import Worker, pair, pairs
 from counterfoil.annotate import leases, next_items, participants, work
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.campaign import SECRETS, Campaign
-from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.leases import release_expired
 from counterfoil.errors import InputError
 
+Opened = tuple[Database, Campaign]
+
 
 @pytest.fixture
-def queue(tmp_path: Path) -> Iterator[tuple[Database, Campaign]]:
-    campaign = make(tmp_path / "campaign", pairs(6, golden=2, kinds="ab"), overlap=2, golden_share=0.25)
-    db = open_database(campaign, durable=False)
-    yield db, campaign
-    db.close()
+def queue(opened: Callable[..., Opened]) -> Opened:
+    return opened(pairs(6, golden=2, kinds="ab"), overlap=2, golden_share=0.25)
 
 
-def test_every_item_gets_its_answers_and_no_more(queue: tuple[Database, Campaign]) -> None:
+def test_every_item_gets_its_answers_and_no_more(queue: Opened) -> None:
     db, campaign = queue
     ends = [Worker(db, campaign, number).do() for number in (1, 2, 3)]
     table = judgement_table(db, campaign)
@@ -40,27 +37,26 @@ def test_every_item_gets_its_answers_and_no_more(queue: tuple[Database, Campaign
     assert (found.answers, found.complete, found.wanted, found.leased) == (12, 6, 0, 0)
 
 
-def test_a_queue_goes_round_all_items_before_it_begins_again(tmp_path: Path) -> None:
+def test_a_queue_goes_round_all_items_before_it_begins_again(opened: Any) -> None:
     """Where people leave early no item has two answers more than another, also after returns."""
-    campaign = make(tmp_path / "campaign", pairs(12, kinds="ab"), overlap=5)
-    with closing(open_database(campaign, durable=False)) as db:
-        for number in range(1, 8):
-            # What the one before left without an answer has expired.
-            worker = Worker(db, campaign, number, now=1_000.0 * number)
-            for _ in range(4):
-                worker.answer(worker.state().assignments[0])
-            if number == 3:
-                # Their answers are deleted, and what they had is free again.
-                worker.withdraw()
-        with db.writing() as connection:
-            release_expired(connection, 1e9)
-        table = judgement_table(db, campaign)
+    db, campaign = opened(pairs(12, kinds="ab"), overlap=5)
+    for number in range(1, 8):
+        # What the one before left without an answer has expired.
+        worker = Worker(db, campaign, number, now=1_000.0 * number)
+        for _ in range(4):
+            worker.answer(worker.state().assignments[0])
+        if number == 3:
+            # Their answers are deleted, and what they had is free again.
+            worker.withdraw()
+    with db.writing() as connection:
+        release_expired(connection, 1e9)
+    table = judgement_table(db, campaign)
     of_item = Counter(table["item"].to_pylist())
     assert sum(of_item.values()) == 24
     assert set(of_item.values()) == {2}
 
 
-def test_a_repeated_submission_gets_the_same_receipt(queue: tuple[Database, Campaign]) -> None:
+def test_a_repeated_submission_gets_the_same_receipt(queue: Opened) -> None:
     worker = Worker(*queue, 1)
     first = worker.state().assignments[0]
     assert worker.answer(first, "no", key="key-once").accepted
@@ -75,7 +71,7 @@ def test_a_repeated_submission_gets_the_same_receipt(queue: tuple[Database, Camp
     assert judgement_table(*queue)["answer"].to_pylist() == ["no"]
 
 
-def test_another_persons_lease_is_refused(queue: tuple[Database, Campaign]) -> None:
+def test_another_persons_lease_is_refused(queue: Opened) -> None:
     mine, theirs = Worker(*queue, 1), Worker(*queue, 2)
     assigned = mine.state().assignments[0]
     with pytest.raises(InputError, match="not yours"):
@@ -84,15 +80,14 @@ def test_another_persons_lease_is_refused(queue: tuple[Database, Campaign]) -> N
         mine.answer(assigned, lease="' OR 1=1 --")
 
 
-def test_no_time_is_longer_than_the_lease(queue: tuple[Database, Campaign]) -> None:
+def test_no_time_is_longer_than_the_lease(queue: Opened) -> None:
     worker = Worker(*queue, 1)
     worker.answer(worker.state().assignments[0], seconds=5_000.0)
     assert judgement_table(*queue)["seconds"].to_pylist() == [2.0]
 
 
-def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(tmp_path: Path) -> None:
-    campaign = make(tmp_path / "c", [pair("1")], overlap=1, lease_minutes=1)
-    db = open_database(campaign, durable=False)
+def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(opened: Any) -> None:
+    db, campaign = opened([pair("1")], overlap=1, lease_minutes=1)
     slow, other = Worker(db, campaign, 1), Worker(db, campaign, 2)
     late = slow.state().assignments[0]
     assert other.state().state == "full"
@@ -108,73 +103,63 @@ def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(
     assert slow.answer(late, key="key-again").accepted
     assert not other.answer(taken).accepted
     assert counts(db).answers == 1
-    db.close()
 
 
-def test_instances_stay_apart(tmp_path: Path) -> None:
+def test_instances_stay_apart(opened: Any) -> None:
     items = [pair(f"{at}-{kind}", instance=str(at), kind=kind) for at in range(3) for kind in "ab"]
-    campaign = make(tmp_path / "c", items, overlap=1)
-    db = open_database(campaign, durable=False)
+    db, campaign = opened(items, overlap=1)
     for number in (1, 2):
         Worker(db, campaign, number).do()
-    table = judgement_table(db, campaign)
-    seen = Counter(
-        (person, item.split("-")[0])
-        for person, item in zip(table["person"].to_pylist(), table["item"].to_pylist(), strict=True)
-    )
-    assert len(table) == 6
-    assert set(seen.values()) == {1}
-    db.close()
+    rows = judgement_table(db, campaign).to_pylist()
+    seen = Counter((row["person"], row["item"].split("-")[0]) for row in rows)
+    assert (len(rows), set(seen.values())) == (6, {1})
 
 
-@pytest.mark.parametrize(("errors", "state"), [(0, "done"), (1, "done"), (2, "disqualified")])
-def test_the_second_error_of_the_test_disqualifies(tmp_path: Path, errors: int, state: str) -> None:
-    campaign = make(tmp_path / "c", pairs(4, onboarding=12), overlap=1, onboarding=10)
-    db = open_database(campaign, durable=False)
+@pytest.mark.parametrize(
+    ("errors", "apart", "state"),
+    [(0, False, "done"), (1, False, "done"), (2, False, "disqualified"), (2, True, "disqualified")],
+)
+def test_the_second_error_of_the_test_disqualifies(opened: Any, errors: int, apart: bool, state: str) -> None:
+    """Whether it is another error about the same item, or of another one."""
+    db, campaign = opened(pairs(4, onboarding=12), overlap=1, onboarding=10)
     worker = Worker(db, campaign, 1)
     found = worker.state()
     assert (found.state, found.of) == ("onboarding", 10)
     for error in range(errors):
         first = found.assignments[0]
-        wrong = {"yes": "no", "no": "yes"}[first.item.golden["match"][0]]
-        receipt = worker.answer(first, wrong)
+        receipt = worker.answer(first, {"yes": "no", "no": "yes"}[first.item.golden["match"][0]])
         found = receipt.work
         assert receipt.accepted
         if error == 0:
             assert "not right" in receipt.notice
             assert found.assignments[0].item == first.item
+            found = worker.answer(found.assignments[0]).work if apart else found
     assert worker.do().state == state
     assert len(judgement_table(db, campaign)) == (0 if errors == 2 else 4)
     everything = judgement_table(db, campaign, everything=True)
-    assert everything["role"].to_pylist().count("onboarding") == (1 if errors == 2 else 10)
-    db.close()
+    assert everything["role"].to_pylist().count("onboarding") == (1 + apart if errors == 2 else 10)
 
 
-def test_too_many_golden_misses_set_answers_aside(tmp_path: Path) -> None:
-    campaign = make(tmp_path / "c", pairs(6, golden=3), overlap=1, golden_share=0.5, golden_misses=2)
-    db = open_database(campaign, durable=False)
-    careless = Worker(
-        db, campaign, 1, judge=lambda item: "no" if item.golden.get("match") == ["yes"] else "yes"
-    )
-    assert careless.do().state == "disqualified"
+def test_too_many_golden_misses_set_answers_aside(opened: Any) -> None:
+    db, campaign = opened(pairs(6, golden=3), overlap=1, golden_share=0.5, golden_misses=2)
+    wrong = lambda item: "no" if item.golden.get("match") == ["yes"] else "yes"  # noqa: E731
+    assert Worker(db, campaign, 1, judge=wrong).do().state == "disqualified"
     assert len(judgement_table(db, campaign)) == 0
     assert counts(db).set_aside > 2
     assert Worker(db, campaign, 2).do().state == "done"
     found = counts(db)
     assert (found.answers, found.complete, found.people["disqualified"]) == (6, 6, 1)
-    db.close()
 
 
-def test_work_whose_answer_is_known_counts_against_nobody(tmp_path: Path) -> None:
+def test_work_whose_answer_is_known_counts_against_nobody(opened: Any) -> None:
     items = [pair("0", right="yes"), pair("1", right="yes"), pair("g", "golden", "yes")]
-    campaign = make(tmp_path / "c", items, overlap=1, golden_share=0.5, golden_misses=1)
-    with closing(open_database(campaign, durable=False)) as db:
-        worker = Worker(db, campaign, 1, judge=lambda item: "no" if item.role == "work" else "yes")
-        assert worker.do().state == "done"
-        assert counts(db).answers == 2
+    db, campaign = opened(items, overlap=1, golden_share=0.5, golden_misses=1)
+    worker = Worker(db, campaign, 1, judge=lambda item: "no" if item.role == "work" else "yes")
+    assert worker.do().state == "done"
+    assert counts(db).answers == 2
 
 
-def test_places_are_counted_to_the_end(queue: tuple[Database, Campaign]) -> None:
+def test_places_are_counted_to_the_end(queue: Opened) -> None:
     worker = Worker(*queue, 1)
     found = worker.state()
     places = []
@@ -188,7 +173,7 @@ def test_places_are_counted_to_the_end(queue: tuple[Database, Campaign]) -> None
     assert found.done == len(places) in (7, 8)
 
 
-def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue: tuple[Database, Campaign]) -> None:
+def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue: Opened) -> None:
     db, _ = queue
     worker = Worker(*queue, 1)
     first = worker.state().assignments[0]
@@ -203,7 +188,7 @@ def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue: tuple[D
     assert Worker(*queue, 2).state().state == "full"
 
 
-def test_withdrawal_deletes_answers_and_gives_items_back(queue: tuple[Database, Campaign]) -> None:
+def test_withdrawal_deletes_answers_and_gives_items_back(queue: Opened) -> None:
     db, campaign = queue
     worker = Worker(*queue, 1)
     first = worker.do(4).assignments[0]
@@ -218,63 +203,47 @@ def test_withdrawal_deletes_answers_and_gives_items_back(queue: tuple[Database, 
 
 
 @pytest.mark.parametrize("design", ["queue", "blocks"])
-def test_nobody_judges_what_they_made(tmp_path: Path, design: str) -> None:
+def test_nobody_judges_what_they_made(opened: Any, design: str) -> None:
     # The same salt gives the same person the same id in both campaigns.
-    first = make(tmp_path / "first", pairs(2))
+    _, first = opened(pairs(2))
     author = participants.person_id(first, "link", participants.make_links(first, 1)[0])
     form = {"first_caption": "a", "second_caption": "b", "first_image": "a.png", "second_image": "a.png"}
     items = [WorkItem(str(at), {**form, "author": author if at else "another"}) for at in range(3)]
-    (tmp_path / "second").mkdir()
-    shutil.copy(first.folder / SECRETS, tmp_path / "second" / SECRETS)
-    campaign = make(
-        tmp_path / "second", items, form="quad-validation", design=design, overlap=1, per_person=1
-    )
-    db = open_database(campaign, durable=False)
+    db, campaign = opened(items, form="quad-validation", design=design, overlap=1, per_person=1)
     for number, expected in ((1, ["0"]), (2, ["1", "2"])):
         worker = Worker(db, campaign, number)
         before = worker.state()
         assert before.assignments[0].item.id in expected
     assert worker.person.id != author
     assert Worker(db, campaign, 1).person.id == author
-    db.close()
 
 
-def test_a_person_does_no_more_than_the_limit(tmp_path: Path) -> None:
-    campaign = make(tmp_path / "c", pairs(10, golden=2), overlap=1, per_person=4, golden_share=0.5)
-    db = open_database(campaign, durable=False)
+def test_a_person_does_no_more_than_the_limit(opened: Any) -> None:
+    db, campaign = opened(pairs(10, golden=2), overlap=1, per_person=4, golden_share=0.5)
     worker = Worker(db, campaign, 1)
     end = worker.do()
     assert (end.state, end.done, end.of) == ("done", 4, 4)
     roles = judgement_table(db, campaign)["role"].to_pylist()
     assert Counter(roles) == {"work": 2, "golden": 2}
-    db.close()
 
 
-def test_adaptive_asks_for_more_where_people_disagree(tmp_path: Path) -> None:
+def test_adaptive_asks_for_more_where_people_disagree(opened: Any) -> None:
     items = [pair(str(at), truth="yes") for at in range(4)]
-    campaign = make(tmp_path / "c", items, design="adaptive", overlap=3, most=5, certainty=0.9)
-    db = open_database(campaign, durable=False)
+    db, campaign = opened(items, design="adaptive", overlap=3, most=5, certainty=0.9)
     for number in range(1, 7):
         # Person 1 answers items 0 and 1 another way than all others.
-        Worker(
-            db,
-            campaign,
-            number,
-            judge=lambda item, number=number: "no" if number == 1 and item.id in "01" else "yes",
-        ).do()
+        odd = "01" if number == 1 else ()
+        Worker(db, campaign, number, judge=lambda item, odd=odd: "no" if item.id in odd else "yes").do()
     of_item = Counter(judgement_table(db, campaign)["item"].to_pylist())
     # 2 to 1 at an accuracy of 0.8 is 0.8 likely, 3 to 1 is 16 / 17.
     assert of_item == {"0": 4, "1": 4, "2": 3, "3": 3}
     found = counts(db)
     assert (found.complete, found.complete_answers, found.wanted) == (4, 14, 0)
-    db.close()
 
 
-def test_blocks_are_one_persons_and_go_to_others_whole(tmp_path: Path) -> None:
-    campaign = make(
-        tmp_path / "c", pairs(4), design="blocks", overlap=1, per_person=2, block_minutes=1, lease_minutes=1
-    )
-    db = open_database(campaign, durable=False)
+def test_blocks_are_one_persons_and_go_to_others_whole(opened: Any) -> None:
+    minutes = {"block_minutes": 1, "lease_minutes": 1}
+    db, campaign = opened(pairs(4), design="blocks", overlap=1, per_person=2, **minutes)
     slow, second, third = (Worker(db, campaign, number) for number in (1, 2, 3))
     first = slow.state().assignments[0]
     slow.answer(first)
@@ -288,12 +257,10 @@ def test_blocks_are_one_persons_and_go_to_others_whole(tmp_path: Path) -> None:
     assert slow.state().state == "full"
     found = counts(db)
     assert (found.answers, found.set_aside, found.complete, found.blocks_done) == (4, 1, 4, 2)
-    db.close()
 
 
-def test_who_comes_with_another_assignment_gets_another_block(tmp_path: Path) -> None:
-    campaign = make(tmp_path / "c", pairs(4), design="blocks", overlap=1, per_person=2, entry="mturk")
-    db = open_database(campaign, durable=False)
+def test_who_comes_with_another_assignment_gets_another_block(opened: Any) -> None:
+    db, campaign = opened(pairs(4), design="blocks", overlap=1, per_person=2, entry="mturk")
 
     def come(assignment: str) -> list[int]:
         parameters = {"workerId": "W1", "assignmentId": assignment}
@@ -312,20 +279,12 @@ def test_who_comes_with_another_assignment_gets_another_block(tmp_path: Path) ->
 
     assert [come("a"), come("a"), come("b"), come("c")] == [[2, 2], [], [4, 4], []]
     assert counts(db).complete == 4
-    db.close()
 
 
-def test_what_every_answer_asks_is_found_by_an_index(queue: tuple[Database, Campaign]) -> None:
+def test_what_every_answer_asks_is_found_by_an_index(queue: Opened) -> None:
     db, _ = queue
-    statements = (
-        participants.BY_TOKEN,
-        leases.FIND,
-        leases.EXPIRED,
-        next_items.QUEUE,
-        next_items.BLOCKS,
-        next_items.NEXT,
-        next_items.GOLDEN,
-    )
+    statements = [participants.BY_TOKEN, leases.FIND, leases.EXPIRED]
+    statements += [next_items.QUEUE, next_items.BLOCKS, next_items.NEXT, next_items.GOLDEN]
     with db.reading() as connection:
         for statement in statements:
             text = str(statement.compile(db.engine))

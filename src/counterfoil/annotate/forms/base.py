@@ -199,6 +199,22 @@ def image_and_caption(item: WorkItem, label: str = "Description") -> tuple[Shown
     return Shown("image", needed(item, "image"), "Image"), Shown("text", needed(item, "caption"), label)
 
 
+def numbered(**contents: Sequence[str]) -> tuple[AnswerOption, ...]:
+    """An option for each of several images or texts, whose value is its place, from 0.
+
+    >>> numbered(texts=["A cat.", "A dog."])[1]
+    AnswerOption(value='1', label='', images=(), texts=('A dog.',))
+    """
+    ((kind, several),) = contents.items()
+    shown: list[dict[str, Any]] = [{kind: (one,)} for one in several]
+    return tuple(AnswerOption(str(at), **own) for at, own in enumerate(shown))
+
+
+def tagged(tags: Sequence[str]) -> tuple[AnswerOption, ...]:
+    """An option for each of several words, which is its value and its label."""
+    return tuple(AnswerOption(tag, tag) for tag in tags)
+
+
 def choice_of(
     name: str, prompt: str, options: Sequence[AnswerOption], last: int = 0, **more: Any
 ) -> FormField:
@@ -230,7 +246,7 @@ def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
     return True
 
 
-def check_answer(page: WorkPage, raw: Mapping[str, Any], *, where: object = None) -> dict[str, Any]:
+def check_answer(page: WorkPage, raw: Mapping[str, Any]) -> dict[str, Any]:
     """An answer with its fields checked, in the page's order; closed fields are left out.
 
     `raw` has option values as places in the order of the page: what the browser sends, of the types of
@@ -246,19 +262,19 @@ def check_answer(page: WorkPage, raw: Mapping[str, Any], *, where: object = None
     known = {question.name for question in page.fields}
     odd = next((name for name in raw if name not in known), None)
     if odd is not None:
-        raise InputError("unknown field", where=where, given=odd, allowed=sorted(known))
+        raise InputError("unknown field", given=odd, allowed=sorted(known))
     answer: dict[str, Any] = {}
     for question in page.fields:
-        spot = f"{where}, field '{question.name}'" if where else f"field '{question.name}'"
+        where = f"field '{question.name}'"
         value = raw.get(question.name)
         empty = value is None or value in ("", [])
         if not question.is_open(answer):
             if not empty:
-                raise InputError("this field is not open with these answers", where=spot, given=str(value))
+                raise InputError("this field is not open with these answers", where=where, given=str(value))
         elif not empty:
-            answer[question.name] = _value(question, page, value, spot)
+            answer[question.name] = _value(question, page, value, where)
         elif question.required:
-            raise InputError("no answer", where=spot, hint=question.prompt)
+            raise InputError("no answer", where=where, hint=question.prompt)
         elif question.kind in ("many", "spans"):
             answer[question.name] = []
     return answer
@@ -284,18 +300,6 @@ def _value(field: FormField, page: WorkPage, value: Any, where: str) -> Any:
         if not text:
             raise InputError("no answer", where=where, hint=field.prompt)
         return text
-    return _spans(field, page, value, where)
-
-
-def _option(field: FormField, value: Any, where: str) -> str:
-    if not isinstance(value, int) or not 0 <= value < len(field.options):
-        raise InputError(
-            "no such option", where=where, given=str(value), allowed=f"0 to {len(field.options) - 1}"
-        )
-    return field.options[value].value
-
-
-def _spans(field: FormField, page: WorkPage, value: Any, where: str) -> list[dict[str, Any]]:
     text = next((s.content for s in page.shown if s.kind == "text" and s.label == field.text), "")
     if not isinstance(value, list) or len(value) > MOST_SPANS:
         raise InputError("spans are a list", where=where, given=str(value), allowed=f"at most {MOST_SPANS}")
@@ -314,3 +318,11 @@ def _spans(field: FormField, page: WorkPage, value: Any, where: str) -> list[dic
         if second["start"] < first["end"]:
             raise InputError("spans overlap", where=where, given=f"{first} and {second}")
     return spans
+
+
+def _option(field: FormField, value: Any, where: str) -> str:
+    if not isinstance(value, int) or not 0 <= value < len(field.options):
+        raise InputError(
+            "no such option", where=where, given=str(value), allowed=f"0 to {len(field.options) - 1}"
+        )
+    return field.options[value].value

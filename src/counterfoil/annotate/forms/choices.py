@@ -1,27 +1,34 @@
-"""Forms in which one of several images, captions or rankings is chosen."""
+"""Forms about several images or captions: one is chosen, or two of each are written and held together."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from counterfoil.annotate.forms.base import (
     AnswerOption,
     Cell,
+    FormField,
     Shown,
     WorkForm,
     WorkItem,
     WorkPage,
     choice_of,
     needed,
+    numbered,
+    tagged,
 )
+from counterfoil.benchmarks.records import same_words
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.fields import setting
 
 #: The value of "none of them fits".
 NONE = "none"
 #: The values: the caption's own image, the other one, both, neither.
 OWN, OTHER, BOTH, NEITHER = "image", "negative_image", "both", "neither"
-#: The values: which ranking is preferred, or none.
-FIRST, SECOND, SAME = "first", "second", "same"
+#: The values: which of two rankings is preferred, or which of two captions fits better, or none.
+FIRST, SECOND, SAME, EQUAL = "first", "second", "same", "equal"
+#: The longest caption that an author may write, in characters.
+_LONGEST = 300
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class BestOfK(WorkForm):
     )
     seconds = 8.0
 
-    none: bool = field(default=True, metadata={"help": "Whether none of them can be the answer."})
+    none: bool = setting(True, "Whether none of them can be the answer.")
 
     def page(self, item: WorkItem) -> WorkPage:
         """The caption, then the images in an order of each person's own, then "none"."""
@@ -52,7 +59,7 @@ class BestOfK(WorkForm):
             raise InputError(
                 "a choice needs images", where=f"item '{item.id}'", given=len(images), allowed="2 or more"
             )
-        options = tuple(AnswerOption(str(at), images=(image,)) for at, image in enumerate(images))
+        options = numbered(images=images)
         coarser: dict[str, dict[str, str]] = {}
         if self.none:
             # Several images may fit, so that people can choose another one and agree (BiVLC, appendix H.3).
@@ -83,7 +90,7 @@ class WhichImage(WorkForm):
     )
     seconds = 6.0
 
-    neither: bool = field(default=False, metadata={"help": "Whether neither of them can be the answer."})
+    neither: bool = setting(False, "Whether neither of them can be the answer.")
 
     def page(self, item: WorkItem) -> WorkPage:
         """The caption, both images in an order of each person's own, then "both"."""
@@ -127,11 +134,11 @@ class ChooseOne(WorkForm):
         if len(images) == 1:
             shown = Shown("image", images[0], "Image")
             prompt = "Which description fits the image best?"
-            options = tuple(AnswerOption(str(at), texts=(text,)) for at, text in enumerate(captions))
+            options = numbered(texts=captions)
         else:
             shown = Shown("text", captions[0], "Description")
             prompt = "Which image fits the description best?"
-            options = tuple(AnswerOption(str(at), images=(image,)) for at, image in enumerate(images))
+            options = numbered(images=images)
         return WorkPage((shown,), (choice_of("best", prompt, options),))
 
 
@@ -165,11 +172,21 @@ class PreferRanking(WorkForm):
     )
     seconds = 15.0
 
-    same: bool = field(default=False, metadata={"help": "Whether no preference can be the answer."})
+    same: bool = setting(False, "Whether no preference can be the answer.")
 
     def page(self, item: WorkItem) -> WorkPage:
         """The query, both rankings in an order of each person's own, then "no preference"."""
-        options = [self._ranking(item, side) for side in (FIRST, SECOND)]
+        options = []
+        for side in (FIRST, SECOND):
+            images = item.cells.get(f"{side}_images") or ()
+            captions = item.cells.get(f"{side}_captions") or ()
+            if bool(images) == bool(captions):
+                raise DataError(
+                    f"the {side} ranking is of images or of captions",
+                    where=f"item '{item.id}'",
+                    given="both" if images else "neither",
+                )
+            options.append(AnswerOption(side, images=tuple(images), texts=tuple(captions)))
         if bool(options[0].images) != bool(options[1].images):
             raise DataError("both rankings are of images, or both of captions", where=f"item '{item.id}'")
         for side in (FIRST, SECOND):
@@ -188,13 +205,130 @@ class PreferRanking(WorkForm):
         better = choice_of("better", "Which results are better?", options, int(self.same))
         return WorkPage(tuple(shown), (better,))
 
-    def _ranking(self, item: WorkItem, side: str) -> AnswerOption:
-        images = item.cells.get(f"{side}_images") or ()
-        captions = item.cells.get(f"{side}_captions") or ()
-        if bool(images) == bool(captions):
+
+@dataclass(frozen=True)
+class AuthorQuad(WorkForm):
+    """Candidate images, a topic, or both; the author picks two of the images and writes a caption for each.
+
+    Answers are `first_image` and `second_image` (places of candidates, from 0; there are none where an item
+    has only a topic, and images are made from the captions later), `first_caption`, `second_caption`, and
+    tags: `swap`, what the order of words exchanges, `predicates`, how many main verbs a caption has, and
+    `visual`, what it takes beyond seeing. With `same_words` both captions must have the same words, as often,
+    in another order, which is Winoground's second condition; its first, that each caption fits its own image
+    better, is what `quad-validation` asks of another person (section 3).
+    """
+
+    name = "quad-authoring"
+    summary = "pick two images and write two captions that fit one each, with tags"
+    columns: ClassVar[Mapping[str, Cell]] = {"images": "images", "topic": "text"}
+    main = "swap"
+    instructions = (
+        "Write two captions of **the same words in another order** that mean different things, and pick an "
+        "image for each.\n\n"
+        "* The first caption must fit the first image clearly better than the second image, and the second "
+        "caption the second image.\n"
+        "* Write both captions with every word the other has, as often.\n"
+        "* Be inventive: exchange things, properties, or what is done to whom."
+    )
+    seconds = 300.0
+
+    same_words: bool = setting(True, "Both captions must have the same words, in another order.")
+    swaps: tuple[str, ...] = setting(("object", "relation", "both"), "Tags of what is exchanged.")
+    visual: tuple[str, ...] = setting(
+        ("symbolic", "series", "pragmatics"),
+        "Tags of what it takes beyond seeing; an author may choose none.",
+    )
+
+    def __post_init__(self) -> None:
+        if not self.swaps:
+            raise InputError("tags of what is exchanged", given="none", allowed="one or more")
+
+    def page(self, item: WorkItem) -> WorkPage:
+        """The topic, then the first image and its caption, the second ones, and the tags."""
+        topic, images = item.cells.get("topic"), item.cells.get("images") or ()
+        if not images and not topic:
+            raise DataError("neither images nor a topic", where=f"item '{item.id}'")
+        if len(images) == 1:
             raise DataError(
-                f"the {side} ranking is of images or of captions",
-                where=f"item '{item.id}'",
-                given="both" if images else "neither",
+                "an author picks two images", where=f"item '{item.id}'", given=1, allowed="none, or 2 or more"
             )
-        return AnswerOption(side, images=tuple(images), texts=tuple(captions))
+        fields: list[FormField] = []
+        options = numbered(images=images)
+        for which in (FIRST, SECOND):
+            if images:
+                name, prompt = f"{which}_image", f"The {which} image"
+                fields.append(FormField(name, prompt, options=options, exchangeable=True))
+            fields.append(FormField(f"{which}_caption", f"The {which} caption", "text", longest=_LONGEST))
+        fields += [
+            FormField("swap", "What is exchanged?", options=tagged(self.swaps)),
+            FormField(
+                "predicates",
+                "How many main verbs does a caption have?",
+                options=(AnswerOption("1", "One"), AnswerOption("2", "Two or more")),
+                level="ordinal",
+            ),
+            FormField(
+                "visual",
+                "Does it take more than seeing? Choose all that apply, or none.",
+                "many",
+                tagged(self.visual),
+                required=False,
+            ),
+        ]
+        shown = (Shown("text", topic, "Topic"),) if topic else ()
+        return WorkPage(shown, tuple(fields))
+
+    def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
+        """Raise `InputError` for one image twice, equal captions, and where asked for other words."""
+        if "first_image" in answer and answer["first_image"] == answer["second_image"]:
+            raise InputError("both images are the same one", hint="pick two images")
+        first, second = answer["first_caption"], answer["second_caption"]
+        if first.casefold() == second.casefold():
+            raise InputError("both captions are the same", given=first, hint="write two captions")
+        if self.same_words and not same_words(first, second):
+            raise InputError(
+                "the captions must have the same words, as often, in another order",
+                given=f"{first} | {second}",
+            )
+
+
+@dataclass(frozen=True)
+class ValidateQuad(WorkForm):
+    """Two images with the same two captions each; for both, which caption fits better.
+
+    A quad holds where `first_image` is answered by "first" and `second_image` by "second". `author` is the
+    hash of the person who wrote it, which is not shown; that person does not get the item.
+    """
+
+    name = "quad-validation"
+    summary = "which of two captions fits each of two images, asked of another than the author"
+    columns: ClassVar[Mapping[str, Cell]] = {
+        "first_image": "image",
+        "second_image": "image",
+        "first_caption": "text",
+        "second_caption": "text",
+        "author": "text",
+    }
+    main = "first_image"
+    instructions = (
+        "For each of two images, choose the caption that fits it **better**. The captions differ in the "
+        "order of their words, so read them with care. If neither fits better, say so."
+    )
+    seconds = 15.0
+
+    def page(self, item: WorkItem) -> WorkPage:
+        """Both images, and of each the question which caption fits better."""
+        options = (
+            AnswerOption(FIRST, texts=(needed(item, "first_caption"),)),
+            AnswerOption(SECOND, texts=(needed(item, "second_caption"),)),
+            AnswerOption(EQUAL, "Neither fits better"),
+        )
+        shown = (
+            Shown("image", needed(item, "first_image"), "Image A"),
+            Shown("image", needed(item, "second_image"), "Image B"),
+        )
+        fields = [
+            choice_of(name, f"Which caption fits image {letter} better?", options, last=1)
+            for name, letter in (("first_image", "A"), ("second_image", "B"))
+        ]
+        return WorkPage(shown, tuple(fields))

@@ -1,7 +1,7 @@
 """Forms about one image and one caption: whether, how well, and in which words they fit."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from counterfoil.annotate.forms.base import (
@@ -12,8 +12,10 @@ from counterfoil.annotate.forms.base import (
     WorkItem,
     WorkPage,
     image_and_caption,
+    tagged,
 )
 from counterfoil.errors import InputError
+from counterfoil.inputs.fields import setting
 
 #: The four answers, as `data.judgements.gain_of` reads them. There is no middle, so that none can hide there.
 FULLY, PARTLY, MOSTLY_NOT, NOT = "100% YES", "Partially YES", "Mostly NO", "100% NO"
@@ -31,16 +33,16 @@ _SHORTCOMINGS = (
     AnswerOption("language", "Its grammar is wrong, or it cannot be understood."),
 )
 _ERRORS = (
-    ("quantity", "Quantity"),
-    ("appearance", "Colour, texture or material"),
-    ("class", "Species or class of object"),
-    ("gender", "Gender"),
-    ("age", "Age"),
-    ("action", "Action"),
-    ("emotion", "Emotion"),
-    ("location", "Location"),
-    ("orientation", "Orientation"),
-    (_OTHER, "Something else"),
+    AnswerOption("quantity", "Quantity"),
+    AnswerOption("appearance", "Colour, texture or material"),
+    AnswerOption("class", "Species or class of object"),
+    AnswerOption("gender", "Gender"),
+    AnswerOption("age", "Age"),
+    AnswerOption("action", "Action"),
+    AnswerOption("emotion", "Emotion"),
+    AnswerOption("location", "Location"),
+    AnswerOption("orientation", "Orientation"),
+    AnswerOption(_OTHER, "Something else"),
 )
 #: The most steps of a scale that one key each can choose.
 _MOST = 9
@@ -96,7 +98,7 @@ class MatchGrade(WorkForm):
     )
     seconds = 12.0
 
-    rationale: bool = field(default=True, metadata={"help": "Whether people are asked what falls short."})
+    rationale: bool = setting(True, "Whether people are asked what falls short.")
 
     def page(self, item: WorkItem) -> WorkPage:
         """The image, the caption, the four answers, and the questions that some of them open."""
@@ -125,7 +127,7 @@ class MatchGrade(WorkForm):
             "errors",
             "What is wrong? Choose all that apply.",
             "many",
-            tuple(AnswerOption(value, label) for value, label in _ERRORS),
+            _ERRORS,
             when={"shortcomings": (WRONG,)},
         )
         error = FormField("error", "What else is wrong?", "text", when={"errors": (_OTHER,)}, longest=200)
@@ -151,23 +153,20 @@ class RateCaption(WorkForm):
     )
     seconds = 8.0
 
-    levels: int = field(default=4, metadata={"help": "How many steps the scale has, 2 to 9."})
-    labels: tuple[str, ...] = field(
-        default=(), metadata={"help": "What the steps mean, lowest first: all, or the lowest and highest."}
+    levels: int = setting(4, "How many steps the scale has, 2 to 9.")
+    labels: tuple[str, ...] = setting(
+        (), "What the steps mean, lowest first: all, or the lowest and highest."
     )
-    level: Literal["ordinal", "interval"] = field(
-        default="ordinal", metadata={"help": "Whether steps are ordered only, or equally far apart."}
+    level: Literal["ordinal", "interval"] = setting(
+        "ordinal", "Whether steps are ordered only, or equally far apart."
     )
 
     def __post_init__(self) -> None:
         if not 2 <= self.levels <= _MOST:
             raise InputError("steps of a scale", given=self.levels, allowed=f"2 to {_MOST}")
         if len(self.labels) not in (0, 2, self.levels):
-            raise InputError(
-                "labels of a scale",
-                given=len(self.labels),
-                allowed=f"none, 2 or one per step ({self.levels})",
-            )
+            allowed = f"none, 2 or one per step ({self.levels})"
+            raise InputError("labels of a scale", given=len(self.labels), allowed=allowed)
 
     def page(self, item: WorkItem) -> WorkPage:
         """The image, the caption, and the scale, lowest first."""
@@ -208,9 +207,8 @@ class ErrorSpans(WorkForm):
     )
     seconds = 15.0
 
-    kinds: tuple[str, ...] = field(
-        default=("object", "attribute", "relation", "count", "action", "other"),
-        metadata={"help": "Kinds of error."},
+    kinds: tuple[str, ...] = setting(
+        ("object", "attribute", "relation", "count", "action", "other"), "Kinds of error."
     )
 
     def __post_init__(self) -> None:
@@ -228,7 +226,7 @@ class ErrorSpans(WorkForm):
             "errors",
             "Mark each part that is wrong.",
             "spans",
-            tuple(AnswerOption(kind, kind) for kind in self.kinds),
+            tagged(self.kinds),
             when={"verdict": (WRONG,)},
             text=_CAPTION,
         )

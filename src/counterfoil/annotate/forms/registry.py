@@ -5,9 +5,15 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from counterfoil.annotate.forms.base import WorkForm
-from counterfoil.annotate.forms.choices import BestOfK, ChooseOne, PreferRanking, WhichImage
+from counterfoil.annotate.forms.choices import (
+    AuthorQuad,
+    BestOfK,
+    ChooseOne,
+    PreferRanking,
+    ValidateQuad,
+    WhichImage,
+)
 from counterfoil.annotate.forms.pairs import ErrorSpans, MatchGrade, RateCaption, YesNo
-from counterfoil.annotate.forms.quads import AuthorQuad, ValidateQuad
 from counterfoil.inputs.fields import made_of
 from counterfoil.registry import Registry, resolve
 

@@ -8,7 +8,6 @@ Source: labelstud.io, tags and task format.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -23,22 +22,6 @@ from counterfoil.inputs.files import decoded, parse_json, read_bytes
 _CONTROLS = ("Choices", "Labels", "Pairwise", "Rating", "TextArea")
 #: What a result holds, by its type.
 _TYPES = ("choices", "rating", "pairwise", "textarea", "labels")
-
-
-@dataclass(frozen=True, eq=False)
-class LabelStudioExport:
-    """The judgements of an export, and what was left out.
-
-    `cancelled` annotations were skipped by their people; of several by one person for one task the last
-    counts, and `repeated` are the others. `people` are the ids of Label Studio, in order of appearance.
-    """
-
-    judgements: pa.Table
-    tasks: int
-    people: tuple[str, ...]
-    cancelled: int
-    repeated: int
-    golden: int
 
 
 def read_controls(text: str, *, where: object) -> dict[str, bool]:
@@ -81,8 +64,11 @@ def read_export(
     controls: Mapping[str, bool] | None = None,
     *,
     identify: Callable[[str], str] = str,
-) -> LabelStudioExport:
-    """The judgements in an export (see the module); a task's `item` is its data's, or else its own id.
+) -> tuple[pa.Table, dict[str, int]]:
+    """The judgements in an export (see the module), and what was left out; a task's `item` is its data's, or
+    else its own id.
+
+    Cancelled annotations were skipped by their people; of several by one person for one task the last counts.
 
     With `controls` (`read_controls`) results of others are refused, and they say which choices are lists;
     without them a control's are where any annotation has other than one. Raises `DataError` naming task and
@@ -99,9 +85,9 @@ def read_export(
     truths: dict[str, dict[str, Any]] = {}
     people: dict[str, str] = {}
     cancelled = repeated = 0
-    for number, task in enumerate(tasks):
+    for at, task in enumerate(tasks, 1):
         name = str((task.get("data") or {}).get("item") or task.get("id") or "")
-        where = f"{path}, task {name or number + 1}"
+        where = f"{path}, task {name or at}"
         if not name:
             raise DataError("neither 'item' in its data nor an id", where=where)
         annotations = task.get("annotations", [])
@@ -116,10 +102,18 @@ def read_export(
             if annotation.get("ground_truth"):
                 truths[name] = answer
                 continue
-            person = _person(annotation.get("completed_by"), spot)
+            # Label Studio gives a number, or an object with it.
+            who, seconds = annotation.get("completed_by"), annotation.get("lead_time")
+            who = who.get("id") if isinstance(who, dict) else who
+            if isinstance(who, bool) or not isinstance(who, int | str) or who == "":
+                raise DataError("no person in 'completed_by'", where=spot, given=who)
+            person, number = str(who), isinstance(seconds, int | float) and not isinstance(seconds, bool)
+            if seconds is not None and not (number and 0 <= seconds < 10**9):
+                allowed = "seconds, 0 or more"
+                raise DataError("no time in 'lead_time'", where=spot, given=seconds, allowed=allowed)
             repeated += (name, person) in answers
             people.setdefault(person, identify(person))
-            answers[name, person] = answer, _seconds(annotation.get("lead_time"), spot)
+            answers[name, person] = answer, None if seconds is None else float(seconds)
     # The controls whose answers are lists.
     many = {control for control, is_list in (controls or {}).items() if is_list}
     if controls is None:
@@ -146,9 +140,8 @@ def read_export(
     ]
     if not rows:
         raise DataError("no annotations", where=path, given=f"{len(tasks):,} tasks")
-    return LabelStudioExport(
-        judgement_rows(rows, where=path), len(tasks), tuple(people), cancelled, repeated, len(truths)
-    )
+    left_out = {"cancelled": cancelled, "annotated again": repeated}
+    return judgement_rows(rows, where=path), left_out
 
 
 def _answer(result: object, controls: Mapping[str, bool] | None, where: str) -> dict[str, Any]:
@@ -198,20 +191,3 @@ def _merged(before: Any, kind: str, value: Mapping[str, Any], where: str) -> Any
 def _unordered(value: Any) -> Any:
     """An answer whatever the order of its options."""
     return sorted(value, key=str) if isinstance(value, list) else value
-
-
-def _person(given: object, where: str) -> str:
-    """Who made an annotation: Label Studio gives a number, or an object with it."""
-    if isinstance(given, dict):
-        given = given.get("id")
-    if isinstance(given, bool) or not isinstance(given, int | str) or given == "":
-        raise DataError("no person in 'completed_by'", where=where, given=given)
-    return str(given)
-
-
-def _seconds(given: object, where: str) -> float | None:
-    if given is None:
-        return None
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 10**9:
-        raise DataError("no time in 'lead_time'", where=where, given=given, allowed="seconds, 0 or more")
-    return float(given)

@@ -106,12 +106,7 @@ class LinkPlatform(Coded):
         return with_parameters(address, added) if added else address
 
     def _back(self, visit: Visit, code: str) -> str:
-        values = {
-            "code": code,
-            "person": visit.person,
-            "study": visit.study,
-            "submission": visit.submission,
-        }
+        values = {"code": code, **{name: getattr(visit, name) for name in ("person", "study", "submission")}}
         return filled(self.done or "", values, where=f"{self._where}, done")
 
 

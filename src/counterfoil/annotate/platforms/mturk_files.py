@@ -68,41 +68,33 @@ class HitLayout:
         return tuple(sorted(matched, key=lambda number: (int(number), number)))
 
 
-@dataclass(frozen=True, eq=False)
-class HitResults:
-    """A batch as judgements, and what was left out.
-
-    `judgements` has a column `assignment` beside those of every such table. `rejected` assignments are in no
-    row; of an item that a worker judged in several HITs the first answer counts, `repeated` are the others.
-    """
-
-    judgements: pa.Table
-    hits: int
-    assignments: int
-    people: int
-    rejected: int
-    repeated: int
-
-
 def read_results(
     path: Path, layout: HitLayout | None = None, *, identify: Callable[[str], str] = str
-) -> HitResults:
-    """The judgements in a batch's results (CSV, as the requester site exports them).
+) -> tuple[pa.Table, dict[str, int]]:
+    """The judgements in a batch's results (CSV, as the requester site exports them), and what was left out.
 
-    `identify` makes of a worker's id what the table holds. Seconds are those of the assignment, divided
-    evenly among its items. Answers are cells, options with a column each (`Answer.match1.yes`), or the JSON
-    of `Answer.taskAnswers`. Raises `DataError` naming row and column for what does not fit.
+    They have a column `assignment` beside those of every such table. Rejected assignments are in no row; of
+    an item that a worker judged in several HITs the first answer counts. `identify` makes of a worker's id
+    what the table holds. Seconds are those of the assignment, divided evenly among its items. Answers are
+    cells, options with a column each (`Answer.match1.yes`), or the JSON of `Answer.taskAnswers`. Raises
+    `DataError` naming row and column for what does not fit.
     """
     layout = layout or HitLayout()
     table = read_table(path)
     statuses = [str(status).strip() for status in _column(table, "AssignmentStatus")]
-    assignments, workers, hits = (_column(table, name) for name in ("AssignmentId", "WorkerId", "HITId"))
+    assignments, workers, _ = (_column(table, name) for name in ("AssignmentId", "WorkerId", "HITId"))
     numbers = layout.numbers(list(table.columns))
     if not numbers:
         raise DataError(
             f"no column '{layout.item[0]}'", where=table.source, given=", ".join(table.columns), hint=_HINT
         )
-    _check_questions(table, layout, numbers)
+    # An option may have a column of its own, so that the question's name is the beginning of several.
+    names = {*table.columns, *(".".join(name.split(".")[:2]) for name in table.columns)}
+    for question, column in () if "Answer.taskAnswers" in table else layout.questions.items():
+        if not any(column.replace(_NUMBER, number) in names for number in numbers):
+            where = f"{table.source}, question '{question}'"
+            given = ", ".join(name for name in table.columns if name.startswith("Answer.")) or "no answers"
+            raise DataError(f"no column '{column}'", where=where, given=given, hint=_HINT)
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     rejected = repeated = 0
     for row, status in enumerate(statuses):
@@ -114,8 +106,7 @@ def read_results(
             rejected += 1
             continue
         answers = _answers(table, row)
-        items = {number: _item(table, row, layout, number) for number in numbers}
-        items = {number: item for number, item in items.items() if item}
+        items = {number: item for number in numbers if (item := _item(table, row, layout, number))}
         seconds = _seconds(table, row)
         for number, item in items.items():
             for question, name in layout.questions.items():
@@ -123,6 +114,12 @@ def read_results(
                 value = _value(table, row, answers, column, many=question in layout.many)
                 if value is None:
                     continue
+                # Of the first question the right answer may be known: one option, or several.
+                right = None
+                if layout.golden is not None and question == next(iter(layout.questions)):
+                    known = _parts(table[layout.golden.replace(_NUMBER, number)][row])
+                    if known:
+                        right = set(value) == set(known) if isinstance(value, list) else value in known
                 key = item, workers[row], question
                 repeated += key in rows
                 rows.setdefault(
@@ -133,19 +130,15 @@ def read_results(
                         "question": question,
                         "answer": answer_cell(value),
                         "seconds": None if seconds is None else seconds / len(items),
-                        "golden": _golden(table, row, layout, question, number, value),
+                        "golden": right,
                         "assignment": assignments[row],
                     },
                 )
     if not rows:
         raise DataError("no answers", where=table.source, given=", ".join(table.columns), hint=_HINT)
-    judgements = judgement_rows(list(rows.values()), where=table.source)
-    judgements = judgements.append_column(
-        "assignment", pa.array([judgement["assignment"] for judgement in rows.values()])
-    )
-    return HitResults(
-        judgements, len(set(hits)), len(table), len({who for _, who, _ in rows}), rejected, repeated
-    )
+    names = pa.array([row["assignment"] for row in rows.values()])
+    judgements = judgement_rows(list(rows.values()), where=table.source).append_column("assignment", names)
+    return judgements, {"rejected assignments": rejected, "judged again": repeated}
 
 
 _HINT = "say which columns hold items and answers; {n} stands for the number of an item in its HIT"
@@ -156,22 +149,6 @@ def _column(table: DataTable, name: str) -> list[str]:
     if "" in cells:
         raise DataError("empty", where=table.where(cells.index(""), name))
     return cells
-
-
-def _check_questions(table: DataTable, layout: HitLayout, numbers: Sequence[str]) -> None:
-    """Raise `DataError` for a question of which no HIT has a column."""
-    if "Answer.taskAnswers" in table:
-        return
-    # An option may have a column of its own, so that the question's name is the beginning of several.
-    names = set(table.columns) | {".".join(name.split(".")[:2]) for name in table.columns}
-    for question, column in layout.questions.items():
-        if not any(column.replace(_NUMBER, number) in names for number in numbers):
-            raise DataError(
-                f"no column '{column}'",
-                where=f"{table.source}, question '{question}'",
-                given=", ".join(name for name in table.columns if name.startswith("Answer.")) or "no answers",
-                hint=_HINT,
-            )
 
 
 def _item(table: DataTable, row: int, layout: HitLayout, number: str) -> str:
@@ -236,20 +213,13 @@ def _value(table: DataTable, row: int, answers: Mapping[str, Any], name: str, *,
     if given is None or not str(given).strip():
         return None
     if many:
-        return [part.strip() for part in str(given).split(SEPARATOR) if part.strip()]
+        return _parts(given)
     return str(given)
 
 
-def _golden(
-    table: DataTable, row: int, layout: HitLayout, question: str, number: str, value: Any
-) -> bool | None:
-    if layout.golden is None or question != next(iter(layout.questions)):
-        return None
-    cell = str(table[layout.golden.replace(_NUMBER, number)][row] or "")
-    right = [part.strip() for part in cell.split(SEPARATOR) if part.strip()]
-    if not right:
-        return None
-    return set(value) == set(right) if isinstance(value, list) else value in right
+def _parts(cell: object) -> list[str]:
+    """The parts of a cell between separators."""
+    return [part.strip() for part in str(cell or "").split(SEPARATOR) if part.strip()]
 
 
 def _seconds(table: DataTable, row: int) -> float | None:

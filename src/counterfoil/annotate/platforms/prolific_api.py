@@ -17,8 +17,12 @@ from typing import Any
 
 import httpx2
 
-from counterfoil.annotate.platforms.prolific_study import ProlificStudy, StudyPlan
-from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Rejection
+from counterfoil.annotate.platforms.prolific_study import (
+    ProlificStudy,
+    ProlificSubmission,
+    Rejection,
+    StudyPlan,
+)
 from counterfoil.errors import InputError
 from counterfoil.models.chat.client import PASSING, retry_after
 
@@ -195,9 +199,8 @@ class ProlificClient:
         )
         amount, fees, tax = (round(float(reply.get(name) or 0)) for name in ("amount", "fees", "vat"))
         total = reply.get("total_amount")
-        return BonusBatch(
-            str(reply["id"]), amount, fees, tax, amount + fees + tax if total is None else round(float(total))
-        )
+        total = amount + fees + tax if total is None else round(float(total))
+        return BonusBatch(str(reply["id"]), amount, fees, tax, total)
 
     def pay_bonuses(self, batch: BonusBatch) -> None:
         """Pay what was set up. Never twice: Prolific pays again whenever it is asked again."""
@@ -236,7 +239,12 @@ class ProlificClient:
             else:
                 status = response.status_code
                 if status < 300:
-                    return _object(response.text)
+                    # Bulk requests are answered without an object.
+                    try:
+                        content = json.loads(response.text) if response.text.strip() else {}
+                    except ValueError:
+                        return {}
+                    return content if isinstance(content, dict) else {"results": content}
                 last = f"status {status}: {_words(response.text)}"
                 if status not in PASSING:
                     raise self._failed("Prolific refuses", given=last, hint=_HINTS.get(status))
@@ -268,15 +276,6 @@ def _id(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", text):
         raise InputError("not an id of Prolific", where="prolific", given=text or "(empty)")
     return text
-
-
-def _object(text: str) -> dict[str, Any]:
-    """The object in an answer; an answer without one, as bulk requests give, is empty."""
-    try:
-        body = json.loads(text) if text.strip() else {}
-    except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {"results": body}
 
 
 def _words(text: str) -> str:

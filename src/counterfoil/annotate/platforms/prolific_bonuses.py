@@ -84,11 +84,8 @@ def read_bonuses(path: Path) -> dict[str, int]:
     for row, (person, cell) in enumerate(zip(people, table["amount"], strict=True)):
         person = csv_text(person)
         if not person or person in bonuses:
-            raise DataError(
-                "empty" if not person else "occurs twice",
-                where=table.where(row, "person"),
-                given=person or None,
-            )
+            what = "empty" if not person else "occurs twice"
+            raise DataError(what, where=table.where(row, "person"), given=person or None)
         try:
             hundredths = Decimal(str(cell).strip()) * 100
             whole = int(hundredths) if hundredths.is_finite() else -1
@@ -124,9 +121,8 @@ def set_up(
     known = {submission.person for submission in client.submissions(notes.study)}
     strange = next((person for person in bonuses if person not in known), None)
     if strange is not None:
-        raise InputError(
-            "has no submission of the study", where=f"prolific, study {notes.study}", given=strange
-        )
+        where = f"prolific, study {notes.study}"
+        raise InputError("has no submission of the study", where=where, given=strange)
     return client.set_up_bonuses(notes.study, bonuses)
 
 

@@ -11,8 +11,13 @@ from counterfoil.annotate.leases import invalidate
 from counterfoil.annotate.participants import person_id
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
 from counterfoil.annotate.platforms.links import ProlificPlatform
-from counterfoil.annotate.platforms.prolific_study import StudyChoices, StudyPlan
-from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, reconcile
+from counterfoil.annotate.platforms.prolific_study import (
+    ProlificSubmission,
+    Reconciled,
+    StudyChoices,
+    StudyPlan,
+    reconcile,
+)
 from counterfoil.annotate.platforms.registry import campaign_platform
 from counterfoil.annotate.platforms.signatures import read_keys
 from counterfoil.annotate.tables import log_event, people, sa
@@ -52,11 +57,10 @@ def plan_of(campaign: Campaign, choices: StudyChoices, codes: Mapping[Outcome, s
         places=choices.places or math.ceil(work * recipe.overlap / max(1, per_person - golden)),
         minutes=minutes,
         pay_per_hour=60 * price / minutes if pay.by_item else pay.per_hour,
-        approve=choices.approve,
-        project=choices.project,
-        devices=choices.devices,
-        filters=choices.filters,
-        filter_set=choices.filter_set,
+        **{
+            name: getattr(choices, name)
+            for name in ("approve", "project", "devices", "filters", "filter_set")
+        },
         signed=bool(read_keys(campaign.folder)),
     )
 

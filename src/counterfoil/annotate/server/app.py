@@ -6,8 +6,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -184,23 +184,18 @@ def run(
         sys.setswitchinterval(0.0005)
         # What was imported stays: to go through it takes the collector a tenth of a second each time.
         gc.freeze()
-        # The interrupt that stopped the server is raised once more when all is closed: it has done its work.
-        with suppress(KeyboardInterrupt), _plain_interrupts():
-            uvicorn.Server(config).run([listening])
-
-
-@contextmanager
-def _plain_interrupts() -> Iterator[None]:
-    """A block that Ctrl-C ends as Python has it, once: a server stops by it, and the command is done."""
-    before = signal.getsignal(signal.SIGINT)
-    ours = before is not signal.SIG_IGN and threading.current_thread() is threading.main_thread()
-    if ours:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
+        # Ctrl-C ends it as Python has it, once: the server stops by it, and the command is done.
+        before = signal.getsignal(signal.SIGINT)
+        ours = before is not signal.SIG_IGN and threading.current_thread() is threading.main_thread()
         if ours:
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            # The interrupt that stopped the server is raised once more when all is closed.
+            with suppress(KeyboardInterrupt):
+                uvicorn.Server(config).run([listening])
+        finally:
+            if ours:
+                signal.signal(signal.SIGINT, before)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -32,24 +32,23 @@ class OverviewCache:
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _working: bool = False
 
-    def latest(self, *, wait: float | None = None) -> CampaignOverview | None:
+    def latest(self) -> CampaignOverview | None:
         """The latest finished overview, and a newer one begun where it is time for one.
 
-        Waits up to `wait` seconds, by default `PATIENCE`, for one where there is none, or where `outdate` was
+        Waits up to `PATIENCE` seconds for one where there is none, or where `outdate` was
         called since. Where that was too short it is the one of before (`behind` then), None where there never
         was one. Raises what the last attempt raised where there never was one.
         """
-        wait = PATIENCE if wait is None else wait
         with self._changed:
             if self._begun < self._decided and self._working:
                 # The one that is being made may have read before the decision.
-                self._changed.wait_for(lambda: not self._working, wait)
+                self._changed.wait_for(lambda: not self._working, PATIENCE)
             due = time.monotonic() >= self._next or self._begun < self._decided
             if due and not self._working:
                 self._working, self._begun = True, self._decided
                 threading.Thread(target=self._work, name="overview", daemon=True).start()
             if self.behind or self._latest is None:
-                self._changed.wait_for(lambda: not self._working, wait)
+                self._changed.wait_for(lambda: not self._working, PATIENCE)
             if self._latest is None and self._error is not None:
                 raise self._error
             return self._latest

@@ -21,14 +21,15 @@ from counterfoil.annotate.database import Database
 from counterfoil.annotate.judgement_table import write_judgement_table
 from counterfoil.annotate.overview import CampaignOverview, read_overview
 from counterfoil.annotate.participants import person_id, readmit
-from counterfoil.annotate.platforms.prolific_submissions import CATEGORIES, SHORTEST
+from counterfoil.annotate.platforms.prolific_study import CATEGORIES, SHORTEST
 from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.research_access import COOKIE, CSRF_HEADER, ResearcherAccess
 from counterfoil.annotate.server.research_cache import OverviewCache
 from counterfoil.annotate.server.security import FORM_PAGE
-from counterfoil.annotate.server.work_pages import environment
+from counterfoil.annotate.server.work_pages import NOTHING_ALLOWED, environment
 from counterfoil.annotate.server.work_views import OWN_ENTRIES, problems
 from counterfoil.annotate.status import TIME_BINS, facts_of, moment
+from counterfoil.annotate.submissions import encoded
 from counterfoil.annotate.work import Running, set_running
 from counterfoil.errors import InputError
 
@@ -110,6 +111,22 @@ class ResearchPages:
         latest = self.cache.latest()
         if latest is None:
             return self._page("research_wait.html", status=503)
+        quality = {person.person: person for person in latest.quality}
+        rows = [
+            {
+                "row": person,
+                "quality": quality.get(person.person),
+                "review": latest.reviews.get(person.person),
+                "may_be_reviewed": person.review == "" and person.items > 0,
+            }
+            for person in latest.status.persons
+        ]
+
+        def order(row: Mapping[str, Any]) -> tuple[bool, int]:
+            """Those with most reasons and no decision first."""
+            reasons = 0 if row["quality"] is None else len(row["quality"].reasons)
+            return (row["review"] is not None, -reasons)
+
         return self._page(
             "research.html",
             csrf=self.access.csrf(request),
@@ -117,7 +134,7 @@ class ResearchPages:
             status_of=latest.status,
             facts=facts_of(latest.status),
             bars=time_bars(latest.status.times),
-            persons=_persons(latest),
+            persons=sorted(rows, key=order)[:MOST_SHOWN],
             more=max(0, len(latest.status.persons) - MOST_SHOWN),
             disputes=latest.disputes[:20],
             undecided=sum(dispute.decided is None for dispute in latest.disputes),
@@ -181,13 +198,13 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
     access = ResearcherAccess(campaign, clock)
     cache = OverviewCache(lambda: read_overview(database, campaign, now=clock(), draws=DRAWS))
     pages = ResearchPages(campaign, access, cache)
-    router = APIRouter()
-    router.include_router(_api(campaign, database, access, cache, clock))
     of_pages = APIRouter(prefix="/research", include_in_schema=False)
+    # Each of these asks for the token, and a post by cookie for its header.
+    of_scripts = APIRouter(prefix="/api/research", responses=PROBLEMS)
     reading, deciding = Depends(access.reading), Depends(access.deciding)
 
     @of_pages.get("")
-    def overview(request: Request) -> Response:
+    def front_page(request: Request) -> Response:
         return pages.overview(request) if access.may_read(request) else pages.login()
 
     @of_pages.post("/login")
@@ -219,38 +236,21 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
             path = campaign.image(name)
         except InputError as error:
             raise HTTPException(404, str(error)) from None
-        # Whatever the file is, it may do nothing.
-        policy = {"content-security-policy": "default-src 'none'; sandbox"}
-        return FileResponse(path, 200, policy)
+        return FileResponse(path, 200, NOTHING_ALLOWED)
 
-    router.include_router(of_pages)
-    return router
-
-
-def _api(
-    campaign: Campaign,
-    database: Database,
-    access: ResearcherAccess,
-    cache: OverviewCache,
-    clock: Callable[[], float],
-) -> APIRouter:
-    """The routes under /api/research; each asks for the token, and a post by cookie for its header."""
-    router = APIRouter(prefix="/api/research", responses=PROBLEMS)
-    reading, deciding = Depends(access.reading), Depends(access.deciding)
-
-    @router.get("/overview", dependencies=[reading])
+    @of_scripts.get("/overview", dependencies=[reading])
     def overview() -> dict[str, Any]:
         """Status, agreement, people and disputes."""
         return _ready(cache).to_json()
 
-    @router.post("/state", dependencies=[deciding])
+    @of_scripts.post("/state", dependencies=[deciding])
     def state(given: StateGiven) -> DoneView:
         """Go on, pause or stop: paused and stopped campaigns hand out nothing; what is under way is taken."""
         set_running(database, given.state, clock())
         cache.outdate()
         return DoneView(done=f"the campaign is {given.state}")
 
-    @router.post("/reviews", dependencies=[deciding])
+    @of_scripts.post("/reviews", dependencies=[deciding])
     def review(given: ReviewGiven) -> DoneView:
         """Approve or reject a person's work."""
         if given.decision == "approved":
@@ -263,7 +263,7 @@ def _api(
         cache.outdate()
         return DoneView(done=done)
 
-    @router.post("/readmissions", dependencies=[deciding])
+    @of_scripts.post("/readmissions", dependencies=[deciding])
     def let_in(given: ReadmissionGiven) -> DoneView:
         """Let a person in from another browser; pages of theirs that are open elsewhere end."""
         worker = given.worker.strip()
@@ -272,14 +272,14 @@ def _api(
             readmit(connection, person, clock(), named=worker)
         return DoneView(done=f"{person[:SHORT_ID]} may come with another browser, by the platform's link")
 
-    @router.post("/adjudications", dependencies=[deciding])
+    @of_scripts.post("/adjudications", dependencies=[deciding])
     def decide(given: AdjudicationGiven) -> DoneView:
         """Decide an item that people disagree on."""
         decision = adjudicate(database, campaign, **given.model_dump(), by=BY, now=clock())
         cache.outdate()
         return DoneView(done=f"{decision.item}: {decision.answer}")
 
-    @router.get("/judgements.csv", dependencies=[reading], response_class=Response)
+    @of_scripts.get("/judgements.csv", dependencies=[reading], response_class=Response)
     def export() -> Response:
         """The answers that count as CSV; people are numbered, and their ids are not in it."""
         table = without_ids(judgement_table(database, campaign))
@@ -290,6 +290,9 @@ def _api(
         headers = {"content-disposition": 'attachment; filename="judgements.csv"'}
         return Response(content, 200, headers, "text/csv; charset=utf-8")
 
+    router = APIRouter()
+    router.include_router(of_scripts)
+    router.include_router(of_pages)
     return router
 
 
@@ -309,8 +312,8 @@ def without_ids(table: pa.Table) -> pa.Table:
     >>> without_ids(pa.table({"person": ["b81c", "03fe", "b81c"]})).column("person").to_pylist()
     ['1', '2', '1']
     """
-    codes = table.column("person").combine_chunks().dictionary_encode().indices
-    numbers = pc.cast(pc.add(pc.cast(codes, pa.int64()), 1), pa.string())
+    _, codes = encoded(table.column("person"))
+    numbers = pc.cast(pa.array(codes + 1), pa.string())
     return table.set_column(table.column_names.index("person"), "person", numbers)
 
 
@@ -328,23 +331,3 @@ def time_bars(times: Sequence[int]) -> list[dict[str, Any]]:
         {"label": label, "count": count, "height": round(100 * count / most, 1)}
         for label, count in zip(labels, times, strict=True)
     ]
-
-
-def _persons(overview: CampaignOverview) -> list[dict[str, Any]]:
-    """People with what is suspected of them; those with most reasons and no decision first."""
-    quality = {person.person: person for person in overview.quality}
-    rows = [
-        {
-            "row": person,
-            "quality": quality.get(person.person),
-            "review": overview.reviews.get(person.person),
-            "may_be_reviewed": person.review == "" and person.items > 0,
-        }
-        for person in overview.status.persons
-    ]
-
-    def order(row: Mapping[str, Any]) -> tuple[bool, int]:
-        reasons = 0 if row["quality"] is None else len(row["quality"].reasons)
-        return (row["review"] is not None, -reasons)
-
-    return sorted(rows, key=order)[:MOST_SHOWN]

@@ -144,12 +144,8 @@ def check_proxy(address: str) -> str:
     try:
         return str(ipaddress.ip_network(address))
     except ValueError:
-        raise InputError(
-            "not an address or a network of a proxy",
-            where="--proxy",
-            given=address,
-            allowed="such as 127.0.0.1 or 172.16.0.0/12",
-        ) from None
+        what, allowed = "not an address or a network of a proxy", "such as 127.0.0.1 or 172.16.0.0/12"
+        raise InputError(what, where="--proxy", given=address, allowed=allowed) from None
 
 
 def for_scripts(path: str) -> bool:
@@ -198,7 +194,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begun, status, replaced = self.clock(), 500, False
+        begun, status, replaced, read = self.clock(), 500, False, 0
         headers = self._headers(scope)
         head = {name: value.decode("latin-1") for name, value in scope["headers"]}
         keys = self._tried(scope, head)
@@ -221,9 +217,18 @@ class Guard:
                 message["headers"] = [*message.get("headers", ()), *added]
             await send(message)
 
+        async def counted() -> Message:
+            """A part of the body, refused where it is too long, whatever was announced."""
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > LARGEST_BODY:
+                raise HTTPException(413, _TOO_MUCH)
+            return message
+
         refusal = self._refusal(scope, head, keys)
         if refusal is None:
-            await self.app(scope, _counted(receive), answer)
+            await self.app(scope, counted, answer)
         else:
             keys = ()
             await self._refuse(scope, receive, answer, *refusal)
@@ -303,21 +308,6 @@ class Guard:
         if not frames:
             values |= {"x-frame-options": "DENY", "cross-origin-opener-policy": "same-origin"}
         return [(name.encode(), value.encode()) for name, value in values.items()]
-
-
-def _counted(receive: Receive) -> Receive:
-    """A body that ends in a refusal where it is too long, whatever was announced."""
-    read = 0
-
-    async def counted() -> Message:
-        nonlocal read
-        message = await receive()
-        read += len(message.get("body", b""))
-        if read > LARGEST_BODY:
-            raise HTTPException(413, _TOO_MUCH)
-        return message
-
-    return counted
 
 
 def _too_many(wait: int) -> tuple[int, str]:

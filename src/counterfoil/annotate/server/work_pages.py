@@ -15,8 +15,8 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 
 from counterfoil.annotate import participants
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.figures import FIGURES, figures_in, inner, read_figure, tokens_of
 from counterfoil.annotate.languages import language_for, phrase_in
+from counterfoil.annotate.pictures import FIGURES, figures_in, inner, read_figure, tokens_of
 from counterfoil.annotate.platforms.base import Visit
 from counterfoil.annotate.platforms.signatures import KEYS, read_keys, signed_claims
 from counterfoil.annotate.server.group_commit import GroupCommit
@@ -39,7 +39,7 @@ _TYPES = {
 #: The secret by which a browser is known again, and seconds for which it is kept.
 BROWSER, _KEPT = "counterfoil_browser", 180 * 24 * 3600
 #: What a picture may do where it is opened by itself: nothing.
-_PICTURE_POLICY = "default-src 'none'; sandbox"
+NOTHING_ALLOWED = {"content-security-policy": "default-src 'none'; sandbox"}
 
 
 def our_file(*names: str) -> Path:
@@ -151,11 +151,9 @@ class WorkPages:
 
     def open(self, request: Request, problem: str = "") -> Response:
         """The page of an open link, which asks for the code if there is one."""
-        values = {
-            "problem": phrase_in(self._language(request), problem),
-            "asks_code": bool(self.campaign.recipe.code),
-        }
-        return self._page(request, "open.html", status=403 if problem else 200, headers=FORM_PAGE, **values)
+        text, asks_code = phrase_in(self._language(request), problem), bool(self.campaign.recipe.code)
+        values: Any = {"headers": FORM_PAGE, "problem": text, "asks_code": asks_code}
+        return self._page(request, "open.html", status=403 if problem else 200, **values)
 
     def _language(self, request: Request) -> str:
         return language_for(request.headers.get("accept-language", ""), self.campaign.recipe.languages)
@@ -230,11 +228,9 @@ def routes(
         response = await admit(visit, **who, vouched=bool(pages.keys))
         # In a frame the browser keeps its secret for the site around the frame alone.
         secure = request.url.scheme == "https"
-        among = (
-            "SameSite=None; Secure; Partitioned"
-            if views.platform.frames
-            else "SameSite=Lax" + "; Secure" * secure
-        )
+        among = "SameSite=Lax" + "; Secure" * secure
+        if views.platform.frames:
+            among = "SameSite=None; Secure; Partitioned"
         cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
         response.headers.append("set-cookie", cookie)
         return response
@@ -269,10 +265,7 @@ def routes(
         name, figure = views.pictures.get(number), pages.figures.get(number)
         if name is None and figure is None:
             raise HTTPException(404, "no such image")
-        headers = {
-            "cache-control": "private, max-age=86400, immutable",
-            "content-security-policy": _PICTURE_POLICY,
-        }
+        headers = {"cache-control": "private, max-age=86400, immutable", **NOTHING_ALLOWED}
         if name is None:
             return Response(figure, 200, headers, "image/png")
         kind = _TYPES.get(PurePosixPath(name).suffix.lower())

@@ -8,15 +8,15 @@ import hashlib
 import hmac
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from counterfoil.annotate.campaign import Campaign, images_of
-from counterfoil.annotate.forms.base import FormField, WorkPage
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.forms.base import Shown, WorkPage
 from counterfoil.annotate.languages import language_for, page_in, phrase_in
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import campaign_platform
@@ -28,14 +28,6 @@ OWN_ENTRIES = ("link", "open")
 
 class _View(BaseModel):
     model_config = ConfigDict(from_attributes=True)
-
-
-class ShownView(_View):
-    """An image by its address, or a text, with a label."""
-
-    kind: Literal["image", "text"]
-    content: str
-    label: str
 
 
 class OptionView(_View):
@@ -65,7 +57,7 @@ class ItemView(BaseModel):
     lease: str
     position: int
     practice: bool
-    shown: list[ShownView]
+    shown: list[Shown]
     fields: list[FieldView]
 
 
@@ -133,9 +125,7 @@ class Views:
     @cached_property
     def pictures(self) -> Mapping[str, str]:
         """File names of all images by the number that addresses have in their place."""
-        form = self.campaign.form
-        names = {name for item in self.campaign.items for name in images_of(form, item)}
-        return {self._keyed("picture", name).hex()[:40]: name for name in names}
+        return {self._keyed("picture", name).hex()[:40]: name for name in self.campaign.image_names}
 
     @cached_property
     def _addresses(self) -> Mapping[str, str]:
@@ -171,7 +161,17 @@ class Views:
 
     def work(self, state: WorkState, visit: Visit | None, language: str) -> WorkView:
         """Where a person stands, in a language."""
-        leave = self._leave(state, visit)
+        outcomes: dict[str, Outcome] = {
+            "done": "completed",
+            "consent": "no_consent",
+            "withdrawn": "no_consent",
+            "ended": "screened_out",
+            "disqualified": "failed_checks" if state.done else "screened_out",
+            "full": "completed" if state.done else "screened_out",
+        }
+        leave = Leave()
+        if self.platform is not None and visit is not None and state.state in outcomes:
+            leave = self.platform.leave(visit, outcomes[state.state])
         return WorkView(
             state=state.state,
             done=state.done,
@@ -208,41 +208,21 @@ class Views:
         view = self._page(page, lease="preview", position=1, practice=False)
         return WorkView(state="preview", done=0, of=1, notice="", code="", leave=None, items=[view])
 
-    def _leave(self, state: WorkState, visit: Visit | None) -> Leave:
-        outcomes: dict[str, Outcome] = {
-            "done": "completed",
-            "consent": "no_consent",
-            "withdrawn": "no_consent",
-            "ended": "screened_out",
-            "disqualified": "failed_checks" if state.done else "screened_out",
-            "full": "completed" if state.done else "screened_out",
-        }
-        if self.platform is None or visit is None or state.state not in outcomes:
-            return Leave()
-        return self.platform.leave(visit, outcomes[state.state])
-
     def _page(self, page: WorkPage, *, lease: str, position: int, practice: bool) -> ItemView:
         shown = [
             replace(block, content=self._addresses[block.content]) if block.kind == "image" else block
             for block in page.shown
         ]
-        fields = [self._field(field, page.fields) for field in page.fields]
-        return ItemView(
-            lease=lease,
-            position=position,
-            practice=practice,
-            shown=[ShownView.model_validate(block) for block in shown],
-            fields=fields,
-        )
-
-    def _field(self, field: FormField, fields: Sequence[FormField]) -> FieldView:
-        by_name = {other.name: other for other in fields}
-        when = {
-            name: [at for at, value in enumerate(by_name[name].values) if value in allowed]
-            for name, allowed in field.when.items()
-        }
-        options = [
-            replace(option, images=tuple(self._addresses[image] for image in option.images))
-            for option in field.options
-        ]
-        return FieldView.model_validate({**vars(field), "options": options, "when": when})
+        by_name = {field.name: field for field in page.fields}
+        fields = []
+        for field in page.fields:
+            when = {
+                name: [at for at, value in enumerate(by_name[name].values) if value in allowed]
+                for name, allowed in field.when.items()
+            }
+            options = [
+                replace(option, images=tuple(self._addresses[image] for image in option.images))
+                for option in field.options
+            ]
+            fields.append(FieldView.model_validate({**vars(field), "options": options, "when": when}))
+        return ItemView(lease=lease, position=position, practice=practice, shown=shown, fields=fields)

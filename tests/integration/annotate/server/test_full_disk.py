@@ -17,6 +17,7 @@ from annotate.small_campaigns import make, pairs
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.participants import make_links
+from work_page import begin
 
 
 @dataclass
@@ -123,9 +124,7 @@ def test_the_page_says_so_keeps_the_answer_and_sends_it_again(disk: SmallDisk, c
     with serving(campaign) as server, closing(chromium.new_context()) as context:
         page = context.new_page()
         page.goto(f"http://127.0.0.1:{server.port}/enter/{make_links(campaign, 1)[0]}")
-        for _ in range(2):
-            page.locator("main button.primary:focus").press("Enter")
-        page.locator("main form.item").wait_for()
+        begin(page)
         disk.fill(server)
         sending = page.locator("#sending:not([hidden])", has_text=disk.says)
         for _ in range(20):

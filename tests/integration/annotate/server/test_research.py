@@ -84,9 +84,8 @@ def test_every_route_is_refused_without_the_token(judged: Any) -> None:
     assert len(found) >= 9
     for method, path in found:
         for headers in ({}, {"authorization": "Bearer wrong"}, {"cookie": f"{COOKIE}=9999999999.00"}):
-            reply = judged.client.request(
-                method, path, headers=headers, json={} if method == "POST" else None
-            )
+            sent = {} if method == "POST" else None
+            reply = judged.client.request(method, path, headers=headers, json=sent)
             assert reply.status_code == 401, (method, path, headers)
             assert "Fleiss" not in reply.text
         judged.clock[0] += 61  # wrong tokens from one address are counted
@@ -123,9 +122,8 @@ def test_a_script_sends_the_token_itself(judged: Any) -> None:
     assert found["status"]["answers"] == 6
     assert found["agreement"]["questions"][0]["items"] == 3
     assert [each["votes"] for each in found["disputes"]] == [{"yes": 1, "no": 1}]
-    assert (
-        judged.client.post("/api/research/state", json={"state": "open"}, headers=bearer).status_code == 200
-    )
+    opened = judged.client.post("/api/research/state", json={"state": "open"}, headers=bearer)
+    assert opened.status_code == 200
 
 
 def test_decisions_on_the_page_are_stored_and_shown(judged: Any) -> None:
@@ -182,9 +180,9 @@ def test_the_overview_is_made_once_for_many_and_anew_after_a_decision(judged: An
         return made[-1]
 
     cache = OverviewCache(make)
-    assert all(cache.latest(wait=30.0) is made[0] for _ in range(20))
+    assert all(cache.latest() is made[0] for _ in range(20))
     cache.outdate()
-    assert cache.latest(wait=30.0) is made[1]
+    assert cache.latest() is made[1]
     assert len(made) == 2
 
 

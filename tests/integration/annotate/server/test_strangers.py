@@ -83,10 +83,8 @@ def test_who_knows_an_id_neither_enters_nor_reads_nor_withdraws(site_of: Any, pl
 
 
 def test_the_cookie_goes_where_people_enter_and_no_further(site_of: Any) -> None:
-    for platform, marks in (
-        ("sona", "SameSite=Lax; Secure"),
-        ("mturk", "SameSite=None; Secure; Partitioned"),
-    ):
+    marks_of = {"sona": "SameSite=Lax; Secure", "mturk": "SameSite=None; Secure; Partitioned"}
+    for platform, marks in marks_of.items():
         site = site_of(entry=platform, completion="")
         cookie = browser(site).get(ADDRESSES[platform]).headers["set-cookie"]
         assert cookie.endswith(f"; HttpOnly; {marks}")

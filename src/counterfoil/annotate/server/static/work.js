@@ -147,7 +147,10 @@ const STATES = {
       agree.disabled = true;
       const reply = await request(to("/consent"), {});
       agree.disabled = false;
-      if (!reply.body) return tell(reply.error || say("offline"), true);
+      if (!reply.body) {
+        agree.focus({ preventScroll: true });
+        return tell(reply.error || say("offline"), true);
+      }
       tell("");
       standing = reply.body;
       return draw();
@@ -193,7 +196,11 @@ function leave() {
 
 function begin() {
   const start = make("button", { type: "button", class: "primary" }, say("begin"));
+  const appeared = performance.now();
+  // A key that is still held, and a press so soon, agreed to take part: they do not skip the instructions.
+  start.addEventListener("keydown", (event) => { if (event.repeat) event.preventDefault(); });
   start.addEventListener("click", () => {
+    if (performance.now() - appeared < TOO_SOON) return;
     remembered(seen, "1");
     draw();
   });
