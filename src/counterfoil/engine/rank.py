@@ -11,7 +11,7 @@ lists all the same, counting what was cut off as wrong: those are had with `trun
 change with the cut.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -31,8 +31,7 @@ from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Prod
 from counterfoil.engine.topk import top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
-from counterfoil.metrics.ranks import Qrels
-from counterfoil.models.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities
+from counterfoil.models.base import Classifier, Embedder, PairScorer, Scorer, abilities
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.models.learned import LearnedScorer
 from counterfoil.models.precomputed import PrecomputedTable
@@ -84,8 +83,14 @@ def rank_galleries(
     if first_stage is not None and able != {"scores_pairs"}:
         hint = "leave --first-stage out: this scorer ranks the whole gallery"
         raise InputError("a first stage is for scorers of pairs", given=scorer.identity.name, hint=hint)
+    # Benchmarks of the same items in the same order are ranked together.
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i, benchmark in enumerate(benchmarks):
+        image_items = tuple((image.id, image.crop) for image in benchmark.images)
+        caption_items = tuple((caption.id, caption.text) for caption in benchmark.captions)
+        groups.setdefault((image_items, caption_items), []).append(i)
     rankings_of: dict[int, Rankings] = {}
-    for group in _same_items(benchmarks):
+    for group in groups.values():
         chosen = [benchmarks[i] for i in group]
         if first_stage is not None:
             part = _again(chosen, scorer, first_stage, depth, top, session)  # type: ignore[arg-type]
@@ -100,34 +105,42 @@ def rank_galleries(
 
 def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
     """The scores of all images of a gallery with all its captions."""
-    return _BLOCKS[ability_for(scorer, benchmark)](benchmark, scorer, session)
-
-
-def _embedded(benchmark: Benchmark, scorer: Embedder, session: Session) -> Blocks:
-    work, cache = session.prepare(benchmark, scorer)
-    captions, images = session.embed(scorer, work, cache)
-    sides = images[work.image_of], captions[work.caption_of]
-    comparison = getattr(scorer, "comparison", None)
-    return Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
-
-
-def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, session: Session) -> Blocks:
+    ability = ability_for(scorer, benchmark)
     n, m = len(benchmark.images), len(benchmark.captions)
-    if n * m > ALL_PAIRS:
-        raise InputError(
-            f"{benchmark.name} has too many pairs for a scorer of pairs",
+    if ability == "embeds":
+        work, cache = session.prepare(benchmark, scorer)
+        captions, images = session.embed(scorer, work, cache)
+        sides = images[work.image_of], captions[work.caption_of]
+        comparison = getattr(scorer, "comparison", None)
+        return Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
+    if ability == "scores_pairs":
+        if n * m > ALL_PAIRS:
+            raise InputError(
+                f"{benchmark.name} has too many pairs for a scorer of pairs",
+                where=scorer.identity.name,
+                given=f"{n:,} x {m:,} = {n * m:,}",
+                allowed=f"up to {ALL_PAIRS:,}",
+                hint="let a dual encoder choose: --first-stage SCORER --depth 32",
+            )
+        rows, columns = np.divmod(np.arange(n * m), m)
+        return Matrix(session.scores(benchmark, scorer, (columns, rows)).reshape(n, m))
+    named = scorer.image_ids is not None or scorer.caption_ids is not None
+    if ability == "given_similarity" and not named and scorer.values.shape != (n, m):
+        height, width = scorer.values.shape
+        hint = "say with --ids which rows and columns are whose"
+        raise ScoreError(
+            f"the similarity has another shape than {benchmark.name}",
             where=scorer.identity.name,
-            given=f"{n:,} x {m:,} = {n * m:,}",
-            allowed=f"up to {ALL_PAIRS:,}",
-            hint="let a dual encoder choose: --first-stage SCORER --depth 32",
+            given=f"{height} x {width}",
+            allowed=f"{n} images x {m} captions",
+            hint="rows are images, columns captions: transpose it" if (m, n) == (height, width) else hint,
         )
-    images, captions = np.divmod(np.arange(n * m), m)
-    return Matrix(session.scores(benchmark, scorer, (captions, images)).reshape(n, m))
-
-
-def _given_products(benchmark: Benchmark, given: PrecomputedEmbeddings, session: Session) -> Blocks:
-    images, captions = _rows(benchmark, given)
-    return Products(unit(given.images)[images], unit(given.captions)[captions])
+    row_of = item_rows("image", benchmark.images, scorer, benchmark.name)
+    column_of = item_rows("caption", benchmark.captions, scorer, benchmark.name)
+    if ability == "given_embeddings":
+        return Products(unit(scorer.images)[row_of], unit(scorer.captions)[column_of])
+    names = [image.id for image in benchmark.images], [caption.id for caption in benchmark.captions]
+    return Matrix(scorer.values, row_of, column_of, where=scorer.identity.name, names=names)
 
 
 def _again(
@@ -147,71 +160,24 @@ def _again(
         raise InputError("number of items to rank again", given=depth, allowed="1 or more")
     blocks = _blocks(benchmarks[0], first_stage, session)
     first = rank(benchmarks, blocks, top=top, progress=session.progress)
-    chosen = [
-        candidates(benchmark.gallery, side, blocks, depth)
-        for benchmark in benchmarks
+    placed = [
+        (benchmark.gallery, getattr(rankings, side), candidates(benchmark.gallery, side, blocks, depth))
+        for benchmark, rankings in zip(benchmarks, first, strict=True)
         for side in ("i2t", "t2i")
     ]
-    captions, images = (np.concatenate(some) for some in zip(*(c.pairs() for c in chosen), strict=True))
+    pairs = [chosen.pairs() for _, _, chosen in placed]
+    captions, images = (np.concatenate(some) for some in zip(*pairs, strict=True))
     scores = session.scores(benchmarks[0], scorer, (captions, images))
-    parts = iter(np.split(scores, np.cumsum([len(some.pairs()[0]) for some in chosen])))
-    again = iter(chosen)
-
-    def side(gallery: Gallery, placed: DirectionRanks) -> DirectionRanks:
-        own = next(again)
-        return reordered(gallery, placed, own, own.scored(next(parts)), blocks)
-
-    return [
-        Rankings(side(benchmark.gallery, rankings.i2t), side(benchmark.gallery, rankings.t2i))
-        for benchmark, rankings in zip(benchmarks, first, strict=True)
+    parts = np.split(scores, np.cumsum([len(some) for some, _ in pairs])[:-1])
+    ranks = [
+        reordered(gallery, ranked, chosen, chosen.scored(part), blocks)
+        for (gallery, ranked, chosen), part in zip(placed, parts, strict=True)
     ]
+    return [Rankings(*sides) for sides in zip(ranks[::2], ranks[1::2], strict=True)]
 
-
-def _given_matrix(benchmark: Benchmark, given: PrecomputedSimilarity, session: Session) -> Blocks:
-    rows, columns = given.values.shape
-    shape = len(benchmark.images), len(benchmark.captions)
-    named = given.image_ids is not None or given.caption_ids is not None
-    if not named and (rows, columns) != shape:
-        hint = "say with --ids which rows and columns are whose"
-        raise ScoreError(
-            f"the similarity has another shape than {benchmark.name}",
-            where=given.identity.name,
-            given=f"{rows} x {columns}",
-            allowed=f"{shape[0]} images x {shape[1]} captions",
-            hint="rows are images, columns captions: transpose it" if shape == (columns, rows) else hint,
-        )
-    names = [image.id for image in benchmark.images], [caption.id for caption in benchmark.captions]
-    return Matrix(given.values, *_rows(benchmark, given), where=given.identity.name, names=names)
-
-
-def _rows(
-    benchmark: Benchmark, given: PrecomputedEmbeddings | PrecomputedSimilarity
-) -> tuple[Int64[ndarray, "images"], Int64[ndarray, "captions"]]:
-    """For every image and caption of the benchmark its row (or column) of what is given."""
-    images = item_rows("image", benchmark.images, given, benchmark.name)
-    return images, item_rows("caption", benchmark.captions, given, benchmark.name)
-
-
-#: The functions that give the scores of a whole gallery, by ability.
-_BLOCKS: Mapping[Ability, Callable[[Benchmark, Any, Session], Blocks]] = {
-    "embeds": _embedded,
-    "scores_pairs": _paired,
-    "given_embeddings": _given_products,
-    "given_similarity": _given_matrix,
-}
 
 #: The abilities of a first stage: those that score a gallery of any size.
 _WHOLE = {"embeds", "given_embeddings", "given_similarity"}
-
-
-def _same_items(benchmarks: Sequence[Benchmark]) -> list[list[int]]:
-    """Benchmarks by number, those of the same items in the same order together."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for i, benchmark in enumerate(benchmarks):
-        images = tuple((image.id, image.crop) for image in benchmark.images)
-        captions = tuple((caption.id, caption.text) for caption in benchmark.captions)
-        groups.setdefault((images, captions), []).append(i)
-    return list(groups.values())
 
 
 # Scores that are put in order, and pairs that a rule is asked about, at once.
@@ -451,7 +417,17 @@ class _Direction:
         if isinstance(positives, Plausible):
             shares = self._shares(positives, best, truncated_as_miss)
             return DirectionRanks(none, none, depth, best, unscored, shares)
-        above = self._places(positives, best)
+        # How many items stand before each right answer, -1 where it is not listed.
+        above = np.full(len(positives.items), -1, dtype=np.int64)
+        # The place of every item in the list at hand; the last is for right answers outside the gallery.
+        stands = np.full(len(self.item_ids) + 1, -1, dtype=np.int64)
+        for at in range(len(best)):
+            items = self._items(at)
+            best[at, : len(items)] = items[: best.shape[1]]
+            pairs = slice(positives.starts[at], positives.starts[at + 1])
+            stands[items] = np.arange(len(items))
+            above[pairs] = stands[positives.items[pairs]]
+            stands[items] = -1
         return DirectionRanks(above, (above >= 0).astype(np.int64), depth, best, unscored)
 
     @cached_property
@@ -505,20 +481,6 @@ class _Direction:
         if self.query_parts is not None and self.item_parts is not None:
             items = items[self.item_parts[items] == self.query_parts[self.search.queries[at]]]
         return items
-
-    def _places(self, positives: Qrels, best: Int32[ndarray, "queries top"]) -> Int64[ndarray, "pairs"]:
-        """How many items stand before each right answer, -1 where it is not listed; fills in the best."""
-        above = np.full(len(positives.items), -1, dtype=np.int64)
-        # The place of every item in the list at hand; the last is for right answers outside the gallery.
-        stands = np.full(len(self.item_ids) + 1, -1, dtype=np.int64)
-        for at in range(len(best)):
-            items = self._items(at)
-            best[at, : len(items)] = items[: best.shape[1]]
-            pairs = slice(positives.starts[at], positives.starts[at + 1])
-            stands[items] = np.arange(len(items))
-            above[pairs] = stands[positives.items[pairs]]
-            stands[items] = -1
-        return above
 
     def _shares(
         self, rule: Plausible, best: Int32[ndarray, "queries top"], truncated_as_miss: bool

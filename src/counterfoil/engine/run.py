@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float32, Float64, Int64
+from jaxtyping import Bool, Float64
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
@@ -12,6 +12,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.deduplicate import Asked, ability_for, check_at_hand, items
 from counterfoil.engine.session import Session, with_provenance
+from counterfoil.engine.similarity import compare_rows
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.models.base import (
     Ability,
@@ -169,10 +170,6 @@ def check_answered(missing: Bool[ndarray, "n"], scorer: Any) -> None:
         )
 
 
-#: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.
-_BLOCK = 1 << 24
-
-
 def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> Answers:
     """What `scorer` answers to every question of `benchmark`.
 
@@ -238,7 +235,7 @@ def score_items(
     cache = session.cache_for(scorer) if reads else session.caption_only_cache(scorer)
     if able[0] == "embeds":
         assert isinstance(scorer, Embedder)
-        values = _compare(scorer, work.pairs, *session.embed(scorer, work, cache))
+        values = compare_rows(scorer, *session.embed(scorer, work, cache), *work.pairs.T)
     else:
         assert not isinstance(scorer, Embedder)
         values = session.score_pairs(scorer, work, cache)
@@ -257,7 +254,7 @@ def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Sc
     if benchmark.questions.text_pairs() is not None:
         return _texts(benchmark, scorer, session=session)
     work, cache = session.prepare(benchmark, scorer)
-    values = _compare(scorer, work.pairs, *session.embed(scorer, work, cache))
+    values = compare_rows(scorer, *session.embed(scorer, work, cache), *work.pairs.T)
     return _signed(benchmark, scorer, work.spread(values), session)
 
 
@@ -268,8 +265,8 @@ def _texts(benchmark: Benchmark, scorer: TextEmbedder, *, session: Session) -> S
     work, cache = session.prepare(benchmark, scorer)
     captions = session.embed_captions(scorer, work, cache)
     session.note_truncated(scorer, work, cache, scorer.identity.name)
-    pairs = np.stack([work.caption_of[side].ravel() for side in text_pairs], axis=1)
-    return _signed(benchmark, scorer, _compare(scorer, pairs, captions, captions), session)
+    pairs = (work.caption_of[side].ravel() for side in text_pairs)
+    return _signed(benchmark, scorer, compare_rows(scorer, captions, captions, *pairs), session)
 
 
 def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
@@ -316,18 +313,3 @@ def _signed(benchmark: Benchmark, scorer: Any, scores: Float64[ndarray, "..."], 
     checked = Scores(benchmark.listed.collect(scores))
     checked.check(benchmark, where=f"scores of {scorer.identity.name}")
     return with_provenance(checked, scorer, session=session)
-
-
-def _compare(
-    scorer: TextEmbedder,
-    pairs: Int64[ndarray, "pairs 2"],
-    captions: Float32[ndarray, "captions width"],
-    images: Float32[ndarray, "images width"],
-) -> Float64[ndarray, "pairs"]:
-    """One score per pair; never more than a block of rows is gathered at once."""
-    scores = np.empty(len(pairs), dtype=np.float64)
-    step = max(1, _BLOCK // max(1, captions.shape[1]))
-    for start in range(0, len(scores), step):
-        block = pairs[start : start + step]
-        scores[start : start + step] = scorer.compare(captions[block[:, 0]], images[block[:, 1]])
-    return scores

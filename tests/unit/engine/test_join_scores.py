@@ -1,5 +1,4 @@
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -7,6 +6,7 @@ import pytest
 from contracts import forms
 from contracts.forms import paragraphs_of, ratings_of
 from counterfoil.benchmarks import Caption, Image
+from counterfoil.engine import similarity
 from counterfoil.engine.join_scores import answered, join_scores, matched
 from counterfoil.engine.run import run
 from counterfoil.errors import CounterfoilError, ScoreError
@@ -146,7 +146,7 @@ def test_what_is_believed_or_left_out_is_noted(tmp_path, text, benchmark, expect
     notes = []
     assert listed(join_scores(table(tmp_path, text), benchmark, note=notes.append)) == expected
     assert note in notes[0]
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="table.csv"):
         join_scores(table(tmp_path, text), benchmark)
 
 
@@ -347,7 +347,7 @@ def test_many_pairs_are_compared_in_blocks(monkeypatch):
     images, captions = rng.standard_normal((40, 5)), rng.standard_normal((40, 5))
     benchmark = quads([str(q) for q in range(20)])
     whole = join_scores(embeddings(images, captions), benchmark).values
-    monkeypatch.setattr(sys.modules["counterfoil.engine.join_scores"], "_BLOCK", 35)  # seven pairs at a time
+    monkeypatch.setattr(similarity, "_BLOCK", 35)  # seven pairs at a time
     assert join_scores(embeddings(images, captions), benchmark).values.tobytes() == whole.tobytes()
 
 
