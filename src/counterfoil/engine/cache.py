@@ -34,7 +34,7 @@ from numpy import ndarray
 from counterfoil.engine.leases import LEASES
 from counterfoil.errors import DataError, ScoreError, StorageError
 from counterfoil.inputs.arrays import member
-from counterfoil.models.base import Identity, check_kept, identity_of
+from counterfoil.models.base import Identity
 from counterfoil.storage import Place, PlaceEntry, location, open_place
 from counterfoil.store import digest, json_bytes
 
@@ -96,21 +96,6 @@ class Cache:
     identity: Identity
     _noted: list[str] = field(default_factory=list, init=False, repr=False)
 
-    @classmethod
-    def of(cls, folder: Path | None, scorer: Any) -> "Cache":
-        """The shards of a scorer, in a folder that is swept first; with `folder` None none at all.
-
-        Raises `InputError` for a scorer whose identity says nothing of its weights and that holds none
-        (`identity_of`): what another one of its name left behind would be taken for its own.
-        """
-        if folder is None:
-            return cls(None, scorer.identity)
-        identity = identity_of(scorer)
-        check_kept(identity)
-        cache = cls(folder, identity)
-        cache.sweep()
-        return cache
-
     def read(self, kind: Kind, keys: Sequence[str]) -> Found:
         """Look `keys` (hexadecimal digests) up; a shard that cannot be read is passed over and named.
 
@@ -139,13 +124,6 @@ class Cache:
     def write(self, kind: Kind, keys: Sequence[str], values: Values) -> None:
         """Keep one shard; raises `StorageError` where there is no room, and then keeps nothing of it."""
         self._put(kind, keys, {"values": np.ascontiguousarray(values)})
-
-    def read_parts(self, kind: Kind, keys: Sequence[str]) -> tuple[dict[int, Parts], tuple[Path, ...]]:
-        """The parts of the known ones among `keys`, by position; and the shards that cannot be read."""
-        row = {key: position for position, key in enumerate(keys)}
-        broken: list[Path] = []
-        parts_of = {row[key]: parts for key, parts in self.stream_parts(kind, keys, broken)}
-        return parts_of, tuple(broken)
 
     def stream_parts(
         self, kind: Kind, keys: Sequence[str], broken: list[Path]
@@ -179,8 +157,14 @@ class Cache:
             self.place.write(note, json_bytes(self.identity.to_json()))
         self._noted.append(note)
         table = np.frombuffer(packed, dtype=np.uint8).reshape(len(keys), KEY_BYTES[kind])
-        data = _packed_arrays({"keys": table, **arrays})
-        self.place.write(f"{self._root}/{kind}/{digest(packed)}{_ENDING}", data)
+        # Packed in memory, a megabyte or so: an archive that fails to be written half-way fails again on
+        # closing. Its bytes depend on the arrays alone (NumPy's own carries the time of writing).
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in {"keys": table, **arrays}.items():
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, array, allow_pickle=False)
+        self.place.write(f"{self._root}/{kind}/{digest(packed)}{_ENDING}", buffer.getvalue())
 
     def shards(self, kind: Kind) -> set[str]:
         """The names of the finished shards (`shard_name`)."""
@@ -306,10 +290,11 @@ class NamedRows(Keyed):
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
         """The rows that the shards hold, and the shards that cannot be read."""
-        parts_of, broken = cache.read_parts(self.kind, self.keys)
-        for row, parts in parts_of.items():
-            self._take(row, parts, cache.identity.name)
-        return sorted(parts_of), broken
+        rows = {key: row for row, key in enumerate(self.keys)}
+        broken: list[Path] = []
+        for key, parts in cache.stream_parts(self.kind, self.keys, broken):
+            self._take(rows[key], parts, cache.identity.name)
+        return sorted(self._found), broken
 
     def put(self, rows: Sequence[int], part: Sequence[Parts], where: Where) -> None:
         """Take the arrays of a batch; raises `ScoreError` for an item of no rows too."""
@@ -360,17 +345,6 @@ def _packed(keys: Sequence[str]) -> bytes:
 def pair_key(caption_key: str, image_key: str) -> str:
     """The key of a pair's score."""
     return caption_key + image_key
-
-
-def _packed_arrays(arrays: Mapping[str, ndarray]) -> bytes:
-    """A `.npz` whose bytes depend on the arrays alone (NumPy's own carries the time of writing)."""
-    # Packed in memory, a megabyte or so: an archive that fails to be written half-way fails again on closing.
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-    return buffer.getvalue()
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> ndarray:

@@ -112,7 +112,13 @@ class _Pass:
         self._find_scopes()
         self.early = np.empty(0)
         self.exact = np.ones(len(self.query["t2i"]), dtype=bool)
-        self.wanted = {side: self._queries(side) for side in self.n}
+        # The queries whose first items are kept: those of galleries that are seen whole.
+        none = np.empty(0, np.int64)
+        whole = [gallery for gallery in galleries if gallery.image_parts is None]
+        self.wanted = dict.fromkeys(self.n, none)
+        for side in (side for side, top_of_side in self.top.items() if top_of_side):
+            of_galleries = [getattr(gallery, side).queries for gallery in whole]
+            self.wanted[side] = np.unique(np.concatenate([none, *of_galleries]))
         self.best = {side: (np.empty((0, 0), np.int64), np.empty((0, 0), np.float32)) for side in self.n}
         self.shares: list[dict[int | str, tuple[ndarray, ndarray]] | None] = [
             {} if isinstance(gallery.i2t.positives, Plausible) else None for gallery in galleries
@@ -165,13 +171,6 @@ class _Pass:
                         mark[at] = True
                 own[side] = np.flatnonzero(mark)
             self.scopes.append(_Scope(view.image_parts, view.caption_parts, own["i2t"], own["t2i"]))
-
-    def _queries(self, side: str) -> ndarray:
-        """The queries whose first items are kept: those of galleries that are seen whole."""
-        if not self.top[side]:
-            return np.empty(0, np.int64)
-        whole = [getattr(g, side).queries for g in self.galleries if g.image_parts is None]
-        return np.unique(np.concatenate([np.empty(0, np.int64), *whole]))
 
     def _scores_beforehand(self, threads: int | None) -> None:
         """The scores of the right answers of captions, from small products of a few images each.

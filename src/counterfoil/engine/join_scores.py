@@ -186,7 +186,8 @@ def _of_candidates(
 
 def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
     """For every question the entry of the table that answers it."""
-    names, question_ids = given.ids, set(benchmark.questions.ids)
+    names: Sequence[str] | None = given.ids
+    question_ids = set(benchmark.questions.ids)
     if names is not None and given.subsets is not None:
         # Of a folder with a file per subset the benchmark's ids are `subset/id`, or those in the files.
         joined = [f"{subset}/{name}" for subset, name in zip(given.subsets, names, strict=True)]

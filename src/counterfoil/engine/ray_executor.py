@@ -246,7 +246,11 @@ class _Stage:
             if worst >= _LOSSES:
                 problem = f"{worst} workers ended while they computed the same shard"
             hint = "it goes on where it was when run again; a smaller --batch-size needs less memory"
-            raise StorageError(problem, where=self._work.stage, given=_cause(error), hint=hint) from None
+            # What Ray says of a lost worker, without its headings.
+            headings = ("class_name", "actor_id", "namespace")
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            given = " ".join(line for line in lines if not line.startswith(headings))
+            raise StorageError(problem, where=self._work.stage, given=given, hint=hint) from None
         again = dict.fromkeys(shard for shards in begun for shard in shards)
         chunks = [shards for other in self._pool.workers for shards in other.chunks.values()]
         self._left.extendleft(reversed([shard for shard in again if not any(shard in c for c in chunks)]))
@@ -257,9 +261,3 @@ def _everywhere(work: ShardWork) -> Path:
     folder = work.cache.folder
     assert folder is not None
     return folder.absolute() if isinstance(location(folder), Path) else folder
-
-
-def _cause(error: Exception) -> str:
-    """What Ray says of a lost worker, without its headings."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(line for line in lines if not line.startswith(("class_name", "actor_id", "namespace")))

@@ -23,7 +23,6 @@ from counterfoil.models.base import (
     QuestionItems,
     QuestionScorer,
     Scorer,
-    TextEmbedder,
     abilities,
     stream_pairs,
 )
@@ -249,20 +248,16 @@ def score_items(
 _OF_PAIRS: tuple[Ability, ...] = ("embeds", "scores_pairs")
 
 
-def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Scores:
-    """Every distinct pair compared, each distinct item embedded once."""
-    if benchmark.questions.text_pairs() is not None:
-        return _texts(benchmark, scorer, session=session)
-    work, cache = session.prepare(benchmark, scorer)
-    values = compare_rows(scorer, *session.embed(scorer, work, cache), *work.pairs.T)
-    return _signed(benchmark, scorer, work.spread(values), session)
+def _embedded(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
+    """Every distinct pair compared, each distinct item embedded once.
 
-
-def _texts(benchmark: Benchmark, scorer: TextEmbedder, *, session: Session) -> Scores:
-    """Captions compared with captions, each distinct one embedded once; no image is looked at."""
+    Where captions are compared with captions no image is looked at.
+    """
     text_pairs = benchmark.questions.text_pairs()
-    assert text_pairs is not None
     work, cache = session.prepare(benchmark, scorer)
+    if text_pairs is None:
+        values = compare_rows(scorer, *session.embed(scorer, work, cache), *work.pairs.T)
+        return _signed(benchmark, scorer, work.spread(values), session)
     captions = session.embed_captions(scorer, work, cache)
     session.note_truncated(scorer, work, cache, scorer.identity.name)
     pairs = (work.caption_of[side].ravel() for side in text_pairs)
@@ -297,7 +292,7 @@ def _aligned(benchmark: Benchmark, given: Any, *, session: Session) -> Answers:
 #: The functions that answer questions of forms other than galleries, by ability.
 _QUESTIONS: Mapping[Ability, Callable[..., Answers] | str] = {
     "embeds": _embedded,
-    "embeds_texts": _texts,
+    "embeds_texts": _embedded,
     "scores_pairs": _paired,
     "picks": pick,
     "classifies": detect,

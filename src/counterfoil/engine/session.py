@@ -43,6 +43,7 @@ from counterfoil.models.base import (
     Scorer,
     TextEmbedder,
     abilities,
+    check_kept,
     identity_of,
 )
 from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
@@ -90,8 +91,18 @@ class Session:
             raise InputError("an executor of several processes needs a cache", hint="give one with --cache")
 
     def cache_for(self, scorer: Any) -> Cache:
-        """The finished shards of a scorer; raises `InputError` where they could be another scorer's."""
-        return Cache.of(self.folder, scorer)
+        """The finished shards of a scorer, in a folder that is swept first; none where nothing is kept.
+
+        Raises `InputError` for a scorer whose identity says nothing of its weights and that holds none
+        (`identity_of`): what another one of its name left behind would be taken for its own.
+        """
+        if self.folder is None:
+            return Cache(None, scorer.identity)
+        identity = identity_of(scorer)
+        check_kept(identity)
+        cache = Cache(self.folder, identity)
+        cache.sweep()
+        return cache
 
     @property
     def folder(self) -> Path | None:

@@ -9,12 +9,9 @@ computed when they are asked for.
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real
@@ -30,9 +27,7 @@ from counterfoil.engine.deduplicate import Progress, silent
 from counterfoil.engine.similarity import Matrix, product, unit
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
-
-Part = TypeVar("Part")
-Result = TypeVar("Result")
+from counterfoil.storage.parallel import Part, Result, map_ahead
 
 #: Default number of threads at most.
 _MOST = 8
@@ -53,16 +48,8 @@ def map_ordered(
     if threads <= 1:
         yield from ((part, work(part)) for part in parts)
         return
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        rest = iter(parts)
-        running = deque((part, pool.submit(work, part)) for part in islice(rest, threads + 1))
-        try:
-            while running:
-                first, future = running.popleft()
-                yield first, future.result()
-                running.extend((part, pool.submit(work, part)) for part in islice(rest, 1))
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with threadpool_limits(1, user_api="blas"):
+        yield from map_ahead(work, parts, threads=threads, ahead=threads + 1)
 
 
 #: The scores of some queries with some items, higher being better; asked for by several threads at once.

@@ -348,22 +348,22 @@ def groups(path: Path) -> tuple[Group, ...]:
                 raise ValueError("no footer at its end")
             file.seek(size - 8 - length)
             facts = _Compact(file.read(length)).struct()
-        return tuple(_group(group) for group in facts[4])
+        row_groups = []
+        for group in facts[4]:
+            abouts = [column.get(3, {}) for column in group[1]]
+            counts = [(about, about.get(12, {}).get(3)) for about in abouts]
+            nulls = {
+                b".".join(about[3]).decode("utf-8", "replace"): int(count)
+                for about, count in counts
+                if count is not None
+            }
+            row_groups.append(Group(int(group[3]), nulls))
+        return tuple(row_groups)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         words = str(error) if isinstance(error, ValueError) else "its footer lacks what it must have"
         raise broken(path, ValueError(words)) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
-
-
-def _group(facts: dict[int, Any]) -> Group:
-    nulls = {}
-    for column in facts[1]:
-        about = column.get(3, {})
-        count = about.get(12, {}).get(3)
-        if count is not None:
-            nulls[b".".join(about[3]).decode("utf-8", "replace")] = int(count)
-    return Group(int(facts[3]), nulls)
 
 
 class _Compact:

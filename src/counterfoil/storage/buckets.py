@@ -11,9 +11,7 @@ import logging
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +22,7 @@ from typing import Any, NamedTuple
 
 from counterfoil.errors import CounterfoilError, MissingExtraError, StorageError
 from counterfoil.storage.location import HEAD, SCHEMES, Location, PlaceEntry, Tagged
+from counterfoil.storage.parallel import map_ahead
 
 #: Reads in flight. One takes 20 to 100 ms, nearly all of it waiting.
 READS = 16
@@ -212,21 +211,9 @@ class Bucket(ABC):
                     return None
             return self.fetch(entry.name)
 
-        with ThreadPoolExecutor(READS) as pool:
-            flying: deque[tuple[PlaceEntry, Future[Tagged | None]]] = deque()
-            waiting = iter(entries)
-            try:
-                while True:
-                    while len(flying) < 2 * READS and (entry := next(waiting, None)) is not None:
-                        flying.append((entry, pool.submit(fetch, entry)))
-                    if not flying:
-                        return
-                    entry, future = flying.popleft()
-                    fetched = future.result()
-                    if fetched is not None:
-                        yield entry, BytesIO(fetched.data)
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+        for entry, fetched in map_ahead(fetch, entries, threads=READS, ahead=2 * READS):
+            if fetched is not None:
+                yield entry, BytesIO(fetched.data)
 
     def write(self, name: str, data: bytes) -> None:
         """One request, without a condition."""
