@@ -22,7 +22,7 @@ from counterfoil.benchmarks.forms.base import first_use
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import References, check_references
 from counterfoil.benchmarks.videos import Video
-from counterfoil.engine.deduplicate import Note, ScoringPlan, ability_for, check_images, items
+from counterfoil.engine.deduplicate import ScoringPlan, ability_for, check_images, items
 from counterfoil.engine.join_scores import item_rows
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import DataError, InputError, ScoreError
@@ -215,7 +215,11 @@ def _rows_of(
 
     def answer(inputs: CaptionInputs) -> Float64[ndarray, "rows"]:
         scores = np.empty(len(inputs), dtype=np.float64)
-        for start, stop in _blocks(inputs, captions.shape[1]):
+        # A block gathers about as many embeddings as there is room for.
+        counts = np.full(len(inputs), 2) if inputs.references is None else 2 + inputs.references.counts
+        number = np.cumsum(counts) // max(1, _BLOCK // max(1, captions.shape[1]))
+        cuts = [*(np.flatnonzero(np.diff(number)) + 1).tolist(), len(inputs)]
+        for start, stop in itertools.pairwise([0, *cuts]):
             rows = np.arange(start, stop)
             references = None if inputs.references is None else inputs.references.take(rows)
             shown, others, starts = None, None, None
@@ -228,14 +232,6 @@ def _rows_of(
         return scores
 
     return answer
-
-
-def _blocks(inputs: CaptionInputs, width: int) -> list[tuple[int, int]]:
-    """Rows cut so that a block gathers about as many embeddings as there is room for."""
-    counts = np.full(len(inputs), 2) if inputs.references is None else 2 + inputs.references.counts
-    number = np.cumsum(counts) // max(1, _BLOCK // max(1, width))
-    cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(inputs)]
-    return [(start, stop) for start, stop in itertools.pairwise(cuts) if start < stop]
 
 
 def _by_parts(question_sets: Sequence[CaptionInputs], metric: LocalMetric, session: Session) -> Answer:
@@ -277,7 +273,14 @@ def score_benchmark(benchmark: Benchmark, metric: CaptionMetric, *, session: Ses
     """
     inputs = _inputs(benchmark, metric)
     questions = benchmark.listed
-    _say_corpus(benchmark, metric, session.note)
+    file = benchmark.corpus
+    wants_corpus = getattr(_of_shown(metric, benchmark.images), "wants_corpus", False)
+    if wants_corpus and file is not None and not file.is_file():
+        counted = "references" if "references" in metric.needs else "candidates"
+        session.note(
+            f"{benchmark.name}: {file.name} is not in {file.parent}; {metric.identity.name} weighs tokens by "
+            f"the {counted} that are measured, and published numbers by those captions"
+        )
     metric = metric_for(metric, benchmark.images, benchmark.corpus)
     draws = questions.drawn() if "references" in metric.needs else ()
     question_sets = [replace(inputs, references=references) for references in draws] or [inputs]
@@ -334,18 +337,6 @@ def _of_shown(metric: CaptionMetric, images: Sequence[Image]) -> CaptionMetric:
     moving: Callable[[], CaptionMetric] | None = getattr(metric, "for_videos", None)
     videos = "images" in metric.needs and any(isinstance(image, Video) for image in images)
     return moving() if moving is not None and videos else metric
-
-
-def _say_corpus(benchmark: Benchmark, metric: CaptionMetric, note: Note) -> None:
-    """Note that a benchmark's corpus is missing, where the metric would count its documents."""
-    file, shown = benchmark.corpus, _of_shown(metric, benchmark.images)
-    if file is None or file.is_file() or not getattr(shown, "wants_corpus", False):
-        return
-    counted = "references" if "references" in metric.needs else "candidates"
-    note(
-        f"{benchmark.name}: {file.name} is not in {file.parent}; {metric.identity.name} weighs tokens by the "
-        f"{counted} that are measured, and published numbers by those captions"
-    )
 
 
 def _answered(

@@ -133,7 +133,14 @@ class _Pass:
         for start, (first, turned) in map_ordered(self._block, starts, threads):
             first_items.append(first)
             if turned is not None:
-                running = self._merge(turned, start, running)
+                # Of fewer images than places all are ranked, and padded with what stands behind everything.
+                k = turned.shape[1] if running is None else self.top["t2i"]
+                items, scores = better(turned, 0, start, min(k, self.top["t2i"]), running)
+                pad = ((0, 0), (0, self.top["t2i"] - items.shape[1]))
+                running = (
+                    np.pad(items, pad, constant_values=-1),
+                    np.pad(scores, pad, constant_values=-np.inf),
+                )
             progress("ranking", min(start + self.size, self.n["i2t"]), self.n["i2t"])
         if self.top["i2t"] and len(self.wanted["i2t"]):
             items, scores = (np.concatenate(parts) for parts in zip(*first_items, strict=True))
@@ -249,20 +256,6 @@ class _Pass:
         with self.lock:
             scope.above["t2i"][at] += above
             scope.level["t2i"][at] += level
-
-    def _merge(
-        self, turned: ndarray, start: int, running: tuple[ndarray, ndarray] | None
-    ) -> tuple[ndarray, ndarray]:
-        """The captions' first images among those seen so far and those of one more block."""
-        if running is None and turned.shape[1] < self.top["t2i"]:
-            # Fewer images than places yet: they are padded with what stands behind everything.
-            k = turned.shape[1]
-            items, scores = better(turned, 0, start, k, None)
-            pad = ((0, 0), (0, self.top["t2i"] - k))
-            return np.pad(items, pad, constant_values=-1), np.pad(
-                scores.astype(np.result_type(scores, np.float32)), pad, constant_values=-np.inf
-            )
-        return better(turned, 0, start, self.top["t2i"], running)
 
     def _again(self) -> None:
         """Captions whose right answers got another last bit beforehand: all from one product of their own."""

@@ -89,7 +89,19 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
     for (name, _), read in reads:
         fresh[name] = read
         progress("reading images", len(fresh), len(unread))
-    _save_memo(cache, unread, fresh)
+    new = {
+        _path(source): (read.stamp, read.digest)
+        for source, read in ((unread[name], read) for name, read in fresh.items())
+        if isinstance(source, FileSource) and read.stamp is not None
+    }
+    if cache is not None and new:
+        # Read again: another process may have added to the list. Where two write at once the last one wins,
+        # and the other's files are digested again in a later run.
+        entries = {**_load_memo(cache), **new}
+        paths = sorted(entries)
+        stamps = np.asarray([entries[path][0] for path in paths], dtype=np.int64)
+        columns = (paths, *stamps.T, [entries[path][1] for path in paths])
+        write_parquet(cache / MEMO, pa.table(dict(zip(_MEMO_SCHEMA.columns, columns, strict=True))))
     digests |= {name: read.digest for name, read in fresh.items()}
     return [_key(image, digests) for image in images]
 
@@ -177,22 +189,3 @@ def _load_memo(cache: Path | None) -> dict[str, tuple[Stamp, str]]:
         return {}
     rows = zip(*(columns[name] for name in _MEMO_SCHEMA.columns), strict=True)
     return {path: ((size, mtime, ctime), name) for path, size, mtime, ctime, name in rows}
-
-
-def _save_memo(
-    cache: Path | None, sources: Mapping[Hashable, Source], fresh: Mapping[Hashable, _Read]
-) -> None:
-    new = {
-        _path(source): (read.stamp, read.digest)
-        for name, read in fresh.items()
-        if isinstance(source := sources[name], FileSource) and read.stamp is not None
-    }
-    if cache is None or not new:
-        return
-    # Read again: another process may have added to the list. Where two write at once the last one wins, and
-    # the other's files are digested again in a later run.
-    entries = {**_load_memo(cache), **new}
-    paths = sorted(entries)
-    stamps = np.asarray([entries[path][0] for path in paths], dtype=np.int64)
-    columns = (paths, *stamps.T, [entries[path][1] for path in paths])
-    write_parquet(cache / MEMO, pa.table(dict(zip(_MEMO_SCHEMA.columns, columns, strict=True))))

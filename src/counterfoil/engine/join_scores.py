@@ -131,19 +131,13 @@ def _of_questions(
 
     Ids of pictures may end as those of pairs do, and scores may all be 0 or 1: where each question has one
     score, the table has too, whatever it looked like. Where right and wrong answer the questions too, a
-    column that is called so stays what it is.
+    column that is called so stays what it is. Raises `ScoreError` for answers to questions of another kind.
     """
     outcomes = given.kind in benchmark.questions.given and set(map(str.lower, given.column)) & set(OUTCOMES)
     one_score = given.kind != "rated_scores" and len(given.column) == 1 and given.side is None
     if benchmark.questions.row_per_question and one_score and not outcomes:
         layout = TableLayout("rated_scores", given.column, given.id, given.described)
         given = replace(with_answers(given, layout), kind=layout.kind, right={}, folded=False)
-    _check_form(given, benchmark)
-    return given, _rows(given, benchmark, note)
-
-
-def _check_form(given: PrecomputedTable, benchmark: Benchmark) -> None:
-    """That the table answers the kind of question that is asked."""
     questions = benchmark.listed
     if given.kind not in questions.given:
         problem = f"the table answers questions of another form than those of {benchmark.name}"
@@ -156,6 +150,7 @@ def _check_form(given: PrecomputedTable, benchmark: Benchmark) -> None:
             problem = f"the table has another number of candidates than {benchmark.name}"
             allowed = str(shape[0])
             raise ScoreError(problem, where=given.table.source, given=given.values.shape[1], allowed=allowed)
+    return given, _rows(given, benchmark, note)
 
 
 def _of_candidates(

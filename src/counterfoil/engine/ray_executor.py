@@ -105,7 +105,13 @@ class _Stage:
 
         try:
             while self._look():
-                self._start_workers()
+                while len(self._pool.workers) < min(self._pool.most, len(self._open)):
+                    self._pool.start()
+                late = time.monotonic() - self._progress > _START
+                if late and all(worker.sees is None for worker in self._pool.workers):
+                    problem = f"no worker of the Ray cluster has started within {_START:.0f} s"
+                    hint = "is it busy with other work, or has it lost its machines? 'ray status' tells"
+                    raise StorageError(problem, hint=hint)
                 for worker in self._pool.workers:
                     self._send(worker)
                 awaited = [
@@ -140,15 +146,6 @@ class _Stage:
         if shards & self._open:
             self._progress, self._failures = time.monotonic(), 0
             self._open -= shards
-
-    def _start_workers(self) -> None:
-        """Have as many workers as there is work for."""
-        while len(self._pool.workers) < min(self._pool.most, len(self._open)):
-            self._pool.start()
-        late = time.monotonic() - self._progress > _START
-        if late and all(worker.sees is None for worker in self._pool.workers):
-            hint = "is it busy with other work, or has it lost its machines? 'ray status' tells"
-            raise StorageError(f"no worker of the Ray cluster has started within {_START:.0f} s", hint=hint)
 
     def _send(self, worker: Worker) -> None:
         """Give a worker chunks, as many as it may have."""

@@ -130,13 +130,15 @@ def question_items(benchmark: Benchmark) -> list[QuestionItems]:
     ]
 
 
-def score_or_refuse(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
-    """One score per distinct pair of a scorer that may refuse, NaN for pairs without an answer.
+def score_pairs(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
+    """One score per distinct pair; of a scorer that may refuse, NaN for pairs without an answer.
 
-    Nothing is kept here: such a scorer keeps its own answers, refusals among them. `unanswered` marks the
-    questions of which some pair has no answer. Raises `ScoreError` for those where the scorer refuses them,
-    and for infinite scores.
+    Such a scorer (it has `unanswered`) keeps its own answers, refusals among them, and nothing is kept here.
+    `Scores.unanswered` marks the questions of which some pair has no answer. Raises `ScoreError` for those
+    where the scorer refuses them, and for infinite scores.
     """
+    if not hasattr(scorer, "unanswered"):
+        return _signed(benchmark, scorer, session.scores(benchmark, scorer), session)
     work, _ = session.prepare(benchmark, scorer)
     size, total = session.batch_size, len(work.pairs)
     pairs = [(work.images[image], work.captions[caption]) for caption, image in work.pairs]
@@ -176,7 +178,7 @@ def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> A
     * A `TextEmbedder` embeds each distinct caption once, where captions are compared with captions.
     * A `PairScorer` or `Scorer` scores each distinct pair once.
     * A `QuestionScorer` picks among the items of each question, and pairs of a scorer that may refuse (it has
-      `unanswered`) may have no score (`pick`, `score_or_refuse`).
+      `unanswered`) may have no score (`pick`, `score_pairs`).
     * A `Classifier` tells natural items from synthetic ones, and the rule of two steps answers by that
       (`counterfoil.engine.detect`).
     * A caption metric reads candidates beside their references, or looks at their images
@@ -264,13 +266,6 @@ def _embedded(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
     return _signed(benchmark, scorer, compare_rows(scorer, captions, captions, *pairs), session)
 
 
-def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
-    """Every distinct pair scored once."""
-    if hasattr(scorer, "unanswered"):
-        return score_or_refuse(benchmark, scorer, session=session)
-    return _signed(benchmark, scorer, session.scores(benchmark, scorer), session)
-
-
 def _learned(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
     """The answer to every question by what was learned from others; no image is opened."""
     check_at_hand(benchmark, images=False)
@@ -293,7 +288,7 @@ def _aligned(benchmark: Benchmark, given: Any, *, session: Session) -> Answers:
 _QUESTIONS: Mapping[Ability, Callable[..., Answers] | str] = {
     "embeds": _embedded,
     "embeds_texts": _embedded,
-    "scores_pairs": _paired,
+    "scores_pairs": score_pairs,
     "picks": pick,
     "classifies": detect,
     "reads_references": "counterfoil.engine.caption_scoring:score_benchmark",

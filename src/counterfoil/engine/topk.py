@@ -158,7 +158,13 @@ def better(
     # Written so that NaN survives, as it should not go unseen.
     survives: Bool[ndarray, "rows width"] = np.empty(part.shape, dtype=bool)
     if best is None:
-        np.less(part, _floor(part, k)[:, None], out=survives)
+        # A score that at least k items of each row reach, cheaply: the k-th best of the best of groups of
+        # items that stand `groups` apart, so that the maximum runs along memory.
+        rows, width = part.shape
+        groups = min(width, max(4 * k, 64))
+        deep = width // groups
+        of_groups = part[:, : deep * groups].reshape(rows, deep, groups).max(axis=1)
+        np.less(part, np.partition(of_groups, groups - k, axis=1)[:, groups - k, None], out=survives)
     else:
         # What is level with the k-th best has a higher position, and stands behind it.
         np.less_equal(part, best[1][:, -1:], out=survives)
@@ -183,16 +189,6 @@ def better(
     order = np.argsort(-lines, axis=1, kind="stable")[:, :k]
     items[touched], values[touched] = np.take_along_axis(names, order, 1), np.take_along_axis(lines, order, 1)
     return items, values
-
-
-def _floor(part: Real[ndarray, "rows width"], k: int) -> Real[ndarray, "rows"]:
-    """A score that at least k items of each row reach, cheaply: the k-th best of the best of groups."""
-    rows, width = part.shape
-    groups = min(width, max(4 * k, 64))
-    deep = width // groups
-    # Groups of items that stand `groups` apart: the maximum runs along memory.
-    best = part[:, : deep * groups].reshape(rows, deep, groups).max(axis=1)
-    return np.partition(best, groups - k, axis=1)[:, groups - k]
 
 
 def _few(

@@ -211,7 +211,17 @@ def notes(table: pa.Table) -> dict[str, str]:
 
 
 def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.ChunkedArray:
-    column = _typed(column, wanted.kind, where)
+    target, fits = _TYPES[wanted.kind]
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (fits(column.type) or (pa.types.is_null(column.type) and wanted.kind != "truth")):
+        raise DataError("wrong type", where=where, given=str(column.type)[:60], allowed=_WORDS[wanted.kind])
+    try:
+        # Arrow does not look at texts when it reads them.
+        column.validate(full=True)
+        column = column.cast(target)
+    except pa.ArrowException as error:
+        raise DataError(f"cannot be read: {' '.join(str(error).split())[:120]}", where=where) from None
     if column.null_count and not wanted.null:
         raise _off("empty", where, _first(column.is_null()))
     inner, place = column, where
@@ -232,21 +242,6 @@ def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.Ch
                 raise _off("occurs twice", where, row, given=str(value)[:60])
             seen.add(value)
     return column
-
-
-def _typed(column: pa.ChunkedArray, kind: Kind, where: str) -> pa.ChunkedArray:
-    """The column cast to the type of its kind, where its own is one of that kind."""
-    target, fits = _TYPES[kind]
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not (fits(column.type) or (pa.types.is_null(column.type) and kind != "truth")):
-        raise DataError("wrong type", where=where, given=str(column.type)[:60], allowed=_WORDS[kind])
-    try:
-        # Arrow does not look at texts when it reads them.
-        column.validate(full=True)
-        return column.cast(target)
-    except pa.ArrowException as error:
-        raise DataError(f"cannot be read: {' '.join(str(error).split())[:120]}", where=where) from None
 
 
 def _check_range(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> None:
