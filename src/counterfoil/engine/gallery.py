@@ -136,11 +136,10 @@ class _Pass:
                 # Of fewer images than places all are ranked, and padded with what stands behind everything.
                 k = turned.shape[1] if running is None else self.top["t2i"]
                 items, scores = better(turned, 0, start, min(k, self.top["t2i"]), running)
-                pad = ((0, 0), (0, self.top["t2i"] - items.shape[1]))
-                running = (
-                    np.pad(items, pad, constant_values=-1),
-                    np.pad(scores, pad, constant_values=-np.inf),
-                )
+                if missing := self.top["t2i"] - items.shape[1]:
+                    items = np.pad(items, ((0, 0), (0, missing)), constant_values=-1)
+                    scores = np.pad(scores, ((0, 0), (0, missing)), constant_values=-np.inf)
+                running = items, scores
             progress("ranking", min(start + self.size, self.n["i2t"]), self.n["i2t"])
         if self.top["i2t"] and len(self.wanted["i2t"]):
             items, scores = (np.concatenate(parts) for parts in zip(*first_items, strict=True))
