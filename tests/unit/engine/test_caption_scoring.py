@@ -9,7 +9,7 @@ from counterfoil.engine import caption_scoring
 from counterfoil.engine.caption_scoring import CaptionInputs, score_benchmark, score_captions
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
-from counterfoil.errors import DataError, InputError, ScoreError
+from counterfoil.errors import DataError, InputError
 from counterfoil.models.base import Identity
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 from engine.metric_fakes import Best, Cosine, Overlap, Words, frames, preferred, rated
@@ -173,12 +173,6 @@ def test_given_embeddings_are_matched_by_their_ids():
         score_benchmark(benchmark, Cosine(half, ("captions", "references")))
 
 
-def rows(**more):
-    captions = (Caption("a", "one"), Caption("b", "two"), Caption("c", None))
-    fields = {"image": None, "candidate": np.array([0, 1]), "references": References.of([[1], [0]])}
-    return CaptionInputs((Image("i"),), captions, **{**fields, **more})
-
-
 class Scored(Overlap):
     """A metric that gives these scores, whatever it is asked."""
 
@@ -191,45 +185,26 @@ class Scored(Overlap):
 
 
 @pytest.mark.parametrize(
-    ("inputs", "metric", "error", "message"),
+    ("metric", "change", "message"),
     [
+        (Overlap(), {"references": References.of([[1], []])}, "row 2, caption 'two': a caption has no ref"),
+        (Overlap(), {"references": References.of([[1], [2]])}, "^the captions, 'c': the reference is not at"),
+        (Cosine(None), {}, "metric:cosine looks at images, and none were given"),
         (
-            rows(references=References.of([[1], []])),
-            Overlap(),
-            DataError,
-            "^the captions, row 2, caption 'two': a caption has no ref",
-        ),
-        (
-            rows(references=References.of([[1], [2]])),
-            Overlap(),
-            DataError,
-            "^the captions, 'c': the reference is not at hand",
-        ),
-        (rows(), Cosine(None), InputError, "metric:cosine looks at images, and none were given"),
-        (
-            rows(image=np.array([0, 0])),
             Cosine(None),
-            DataError,
-            "images are not at hand; given: 1 of 1 missing, first: i",
+            {"image": np.array([0, 0])},
+            "images are not at hand; given: 1 of 1 missing",
         ),
-        (
-            rows(candidate=np.empty(0, np.int64), references=None),
-            Overlap(),
-            DataError,
-            "there are no captions",
-        ),
-        (
-            rows(),
-            Scored(0.5, np.nan),
-            ScoreError,
-            "^the captions, row 2, caption 'two': metric:overlap gave",
-        ),
-        (rows(), Scored(0.5), ScoreError, r"wrong number of scores; given: \(1,\); allowed: \(2,\)"),
+        (Overlap(), {"candidate": np.empty(0, int), "references": None}, "there are no captions"),
+        (Scored(0.5, np.nan), {}, "^the captions, row 2, caption 'two': metric:overlap gave"),
+        (Scored(0.5), {}, r"wrong number of scores; given: \(1,\); allowed: \(2,\)"),
     ],
 )
-def test_what_does_not_fit_is_refused(inputs, metric, error, message):
-    with pytest.raises(error, match=message):
-        score_captions(inputs, metric)
+def test_what_does_not_fit_is_refused(metric, change, message):
+    captions = (Caption("a", "one"), Caption("b", "two"), Caption("c", None))
+    fields = {"image": None, "candidate": np.array([0, 1]), "references": References.of([[1], [0]])}
+    with pytest.raises(InputError, match=message):
+        score_captions(CaptionInputs((Image("i"),), captions, **{**fields, **change}), metric)
 
 
 def test_galleries_are_refused():
