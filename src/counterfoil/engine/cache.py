@@ -107,9 +107,7 @@ class Cache:
         rows: list[int] = []
         parts: list[ndarray] = []
         broken: list[Path] = []
-        for entry, (taken, values) in self._readable(kind, wanted, _read_shard, broken):
-            if values is None:
-                continue
+        for entry, taken, values in self._readable(kind, wanted, _values_of, broken):
             if parts and (values.shape[1], values.dtype) != (parts[0].shape[1], parts[0].dtype):
                 broken.append(self._path(entry))
                 continue
@@ -132,9 +130,8 @@ class Cache:
         if self.folder is None or not keys:
             return
         wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
-        for entry, known in self._readable(kind, wanted, _read_parts, broken):
-            if known:
-                self._used(entry)
+        for entry, _, known in self._readable(kind, wanted, _parts_of, broken):
+            self._used(entry)
             for key, parts in known.items():
                 wanted.pop(key)
                 yield key.hex(), parts
@@ -203,17 +200,29 @@ class Cache:
 
     def _readable(
         self, kind: Kind, wanted: Mapping[bytes, int], read: Callable[..., Any], broken: list[Path]
-    ) -> Iterator[tuple[PlaceEntry, Any]]:
-        """What `read` finds in each shard of a kind, in order of their names; others go to `broken`."""
+    ) -> Iterator[tuple[PlaceEntry, dict[bytes, int], Any]]:
+        """Shards of a kind with wanted keys, by name: the keys' rows, and what `read` takes of those.
+
+        Shards that cannot be read go to `broken`. Values are read only where a key is wanted, and the
+        archive's checksums are verified as they are.
+        """
         may_hold = partial(_may_hold, wanted=wanted, key_bytes=KEY_BYTES[kind])
         for entry, file in self.place.opened(self._entries(kind), may_hold):
             try:
-                with io.BytesIO() if file is None else file as opened:
-                    contents = read(opened, wanted, KEY_BYTES[kind])
+                with io.BytesIO() if file is None else file as opened, zipfile.ZipFile(opened) as shard:
+                    keys = _array(shard, "keys")
+                    if keys.ndim != 2 or keys.dtype != np.uint8 or keys.shape[1] != KEY_BYTES[kind]:
+                        raise ValueError("keys of another layout")
+                    rows: dict[bytes, int] = {}
+                    for row, key in enumerate(map(bytes, keys)):
+                        if key in wanted:
+                            rows.setdefault(key, row)
+                    contents = read(shard, len(keys), rows) if rows else None
             except _BROKEN:
                 broken.append(self._path(entry))
                 continue
-            yield entry, contents
+            if rows:
+                yield entry, rows, contents
 
     def _path(self, entry: PlaceEntry) -> Path:
         return Path(f"{self.place}/{entry.name}")
@@ -366,56 +375,29 @@ def _may_hold(head: bytes, *, wanted: Mapping[bytes, int], key_bytes: int) -> bo
     return any(keys[at : at + width] in wanted for at in range(0, len(keys), width))
 
 
-def _read_shard(
-    file: io.BufferedIOBase, wanted: Mapping[bytes, int], key_bytes: int
-) -> tuple[list[bytes], Values | None]:
-    """The wanted keys of a shard, and the values of their rows; None where it holds no wanted key.
+def _values_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) -> Values:
+    """The values of some rows of a shard of `count` keys."""
+    values = _array(shard, "values")
+    if values.ndim != 2 or len(values) != count or values.dtype not in (np.float32, np.float64):
+        raise ValueError("values of another layout")
+    if not np.isfinite(values).all():
+        raise ValueError("values that are not finite")
+    return values[list(rows.values())]
 
-    The values are read only where a key is wanted, and the archive's checksums are verified as they are.
-    """
-    with zipfile.ZipFile(file) as shard:
-        rows, seen = _wanted_keys(shard, wanted, key_bytes)
-        if not seen:
-            return [], None
-        values = _array(shard, "values")
-        if values.ndim != 2 or len(values) != rows or values.dtype not in (np.float32, np.float64):
-            raise ValueError("values of another layout")
-        if not np.isfinite(values).all():
+
+def _parts_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) -> dict[bytes, Parts]:
+    """The parts of some keys of a shard of `count` keys."""
+    parts_of: dict[bytes, dict[str, ndarray]] = {key: {} for key in rows}
+    ending = ".counts.npy"
+    names = [member.removesuffix(ending) for member in shard.namelist() if member.endswith(ending)]
+    for name in sorted(names):
+        counts, values = _array(shard, f"{name}.counts"), _array(shard, f"{name}.rows")
+        whole = counts.shape == (count,) and counts.dtype == np.int64 and (counts >= 0).all()
+        if not whole or not values.ndim or counts.sum() != len(values):
+            raise ValueError("parts of another layout")
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise ValueError("values that are not finite")
-        return list(seen), values[list(seen.values())]
-
-
-def _read_parts(file: io.BufferedIOBase, wanted: Mapping[bytes, int], key_bytes: int) -> dict[bytes, Parts]:
-    """The parts of the wanted keys of a shard."""
-    with zipfile.ZipFile(file) as shard:
-        rows, seen = _wanted_keys(shard, wanted, key_bytes)
-        if not seen:
-            return {}
-        parts_of: dict[bytes, dict[str, ndarray]] = {key: {} for key in seen}
-        ending = ".counts.npy"
-        names = [member.removesuffix(ending) for member in shard.namelist() if member.endswith(ending)]
-        for name in sorted(names):
-            counts, values = _array(shard, f"{name}.counts"), _array(shard, f"{name}.rows")
-            whole = counts.shape == (rows,) and counts.dtype == np.int64 and (counts >= 0).all()
-            if not whole or not values.ndim or counts.sum() != len(values):
-                raise ValueError("parts of another layout")
-            if values.dtype.kind == "f" and not np.isfinite(values).all():
-                raise ValueError("values that are not finite")
-            ends = np.cumsum(counts)
-            for key, row in seen.items():
-                parts_of[key][name] = values[ends[row] - counts[row] : ends[row]]
-        return dict(parts_of)
-
-
-def _wanted_keys(
-    shard: zipfile.ZipFile, wanted: Mapping[bytes, int], key_bytes: int
-) -> tuple[int, dict[bytes, int]]:
-    """How many keys a shard holds, and the rows of the wanted ones."""
-    keys = _array(shard, "keys")
-    if keys.ndim != 2 or keys.dtype != np.uint8 or keys.shape[1] != key_bytes:
-        raise ValueError("keys of another layout")
-    seen: dict[bytes, int] = {}
-    for row, key in enumerate(map(bytes, keys)):
-        if key in wanted:
-            seen.setdefault(key, row)
-    return len(keys), seen
+        ends = np.cumsum(counts)
+        for key, row in rows.items():
+            parts_of[key][name] = values[ends[row] - counts[row] : ends[row]]
+    return dict(parts_of)
