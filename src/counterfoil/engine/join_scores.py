@@ -32,7 +32,7 @@ from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import shown
 from counterfoil.engine.deduplicate import Note, few, warn
-from counterfoil.engine.similarity import compare_rows
+from counterfoil.engine.session import compare_rows
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.models.precomputed import PrecomputedTable, with_answers
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings, PrecomputedSimilarity

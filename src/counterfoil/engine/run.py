@@ -11,8 +11,7 @@ from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.deduplicate import Asked, ability_for, check_at_hand, items
-from counterfoil.engine.session import Session, with_provenance
-from counterfoil.engine.similarity import compare_rows
+from counterfoil.engine.session import Session, compare_rows, with_provenance
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.models.base import (
     Ability,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64
+from jaxtyping import Float, Float32, Float64, Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores, versions
@@ -33,7 +33,6 @@ from counterfoil.engine.deduplicate import (
     warn,
 )
 from counterfoil.engine.executor import LOCAL, Executor
-from counterfoil.engine.image_digests import image_keys
 from counterfoil.engine.shard_work import BatchGenerator, Compute, GeneratedBytes, ShardWork, Take
 from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.models.base import (
@@ -111,6 +110,8 @@ class Session:
 
     def keys(self, images: Sequence[Image]) -> list[str]:
         """A name for the content of each image (`counterfoil.engine.image_digests.image_keys`)."""
+        from counterfoil.engine.image_digests import image_keys
+
         return image_keys(images, cache=self.folder, progress=self.progress)
 
     def prepare(
@@ -379,6 +380,26 @@ def _by_length(lengths: Callable[[Sequence[Any]], Sequence[int]]) -> Callable[[S
         return sorted(range(len(items)), key=lambda i: (long[i], captions[i].text or ""))
 
     return order
+
+
+#: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.
+_BLOCK = 1 << 24
+
+
+def compare_rows(
+    comparison: Any,
+    left: Float[ndarray, "rows width"],
+    right: Float[ndarray, "columns width"],
+    rows: Int[ndarray, "pairs"],
+    columns: Int[ndarray, "pairs"],
+) -> Float64[ndarray, "pairs"]:
+    """One score per pair of rows by `comparison.compare`; never more than a block is gathered at once."""
+    scores = np.empty(len(rows), dtype=np.float64)
+    step = max(1, _BLOCK // max(1, left.shape[1]))
+    for start in range(0, len(scores), step):
+        block = slice(start, start + step)
+        scores[block] = comparison.compare(left[rows[block]], right[columns[block]])
+    return scores
 
 
 _Answers = TypeVar("_Answers", bound=Scores | Outcomes | Rankings)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Float64, Int, Real
+from jaxtyping import Float, Int, Real
 from numpy import ndarray
 
 from counterfoil.benchmarks.tables import LARGEST
@@ -171,26 +171,6 @@ class Matrix:
                     allowed=f"numbers from {-LARGEST:g} to {LARGEST:g}",
                 )
         return scores
-
-
-#: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.
-_BLOCK = 1 << 24
-
-
-def compare_rows(
-    comparison: Any,
-    left: Float[ndarray, "rows width"],
-    right: Float[ndarray, "columns width"],
-    rows: Int[ndarray, "pairs"],
-    columns: Int[ndarray, "pairs"],
-) -> Float64[ndarray, "pairs"]:
-    """One score per pair of rows by `comparison.compare`; never more than a block is gathered at once."""
-    scores = np.empty(len(rows), dtype=np.float64)
-    step = max(1, _BLOCK // max(1, left.shape[1]))
-    for start in range(0, len(scores), step):
-        block = slice(start, start + step)
-        scores[block] = comparison.compare(left[rows[block]], right[columns[block]])
-    return scores
 
 
 def unit(vectors: Float[ndarray, "items width"]) -> Float[ndarray, "items width"]:

@@ -6,7 +6,7 @@ import pytest
 from contracts import forms
 from contracts.forms import paragraphs_of, ratings_of
 from counterfoil.benchmarks import Caption, Image
-from counterfoil.engine import similarity
+from counterfoil.engine import session
 from counterfoil.engine.join_scores import answered, join_scores, matched
 from counterfoil.engine.run import run
 from counterfoil.errors import CounterfoilError, ScoreError
@@ -347,7 +347,7 @@ def test_many_pairs_are_compared_in_blocks(monkeypatch):
     images, captions = rng.standard_normal((40, 5)), rng.standard_normal((40, 5))
     benchmark = quads([str(q) for q in range(20)])
     whole = join_scores(embeddings(images, captions), benchmark).values
-    monkeypatch.setattr(similarity, "_BLOCK", 35)  # seven pairs at a time
+    monkeypatch.setattr(session, "_BLOCK", 35)  # seven pairs at a time
     assert join_scores(embeddings(images, captions), benchmark).values.tobytes() == whole.tobytes()
 
 
