@@ -166,9 +166,17 @@ def row_scorer(question_sets: Sequence[CaptionInputs], metric: CaptionMetric, se
         return lambda inputs: metric.of_texts(*texts(inputs), **_documents(inputs))
     if isinstance(metric, LocalMetric):
         return _by_parts(question_sets, metric, session)
-    if isinstance(metric.embedder, PrecomputedEmbeddings):
-        return _by_given(question_sets, metric, metric.embedder)
-    plan, embedder = _plan(question_sets, session), metric.embedder
+    embedder = metric.embedder
+    if isinstance(embedder, PrecomputedEmbeddings):
+        first = question_sets[0]
+        mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
+        used = np.unique(np.concatenate([first.candidate, *mentioned]))
+        caption_of = item_rows("caption", first.captions, embedder, first.name, used)
+        image_of = np.empty(0, np.int64)
+        if first.image is not None:
+            image_of = item_rows("image", first.images, embedder, first.name, np.unique(first.image))
+        return _rows_of(metric, _unit(embedder.captions), caption_of, _unit(embedder.images), image_of)
+    plan = _plan(question_sets, session)
     cache = session.cache_for(embedder)
     session.note_truncated(embedder, plan, cache, metric.identity.name)
     images = session.embed_images(embedder, plan, cache) if plan.images else None
@@ -189,19 +197,6 @@ def texts(inputs: CaptionInputs) -> tuple[list[str], list[list[str]]]:
     flat = inputs.texts(references.captions)
     starts = references.starts.tolist()
     return inputs.texts(inputs.candidate), [flat[start:stop] for start, stop in itertools.pairwise(starts)]
-
-
-def _by_given(
-    question_sets: Sequence[CaptionInputs], metric: EmbeddingMetric, given: PrecomputedEmbeddings
-) -> Answer:
-    first = question_sets[0]
-    mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
-    used = np.unique(np.concatenate([first.candidate, *mentioned]))
-    caption_of = item_rows("caption", first.captions, given, first.name, used)
-    image_of = np.empty(0, np.int64)
-    if first.image is not None:
-        image_of = item_rows("image", first.images, given, first.name, np.unique(first.image))
-    return _rows_of(metric, _unit(given.captions), caption_of, _unit(given.images), image_of)
 
 
 def _rows_of(

@@ -384,28 +384,26 @@ class _Compact:
         if kind in (4, 5, 6):
             return self._signed()
         if kind in (9, 10):
-            return list(self._items(depth))
+            head = self._byte()
+            size = head >> 4 if head >> 4 < 15 else self._unsigned()
+            if depth > _DEEPEST:
+                raise ValueError("a footer that nests too deep")
+            if size > len(self._data) - self._at:
+                raise ValueError("a footer with a list longer than the file")
+            inner = head & 15
+            # In a list a truth takes a byte; in a struct it is part of the field's own.
+            truths = inner in (1, 2)
+            return [self._byte() == 1 if truths else self._value(inner, depth + 1) for _ in range(size)]
         if kind == 12:
             return self.struct(depth)
         # A byte, a double, bytes, a UUID; Parquet has no maps.
-        size = self._unsigned() if kind == 8 else {3: 1, 7: 8, 13: 16}.get(kind)
-        if size is None:
+        if kind not in (3, 7, 8, 13):
             raise ValueError(f"a footer with a value of kind {kind}")
+        size = self._unsigned() if kind == 8 else {3: 1, 7: 8, 13: 16}[kind]
         if size > len(self._data) - self._at:
             raise ValueError("a footer with bytes beyond its end")
         self._at += size
         return self._data[self._at - size : self._at]
-
-    def _items(self, depth: int) -> Iterator[Any]:
-        if depth > _DEEPEST:
-            raise ValueError("a footer that nests too deep")
-        head = self._byte()
-        size = head >> 4 if head >> 4 < 15 else self._unsigned()
-        if size > len(self._data) - self._at:
-            raise ValueError("a footer with a list longer than the file")
-        for _ in range(size):
-            # In a list a truth takes a byte; in a struct it is part of the field's own.
-            yield self._byte() == 1 if head & 15 in (1, 2) else self._value(head & 15, depth + 1)
 
     def _byte(self) -> int:
         self._at += 1

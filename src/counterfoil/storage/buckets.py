@@ -115,10 +115,16 @@ def reaching(where: object, scheme: str, error: type[CounterfoilError] = Storage
     # The packages raise errors of their own, of aiohttp, of botocore and of Google's libraries.
     except Exception as caught:
         causes: list[BaseException] = [caught]
-        while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and len(causes) < 8:
-            causes.append(cause)
+        while (earlier := causes[-1].__cause__ or causes[-1].__context__) is not None and len(causes) < 8:
+            causes.append(earlier)
         kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
-        codes = {code for cause in causes if (code := _code(cause)) is not None}
+        codes: set[int | str] = set()
+        for cause in causes:
+            # Of an error of S3 a word, of Google's storage the status of HTTP.
+            answer = getattr(cause, "response", None)
+            code = getattr(cause, "code", None)
+            code = answer.get("Error", {}).get("Code") if isinstance(answer, dict) else code
+            codes |= {code} if isinstance(code, int | str) else set()
         words = " ".join(str(caught).split()) or type(caught).__name__
         hint: str | None = None
         if kinds & _NO_CREDENTIALS or 401 in codes:
@@ -135,15 +141,6 @@ def reaching(where: object, scheme: str, error: type[CounterfoilError] = Storage
         else:
             problem = f"failed: {words}"
         raise error(problem, where=where, hint=hint) from caught
-
-
-def _code(error: BaseException) -> object:
-    """The code of an error of S3 (a word) or of Google's storage (the status of HTTP)."""
-    answer = getattr(error, "response", None)
-    if isinstance(answer, dict):
-        return answer.get("Error", {}).get("Code")
-    code = getattr(error, "code", None)
-    return code if isinstance(code, int | str) else None
 
 
 class _Object(NamedTuple):
