@@ -19,7 +19,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.answers import Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.judgements import ROLES, Direction
@@ -305,9 +305,9 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
     gallery = benchmark.gallery
     image_ids = tuple(image.id for image in benchmark.images)
     caption_ids = tuple(caption.id for caption in benchmark.captions)
-    ranks: Mapping[Direction, DirectionRanks] = {"i2t": rankings.i2t, "t2i": rankings.t2i}
     ids: Mapping[Direction, tuple[str, ...]] = {"i2t": image_ids, "t2i": caption_ids}
     queries: Mapping[Direction, Ids] = {"i2t": gallery.i2t.queries, "t2i": gallery.t2i.queries}
+    top: Mapping[Direction, ndarray] = {"i2t": rankings.i2t.top, "t2i": rankings.t2i.top}
     rows = {way: np.full(len(names), -1) for way, names in ids.items()}
     for way, own in queries.items():
         rows[way][own] = np.arange(len(own))
@@ -317,8 +317,8 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
         image_ids,
         caption_ids,
         query_ids={way: tuple(ids[way][i] for i in own) for way, own in queries.items()},
-        depth={way: placed.top.shape[1] for way, placed in ranks.items()},
-        first=lambda way, at, k, _: ranks[way].top[rows[way][at], :k].astype(np.int64),
+        depth={way: items.shape[1] for way, items in top.items()},
+        first=lambda way, at, k, _: top[way][rows[way][at], :k].astype(np.int64),
         texts=tuple(caption.text for caption in benchmark.captions),
         owners=gallery.owners,
         benchmark=benchmark,

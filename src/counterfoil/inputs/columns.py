@@ -24,19 +24,6 @@ from counterfoil.inputs.limits import check_room
 #: What a column holds; "wholes" and the like are lists of them, "wholes2" lists of lists.
 Kind = Literal["text", "whole", "real", "truth", "bytes", "wholes", "texts", "reals", "wholes2"]
 
-_WORDS = {
-    "text": "texts",
-    "whole": "whole numbers",
-    "real": "numbers",
-    "truth": "true and false",
-    "bytes": "bytes",
-    "wholes": "lists of whole numbers",
-    "texts": "lists of texts",
-    "reals": "lists of numbers",
-    "wholes2": "lists of lists of whole numbers",
-}
-_INNER: dict[str, Kind] = {"wholes": "whole", "texts": "text", "reals": "real", "wholes2": "wholes"}
-
 #: Bytes that a cell takes at least once it is in memory, whatever it is packed into in the file.
 _CELL = 4
 
@@ -211,11 +198,11 @@ def notes(table: pa.Table) -> dict[str, str]:
 
 
 def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.ChunkedArray:
-    target, fits = _TYPES[wanted.kind]
+    words, target, fits, inner_kind = _KINDS[wanted.kind]
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not (fits(column.type) or (pa.types.is_null(column.type) and wanted.kind != "truth")):
-        raise DataError("wrong type", where=where, given=str(column.type)[:60], allowed=_WORDS[wanted.kind])
+        raise DataError("wrong type", where=where, given=str(column.type)[:60], allowed=words)
     try:
         # Arrow does not look at texts when it reads them.
         column.validate(full=True)
@@ -224,14 +211,14 @@ def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.Ch
         raise DataError(f"cannot be read: {' '.join(str(error).split())[:120]}", where=where) from None
     if column.null_count and not wanted.null:
         raise _off("empty", where, _first(column.is_null()))
-    inner, place = column, where
-    kind: Kind = wanted.kind
-    while kind in _INNER:
+    inner, place, kind = column, where, wanted.kind
+    while inner_kind is not None:
         import pyarrow.compute as pc
 
         # The row is left out: only counterfoil writes such tables.
-        inner, kind, place = pc.list_flatten(inner), _INNER[kind], f"{where}, within the lists"
-        if inner.null_count and kind not in _INNER:
+        inner, kind, place = pc.list_flatten(inner), inner_kind, f"{where}, within the lists"
+        inner_kind = _KINDS[kind][3]
+        if inner.null_count and inner_kind is None:
             raise _off("empty", place, _first(inner.is_null()))
     if kind in ("whole", "real"):
         _check_range(inner, wanted, place)
@@ -301,16 +288,26 @@ def _real(kind: pa.DataType) -> bool:
     return pa.types.is_floating(kind) or pa.types.is_integer(kind)
 
 
-_TYPES: dict[str, tuple[pa.DataType, Callable[[pa.DataType], bool]]] = {
-    "text": (pa.string(), _text),
-    "whole": (pa.int64(), pa.types.is_integer),
-    "real": (pa.float64(), _real),
-    "truth": (pa.bool_(), pa.types.is_boolean),
-    "bytes": (pa.binary(), lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind)),
-    "wholes": (pa.list_(pa.int64()), _list_of(pa.types.is_integer)),
-    "texts": (pa.list_(pa.string()), _list_of(_text)),
-    "reals": (pa.list_(pa.float64()), _list_of(_real)),
-    "wholes2": (pa.list_(pa.list_(pa.int64())), _list_of(_list_of(pa.types.is_integer))),
+def _bytes(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
+#: Of each kind its name in messages, the type of columns and whether another will do, and the kind within.
+_KINDS: dict[Kind, tuple[str, pa.DataType, Callable[[pa.DataType], bool], Kind | None]] = {
+    "text": ("texts", pa.string(), _text, None),
+    "whole": ("whole numbers", pa.int64(), pa.types.is_integer, None),
+    "real": ("numbers", pa.float64(), _real, None),
+    "truth": ("true and false", pa.bool_(), pa.types.is_boolean, None),
+    "bytes": ("bytes", pa.binary(), _bytes, None),
+    "wholes": ("lists of whole numbers", pa.list_(pa.int64()), _list_of(pa.types.is_integer), "whole"),
+    "texts": ("lists of texts", pa.list_(pa.string()), _list_of(_text), "text"),
+    "reals": ("lists of numbers", pa.list_(pa.float64()), _list_of(_real), "real"),
+    "wholes2": (
+        "lists of lists of whole numbers",
+        pa.list_(pa.list_(pa.int64())),
+        _list_of(_list_of(pa.types.is_integer)),
+        "wholes",
+    ),
 }
 
 
