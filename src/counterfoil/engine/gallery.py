@@ -18,7 +18,7 @@ from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery, Ids, RetrievalDirection
 from counterfoil.engine.deduplicate import Progress, silent
-from counterfoil.engine.similarity import Blocks
+from counterfoil.engine.similarity import Blocks, lines
 from counterfoil.engine.topk import better, map_ordered
 from counterfoil.errors import InputError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
@@ -296,20 +296,16 @@ class _Pass:
 
     def _shares_of_captions(self, i: int) -> tuple[ndarray, ndarray]:
         """The same of captions: whole columns are needed, so they are multiplied again, some at a time."""
-        gallery, scope = self.galleries[i], self.scopes[self.scope_of[i]]
+        gallery = self.galleries[i]
         search = gallery.t2i
         rule: Plausible = search.positives  # type: ignore[assignment]
         values = np.empty((len(rule.thresholds), 3, len(search)))
         step = max(1, _BLOCK // (self.n["i2t"] * self.blocks.itemsize))
-        parts = scope.of_images or [np.arange(self.n["i2t"])]
-        part_of = np.zeros(len(search), np.int64)
-        if scope.caption_parts is not None:
-            part_of = scope.caption_parts[search.queries]
-        for part, images in enumerate(parts):
-            own = np.flatnonzero(part_of == part)
+        for own, images in views(gallery, "t2i"):
             for lo in range(0, len(own), step):
                 rows = own[lo : lo + step]
-                seen = np.ascontiguousarray(self.blocks.part(_slice(images), search.queries[rows]).T)
+                of_captions = lines(self.blocks, "t2i", search.queries[rows], _slice(images))
+                seen = np.ascontiguousarray(of_captions)
                 near = rule.distances(rows, images)
                 for n, limit in enumerate(rule.thresholds):
                     values[n][:, rows] = precision_at_r(seen, near <= limit, cap=rule.cap)
@@ -343,6 +339,24 @@ class _Pass:
         place = np.searchsorted(own, at)
         above[present], level[present] = scope.above[side][place], scope.level[side][place]
         return DirectionRanks(above, level, depth, top, top_scores)
+
+
+def item_count(gallery: Gallery, side: str) -> int:
+    """How many items there are to find in a direction."""
+    return gallery.n_captions if side == "i2t" else gallery.n_images
+
+
+def views(gallery: Gallery, side: str) -> Iterator[tuple[Ids, Ids]]:
+    """Rows of a direction's queries, and the items that these see: all, or those of their own part."""
+    search: RetrievalDirection = getattr(gallery, side)
+    if gallery.image_parts is None or gallery.caption_parts is None:
+        yield np.arange(len(search)), np.arange(item_count(gallery, side))
+        return
+    of_query, of_item = gallery.image_parts, gallery.caption_parts
+    if side == "t2i":
+        of_query, of_item = of_item, of_query
+    for part in np.unique(of_query[search.queries]):
+        yield np.flatnonzero(of_query[search.queries] == part), np.flatnonzero(of_item == part)
 
 
 def _spread(search: RetrievalDirection, n: int) -> Qrels | None:

@@ -11,7 +11,7 @@ lists all the same, counting what was cut off as wrong: those are had with `trun
 change with the cut.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -24,10 +24,10 @@ from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery, Ids, RetrievalDirection
 from counterfoil.engine.deduplicate import Note, ability_for, few, warn
-from counterfoil.engine.gallery import rank
+from counterfoil.engine.gallery import item_count, rank, views
 from counterfoil.engine.join_scores import item_rows
 from counterfoil.engine.session import Session, with_provenance
-from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Products, unit
+from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Products, lines, unit
 from counterfoil.engine.topk import top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
@@ -220,17 +220,15 @@ class Candidates:
 def candidates(gallery: Gallery, side: str, blocks: Blocks, depth: int) -> Candidates:
     """The first `depth` items of each query of `side`, of equal scores the lower position first."""
     search: RetrievalDirection = getattr(gallery, side)
-    items_of = np.full((len(search), min(depth, _items(gallery, side))), -1, dtype=np.int64)
-    for rows, items in _views(gallery, side):
+    items_of = np.full((len(search), min(depth, item_count(gallery, side))), -1, dtype=np.int64)
+    for rows, items in views(gallery, side):
         k = min(depth, len(items))
         if not len(rows) or not k:
             continue
         queries = search.queries[rows]
 
         def block(some: slice, part: slice, queries: Ids = queries, items: Ids = items) -> ndarray:
-            if side == "i2t":
-                return blocks.part(queries[some], items[part])
-            return blocks.part(items[part], queries[some]).T
+            return lines(blocks, side, queries[some], items[part])
 
         best, _ = top_k_in_blocks(block, len(rows), len(items), k)
         items_of[rows, :k] = items[best]
@@ -301,16 +299,16 @@ def _shares(
     """R-Precision by rule in the new order, from whole lines of scores put in order."""
     search = chosen.search
     values = np.full((len(rule.thresholds), 3, len(search)), np.nan)
-    place = np.empty(_items(gallery, chosen.side), dtype=np.int64)
-    for rows, items in _views(gallery, chosen.side):
+    place = np.empty(item_count(gallery, chosen.side), dtype=np.int64)
+    for rows, items in views(gallery, chosen.side):
         place[items] = np.arange(len(items))
         step = max(1, _AT_ONCE // max(1, len(items)))
         for lo in range(0, len(rows), step):
             own = rows[lo : lo + step]
             queries = search.queries[own]
-            lines = blocks.part(queries, items) if chosen.side == "i2t" else blocks.part(items, queries).T
+            of_queries = lines(blocks, chosen.side, queries, items)
             # Numbers of levels in place of scores: whatever these are, candidates can stand above them all.
-            levels = np.stack([np.unique(line, return_inverse=True)[1].reshape(-1) for line in lines])
+            levels = np.stack([np.unique(line, return_inverse=True)[1].reshape(-1) for line in of_queries])
             for row, query in enumerate(own):
                 there = chosen.items[query] >= 0
                 mine = np.unique(scores[query, there], return_inverse=True)[1].reshape(-1)
@@ -319,23 +317,6 @@ def _shares(
             for nth, limit in enumerate(rule.thresholds):
                 values[nth][:, own] = precision_at_r(levels, near <= limit, cap=rule.cap)
     return values
-
-
-def _items(gallery: Gallery, side: str) -> int:
-    return gallery.n_captions if side == "i2t" else gallery.n_images
-
-
-def _views(gallery: Gallery, side: str) -> Iterator[tuple[Ids, Ids]]:
-    """Rows of a search and the items that they see."""
-    search: RetrievalDirection = getattr(gallery, side)
-    if gallery.image_parts is None or gallery.caption_parts is None:
-        yield np.arange(len(search)), np.arange(_items(gallery, side))
-        return
-    of_query, of_item = gallery.image_parts, gallery.caption_parts
-    if side == "t2i":
-        of_query, of_item = of_item, of_query
-    for part in np.unique(of_query[search.queries]):
-        yield np.flatnonzero(of_query[search.queries] == part), np.flatnonzero(of_item == part)
 
 
 # -- given rankings ---------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real
@@ -24,7 +23,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.judgements import ROLES, Direction
 from counterfoil.engine.deduplicate import Progress, silent
-from counterfoil.engine.similarity import Matrix, product, unit
+from counterfoil.engine.similarity import Matrix, lines, product, unit
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
 from counterfoil.storage.parallel import Part, Result, map_ahead
@@ -345,13 +344,14 @@ def of_similarity(
     matrix = Matrix(values, where=name, names=(image_ids, caption_ids))
 
     def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
-        def block(queries: slice, items: slice) -> NDArray[Any]:
-            if direction == "i2t":
-                return matrix.part(at[queries], items)
-            return matrix.part(items, at[queries]).T
-
         n_items = values.shape[1 if direction == "i2t" else 0]
-        return top_k_in_blocks(block, len(at), n_items, k, progress=progress)[0]
+        return top_k_in_blocks(
+            lambda queries, items: lines(matrix, direction, at[queries], items),
+            len(at),
+            n_items,
+            k,
+            progress=progress,
+        )[0]
 
     return _whole(name, image_ids, caption_ids, first)
 
