@@ -10,8 +10,15 @@ import pytest
 import counterfoil as cf
 from counterfoil.benchmarks import Caption, Image, PixelSource
 from counterfoil.benchmarks.records import decode
-from counterfoil.engine.explain import ExplainedPair, PairToExplain, check_methods, explain
-from counterfoil.engine.perturbations import Occlusion, Span, words_of
+from counterfoil.engine.explain import (
+    ExplainedPair,
+    Occlusion,
+    PairToExplain,
+    Span,
+    check_methods,
+    explain,
+    words_of,
+)
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.models.base import Identity
