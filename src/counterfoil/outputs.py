@@ -104,7 +104,12 @@ class Outputs:
             self._check_apart(file, file, folder)
         self._claim(real, folder)
         self._check_folder_input(folder)
-        there = _in_the_way(folder)
+        there: list[str] = []
+        if path.is_dir() and not (path / UNFINISHED).exists() and not folder.resumes(path):
+            names = os.listdir(path) if folder.alone else [entry.name for entry in _there(folder)]
+            # Partial files and locks of a machine that stopped while writing are no obstacle.
+            left = (".part", ".lock")
+            there = sorted(name for name in names if not (name.startswith(".") and name.endswith(left)))
         if there and not self.overwrite:
             raise InputError(
                 f"the folder holds other files ({', '.join(there[:3])})",
@@ -245,16 +250,6 @@ def _there(folder: Folder) -> list[Path]:
         for path in sorted(folder.path.iterdir())
         if any(fnmatch(path.name, pattern) for pattern in folder.names)
     ]
-
-
-def _in_the_way(folder: Folder) -> list[str]:
-    """The names of what lies in the folder and may not be replaced."""
-    path = folder.path
-    if not path.is_dir() or (path / UNFINISHED).exists() or folder.resumes(path):
-        return []
-    names = sorted(os.listdir(path)) if folder.alone else [entry.name for entry in _there(folder)]
-    # Partial files and locks of a machine that stopped while writing are no obstacle.
-    return [name for name in names if not (name.startswith(".") and name.endswith((".part", ".lock")))]
 
 
 def _is_read(path: Path, source: Path, hint: str = _ANOTHER_FILE) -> InputError:

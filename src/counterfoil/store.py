@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import IO
@@ -62,10 +62,18 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         # mkstemp makes files private; what a user writes should have the rights the user's umask gives.
         if not private:
-            os.chmod(temporary, 0o666 & ~_umask())
+            # There is no way to read the umask without setting it.
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, path)
         temporary = None
-        _sync_folder(path.parent)
+        with suppress(OSError):  # the rename itself durable, where the system can
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except OSError as error:
         raise storage_error(path, error) from error
     finally:
@@ -300,24 +308,3 @@ def storage_error(
     else:
         what, instead = f"cannot be {doing}: {error.strerror or error}", "choose another folder"
     return StorageError(what, where=path, hint=hint or instead)
-
-
-def _umask() -> int:
-    # There is no way to read the umask without setting it.
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the system can."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)

@@ -30,23 +30,11 @@ ANSWERS = frozenset({"Scores", "Outcomes", "Rankings"})
 MOST_PARAMETERS = 12
 #: Names of variables and parameters that say nothing of what they hold.
 VAGUE = frozenset(
-    [
-        "found",
-        "each",
-        "kept",
-        "asked",
-        "told",
-        "said",
-        "made",
-        "standing",
-        "door",
-        "turns",
-        "situation",
-        "picks",
-    ]
+    {
+        *("found", "each", "kept", "asked", "told", "said"),
+        *("made", "standing", "door", "turns", "situation", "picks"),
+    }
 )
-
-_EQUAL = ast.Eq | ast.NotEq | ast.In | ast.NotIn
 _TARGET = re.compile(r"counterfoil(\.\w+)+:\w+")
 
 
@@ -434,36 +422,38 @@ def _on_two_rows(*python: str) -> str:
         return _python(*python, *command)
 
 
-def evaluate_ratio(*, times: int = 5) -> float:
-    """Processor time of that command, in that of `python -c "import numpy, pyarrow"`: least of several."""
-
-    def seconds(run: Callable[[], object]) -> float:
-        least = float("inf")
-        for _ in range(times):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            run()
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            least = min(least, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        return least
-
-    ours = seconds(lambda: _on_two_rows("-m", "counterfoil"))
-    return ours / seconds(lambda: _python("-c", "import numpy, pyarrow"))
+def _processor_seconds() -> float:
+    """Processor time of the processes that this one has waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
-def import_seconds(*, times: int = 5) -> float:
-    """The least time of several that `import counterfoil` takes in a process that has NumPy."""
+def _least(clock: Callable[[], float], run: Callable[[], object], *, times: int = 5) -> float:
+    """What `run` takes by a clock: the least of several times."""
+
+    def once() -> float:
+        start = clock()
+        run()
+        return clock() - start
+
+    return min(once() for _ in range(times))
+
+
+def evaluate_ratio() -> float:
+    """Processor time of that command, in that of `python -c "import numpy, pyarrow"`."""
+    ours = _least(_processor_seconds, lambda: _on_two_rows("-m", "counterfoil"))
+    return ours / _least(_processor_seconds, lambda: _python("-c", "import numpy, pyarrow"))
+
+
+def import_seconds() -> float:
+    """The time that `import counterfoil` takes in a process that has NumPy."""
     code = "import time, numpy; t = time.perf_counter(); import counterfoil; print(time.perf_counter() - t)"
-    return min(float(_python("-c", code)) for _ in range(times))
+    return min(float(_python("-c", code)) for _ in range(5))
 
 
-def help_seconds(*, times: int = 3) -> float:
-    """The least time of several that `counterfoil --help` takes, the start of Python included."""
-    least = float("inf")
-    for _ in range(times):
-        start = time.perf_counter()
-        _python("-m", "counterfoil", "--help")
-        least = min(least, time.perf_counter() - start)
-    return least
+def help_seconds() -> float:
+    """The time that `counterfoil --help` takes, the start of Python included."""
+    return _least(time.perf_counter, lambda: _python("-m", "counterfoil", "--help"), times=3)
 
 
 def _python(*arguments: str) -> str:

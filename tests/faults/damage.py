@@ -20,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from faults.files import encrypted, npy, npy_of, npz
+
 Damage = Callable[[Path], None]
 
 #: Text that a terminal, a spreadsheet, a page or LaTeX would obey.
@@ -70,7 +72,7 @@ ANY: dict[str, Damage] = {
     "link-loop": _loop,
     "a-device": _pipe,
     "a-png": lambda path: replaced(path, b"\x89PNG\r\n\x1a\n" + bytes(50)),
-    "a-zip": lambda path: replaced(path, _zip({"x.npy": b"no array"})),
+    "a-zip": lambda path: replaced(path, npz({"x.npy": b"no array"})),
     "a-pickle": lambda path: replaced(
         path, b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x07os.exit\x94."
     ),
@@ -256,35 +258,21 @@ PARQUET: dict[str, Damage] = {
 }
 
 
-def _npy(header: str, data: bytes = b"") -> bytes:
-    text = header.ljust(118 - 10 - 1) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode("latin-1") + data
-
-
-def _zip(members: dict[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return out.getvalue()
-
-
 def _saved(array: np.ndarray) -> bytes:
     out = io.BytesIO()
     np.save(out, array, allow_pickle=True)
     return out.getvalue()
 
 
-_HEADER = "{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}"
 #: What an array may be instead, as the bytes of an npy file.
 ARRAYS: dict[str, bytes] = {
-    "claims-terabytes": _npy(_HEADER.format("<f4", "(1000000000, 1000)"), bytes(64)),
-    "claims-overflow": _npy(_HEADER.format("<f8", "(9223372036854775807, 9223372036854775807)"), bytes(64)),
-    "negative-shape": _npy(_HEADER.format("<f4", "(-3, 4)"), bytes(64)),
-    "objects": _npy(_HEADER.format("|O", "(3,)"), b"\x80\x04K\x01."),
-    "odd-type": _npy(_HEADER.format("<x9", "(3,)"), bytes(64)),
-    "header-code": _npy("__import__('os').abort()", bytes(64)),
-    "header-deep": _npy("(" * 90, bytes(8)),
+    "claims-terabytes": npy_of("(1000000000, 1000)", data=bytes(64)),
+    "claims-overflow": npy_of("(9223372036854775807, 9223372036854775807)", data=bytes(64)),
+    "negative-shape": npy_of("(-3, 4)", data=bytes(64)),
+    "objects": npy_of("(3,)", "'|O'", b"\x80\x04K\x01."),
+    "odd-type": npy_of("(3,)", "'<x9'", bytes(64)),
+    "header-code": npy("__import__('os').abort()\n", bytes(64)),
+    "header-deep": npy("(" * 90 + "\n", bytes(8)),
     "dates": _saved(np.array(["2020-01-01"], "datetime64[D]")),
     "texts": _saved(np.array([["a", "b"], ["c", "d"]])),
     "complex": _saved(np.ones((3, 4), complex)),
@@ -309,18 +297,9 @@ def _member(data: bytes | None, at: int) -> Damage:
             del members[name]
         else:
             members[name] = data
-        replaced(path, _zip(members))
+        replaced(path, npz(members))
 
     return damage
-
-
-def _encrypted(data: bytes) -> bytes:
-    """The bit of encryption set in every header of the archive."""
-    found = bytearray(data)
-    for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        for match in re.finditer(re.escape(mark), data):
-            found[match.start() + at] |= 1
-    return bytes(found)
 
 
 NPY: dict[str, Damage] = {
@@ -334,8 +313,8 @@ NPZ: dict[str, Damage] = {
     },
     "member-gone": _member(None, 0),
     "ids-gone": _member(None, -1),
-    "no-members": lambda path: replaced(path, _zip({})),
-    "encrypted": _bytes(_encrypted),
+    "no-members": lambda path: replaced(path, npz({})),
+    "encrypted": _bytes(encrypted),
     "an-npy": lambda path: replaced(path, ARRAYS["zeros"]),
 }
 

@@ -6,6 +6,7 @@ campaigns.
 
 import io
 import json
+import re
 import struct
 import zipfile
 from collections.abc import Callable, Iterator
@@ -47,20 +48,22 @@ def npy_of(shape: str, kind: str = "'<f4'", data: bytes = b"") -> bytes:
     return npy(f"{{'descr': {kind}, 'fortran_order': False, 'shape': {shape}}}\n", data)
 
 
-def npz(members: dict[str, bytes], *, encrypted: bool = False, method: int = zipfile.ZIP_STORED) -> bytes:
-    """A zip file of any members; `encrypted` sets the bit that says so, in all of them."""
+def encrypted(archive: bytes) -> bytes:
+    """An archive whose members all say that they are encrypted."""
+    changed = bytearray(archive)
+    for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        for match in re.finditer(re.escape(mark), archive):
+            changed[match.start() + offset] |= 1
+    return bytes(changed)
+
+
+def npz(members: dict[str, bytes], *, method: int = zipfile.ZIP_STORED) -> bytes:
+    """A zip file of any members."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, data in members.items():
             archive.writestr(zipfile.ZipInfo(name), data, method)
-    packed = bytearray(buffer.getvalue())
-    if encrypted:
-        for mark, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-            at = packed.find(mark)
-            while at >= 0:
-                packed[at + offset] |= 1
-                at = packed.find(mark, at + 1)
-    return bytes(packed)
+    return buffer.getvalue()
 
 
 def nested(depth: int, kind: str = "list") -> str:

@@ -6,7 +6,6 @@ The corpus and the campaign copy it, damage one file of it, and run a command th
 import csv
 import io
 import json
-import tarfile
 from pathlib import Path
 
 import av
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from faults.command import run
+from tar_shards import write_tar
 from tiny_families import save_clip
 
 N = 12
@@ -175,11 +175,11 @@ def _training(folder: Path) -> None:
         for i in range(N)
     ]
     write_csv(folder / "rows.csv", rows)
-    with tarfile.open(folder / "shard-000.tar", "w", format=tarfile.USTAR_FORMAT) as shard:
-        for i in range(N):
-            _add(shard, f"k{i}.png", (folder / "photos" / f"p{i}.png").read_bytes())
-            _add(shard, f"k{i}.txt", f"a square {i}".encode())
-            _add(shard, f"k{i}.json", json.dumps({"negative_caption": "a car"}).encode())
+    members = []
+    for i in range(N):
+        members += [(f"k{i}.png", (folder / "photos" / f"p{i}.png").read_bytes())]
+        members += [(f"k{i}.txt", b"a square %d" % i), (f"k{i}.json", b'{"negative_caption": "a car"}')]
+    write_tar(folder / "shard-000.tar", members)
     lines = ['base = "negclip"', "batch_size = 4", "epochs = 1", "lr = 1e-3", "", "[run]", 'model = "small"']
     lines += ['data = "rows.csv"', 'images = "photos"', ""]
     (folder / "recipe.toml").write_text("\n".join(lines))
@@ -304,9 +304,3 @@ def write_csv(path: Path, rows: list[dict[str, object]], *, delimiter: str = ","
     writer.writeheader()
     writer.writerows(rows)
     path.write_text(text.getvalue())
-
-
-def _add(shard: tarfile.TarFile, name: str, data: bytes) -> None:
-    about = tarfile.TarInfo(name)
-    about.size = len(data)
-    shard.addfile(about, io.BytesIO(data))

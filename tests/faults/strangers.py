@@ -77,16 +77,18 @@ def make(folder: Path) -> None:
     (folder / "page.html").write_text("<p>mine</p>")
 
 
-def table(folder: Path, cells: list[str], name: str = "pairs.csv") -> None:
+def table(folder: Path, cells: list[str]) -> None:
     """A table of pairs with these image cells."""
     rows = [
         {"image": cell, "caption": f"a red square {i}", "negative_caption": f"a blue square {i}"}
         for i, cell in enumerate(cells)
     ]
-    if name.endswith(".csv"):
-        write_csv(folder / name, rows)
-    else:
-        pq.write_table(pa.Table.from_pylist(rows), folder / name)
+    write_csv(folder / "pairs.csv", rows)
+
+
+def of_verdicts(table: dict[Wanted, tuple[str, ...]]) -> list[tuple[str, Wanted]]:
+    """Every name of a table with what must come of it."""
+    return [(name, wanted) for wanted, names in table.items() for name in names]
 
 
 LIGHT = ("--no-cache", "--draws", "100")
@@ -184,52 +186,22 @@ NO_PICTURES: dict[str, tuple[Doing, Wanted]] = {
     "link out by way of a folder": (by_way_of_a_folder, REFUSED),
 }
 #: What an image cell says; {home} is the folder around the sound one. What is there outside must be refused.
-CELLS: tuple[tuple[str, Wanted], ...] = (
-    ("{home}/secret/id_rsa", REFUSED),
-    ("../../secret/id_rsa", REFUSED),
-    ("./../../secret/./id_rsa", REFUSED),
-    ("../photos/../../secret/id_rsa", REFUSED),
-    ("../../../../../../../../../../etc/passwd", REFUSED),
-    ("/etc/passwd", REFUSED),
-    ("//etc/passwd", REFUSED),
-    ("/proc/self/environ", REFUSED),
-    ("/proc/self/fd/0", EITHER),
-    ("/dev/zero", EITHER),
-    ("/dev/stdin", EITHER),
-    ("out/id_rsa", REFUSED),
-    ("out.png", REFUSED),
-    ("../page.html", REFUSED),
-    ("../other/notes.txt", REFUSED),
-    ("file:///etc/passwd", EITHER),
-    ("file://etc/passwd", EITHER),
-    ("http://127.0.0.1:9/a.png", EITHER),
-    ("s3://bucket/a.png", EITHER),
-    ("~/.ssh/id_rsa", EITHER),
-    ("$HOME/.bashrc", EITHER),
-    ("$(id).png", EITHER),
-    ("`id`.png", EITHER),
-    ("|id", EITHER),
-    ("-rf", EITHER),
-    (".", EITHER),
-    ("..", EITHER),
-    ("/", EITHER),
-    (" ", REFUSED),
-    ("p0.png/", EITHER),
-    ("p0.png/..", EITHER),
-    ("p0.png ", EITHER),
-    ("%2e%2e/%2e%2e/secret/id_rsa", EITHER),
-    ("..\\..\\secret\\id_rsa", EITHER),
-    ("C:\\Windows\\win.ini", EITHER),
-    ("\\\\host\\share\\a.png", EITHER),
-    ("p0.png\n../../secret/id_rsa", EITHER),
-    ("x" * 300 + ".png", EITHER),
-    ("x/" * 3000 + "a.png", EITHER),
-    ("\u202egnp.0p", EITHER),
-    ("\x1b[31mred.png", EITHER),
-    ("=cmd|'/c calc'!A0", EITHER),
-    ("<script>alert(1)</script>", EITHER),
-    ("p0.png\x00", EITHER),
-)
+CELLS: dict[Wanted, tuple[str, ...]] = {
+    REFUSED: (
+        "{home}/secret/id_rsa", "../../secret/id_rsa", "./../../secret/./id_rsa",
+        "../photos/../../secret/id_rsa", "../../../../../../../../../../etc/passwd", "/etc/passwd",
+        "//etc/passwd", "/proc/self/environ", "out/id_rsa", "out.png", "../page.html", "../other/notes.txt",
+        " ",
+    ),
+    EITHER: (
+        "/proc/self/fd/0", "/dev/zero", "/dev/stdin", "file:///etc/passwd", "file://etc/passwd",
+        "http://127.0.0.1:9/a.png", "s3://bucket/a.png", "~/.ssh/id_rsa", "$HOME/.bashrc", "$(id).png",
+        "`id`.png", "|id", "-rf", ".", "..", "/", "p0.png/", "p0.png/..", "p0.png ",
+        "%2e%2e/%2e%2e/secret/id_rsa", "..\\..\\secret\\id_rsa", "C:\\Windows\\win.ini",
+        "\\\\host\\share\\a.png", "p0.png\n../../secret/id_rsa", "x" * 300 + ".png", "x/" * 3000 + "a.png",
+        "\u202egnp.0p", "\x1b[31mred.png", "=cmd|'/c calc'!A0", "<script>alert(1)</script>", "p0.png\x00",
+    ),
+}  # fmt: skip
 
 
 def cells() -> Iterator[Hostility]:
@@ -237,7 +209,7 @@ def cells() -> Iterator[Hostility]:
     for name, command in {
         "evaluate": EVALUATE, "save": SAVE, "publish": PUBLISH, "create": CREATE, "assemble": ASSEMBLE,
     }.items():  # fmt: skip
-        for cell, wanted in CELLS:
+        for cell, wanted in of_verdicts(CELLS):
 
             def prepare(folder: Path, cell: str = cell) -> None:
                 (folder / "photos" / "out").symlink_to(folder.parent / "secret")
@@ -248,7 +220,7 @@ def cells() -> Iterator[Hostility]:
             yield Hostility("cells", f"{name}: {cell[:60]!r}", command, prepare, wanted)
         for what, (doing, wanted) in NO_PICTURES.items():
             yield Hostility("cells", f"{name}: {what}", command, in_place_of("photos/p0.png", doing), wanted)
-    for cell, wanted in CELLS[:16]:
+    for cell in CELLS[REFUSED]:
 
         def rows(folder: Path, cell: str = cell) -> None:
             said = cell.replace("{home}", str(folder.parent))
@@ -258,38 +230,21 @@ def cells() -> Iterator[Hostility]:
             pq.write_table(pa.table(columns), folder / "pairs.parquet")
 
         command = tuple("pairs.parquet" if each == "pairs.csv" else each for each in PUBLISH)
-        yield Hostility("cells", f"publish a path in Parquet: {cell[:60]!r}", command, rows, wanted)
+        yield Hostility("cells", f"publish a path in Parquet: {cell[:60]!r}", command, rows, REFUSED)
 
 
 #: What is named where a file or a folder should be.
-PATHS: tuple[tuple[str, Wanted], ...] = (
-    ("", REFUSED),
-    (" ", REFUSED),
-    ("nothing-there", REFUSED),
-    ("/dev/null", REFUSED),
-    ("/dev/zero", REFUSED),
-    ("/dev/full", REFUSED),
-    ("pipe", REFUSED),
-    ("socket", REFUSED),
-    ("loop", REFUSED),
-    ("pairs.csv/x", REFUSED),
-    ("page.html", EITHER),
-    ("x" * 300, REFUSED),
-    ("x/" * 3000, REFUSED),
-    ("file://etc/passwd", REFUSED),
-    ("file://etc", REFUSED),
-    ("file:///nothing-there", REFUSED),
-    ("http://127.0.0.1:9/a", REFUSED),
-    ("ftp://127.0.0.1/a", REFUSED),
-    ("s3:", REFUSED),
-    ("\udcff", REFUSED),
-    ("~nobody/x", REFUSED),
-    ("$HOME", REFUSED),
-    ("a\nb", REFUSED),
-    ("\u202ea", REFUSED),
-    ("/proc/self/mem", REFUSED),
-    ("{a,b}.csv", REFUSED),
-)
+PATHS: dict[Wanted, tuple[str, ...]] = {
+    REFUSED: (
+        "", " ", "nothing-there", "/dev/null", "/dev/zero", "/dev/full", "pipe", "socket", "loop",
+        "pairs.csv/x", "x" * 300, "x/" * 3000, "file://etc/passwd", "file://etc", "file:///nothing-there",
+        "http://127.0.0.1:9/a", "ftp://127.0.0.1/a", "s3:", "\udcff", "~nobody/x", "$HOME", "a\nb",
+        "\u202ea", "/proc/self/mem", "{a,b}.csv",
+    ),
+    EITHER: (
+        "page.html",
+    ),
+}  # fmt: skip
 
 
 def _special(folder: Path) -> None:
@@ -309,35 +264,24 @@ def paths() -> Iterator[Hostility]:
         "candidates": ("captions", "score", "--metrics", "length", "--out", "new.csv", "--candidates"),
     }
     for name, command in ways.items():
-        for path, wanted in PATHS:
+        for path, wanted in of_verdicts(PATHS):
             yield Hostility("paths", f"{name} {path[:60]!r}", (*command, path), _special, wanted)
 
 
 #: Where something is to be written.
-OUTPUTS: tuple[tuple[str, Wanted], ...] = (
-    ("", REFUSED),
-    ("/proc/x", REFUSED),
-    ("/dev/null/x", REFUSED),
-    ("/sys/x", REFUSED),
-    ("pipe", REFUSED),
-    ("socket", REFUSED),
-    ("loop", REFUSED),
-    ("loop/x", REFUSED),
-    ("pairs.csv", REFUSED),
-    ("pairs.csv/x", REFUSED),
-    ("photos", REFUSED),
-    ("other", EITHER),
-    ("page.html", REFUSED),
-    ("to-the-table", REFUSED),
-    ("to-the-photos", REFUSED),
-    ("x" * 300, REFUSED),
-    ("file://etc/x", REFUSED),
-    ("s3://bucket/x", REFUSED),
-    ("held", REFUSED),
-    ("a/b/held", REFUSED),
-    ("\udcff", REFUSED),
-    ("killed", TAKEN),
-)
+OUTPUTS: dict[Wanted, tuple[str, ...]] = {
+    REFUSED: (
+        "", "/proc/x", "/dev/null/x", "/sys/x", "pipe", "socket", "loop", "loop/x", "pairs.csv",
+        "pairs.csv/x", "photos", "page.html", "to-the-table", "to-the-photos", "x" * 300, "file://etc/x",
+        "s3://bucket/x", "held", "a/b/held", "\udcff",
+    ),
+    EITHER: (
+        "other",
+    ),
+    TAKEN: (
+        "killed",
+    ),
+}  # fmt: skip
 
 
 def _outputs(folder: Path) -> None:
@@ -358,7 +302,7 @@ def outputs() -> Iterator[Hostility]:
         "create --out": (*CREATE[:-1],),
         "build --out": (*READ[:-1],),
     }.items():
-        for target, wanted in OUTPUTS:
+        for target, wanted in of_verdicts(OUTPUTS):
             said = f"folder:{target}" if name == "publish --to" else target
             # A file of JSON may lie in a folder that is there; the URL is no URL behind "folder:".
             yield Hostility("outputs", f"{name} {target[:60]!r}", (*command, said), _outputs, wanted)
@@ -439,24 +383,10 @@ def endpoints() -> Iterator[Hostility]:
     for address in ADDRESSES:
         command = tuple(f"chat:{address}" if each.startswith("chat:") else each for each in ask)
         yield Hostility("endpoints", f"address {address[:60]!r}", command, wanted=REFUSED, environment=key)
-    for odd in (
-        f"{KEY}\n",
-        f"\n{KEY}",
-        f"{KEY}\r\nX: y",
-        f"{KEY} {KEY}",
-        f"{KEY}\u00e9",
-        f"{KEY}\t",
-        " ",
-        f"{KEY}\x7f",
-    ):
-        yield Hostility(
-            "endpoints",
-            f"key {odd.replace(KEY, 'KEY')!r}",
-            ask,
-            wanted=REFUSED,
-            answer=_status(401, '{"error": {"message": "no"}}'),
-            environment=(("COUNTERFOIL_API_KEY", odd.replace("{}", KEY)),),
-        )
+    no = _status(401, '{"error": {"message": "no"}}')
+    for odd in ("KEY\n", "\nKEY", "KEY\r\nX: y", "KEY KEY", "KEY\u00e9", "KEY\t", " ", "KEY\x7f"):
+        key = (("COUNTERFOIL_API_KEY", odd.replace("KEY", KEY)),)
+        yield Hostility("endpoints", f"key {odd!r}", ask, wanted=REFUSED, answer=no, environment=key)
 
 
 KINDS = {"endpoints": endpoints, "cells": cells, "paths": paths, "outputs": outputs}

@@ -19,16 +19,6 @@ from counterfoil.cli import app
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
-#: Instructions of a Dockerfile, and keys of a compose file by its specification, of which we use some.
-INSTRUCTIONS = {
-    *("FROM", "COPY", "RUN", "USER", "WORKDIR", "EXPOSE"),
-    *("HEALTHCHECK", "ENTRYPOINT", "CMD", "ENV", "ARG"),
-}
-TOP = {"services", "networks", "volumes", "configs", "secrets", "name"}
-OF_SERVICE = {
-    *("build", "image", "command", "user", "volumes", "depends_on", "networks", "restart"),
-    *("environment", "healthcheck", "ports"),
-}
 HOST, PASSWORD = "study.example", "s3cret"
 
 
@@ -68,7 +58,6 @@ def parsed(arguments: list[str]) -> dict[str, Any]:
 def test_the_dockerfile_is_sound_and_builds_of_the_wheel() -> None:
     found = instructions()
     names = [name for name, _ in found]
-    assert set(names) <= INSTRUCTIONS
     assert names[0] == "FROM"
     given = dict(found)
     # Neither root nor everything of the folder: keys and answers lie there.
@@ -92,10 +81,8 @@ def test_the_dockerfile_is_sound_and_builds_of_the_wheel() -> None:
 
 
 def test_the_compose_file_has_the_parts_that_it_names(compose: dict[str, Any]) -> None:
-    assert set(compose) <= TOP
     services = compose["services"]
     for name, service in services.items():
-        assert set(service) <= OF_SERVICE, name
         assert ("image" in service) != ("build" in service), name
         assert set(service.get("depends_on", ())) <= set(services), name
         assert set(service["networks"]) <= set(compose["networks"]), name

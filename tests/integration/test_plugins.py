@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,11 +23,8 @@ from warm_shell import Ended, WarmShell
 
 ROOT = Path(__file__).resolve().parents[2]
 COLOURS = ("red", "green", "blue")
-MODULES = (
-    *("squares", "hue", "pairs_right", "vowels", "sigmoid"),
-    *("order", "order_evaluation", "order_report"),
-    "mood",
-)
+MODULES = ("squares", "hue", "pairs_right", "vowels", "sigmoid", "order", "mood")
+MODULES += ("order_evaluation", "order_report")
 
 
 class Installed:
@@ -52,10 +50,15 @@ def command(tmp_path: Path) -> Iterator[Installed]:
     made.close()
 
 
+def result(command: Installed, *arguments: object) -> Any:
+    """The result of a command that prints it as JSON."""
+    return json.loads(command(*arguments).out)
+
+
 def test_benchmark_and_scorer_from_another_package(command: Installed) -> None:
     out = command.folder / "runs"
-    first = command("evaluate", "example-hue:primary", "example-squares", "--out", out / "hue", "--json", "-")
-    measured = json.loads(first.out)
+    hue = ("evaluate", "example-hue:primary", "example-squares", "--out", out / "hue", "--json", "-")
+    measured = result(command, *hue)
     # Of six pairs of colours three have yellow, which the scorer does not know: its caption loses everywhere.
     assert measured["measures"]["group"]["value"] == 0.5
     assert measured["groups"]["red"]["group"]["n"] == 3
@@ -87,11 +90,9 @@ def test_form_of_work_from_another_package(command: Installed) -> None:
 
 def test_form_of_question_from_another_package(command: Installed) -> None:
     folder = command.folder
-    hue = json.loads(
-        command(
-            *("evaluate", "example-hue:primary", "example-degrees", "--out", folder / "runs" / "hue"),
-            *("--json", "-"),
-        ).out
+    runs = folder / "runs"
+    hue = result(
+        command, "evaluate", "example-hue:primary", "example-degrees", "--out", runs / "hue", "--json", "-"
     )
     # "a square" names no colour, so it scores below a wrong one: of three pairs of captions two are in order.
     assert hue["measures"]["concordance"]["value"] == pytest.approx(2 / 3)
@@ -102,19 +103,13 @@ def test_form_of_question_from_another_package(command: Installed) -> None:
     command("save", "example-degrees", "--out", folder / "degrees")
     rows = [f"{name}-{other},3,2,2" for name in COLOURS for other in COLOURS if name != other]
     (folder / "given.csv").write_text("\n".join(["id,s0,s1,s2", *rows]) + "\n")
-    given = json.loads(
-        command(
-            *("evaluate", "given:given.csv", folder / "degrees", "--ties", "half"),
-            *("--out", folder / "runs" / "given", "--json", "-"),
-        ).out
+    given = result(
+        command, "evaluate", "given:given.csv", folder / "degrees", "--ties", "half", "--json", "-"
     )
     assert given["measures"]["concordance"]["value"] == pytest.approx(2.5 / 3)
     assert given["measures"]["accuracy"]["value"] == 0.5
-    command("evaluate", "blind:constant", "example-degrees", "--out", folder / "runs" / "constant")
-    compared = command(
-        *("compare", folder / "runs" / "hue", folder / "runs" / "constant"),
-        *("--html", folder / "report.html"),
-    )
+    command("evaluate", "blind:constant", "example-degrees", "--out", runs / "constant")
+    compared = command("compare", runs / "hue", runs / "constant", "--html", folder / "report.html")
     assert "Concordance" in compared.out
     page = (folder / "report.html").read_text()
     assert "Each holds an image and 3 captions, the truest first." in page
@@ -126,11 +121,8 @@ def test_form_of_question_from_another_package(command: Installed) -> None:
 def test_caption_metric_from_another_package(command: Installed) -> None:
     folder = command.folder
     (folder / "candidates.json").write_text(json.dumps({"a": "aha", "b": "sky"}))
-    done = command(
-        "captions", "score", "--candidates", "candidates.json", "--metrics", "vowels", "--json", "-"
-    )
-    assert '"vowels"' in done.out
-    assert json.loads(done.out)["metrics"]["vowels"]["value"] == pytest.approx((2 / 3 + 0) / 2)
+    score = ("captions", "score", "--candidates", "candidates.json", "--metrics", "vowels", "--json", "-")
+    assert result(command, *score)["metrics"]["vowels"]["value"] == pytest.approx((2 / 3 + 0) / 2)
     assert "vowels" in command("list", "metrics").out
 
 

@@ -38,16 +38,13 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.Monk
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_a_file_is_a_storage_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="cannot be written"):
-        store.write_text(tmp_path / "file" / "a.txt", "text")
-
-
-def test_nan_is_refused_in_json(tmp_path: Path) -> None:
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         store.write_json(tmp_path / "a.json", {"value": float("nan")})
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be written"):
+        store.write_text(tmp_path / "file" / "a.txt", "text")
 
 
 def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:

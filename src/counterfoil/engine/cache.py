@@ -34,7 +34,7 @@ from numpy import ndarray
 from counterfoil.engine.leases import LEASES
 from counterfoil.errors import DataError, ScoreError, StorageError
 from counterfoil.inputs.arrays import member
-from counterfoil.models.base import Identity, check_kept, identity_of
+from counterfoil.models.base import Identity
 from counterfoil.storage import Place, PlaceEntry, location, open_place
 from counterfoil.store import digest, json_bytes
 
@@ -96,21 +96,6 @@ class Cache:
     identity: Identity
     _noted: list[str] = field(default_factory=list, init=False, repr=False)
 
-    @classmethod
-    def of(cls, folder: Path | None, scorer: Any) -> "Cache":
-        """The shards of a scorer, in a folder that is swept first; with `folder` None none at all.
-
-        Raises `InputError` for a scorer whose identity says nothing of its weights and that holds none
-        (`identity_of`): what another one of its name left behind would be taken for its own.
-        """
-        if folder is None:
-            return cls(None, scorer.identity)
-        identity = identity_of(scorer)
-        check_kept(identity)
-        cache = cls(folder, identity)
-        cache.sweep()
-        return cache
-
     def read(self, kind: Kind, keys: Sequence[str]) -> Found:
         """Look `keys` (hexadecimal digests) up; a shard that cannot be read is passed over and named.
 
@@ -122,9 +107,7 @@ class Cache:
         rows: list[int] = []
         parts: list[ndarray] = []
         broken: list[Path] = []
-        for entry, (taken, values) in self._readable(kind, wanted, _read_shard, broken):
-            if values is None:
-                continue
+        for entry, taken, values in self._readable(kind, wanted, _values_of, broken):
             if parts and (values.shape[1], values.dtype) != (parts[0].shape[1], parts[0].dtype):
                 broken.append(self._path(entry))
                 continue
@@ -140,13 +123,6 @@ class Cache:
         """Keep one shard; raises `StorageError` where there is no room, and then keeps nothing of it."""
         self._put(kind, keys, {"values": np.ascontiguousarray(values)})
 
-    def read_parts(self, kind: Kind, keys: Sequence[str]) -> tuple[dict[int, Parts], tuple[Path, ...]]:
-        """The parts of the known ones among `keys`, by position; and the shards that cannot be read."""
-        row = {key: position for position, key in enumerate(keys)}
-        broken: list[Path] = []
-        parts_of = {row[key]: parts for key, parts in self.stream_parts(kind, keys, broken)}
-        return parts_of, tuple(broken)
-
     def stream_parts(
         self, kind: Kind, keys: Sequence[str], broken: list[Path]
     ) -> Iterator[tuple[str, Parts]]:
@@ -154,9 +130,8 @@ class Cache:
         if self.folder is None or not keys:
             return
         wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
-        for entry, known in self._readable(kind, wanted, _read_parts, broken):
-            if known:
-                self._used(entry)
+        for entry, _, known in self._readable(kind, wanted, _parts_of, broken):
+            self._used(entry)
             for key, parts in known.items():
                 wanted.pop(key)
                 yield key.hex(), parts
@@ -179,8 +154,14 @@ class Cache:
             self.place.write(note, json_bytes(self.identity.to_json()))
         self._noted.append(note)
         table = np.frombuffer(packed, dtype=np.uint8).reshape(len(keys), KEY_BYTES[kind])
-        data = _packed_arrays({"keys": table, **arrays})
-        self.place.write(f"{self._root}/{kind}/{digest(packed)}{_ENDING}", data)
+        # Packed in memory, a megabyte or so: an archive that fails to be written half-way fails again on
+        # closing. Its bytes depend on the arrays alone (NumPy's own carries the time of writing).
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in {"keys": table, **arrays}.items():
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, array, allow_pickle=False)
+        self.place.write(f"{self._root}/{kind}/{digest(packed)}{_ENDING}", buffer.getvalue())
 
     def shards(self, kind: Kind) -> set[str]:
         """The names of the finished shards (`shard_name`)."""
@@ -219,17 +200,29 @@ class Cache:
 
     def _readable(
         self, kind: Kind, wanted: Mapping[bytes, int], read: Callable[..., Any], broken: list[Path]
-    ) -> Iterator[tuple[PlaceEntry, Any]]:
-        """What `read` finds in each shard of a kind, in order of their names; others go to `broken`."""
+    ) -> Iterator[tuple[PlaceEntry, dict[bytes, int], Any]]:
+        """Shards of a kind with wanted keys, by name: the keys' rows, and what `read` takes of those.
+
+        Shards that cannot be read go to `broken`. Values are read only where a key is wanted, and the
+        archive's checksums are verified as they are.
+        """
         may_hold = partial(_may_hold, wanted=wanted, key_bytes=KEY_BYTES[kind])
         for entry, file in self.place.opened(self._entries(kind), may_hold):
             try:
-                with io.BytesIO() if file is None else file as opened:
-                    contents = read(opened, wanted, KEY_BYTES[kind])
+                with io.BytesIO() if file is None else file as opened, zipfile.ZipFile(opened) as shard:
+                    keys = _array(shard, "keys")
+                    if keys.ndim != 2 or keys.dtype != np.uint8 or keys.shape[1] != KEY_BYTES[kind]:
+                        raise ValueError("keys of another layout")
+                    rows: dict[bytes, int] = {}
+                    for row, key in enumerate(map(bytes, keys)):
+                        if key in wanted:
+                            rows.setdefault(key, row)
+                    contents = read(shard, len(keys), rows) if rows else None
             except _BROKEN:
                 broken.append(self._path(entry))
                 continue
-            yield entry, contents
+            if rows:
+                yield entry, rows, contents
 
     def _path(self, entry: PlaceEntry) -> Path:
         return Path(f"{self.place}/{entry.name}")
@@ -306,10 +299,11 @@ class NamedRows(Keyed):
 
     def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
         """The rows that the shards hold, and the shards that cannot be read."""
-        parts_of, broken = cache.read_parts(self.kind, self.keys)
-        for row, parts in parts_of.items():
-            self._take(row, parts, cache.identity.name)
-        return sorted(parts_of), broken
+        rows = {key: row for row, key in enumerate(self.keys)}
+        broken: list[Path] = []
+        for key, parts in cache.stream_parts(self.kind, self.keys, broken):
+            self._take(rows[key], parts, cache.identity.name)
+        return sorted(self._found), broken
 
     def put(self, rows: Sequence[int], part: Sequence[Parts], where: Where) -> None:
         """Take the arrays of a batch; raises `ScoreError` for an item of no rows too."""
@@ -362,17 +356,6 @@ def pair_key(caption_key: str, image_key: str) -> str:
     return caption_key + image_key
 
 
-def _packed_arrays(arrays: Mapping[str, ndarray]) -> bytes:
-    """A `.npz` whose bytes depend on the arrays alone (NumPy's own carries the time of writing)."""
-    # Packed in memory, a megabyte or so: an archive that fails to be written half-way fails again on closing.
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-    return buffer.getvalue()
-
-
 def _array(archive: zipfile.ZipFile, name: str) -> ndarray:
     return member(archive, archive.getinfo(f"{name}.npy"), f"array '{name}'")
 
@@ -392,56 +375,29 @@ def _may_hold(head: bytes, *, wanted: Mapping[bytes, int], key_bytes: int) -> bo
     return any(keys[at : at + width] in wanted for at in range(0, len(keys), width))
 
 
-def _read_shard(
-    file: io.BufferedIOBase, wanted: Mapping[bytes, int], key_bytes: int
-) -> tuple[list[bytes], Values | None]:
-    """The wanted keys of a shard, and the values of their rows; None where it holds no wanted key.
+def _values_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) -> Values:
+    """The values of some rows of a shard of `count` keys."""
+    values = _array(shard, "values")
+    if values.ndim != 2 or len(values) != count or values.dtype not in (np.float32, np.float64):
+        raise ValueError("values of another layout")
+    if not np.isfinite(values).all():
+        raise ValueError("values that are not finite")
+    return values[list(rows.values())]
 
-    The values are read only where a key is wanted, and the archive's checksums are verified as they are.
-    """
-    with zipfile.ZipFile(file) as shard:
-        rows, seen = _wanted_keys(shard, wanted, key_bytes)
-        if not seen:
-            return [], None
-        values = _array(shard, "values")
-        if values.ndim != 2 or len(values) != rows or values.dtype not in (np.float32, np.float64):
-            raise ValueError("values of another layout")
-        if not np.isfinite(values).all():
+
+def _parts_of(shard: zipfile.ZipFile, count: int, rows: Mapping[bytes, int]) -> dict[bytes, Parts]:
+    """The parts of some keys of a shard of `count` keys."""
+    parts_of: dict[bytes, dict[str, ndarray]] = {key: {} for key in rows}
+    ending = ".counts.npy"
+    names = [member.removesuffix(ending) for member in shard.namelist() if member.endswith(ending)]
+    for name in sorted(names):
+        counts, values = _array(shard, f"{name}.counts"), _array(shard, f"{name}.rows")
+        whole = counts.shape == (count,) and counts.dtype == np.int64 and (counts >= 0).all()
+        if not whole or not values.ndim or counts.sum() != len(values):
+            raise ValueError("parts of another layout")
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise ValueError("values that are not finite")
-        return list(seen), values[list(seen.values())]
-
-
-def _read_parts(file: io.BufferedIOBase, wanted: Mapping[bytes, int], key_bytes: int) -> dict[bytes, Parts]:
-    """The parts of the wanted keys of a shard."""
-    with zipfile.ZipFile(file) as shard:
-        rows, seen = _wanted_keys(shard, wanted, key_bytes)
-        if not seen:
-            return {}
-        parts_of: dict[bytes, dict[str, ndarray]] = {key: {} for key in seen}
-        ending = ".counts.npy"
-        names = [member.removesuffix(ending) for member in shard.namelist() if member.endswith(ending)]
-        for name in sorted(names):
-            counts, values = _array(shard, f"{name}.counts"), _array(shard, f"{name}.rows")
-            whole = counts.shape == (rows,) and counts.dtype == np.int64 and (counts >= 0).all()
-            if not whole or not values.ndim or counts.sum() != len(values):
-                raise ValueError("parts of another layout")
-            if values.dtype.kind == "f" and not np.isfinite(values).all():
-                raise ValueError("values that are not finite")
-            ends = np.cumsum(counts)
-            for key, row in seen.items():
-                parts_of[key][name] = values[ends[row] - counts[row] : ends[row]]
-        return dict(parts_of)
-
-
-def _wanted_keys(
-    shard: zipfile.ZipFile, wanted: Mapping[bytes, int], key_bytes: int
-) -> tuple[int, dict[bytes, int]]:
-    """How many keys a shard holds, and the rows of the wanted ones."""
-    keys = _array(shard, "keys")
-    if keys.ndim != 2 or keys.dtype != np.uint8 or keys.shape[1] != key_bytes:
-        raise ValueError("keys of another layout")
-    seen: dict[bytes, int] = {}
-    for row, key in enumerate(map(bytes, keys)):
-        if key in wanted:
-            seen.setdefault(key, row)
-    return len(keys), seen
+        ends = np.cumsum(counts)
+        for key, row in rows.items():
+            parts_of[key][name] = values[ends[row] - counts[row] : ends[row]]
+    return dict(parts_of)

@@ -22,7 +22,7 @@ from counterfoil.benchmarks.forms.base import first_use
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import References, check_references
 from counterfoil.benchmarks.videos import Video
-from counterfoil.engine.deduplicate import Note, ScoringPlan, ability_for, check_images, items
+from counterfoil.engine.deduplicate import ScoringPlan, ability_for, check_images, items
 from counterfoil.engine.join_scores import item_rows
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import DataError, InputError, ScoreError
@@ -166,9 +166,17 @@ def row_scorer(question_sets: Sequence[CaptionInputs], metric: CaptionMetric, se
         return lambda inputs: metric.of_texts(*texts(inputs), **_documents(inputs))
     if isinstance(metric, LocalMetric):
         return _by_parts(question_sets, metric, session)
-    if isinstance(metric.embedder, PrecomputedEmbeddings):
-        return _by_given(question_sets, metric, metric.embedder)
-    plan, embedder = _plan(question_sets, session), metric.embedder
+    embedder = metric.embedder
+    if isinstance(embedder, PrecomputedEmbeddings):
+        first = question_sets[0]
+        mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
+        used = np.unique(np.concatenate([first.candidate, *mentioned]))
+        caption_of = item_rows("caption", first.captions, embedder, first.name, used)
+        image_of = np.empty(0, np.int64)
+        if first.image is not None:
+            image_of = item_rows("image", first.images, embedder, first.name, np.unique(first.image))
+        return _rows_of(metric, _unit(embedder.captions), caption_of, _unit(embedder.images), image_of)
+    plan = _plan(question_sets, session)
     cache = session.cache_for(embedder)
     session.note_truncated(embedder, plan, cache, metric.identity.name)
     images = session.embed_images(embedder, plan, cache) if plan.images else None
@@ -191,19 +199,6 @@ def texts(inputs: CaptionInputs) -> tuple[list[str], list[list[str]]]:
     return inputs.texts(inputs.candidate), [flat[start:stop] for start, stop in itertools.pairwise(starts)]
 
 
-def _by_given(
-    question_sets: Sequence[CaptionInputs], metric: EmbeddingMetric, given: PrecomputedEmbeddings
-) -> Answer:
-    first = question_sets[0]
-    mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
-    used = np.unique(np.concatenate([first.candidate, *mentioned]))
-    caption_of = item_rows("caption", first.captions, given, first.name, used)
-    image_of = np.empty(0, np.int64)
-    if first.image is not None:
-        image_of = item_rows("image", first.images, given, first.name, np.unique(first.image))
-    return _rows_of(metric, _unit(given.captions), caption_of, _unit(given.images), image_of)
-
-
 def _rows_of(
     metric: EmbeddingMetric,
     captions: ndarray,
@@ -215,7 +210,11 @@ def _rows_of(
 
     def answer(inputs: CaptionInputs) -> Float64[ndarray, "rows"]:
         scores = np.empty(len(inputs), dtype=np.float64)
-        for start, stop in _blocks(inputs, captions.shape[1]):
+        # A block gathers about as many embeddings as there is room for.
+        counts = np.full(len(inputs), 2) if inputs.references is None else 2 + inputs.references.counts
+        number = np.cumsum(counts) // max(1, _BLOCK // max(1, captions.shape[1]))
+        cuts = [*(np.flatnonzero(np.diff(number)) + 1).tolist(), len(inputs)]
+        for start, stop in itertools.pairwise([0, *cuts]):
             rows = np.arange(start, stop)
             references = None if inputs.references is None else inputs.references.take(rows)
             shown, others, starts = None, None, None
@@ -228,14 +227,6 @@ def _rows_of(
         return scores
 
     return answer
-
-
-def _blocks(inputs: CaptionInputs, width: int) -> list[tuple[int, int]]:
-    """Rows cut so that a block gathers about as many embeddings as there is room for."""
-    counts = np.full(len(inputs), 2) if inputs.references is None else 2 + inputs.references.counts
-    number = np.cumsum(counts) // max(1, _BLOCK // max(1, width))
-    cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(inputs)]
-    return [(start, stop) for start, stop in itertools.pairwise(cuts) if start < stop]
 
 
 def _by_parts(question_sets: Sequence[CaptionInputs], metric: LocalMetric, session: Session) -> Answer:
@@ -277,7 +268,14 @@ def score_benchmark(benchmark: Benchmark, metric: CaptionMetric, *, session: Ses
     """
     inputs = _inputs(benchmark, metric)
     questions = benchmark.listed
-    _say_corpus(benchmark, metric, session.note)
+    file = benchmark.corpus
+    wants_corpus = getattr(_of_shown(metric, benchmark.images), "wants_corpus", False)
+    if wants_corpus and file is not None and not file.is_file():
+        counted = "references" if "references" in metric.needs else "candidates"
+        session.note(
+            f"{benchmark.name}: {file.name} is not in {file.parent}; {metric.identity.name} weighs tokens by "
+            f"the {counted} that are measured, and published numbers by those captions"
+        )
     metric = metric_for(metric, benchmark.images, benchmark.corpus)
     draws = questions.drawn() if "references" in metric.needs else ()
     question_sets = [replace(inputs, references=references) for references in draws] or [inputs]
@@ -334,18 +332,6 @@ def _of_shown(metric: CaptionMetric, images: Sequence[Image]) -> CaptionMetric:
     moving: Callable[[], CaptionMetric] | None = getattr(metric, "for_videos", None)
     videos = "images" in metric.needs and any(isinstance(image, Video) for image in images)
     return moving() if moving is not None and videos else metric
-
-
-def _say_corpus(benchmark: Benchmark, metric: CaptionMetric, note: Note) -> None:
-    """Note that a benchmark's corpus is missing, where the metric would count its documents."""
-    file, shown = benchmark.corpus, _of_shown(metric, benchmark.images)
-    if file is None or file.is_file() or not getattr(shown, "wants_corpus", False):
-        return
-    counted = "references" if "references" in metric.needs else "candidates"
-    note(
-        f"{benchmark.name}: {file.name} is not in {file.parent}; {metric.identity.name} weighs tokens by the "
-        f"{counted} that are measured, and published numbers by those captions"
-    )
 
 
 def _answered(

@@ -18,7 +18,7 @@ from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery, Ids, RetrievalDirection
 from counterfoil.engine.deduplicate import Progress, silent
-from counterfoil.engine.similarity import Blocks
+from counterfoil.engine.similarity import Blocks, lines
 from counterfoil.engine.topk import better, map_ordered
 from counterfoil.errors import InputError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
@@ -112,7 +112,13 @@ class _Pass:
         self._find_scopes()
         self.early = np.empty(0)
         self.exact = np.ones(len(self.query["t2i"]), dtype=bool)
-        self.wanted = {side: self._queries(side) for side in self.n}
+        # The queries whose first items are kept: those of galleries that are seen whole.
+        none = np.empty(0, np.int64)
+        whole = [gallery for gallery in galleries if gallery.image_parts is None]
+        self.wanted = dict.fromkeys(self.n, none)
+        for side in (side for side, top_of_side in self.top.items() if top_of_side):
+            of_galleries = [getattr(gallery, side).queries for gallery in whole]
+            self.wanted[side] = np.unique(np.concatenate([none, *of_galleries]))
         self.best = {side: (np.empty((0, 0), np.int64), np.empty((0, 0), np.float32)) for side in self.n}
         self.shares: list[dict[int | str, tuple[ndarray, ndarray]] | None] = [
             {} if isinstance(gallery.i2t.positives, Plausible) else None for gallery in galleries
@@ -127,7 +133,13 @@ class _Pass:
         for start, (first, turned) in map_ordered(self._block, starts, threads):
             first_items.append(first)
             if turned is not None:
-                running = self._merge(turned, start, running)
+                # Of fewer images than places all are ranked, and padded with what stands behind everything.
+                k = turned.shape[1] if running is None else self.top["t2i"]
+                items, scores = better(turned, 0, start, min(k, self.top["t2i"]), running)
+                if missing := self.top["t2i"] - items.shape[1]:
+                    items = np.pad(items, ((0, 0), (0, missing)), constant_values=-1)
+                    scores = np.pad(scores, ((0, 0), (0, missing)), constant_values=-np.inf)
+                running = items, scores
             progress("ranking", min(start + self.size, self.n["i2t"]), self.n["i2t"])
         if self.top["i2t"] and len(self.wanted["i2t"]):
             items, scores = (np.concatenate(parts) for parts in zip(*first_items, strict=True))
@@ -165,13 +177,6 @@ class _Pass:
                         mark[at] = True
                 own[side] = np.flatnonzero(mark)
             self.scopes.append(_Scope(view.image_parts, view.caption_parts, own["i2t"], own["t2i"]))
-
-    def _queries(self, side: str) -> ndarray:
-        """The queries whose first items are kept: those of galleries that are seen whole."""
-        if not self.top[side]:
-            return np.empty(0, np.int64)
-        whole = [getattr(g, side).queries for g in self.galleries if g.image_parts is None]
-        return np.unique(np.concatenate([np.empty(0, np.int64), *whole]))
 
     def _scores_beforehand(self, threads: int | None) -> None:
         """The scores of the right answers of captions, from small products of a few images each.
@@ -251,20 +256,6 @@ class _Pass:
             scope.above["t2i"][at] += above
             scope.level["t2i"][at] += level
 
-    def _merge(
-        self, turned: ndarray, start: int, running: tuple[ndarray, ndarray] | None
-    ) -> tuple[ndarray, ndarray]:
-        """The captions' first images among those seen so far and those of one more block."""
-        if running is None and turned.shape[1] < self.top["t2i"]:
-            # Fewer images than places yet: they are padded with what stands behind everything.
-            k = turned.shape[1]
-            items, scores = better(turned, 0, start, k, None)
-            pad = ((0, 0), (0, self.top["t2i"] - k))
-            return np.pad(items, pad, constant_values=-1), np.pad(
-                scores.astype(np.result_type(scores, np.float32)), pad, constant_values=-np.inf
-            )
-        return better(turned, 0, start, self.top["t2i"], running)
-
     def _again(self) -> None:
         """Captions whose right answers got another last bit beforehand: all from one product of their own."""
         caption, image = self.query["t2i"], self.item["t2i"]
@@ -305,20 +296,16 @@ class _Pass:
 
     def _shares_of_captions(self, i: int) -> tuple[ndarray, ndarray]:
         """The same of captions: whole columns are needed, so they are multiplied again, some at a time."""
-        gallery, scope = self.galleries[i], self.scopes[self.scope_of[i]]
+        gallery = self.galleries[i]
         search = gallery.t2i
         rule: Plausible = search.positives  # type: ignore[assignment]
         values = np.empty((len(rule.thresholds), 3, len(search)))
         step = max(1, _BLOCK // (self.n["i2t"] * self.blocks.itemsize))
-        parts = scope.of_images or [np.arange(self.n["i2t"])]
-        part_of = np.zeros(len(search), np.int64)
-        if scope.caption_parts is not None:
-            part_of = scope.caption_parts[search.queries]
-        for part, images in enumerate(parts):
-            own = np.flatnonzero(part_of == part)
+        for own, images in views(gallery, "t2i"):
             for lo in range(0, len(own), step):
                 rows = own[lo : lo + step]
-                seen = np.ascontiguousarray(self.blocks.part(_slice(images), search.queries[rows]).T)
+                of_captions = lines(self.blocks, "t2i", search.queries[rows], _slice(images))
+                seen = np.ascontiguousarray(of_captions)
                 near = rule.distances(rows, images)
                 for n, limit in enumerate(rule.thresholds):
                     values[n][:, rows] = precision_at_r(seen, near <= limit, cap=rule.cap)
@@ -352,6 +339,24 @@ class _Pass:
         place = np.searchsorted(own, at)
         above[present], level[present] = scope.above[side][place], scope.level[side][place]
         return DirectionRanks(above, level, depth, top, top_scores)
+
+
+def item_count(gallery: Gallery, side: str) -> int:
+    """How many items there are to find in a direction."""
+    return gallery.n_captions if side == "i2t" else gallery.n_images
+
+
+def views(gallery: Gallery, side: str) -> Iterator[tuple[Ids, Ids]]:
+    """Rows of a direction's queries, and the items that these see: all, or those of their own part."""
+    search: RetrievalDirection = getattr(gallery, side)
+    if gallery.image_parts is None or gallery.caption_parts is None:
+        yield np.arange(len(search)), np.arange(item_count(gallery, side))
+        return
+    of_query, of_item = gallery.image_parts, gallery.caption_parts
+    if side == "t2i":
+        of_query, of_item = of_item, of_query
+    for part in np.unique(of_query[search.queries]):
+        yield np.flatnonzero(of_query[search.queries] == part), np.flatnonzero(of_item == part)
 
 
 def _spread(search: RetrievalDirection, n: int) -> Qrels | None:

@@ -7,7 +7,7 @@ of (path, size, times) and digests.
 import os
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.storage import Location, is_distant, local_folder, location
 from counterfoil.storage.files import open_file, stamp_of
+from counterfoil.storage.parallel import map_ahead
 from counterfoil.store import digest, digest_file, digest_stream, write_parquet
 
 #: Threads that read files; more than cores, since they wait for the disk.
@@ -81,9 +82,27 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
             digests[_name(source)] = entry[1]
         else:
             unread[_name(source)] = source
-    fresh = _read_all(unread, progress, memo)
-    _save_memo(cache, unread, fresh)
-    digests.update((name, read.digest) for name, read in fresh.items())
+    fresh: dict[Hashable, _Read] = {}
+    if unread:
+        progress("reading images", 0, len(unread))
+    reads = map_ahead(lambda item: _read(item[1], memo), unread.items(), threads=_READERS, ahead=4 * _READERS)
+    for (name, _), read in reads:
+        fresh[name] = read
+        progress("reading images", len(fresh), len(unread))
+    new = {
+        _path(source): (read.stamp, read.digest)
+        for source, read in ((unread[name], read) for name, read in fresh.items())
+        if isinstance(source, FileSource) and read.stamp is not None
+    }
+    if cache is not None and new:
+        # Read again: another process may have added to the list. Where two write at once the last one wins,
+        # and the other's files are digested again in a later run.
+        entries = {**_load_memo(cache), **new}
+        paths = sorted(entries)
+        stamps = np.asarray([entries[path][0] for path in paths], dtype=np.int64)
+        columns = (paths, *stamps.T, [entries[path][1] for path in paths])
+        write_parquet(cache / MEMO, pa.table(dict(zip(_MEMO_SCHEMA.columns, columns, strict=True))))
+    digests |= {name: read.digest for name, read in fresh.items()}
     return [_key(image, digests) for image in images]
 
 
@@ -114,30 +133,6 @@ def _key(image: Image, digests: Mapping[Hashable, str]) -> str:
     return digest(f"{content} crop {image.crop}".encode()) if image.crop else content
 
 
-def _read_all(
-    sources: Mapping[Hashable, Source], progress: Progress, memo: Mapping[str, tuple[Stamp, str]]
-) -> dict[Hashable, _Read]:
-    """Digests of all sources, by threads; a few more are in flight than there are threads, not all."""
-    results: dict[Hashable, _Read] = {}
-    if not sources:
-        return results
-    progress("reading images", 0, len(sources))
-    waiting = iter(sources.items())
-    with ThreadPoolExecutor(_READERS) as pool:
-        flying: dict[Future[_Read], Hashable] = {}
-        try:
-            while True:
-                while len(flying) < 4 * _READERS and (entry := next(waiting, None)) is not None:
-                    flying[pool.submit(_read, entry[1], memo)] = entry[0]
-                if not flying:
-                    return results
-                for future in wait(flying, return_when=FIRST_COMPLETED).done:
-                    results[flying.pop(future)] = future.result()
-                progress("reading images", len(results), len(sources))
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
 def _apart(source: Source) -> bool:
     """Whether a source is a file at a distance."""
     return isinstance(source, FileSource) and is_distant(source.path)
@@ -148,23 +143,19 @@ def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> _Read:
     known = memo.get(_path(source)) if isinstance(source, FileSource) and apart else None
     if known is not None and known[0] == before:
         return _Read(known[1], before)
-    name = _digest(source, before[0] if before else 0)
+    name = None
+    if isinstance(source, FileSource) and before is not None and before[0] > _WHOLE:
+        if isinstance(where := location(source.path), Location):
+            with open_file(where) as file:
+                name = digest_stream(file)
+        else:
+            with suppress(OSError):  # reading it whole says what is wrong, in a line
+                name = digest_file(source.path)
+    name = digest(source.read()) if name is None else name
     # A store changes its tag with every change of the content, however soon.
     settled = before is not None and (apart or max(before[1:]) < time.time_ns() - _UNSETTLED_NS)
     # The stamp is taken on both sides of reading: a file that changed meanwhile is not remembered.
     return _Read(name, before if settled and _stamp(source) == before else None)
-
-
-def _digest(source: Source, size: int) -> str:
-    if isinstance(source, FileSource) and size > _WHOLE:
-        if isinstance(where := location(source.path), Location):
-            with open_file(where) as file:
-                return digest_stream(file)
-        try:
-            return digest_file(source.path)
-        except OSError:
-            pass  # Reading it says what is wrong, in a line.
-    return digest(source.read())
 
 
 def _stamp(source: Source) -> Stamp | None:
@@ -198,22 +189,3 @@ def _load_memo(cache: Path | None) -> dict[str, tuple[Stamp, str]]:
         return {}
     rows = zip(*(columns[name] for name in _MEMO_SCHEMA.columns), strict=True)
     return {path: ((size, mtime, ctime), name) for path, size, mtime, ctime, name in rows}
-
-
-def _save_memo(
-    cache: Path | None, sources: Mapping[Hashable, Source], fresh: Mapping[Hashable, _Read]
-) -> None:
-    new = {
-        _path(source): (read.stamp, read.digest)
-        for name, read in fresh.items()
-        if isinstance(source := sources[name], FileSource) and read.stamp is not None
-    }
-    if cache is None or not new:
-        return
-    # Read again: another process may have added to the list. Where two write at once the last one wins, and
-    # the other's files are digested again in a later run.
-    entries = {**_load_memo(cache), **new}
-    paths = sorted(entries)
-    stamps = np.asarray([entries[path][0] for path in paths], dtype=np.int64)
-    columns = (paths, *stamps.T, [entries[path][1] for path in paths])
-    write_parquet(cache / MEMO, pa.table(dict(zip(_MEMO_SCHEMA.columns, columns, strict=True))))

@@ -16,6 +16,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, product
 from operator import contains
 from pathlib import PurePath, PurePosixPath
@@ -31,6 +32,7 @@ from counterfoil.benchmarks.forms.base import NO_CANDIDATE
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.tables import shown
 from counterfoil.engine.deduplicate import Note, few, warn
+from counterfoil.engine.session import compare_rows
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.models.precomputed import PrecomputedTable, with_answers
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings, PrecomputedSimilarity
@@ -42,9 +44,6 @@ from counterfoil.models.score_table_layouts import (
     item_columns,
 )
 
-#: Numbers in one block of embeddings while pairs are compared.
-_BLOCK = 1 << 23
-
 #: Names of the columns with the captions of a question, by slot: of quads and of choices between two.
 _TWO = (
     ("caption", "caption_0", "true_caption", "positive_caption"),
@@ -53,8 +52,6 @@ _TWO = (
 #: The same where two of three are right (SugarCrepe++).
 _THREE = (("caption", "caption_0"), ("caption2", "caption_1"), ("negative_caption", "caption_2"))
 _FILES = ("filename", "file_name", "image_file", "image_id", "image")
-
-Key = tuple[str, ...]
 
 
 def join_scores(
@@ -70,7 +67,7 @@ def join_scores(
     row is which question, `note` is told that the order is believed.
 
     Scores of captions that people rated are matched by the questions' ids, or by image and caption
-    (`rows_by_pairs`): their order is believed only where no column names either.
+    : their order is believed only where no column names either.
 
     Embeddings are matched by the ids of images and captions; without ids their rows are the benchmark's
     images and captions in order. A score is the cosine in float64.
@@ -81,10 +78,7 @@ def join_scores(
     """
     if isinstance(given, PrecomputedEmbeddings):
         return _compare(given, benchmark)
-    if benchmark.questions.row_per_question:
-        given = _per_question(given, benchmark)
-    _check_form(given, benchmark)
-    rows = _rows(given, benchmark, note)
+    given, rows = _of_questions(given, benchmark, note)
     if given.values is not None:
         values = given.values[rows]
         if given.kind == "choice_scores":
@@ -98,10 +92,7 @@ def matched(given: PrecomputedTable, benchmark: Benchmark, *, note: Note = warn)
 
     Raises what `join_scores` raises.
     """
-    if benchmark.questions.row_per_question:
-        given = _per_question(given, benchmark)
-    _check_form(given, benchmark)
-    rows = _rows(given, benchmark, note)
+    given, rows = _of_questions(given, benchmark, note)
     return replace(given.take(rows), ids=benchmark.questions.ids, subsets=None)
 
 
@@ -133,22 +124,20 @@ def answered(given: PrecomputedTable, benchmark: Benchmark) -> tuple[Precomputed
     return given.take(rows), benchmark.part(rows, title)
 
 
-def _per_question(given: PrecomputedTable, benchmark: Benchmark) -> PrecomputedTable:
-    """The same table as a score per question, where its header or its ids made it look like something else.
+def _of_questions(
+    given: PrecomputedTable, benchmark: Benchmark, note: Note
+) -> tuple[PrecomputedTable, Int64[ndarray, "n"]]:
+    """The table as one of the kind that is asked for, and its entry for every question.
 
-    Ids of pictures may end as those of pairs do, and scores may all be 0 or 1. Where right and wrong answer
-    the questions too, a column that is called so stays what it is.
+    Ids of pictures may end as those of pairs do, and scores may all be 0 or 1: where each question has one
+    score, the table has too, whatever it looked like. Where right and wrong answer the questions too, a
+    column that is called so stays what it is. Raises `ScoreError` for answers to questions of another kind.
     """
-    if given.kind in benchmark.questions.given and set(map(str.lower, given.column)) & set(OUTCOMES):
-        return given
-    if given.kind == "rated_scores" or len(given.column) != 1 or given.side is not None:
-        return given
-    layout = TableLayout("rated_scores", given.column, given.id, given.described)
-    return replace(with_answers(given, layout), kind=layout.kind, right={}, folded=False)
-
-
-def _check_form(given: PrecomputedTable, benchmark: Benchmark) -> None:
-    """That the table answers the kind of question that is asked."""
+    outcomes = given.kind in benchmark.questions.given and set(map(str.lower, given.column)) & set(OUTCOMES)
+    one_score = given.kind != "rated_scores" and len(given.column) == 1 and given.side is None
+    if benchmark.questions.row_per_question and one_score and not outcomes:
+        layout = TableLayout("rated_scores", given.column, given.id, given.described)
+        given = replace(with_answers(given, layout), kind=layout.kind, right={}, folded=False)
     questions = benchmark.listed
     if given.kind not in questions.given:
         problem = f"the table answers questions of another form than those of {benchmark.name}"
@@ -161,6 +150,7 @@ def _check_form(given: PrecomputedTable, benchmark: Benchmark) -> None:
             problem = f"the table has another number of candidates than {benchmark.name}"
             allowed = str(shape[0])
             raise ScoreError(problem, where=given.table.source, given=given.values.shape[1], allowed=allowed)
+    return given, _rows(given, benchmark, note)
 
 
 def _of_candidates(
@@ -191,65 +181,60 @@ def _of_candidates(
 
 def _rows(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
     """For every question the entry of the table that answers it."""
-    names = None if given.ids is None else _names(given.ids, given.subsets, benchmark)
+    names: Sequence[str] | None = given.ids
+    question_ids = set(benchmark.questions.ids)
+    if names is not None and given.subsets is not None:
+        # Of a folder with a file per subset the benchmark's ids are `subset/id`, or those in the files.
+        joined = [f"{subset}/{name}" for subset, name in zip(given.subsets, names, strict=True)]
+        names = names if question_ids.isdisjoint(joined) and not question_ids.isdisjoint(names) else joined
     if benchmark.questions.row_per_question:
         # Ids that are those of the questions come first, then images and captions; else the order is left.
-        columns, ids = any(item_columns(given.table)), set(benchmark.questions.ids)
-        if names is not None and (not columns or set(names) == ids):
+        if names is not None and (not any(item_columns(given.table)) or set(names) == question_ids):
             rows = _rows_by_id(names, benchmark, given.table.source, note)
-            if (mismatch := pairs_disagree(given, benchmark, rows)) is not None:
+            if (mismatch := _pairs_mismatch(given, benchmark, rows)) is not None:
                 raise mismatch
             return rows
-        rows_of_pairs = rows_by_pairs(given, benchmark, note)
+        rows_of_pairs = _rows_by_pairs(given, benchmark, note)
         if rows_of_pairs is not None:
             return rows_of_pairs
-    by_captions = can_match(given, benchmark)
+    columns = _Columns(given, benchmark)
+    theirs, ours = columns.captions
+    by_captions = bool(ours) and theirs.keys() >= ours.keys()
     if names is not None:
-        if by_captions and set(benchmark.questions.ids).isdisjoint(names):
+        if by_captions and question_ids.isdisjoint(names):
             # The ids are the table's own numbering; the captions identify the questions.
-            return rows_by_captions(given, benchmark, note)
+            return columns.rows_by_captions(note)
         rows = _rows_by_id(names, benchmark, given.table.source, note)
-        if (mismatch := captions_agree(given, benchmark, rows)) is not None:
+        if (mismatch := columns.mismatch(rows)) is not None:
             raise mismatch
         return rows
-    if len(given) == len(benchmark):
-        rows = rows_in_order(given, benchmark)
-        mismatch = captions_agree(given, benchmark, rows)
-        if mismatch is None:
-            if matched_by_order(given, benchmark):
-                note(
-                    f"{given.table.source}: no column of ids or captions; its rows are taken to be in the "
-                    f"order of {benchmark.name}"
-                )
-            return rows
-        if not by_captions:
-            raise mismatch
-        try:
-            rows_of_pairs = rows_by_captions(given, benchmark, note)
-        except ScoreError:
-            raise mismatch from None
-        note(
-            f"{given.table.source}: rows are not in the order of {benchmark.name}; matched by their captions"
+    if len(given) != len(benchmark):
+        if by_captions:
+            return columns.rows_by_captions(note)
+        raise ScoreError(
+            f"the table has another number of rows than {benchmark.name} has questions",
+            where=given.table.source,
+            given=f"{len(given)} rows",
+            allowed=f"{len(benchmark)}, in the benchmark's order",
+            hint="add a column 'id' with the ids of the questions, or columns caption and negative_caption",
         )
-        return rows_of_pairs
-    if by_captions:
-        return rows_by_captions(given, benchmark, note)
-    raise ScoreError(
-        f"the table has another number of rows than {benchmark.name} has questions",
-        where=given.table.source,
-        given=f"{len(given)} rows",
-        allowed=f"{len(benchmark)}, in the benchmark's order",
-        hint="add a column 'id' with the ids of the questions, or columns caption and negative_caption",
-    )
-
-
-def _names(ids: Sequence[str], subsets: Sequence[str] | None, benchmark: Benchmark) -> Sequence[str]:
-    """The ids as the benchmark writes them: those of a folder with a file per subset are `subset/id`."""
-    if subsets is None:
-        return ids
-    joined = [f"{subset}/{name}" for subset, name in zip(subsets, ids, strict=True)]
-    question_ids = set(benchmark.questions.ids)
-    return ids if question_ids.isdisjoint(joined) and not question_ids.isdisjoint(ids) else joined
+    rows = columns.rows_in_order()
+    mismatch = columns.mismatch(rows)
+    if mismatch is None:
+        if not theirs.keys() & ours.keys() and columns.files is None:
+            note(
+                f"{given.table.source}: no column of ids or captions; its rows are taken to be in the "
+                f"order of {benchmark.name}"
+            )
+        return rows
+    if not by_captions:
+        raise mismatch
+    try:
+        rows = columns.rows_by_captions(note)
+    except ScoreError:
+        raise mismatch from None
+    note(f"{given.table.source}: rows are not in the order of {benchmark.name}; matched by their captions")
+    return rows
 
 
 def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str, note: Note) -> Int64[ndarray, "n"]:
@@ -293,11 +278,7 @@ def _compare(given: PrecomputedEmbeddings, benchmark: Benchmark) -> Scores:
     # Captions with images, or with other captions.
     left, right = rows[captions.ravel()], (rows if images is None else images)[others.ravel()]
     embeddings = given.captions if images is None else given.images
-    scores = np.empty(captions.size, dtype=np.float64)
-    step = max(1, _BLOCK // given.captions.shape[1])
-    for start in range(0, len(scores), step):
-        block = slice(start, start + step)
-        scores[block] = given.compare(given.captions[left[block]], embeddings[right[block]])
+    scores = compare_rows(given, given.captions, embeddings, left, right)
     collected = questions.collect(scores.reshape(captions.shape))
     return Scores(collected).check(benchmark, where=given.identity.name)
 
@@ -336,194 +317,173 @@ def item_rows(
 # -- rows of a table and questions --------------------------------------------------------------------------
 
 
-def captions_agree(
-    given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]
-) -> ScoreError | None:
-    """None where captions and images of the table's `rows` are those of the questions, or cannot be compared.
+class _Columns:
+    """Columns that a table and a benchmark both have, as what the rows hold and what the questions do."""
 
-    Otherwise the error that names the first row that differs, for the caller to raise.
-    """
-    theirs, ours = _captions(given, benchmark)
-    columns = [("a caption", theirs[slot], ours[slot]) for slot in sorted(theirs.keys() & ours.keys())]
-    their_files = _files(given)
-    our_files = _shared(their_files, _file_columns(benchmark))
-    if their_files is not None and our_files is not None and set(our_files) <= set(their_files):
-        columns.append(("the image", their_files, our_files))
-    for what, cells, own in columns:
-        odd = [at for at, row in enumerate(rows.tolist()) if cells[row] not in ("", own[at])]
-        if odd:
-            return ScoreError(
-                f"{what} differs from that of question '{benchmark.questions.ids[odd[0]]}' "
-                f"of {benchmark.name}",
-                where=given.table.where(int(rows[odd[0]])),
-                given=repr(cells[rows[odd[0]]]),
-                allowed=repr(own[odd[0]]),
-                hint=f"{len(odd)} of {len(rows)} rows differ: is it the table of another benchmark, "
-                "or in another order?",
+    def __init__(self, given: PrecomputedTable, benchmark: Benchmark) -> None:
+        self.given, self.benchmark = given, benchmark
+
+    @cached_property
+    def captions(self) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
+        """Captions of the table by slot, and of the questions by slot, where they are at hand."""
+        questions = self.benchmark.listed
+        theirs: dict[int, list[str]] = {}
+        ours: dict[int, list[str]] = {}
+        if self.given.folded or not questions.single:
+            return theirs, ours
+        caption_slots, _ = questions.slots()
+        count = caption_slots.shape[1]
+        names: Sequence[Sequence[str]] = _TWO[:count]
+        if count > 2:
+            three = count == 3 and questions.true_captions == 2
+            names = _THREE if three else [(f"caption_{slot}",) for slot in range(count)]
+        for slot, candidates in enumerate(names):
+            column = self._column(candidates)
+            if column is not None:
+                theirs[slot] = [_plain(cell) for cell in column]
+            positions = caption_slots[:, slot].tolist()
+            texts = [self.benchmark.captions[at].text if at >= 0 else "" for at in positions]
+            if all(text is not None for text in texts):
+                ours[slot] = [_plain(text) for text in texts]
+        return theirs, ours
+
+    @cached_property
+    def files(self) -> tuple[list[str], list[str]] | None:
+        """Names of the files of images; None where they share none."""
+        # Rows of a folded table are pairs, not questions.
+        column = None if self.given.folded else self._column(_FILES)
+        if column is None:
+            return None
+        theirs = ["" if cell is None else PurePath(str(cell)).name for cell in column]
+        first = self.benchmark.listed.slots()[1][:, 0]
+        return _shared(theirs, [[PurePath(self.benchmark.images[position].id).name for position in first]])
+
+    @cached_property
+    def subsets(self) -> tuple[list[str], list[str]] | None:
+        """Subsets: of the benchmark before the slash of its ids, or as a grouping, or as two."""
+        theirs = None if self.given.subsets is None else list(self.given.subsets)
+        subset, kind, subtype = (self._column((name,)) for name in ("subset", "type", "subtype"))
+        if theirs is None and subset is not None:
+            theirs = [str(cell) for cell in subset]
+        elif theirs is None and kind is not None and subtype is not None:
+            theirs = _joined(kind, subtype)
+        if theirs is None:
+            return None
+        ids, groupings = self.benchmark.questions.ids, self.benchmark.questions.groupings
+        columns = [[name.split("/")[0] for name in ids]] if all("/" in name for name in ids) else []
+        columns += [list(labels) for labels in groupings.values()]
+        if {"type", "subtype"} <= groupings.keys():
+            columns.append(_joined(groupings["type"], groupings["subtype"]))
+        return _shared(theirs, columns)
+
+    def _column(self, names: Sequence[str]) -> Sequence[object] | None:
+        column = first_column(self.given.table, names)
+        return None if column is None else self.given.table.columns[column]
+
+    def mismatch(self, rows: Int64[ndarray, "n"]) -> ScoreError | None:
+        """None where captions and images of the table's `rows` are those of the questions, or cannot be
+        compared; otherwise the error that names the first row that differs, for the caller to raise."""
+        theirs, ours = self.captions
+        columns = [("a caption", theirs[slot], ours[slot]) for slot in sorted(theirs.keys() & ours.keys())]
+        if self.files is not None and set(self.files[1]) <= set(self.files[0]):
+            columns.append(("the image", *self.files))
+        for what, cells, own in columns:
+            odd = [at for at, row in enumerate(rows.tolist()) if cells[row] not in ("", own[at])]
+            if odd:
+                return ScoreError(
+                    f"{what} differs from that of question '{self.benchmark.questions.ids[odd[0]]}' "
+                    f"of {self.benchmark.name}",
+                    where=self.given.table.where(int(rows[odd[0]])),
+                    given=repr(cells[rows[odd[0]]]),
+                    allowed=repr(own[odd[0]]),
+                    hint=f"{len(odd)} of {len(rows)} rows differ: is it the table of another benchmark, "
+                    "or in another order?",
+                )
+        return None
+
+    def rows_in_order(self) -> Int64[ndarray, "n"]:
+        """For every question its row, where the table has one per question and no ids.
+
+        Where table and benchmark both know subsets (a file per subset, or columns), the order is that within
+        each subset: the files of a folder follow each other by name, the subsets of a benchmark as it was
+        released. Raises `ScoreError` where a subset has another number of rows than questions.
+        """
+        if self.subsets is None:
+            return np.arange(len(self.benchmark), dtype=np.int64)
+        theirs, ours = self.subsets
+        rows, questions = Counter(theirs), Counter(ours)
+        for subset in dict.fromkeys([*ours, *theirs]):
+            if rows[subset] != questions[subset]:
+                name = self.benchmark.name
+                raise ScoreError(
+                    f"subset '{subset}' has another number of rows than of questions in {name}",
+                    where=self.given.table.source,
+                    given=f"{rows[subset]} rows",
+                    allowed=str(questions[subset]),
+                )
+        order = np.empty(len(self.benchmark), dtype=np.int64)
+        order[np.argsort(ours, kind="stable")] = np.argsort(theirs, kind="stable")
+        return order
+
+    def rows_by_captions(self, note: Note) -> Int64[ndarray, "n"]:
+        """For every question the row of the table with its captions (and file name and subset, if any).
+
+        Questions that agree in all of these are answered by their rows in order, and `note` is told; so it is
+        where rows that belong to no question are dropped. A question without a row, or with more rows than
+        there are questions like it, raises `ScoreError`.
+        """
+        table, benchmark = self.given.table, self.benchmark
+        columns = [(self.captions[0][slot], texts) for slot, texts in sorted(self.captions[1].items())]
+        columns += [column for column in (self.files, self.subsets) if column is not None]
+        theirs, ours = (list(zip(*cells, strict=True)) for cells in zip(*columns, strict=True))
+        rows_of: dict[tuple[str, ...], deque[int]] = defaultdict(deque)
+        for row, key in enumerate(theirs):
+            rows_of[key].append(row)
+        wanted = Counter(ours)
+        missing = [q for q, key in enumerate(ours) if len(rows_of[key]) < wanted[key]]
+        if missing:
+            ids = [benchmark.questions.ids[question] for question in missing]
+            raise ScoreError(
+                f"questions of {benchmark.name} have no row with their captions",
+                where=table.source,
+                given=f"{len(missing)} of {len(benchmark)} missing: {few(ids)}",
+                hint=f"the first asks about {_cells(ours[missing[0]])}",
             )
-    return None
+        doubled = next((key for key in wanted if len(rows_of[key]) > wanted[key]), None)
+        if doubled is not None:
+            first, second = rows_of[doubled][wanted[doubled] - 1], rows_of[doubled][wanted[doubled]]
+            raise ScoreError(
+                "a question is answered twice",
+                where=f"{table.where(first)} and {table.where(second)}",
+                given=_cells(doubled),
+            )
+        alike = sum(count for count in wanted.values() if count > 1)
+        if alike:
+            note(
+                f"{table.source}: {alike} questions of {benchmark.name} have the captions of another; "
+                "they are matched in order"
+            )
+        rows = np.asarray([rows_of[key].popleft() for key in ours], dtype=np.int64)
+        left = sorted(set(range(len(theirs))) - set(rows.tolist()))
+        if left:
+            note(
+                f"{table.where(left[0])}: {len(left)} of {len(theirs)} rows belong to no question of "
+                f"{benchmark.name} and are left out; the first has {_cells(theirs[left[0]])}"
+            )
+        return rows
 
 
-def matched_by_order(given: PrecomputedTable, benchmark: Benchmark) -> bool:
-    """Whether table and benchmark share no captions and no images, so that only the order of rows is left."""
-    theirs, ours = _captions(given, benchmark)
-    return not theirs.keys() & ours.keys() and _shared(_files(given), _file_columns(benchmark)) is None
+def _shared(theirs: list[str], ours: Sequence[list[str]]) -> tuple[list[str], list[str]] | None:
+    """The table's column and that of the benchmark which means the same: they share values."""
+    return next(((theirs, column) for column in ours if set(theirs) & set(column)), None)
 
 
-def can_match(given: PrecomputedTable, benchmark: Benchmark) -> bool:
-    """Whether every question could be told by captions: table and benchmark have the same slots of them."""
-    theirs, ours = _captions(given, benchmark)
-    return bool(ours) and theirs.keys() >= ours.keys()
+def _joined(kinds: Sequence[object], subtypes: Sequence[object]) -> list[str]:
+    return [f"{kind}_{subtype}" for kind, subtype in zip(kinds, subtypes, strict=True)]
 
 
-def rows_in_order(given: PrecomputedTable, benchmark: Benchmark) -> Int64[ndarray, "n"]:
-    """For every question its row, where the table has one per question and no ids.
-
-    Where table and benchmark both know subsets (a file per subset, or columns), the order is that within each
-    subset: the files of a folder follow each other by name, the subsets of a benchmark as it was released.
-    Raises `ScoreError` where a subset has another number of rows than questions.
-    """
-    theirs = _subsets(given)
-    ours = _shared(theirs, _subset_columns(benchmark))
-    if theirs is None or ours is None:
-        return np.arange(len(benchmark), dtype=np.int64)
-    rows, questions = Counter(theirs), Counter(ours)
-    for subset in dict.fromkeys([*ours, *theirs]):
-        if rows[subset] != questions[subset]:
-            problem = f"subset '{subset}' has another number of rows than of questions in {benchmark.name}"
-            allowed = str(questions[subset])
-            raise ScoreError(problem, where=given.table.source, given=f"{rows[subset]} rows", allowed=allowed)
-    order = np.empty(len(benchmark), dtype=np.int64)
-    order[np.argsort(ours, kind="stable")] = np.argsort(theirs, kind="stable")
-    return order
-
-
-def rows_by_captions(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
-    """For every question the row of the table with its captions (and file name and subset, if any).
-
-    Questions that agree in all of these are answered by their rows in order, and `note` is told; so it is
-    where rows that belong to no question are dropped. A question without a row, or with more rows than there
-    are questions like it, raises `ScoreError`.
-    """
-    theirs, ours = _keys(given, benchmark)
-    rows_of: dict[Key, deque[int]] = defaultdict(deque)
-    for row, key in enumerate(theirs):
-        rows_of[key].append(row)
-    wanted = Counter(ours)
-    missing = [q for q, key in enumerate(ours) if len(rows_of[key]) < wanted[key]]
-    if missing:
-        ids = [benchmark.questions.ids[question] for question in missing]
-        raise ScoreError(
-            f"questions of {benchmark.name} have no row with their captions",
-            where=given.table.source,
-            given=f"{len(missing)} of {len(benchmark)} missing: {few(ids)}",
-            hint=f"the first asks about {' | '.join(repr(part) for part in ours[missing[0]])}",
-        )
-    doubled = next((key for key in wanted if len(rows_of[key]) > wanted[key]), None)
-    if doubled is not None:
-        first, second = rows_of[doubled][wanted[doubled] - 1], rows_of[doubled][wanted[doubled]]
-        raise ScoreError(
-            "a question is answered twice",
-            where=f"{given.table.where(first)} and {given.table.where(second)}",
-            given=" | ".join(repr(part) for part in doubled),
-        )
-    alike = sum(count for count in wanted.values() if count > 1)
-    if alike:
-        note(
-            f"{given.table.source}: {alike} questions of {benchmark.name} have the captions of another; "
-            "they are matched in order"
-        )
-    rows = np.asarray([rows_of[key].popleft() for key in ours], dtype=np.int64)
-    left = sorted(set(range(len(theirs))) - set(rows.tolist()))
-    if left:
-        note(
-            f"{given.table.where(left[0])}: {len(left)} of {len(theirs)} rows belong to no question of "
-            f"{benchmark.name} and are left out; the first has {' | '.join(repr(p) for p in theirs[left[0]])}"
-        )
-    return rows
-
-
-def _captions(
-    given: PrecomputedTable, benchmark: Benchmark
-) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
-    """Captions of the table by slot, and of the questions by slot, where they are at hand."""
-    questions = benchmark.listed
-    if given.folded or not questions.single:
-        return {}, {}
-    caption_slots, _ = questions.slots()
-    names: Sequence[Sequence[str]]
-    if caption_slots.shape[1] <= 2:
-        names = _TWO[: caption_slots.shape[1]]
-    elif caption_slots.shape[1] == 3 and questions.true_captions == 2:
-        names = _THREE
-    else:
-        names = [(f"caption_{slot}",) for slot in range(caption_slots.shape[1])]
-    theirs: dict[int, list[str]] = {}
-    ours: dict[int, list[str]] = {}
-    for slot, candidates in enumerate(names):
-        column = _column(given, candidates)
-        if column is not None:
-            theirs[slot] = [_plain(cell) for cell in column]
-        texts = [benchmark.captions[at].text if at >= 0 else "" for at in caption_slots[:, slot].tolist()]
-        if all(text is not None for text in texts):
-            ours[slot] = [_plain(text) for text in texts]
-    return theirs, ours
-
-
-def _keys(given: PrecomputedTable, benchmark: Benchmark) -> tuple[list[Key], list[Key]]:
-    """What tells rows apart, and the same of the questions."""
-    theirs, ours = _captions(given, benchmark)
-    columns = [(theirs[slot], ours[slot]) for slot in sorted(ours)]
-    files, subsets = _files(given), _subsets(given)
-    for left, rights in ((files, _file_columns(benchmark)), (subsets, _subset_columns(benchmark))):
-        right = _shared(left, rights)
-        if left is not None and right is not None:
-            columns.append((left, right))
-    ours_of, theirs_of = ([side[at] for side in columns] for at in (1, 0))
-    return list(zip(*theirs_of, strict=True)), list(zip(*ours_of, strict=True))
-
-
-def _shared(theirs: Sequence[str] | None, ours: Sequence[list[str]]) -> list[str] | None:
-    """The column of the benchmark that means what the table's does: they share values."""
-    return next((column for column in ours if theirs and set(theirs) & set(column)), None)
-
-
-def _files(given: PrecomputedTable) -> list[str] | None:
-    # Rows of a folded table are pairs, not questions.
-    column = None if given.folded else _column(given, _FILES)
-    return None if column is None else ["" if cell is None else PurePath(str(cell)).name for cell in column]
-
-
-def _file_columns(benchmark: Benchmark) -> list[list[str]]:
-    first = benchmark.listed.slots()[1][:, 0]
-    return [[PurePath(benchmark.images[position].id).name for position in first]]
-
-
-def _subsets(given: PrecomputedTable) -> list[str] | None:
-    if given.subsets is not None:
-        return list(given.subsets)
-    subset, kind, subtype = (_column(given, (name,)) for name in ("subset", "type", "subtype"))
-    if subset is not None:
-        return [str(cell) for cell in subset]
-    if kind is not None and subtype is not None:
-        return [f"{a}_{b}" for a, b in zip(kind, subtype, strict=True)]
-    return None
-
-
-def _subset_columns(benchmark: Benchmark) -> list[list[str]]:
-    """Where a benchmark may keep its subsets: before the slash of the ids, or as a grouping, or as two."""
-    questions = benchmark.questions
-    columns = [[name.split("/")[0] for name in questions.ids]] if all("/" in i for i in questions.ids) else []
-    columns += [list(labels) for labels in questions.groupings.values()]
-    if {"type", "subtype"} <= questions.groupings.keys():
-        pairs = zip(questions.groupings["type"], questions.groupings["subtype"], strict=True)
-        columns.append([f"{a}_{b}" for a, b in pairs])
-    return columns
-
-
-def _column(given: PrecomputedTable, names: Sequence[str]) -> Sequence[object] | None:
-    column = first_column(given.table, names)
-    return None if column is None else given.table.columns[column]
+def _cells(texts: Sequence[str]) -> str:
+    return " | ".join(map(repr, texts))
 
 
 def _plain(text: object) -> str:
@@ -533,24 +493,15 @@ def _plain(text: object) -> str:
 _NUMBER = re.compile(r".*?(\d{1,18})(?:\.[A-Za-z]\w{2,3})?")
 
 
-def _path(name: str) -> PurePosixPath:
-    return PurePosixPath(name.replace("\\", "/"))
-
-
-def _number(name: str) -> Hashable:
-    number = _NUMBER.fullmatch(name)
-    return name if number is None else int(number[1])
-
-
 def _words(text: str) -> str:
     return " ".join(text.lower().split())
 
 
 _READINGS: tuple[Callable[[str], Hashable], ...] = (
     str,
-    lambda name: _path(name).name,
-    lambda name: _path(name).stem,
-    _number,
+    lambda name: PurePosixPath(name.replace("\\", "/")).name,
+    lambda name: PurePosixPath(name.replace("\\", "/")).stem,
+    lambda name: int(number[1]) if (number := _NUMBER.fullmatch(name)) else name,
 )
 
 
@@ -564,7 +515,7 @@ class _Column:
     ours: Sequence[tuple[Hashable, ...]]
 
 
-def rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
+def _rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
     """For every question the row of its image and caption; None where the table has no column of either.
 
     Rows of pairs that are not asked about are left out, and `note` says how many. A table with captions
@@ -572,11 +523,9 @@ def rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> 
     of the benchmark is missing, where one pair has two scores, and where the columns there are do not tell
     the questions apart.
     """
-    image_columns, caption_columns = item_columns(given.table)
-    if not image_columns and not caption_columns:
+    if not any(item_columns(given.table)):
         return None
-    images = _one_of(image_columns, given, benchmark, _image_names(benchmark))
-    captions = _one_of(caption_columns, given, benchmark, _caption_names(benchmark), _texts(benchmark))
+    images, captions = (_one_of(names, given, benchmark, *ours) for names, ours in _items(given, benchmark))
     used = [column for column in (images, captions) if column is not None]
     named = " and ".join(f"'{column.name}'" for column in used)
     if len(used) == 1 and len({names[0] for names in used[0].ours}) < len(used[0].ours):
@@ -622,20 +571,16 @@ def rows_by_pairs(given: PrecomputedTable, benchmark: Benchmark, note: Note) -> 
     return rows
 
 
-def pairs_disagree(
+def _pairs_mismatch(
     given: PrecomputedTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]
 ) -> ScoreError | None:
     """None where the images and captions in the table's `rows` are those of the questions, or unreadable.
 
     Otherwise the error that names the first row that differs, for the caller to raise.
     """
-    image_columns, caption_columns = item_columns(given.table)
-    for columns, readings in (
-        (image_columns, (_image_names(benchmark),)),
-        (caption_columns, (_caption_names(benchmark), _texts(benchmark))),
-    ):
+    for columns, ours in _items(given, benchmark):
         for name in columns:
-            column = _read(given, name, *readings)
+            column = _read(given, name, *ours)
             if column is None:
                 continue
             odd = [q for q, row in enumerate(rows.tolist()) if column.theirs[row] not in column.ours[q]]
@@ -656,17 +601,18 @@ def _one_of(
     names: Sequence[str],
     given: PrecomputedTable,
     benchmark: Benchmark,
-    *ours: Sequence[tuple[str, ...]] | None,
+    ids: Sequence[tuple[str, ...]],
+    texts: Sequence[tuple[str, ...]] | None,
 ) -> _Column | None:
     """The first column that names every item of the benchmark; None where there is no column at all."""
     for name in names:
-        column = _read(given, name, *ours)
+        column = _read(given, name, ids, texts)
         if column is not None:
             return column
     if not names:
         return None
     cells = {cell_text(cell) for cell in given.table[names[0]]}
-    wanted = list(dict.fromkeys(own_names[0] for own_names in ours[0] or ()))
+    wanted = list(dict.fromkeys(own_names[0] for own_names in ids))
     missing = [own_names for own_names in wanted if own_names not in cells]
     example = (missing or wanted)[0]
     raise ScoreError(
@@ -678,11 +624,14 @@ def _one_of(
     )
 
 
-def _read(given: PrecomputedTable, name: str, *ours: Sequence[tuple[str, ...]] | None) -> _Column | None:
+def _read(
+    given: PrecomputedTable,
+    name: str,
+    names: Sequence[tuple[str, ...]],
+    texts: Sequence[tuple[str, ...]] | None,
+) -> _Column | None:
     """The column under the first reading that finds every item; ids first, then texts."""
     cells = [cell_text(cell) for cell in given.table[name]]
-    names, texts = ours[0], ours[1] if len(ours) > 1 else None
-    assert names is not None
     distinct, own = set(cells), set(chain(*names))
     for reading in _READINGS:
         read = {text: reading(text) for text in distinct | own}
@@ -703,21 +652,24 @@ def _read(given: PrecomputedTable, name: str, *ours: Sequence[tuple[str, ...]] |
     return None
 
 
-def _image_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
-    return [(benchmark.images[at].id,) for at in benchmark.listed.pairs()[1]]
+#: Per question what its item is called, and its text; None where texts are not at hand.
+_Names = tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]] | None]
 
 
-def _caption_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
-    """What each question's caption is called: in ids "IMAGE/CAPTION" by its own name, which goes first."""
+def _items(given: PrecomputedTable, benchmark: Benchmark) -> list[tuple[Sequence[str], _Names]]:
+    """The table's columns of images, and of captions, each with what the questions' items are called.
+
+    A caption with an id "IMAGE/CAPTION" is called by its own name, which goes first, too.
+    """
+    captions, images = benchmark.listed.pairs()
     caption_names: list[tuple[str, ...]] = []
-    for name, caption, image in zip(benchmark.questions.ids, *benchmark.listed.pairs(), strict=True):
+    for name, caption, image in zip(benchmark.questions.ids, captions, images, strict=True):
         id, prefix = benchmark.captions[caption].id, f"{benchmark.images[image].id}/"
         own = name.removeprefix(prefix)
         caption_names.append((own, id) if name.startswith(prefix) and own != id else (id,))
-    return caption_names
-
-
-def _texts(benchmark: Benchmark) -> list[tuple[str, ...]] | None:
-    """The text of each question's caption; None where they are not at hand."""
-    texts = [benchmark.captions[at].text for at in benchmark.listed.pairs()[0]]
-    return [(_words(text),) for text in texts if text is not None] if None not in texts else None
+    words = [(_words(text),) for at in captions if (text := benchmark.captions[at].text) is not None]
+    image_columns, caption_columns = item_columns(given.table)
+    return [
+        (image_columns, ([(benchmark.images[at].id,) for at in images], None)),
+        (caption_columns, (caption_names, words if len(words) == len(captions) else None)),
+    ]

@@ -11,7 +11,7 @@ lists all the same, counting what was cut off as wrong: those are had with `trun
 change with the cut.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -24,15 +24,14 @@ from counterfoil.benchmarks.answers import DirectionRanks, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery, Ids, RetrievalDirection
 from counterfoil.engine.deduplicate import Note, ability_for, few, warn
-from counterfoil.engine.gallery import rank
+from counterfoil.engine.gallery import item_count, rank, views
 from counterfoil.engine.join_scores import item_rows
 from counterfoil.engine.session import Session, with_provenance
-from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Products, unit
+from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Products, lines, unit
 from counterfoil.engine.topk import top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
-from counterfoil.metrics.ranks import Qrels
-from counterfoil.models.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities
+from counterfoil.models.base import Classifier, Embedder, PairScorer, Scorer, abilities
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.models.learned import LearnedScorer
 from counterfoil.models.precomputed import PrecomputedTable
@@ -84,8 +83,14 @@ def rank_galleries(
     if first_stage is not None and able != {"scores_pairs"}:
         hint = "leave --first-stage out: this scorer ranks the whole gallery"
         raise InputError("a first stage is for scorers of pairs", given=scorer.identity.name, hint=hint)
+    # Benchmarks of the same items in the same order are ranked together.
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i, benchmark in enumerate(benchmarks):
+        image_items = tuple((image.id, image.crop) for image in benchmark.images)
+        caption_items = tuple((caption.id, caption.text) for caption in benchmark.captions)
+        groups.setdefault((image_items, caption_items), []).append(i)
     rankings_of: dict[int, Rankings] = {}
-    for group in _same_items(benchmarks):
+    for group in groups.values():
         chosen = [benchmarks[i] for i in group]
         if first_stage is not None:
             part = _again(chosen, scorer, first_stage, depth, top, session)  # type: ignore[arg-type]
@@ -100,34 +105,42 @@ def rank_galleries(
 
 def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
     """The scores of all images of a gallery with all its captions."""
-    return _BLOCKS[ability_for(scorer, benchmark)](benchmark, scorer, session)
-
-
-def _embedded(benchmark: Benchmark, scorer: Embedder, session: Session) -> Blocks:
-    work, cache = session.prepare(benchmark, scorer)
-    captions, images = session.embed(scorer, work, cache)
-    sides = images[work.image_of], captions[work.caption_of]
-    comparison = getattr(scorer, "comparison", None)
-    return Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
-
-
-def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, session: Session) -> Blocks:
+    ability = ability_for(scorer, benchmark)
     n, m = len(benchmark.images), len(benchmark.captions)
-    if n * m > ALL_PAIRS:
-        raise InputError(
-            f"{benchmark.name} has too many pairs for a scorer of pairs",
+    if ability == "embeds":
+        work, cache = session.prepare(benchmark, scorer)
+        captions, images = session.embed(scorer, work, cache)
+        sides = images[work.image_of], captions[work.caption_of]
+        comparison = getattr(scorer, "comparison", None)
+        return Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
+    if ability == "scores_pairs":
+        if n * m > ALL_PAIRS:
+            raise InputError(
+                f"{benchmark.name} has too many pairs for a scorer of pairs",
+                where=scorer.identity.name,
+                given=f"{n:,} x {m:,} = {n * m:,}",
+                allowed=f"up to {ALL_PAIRS:,}",
+                hint="let a dual encoder choose: --first-stage SCORER --depth 32",
+            )
+        rows, columns = np.divmod(np.arange(n * m), m)
+        return Matrix(session.scores(benchmark, scorer, (columns, rows)).reshape(n, m))
+    named = scorer.image_ids is not None or scorer.caption_ids is not None
+    if ability == "given_similarity" and not named and scorer.values.shape != (n, m):
+        height, width = scorer.values.shape
+        hint = "say with --ids which rows and columns are whose"
+        raise ScoreError(
+            f"the similarity has another shape than {benchmark.name}",
             where=scorer.identity.name,
-            given=f"{n:,} x {m:,} = {n * m:,}",
-            allowed=f"up to {ALL_PAIRS:,}",
-            hint="let a dual encoder choose: --first-stage SCORER --depth 32",
+            given=f"{height} x {width}",
+            allowed=f"{n} images x {m} captions",
+            hint="rows are images, columns captions: transpose it" if (m, n) == (height, width) else hint,
         )
-    images, captions = np.divmod(np.arange(n * m), m)
-    return Matrix(session.scores(benchmark, scorer, (captions, images)).reshape(n, m))
-
-
-def _given_products(benchmark: Benchmark, given: PrecomputedEmbeddings, session: Session) -> Blocks:
-    images, captions = _rows(benchmark, given)
-    return Products(unit(given.images)[images], unit(given.captions)[captions])
+    row_of = item_rows("image", benchmark.images, scorer, benchmark.name)
+    column_of = item_rows("caption", benchmark.captions, scorer, benchmark.name)
+    if ability == "given_embeddings":
+        return Products(unit(scorer.images)[row_of], unit(scorer.captions)[column_of])
+    names = [image.id for image in benchmark.images], [caption.id for caption in benchmark.captions]
+    return Matrix(scorer.values, row_of, column_of, where=scorer.identity.name, names=names)
 
 
 def _again(
@@ -147,71 +160,24 @@ def _again(
         raise InputError("number of items to rank again", given=depth, allowed="1 or more")
     blocks = _blocks(benchmarks[0], first_stage, session)
     first = rank(benchmarks, blocks, top=top, progress=session.progress)
-    chosen = [
-        candidates(benchmark.gallery, side, blocks, depth)
-        for benchmark in benchmarks
+    placed = [
+        (benchmark.gallery, getattr(rankings, side), candidates(benchmark.gallery, side, blocks, depth))
+        for benchmark, rankings in zip(benchmarks, first, strict=True)
         for side in ("i2t", "t2i")
     ]
-    captions, images = (np.concatenate(some) for some in zip(*(c.pairs() for c in chosen), strict=True))
+    pairs = [chosen.pairs() for _, _, chosen in placed]
+    captions, images = (np.concatenate(some) for some in zip(*pairs, strict=True))
     scores = session.scores(benchmarks[0], scorer, (captions, images))
-    parts = iter(np.split(scores, np.cumsum([len(some.pairs()[0]) for some in chosen])))
-    again = iter(chosen)
-
-    def side(gallery: Gallery, placed: DirectionRanks) -> DirectionRanks:
-        own = next(again)
-        return reordered(gallery, placed, own, own.scored(next(parts)), blocks)
-
-    return [
-        Rankings(side(benchmark.gallery, rankings.i2t), side(benchmark.gallery, rankings.t2i))
-        for benchmark, rankings in zip(benchmarks, first, strict=True)
+    parts = np.split(scores, np.cumsum([len(some) for some, _ in pairs])[:-1])
+    ranks = [
+        reordered(gallery, ranked, chosen, chosen.scored(part), blocks)
+        for (gallery, ranked, chosen), part in zip(placed, parts, strict=True)
     ]
+    return [Rankings(*sides) for sides in zip(ranks[::2], ranks[1::2], strict=True)]
 
-
-def _given_matrix(benchmark: Benchmark, given: PrecomputedSimilarity, session: Session) -> Blocks:
-    rows, columns = given.values.shape
-    shape = len(benchmark.images), len(benchmark.captions)
-    named = given.image_ids is not None or given.caption_ids is not None
-    if not named and (rows, columns) != shape:
-        hint = "say with --ids which rows and columns are whose"
-        raise ScoreError(
-            f"the similarity has another shape than {benchmark.name}",
-            where=given.identity.name,
-            given=f"{rows} x {columns}",
-            allowed=f"{shape[0]} images x {shape[1]} captions",
-            hint="rows are images, columns captions: transpose it" if shape == (columns, rows) else hint,
-        )
-    names = [image.id for image in benchmark.images], [caption.id for caption in benchmark.captions]
-    return Matrix(given.values, *_rows(benchmark, given), where=given.identity.name, names=names)
-
-
-def _rows(
-    benchmark: Benchmark, given: PrecomputedEmbeddings | PrecomputedSimilarity
-) -> tuple[Int64[ndarray, "images"], Int64[ndarray, "captions"]]:
-    """For every image and caption of the benchmark its row (or column) of what is given."""
-    images = item_rows("image", benchmark.images, given, benchmark.name)
-    return images, item_rows("caption", benchmark.captions, given, benchmark.name)
-
-
-#: The functions that give the scores of a whole gallery, by ability.
-_BLOCKS: Mapping[Ability, Callable[[Benchmark, Any, Session], Blocks]] = {
-    "embeds": _embedded,
-    "scores_pairs": _paired,
-    "given_embeddings": _given_products,
-    "given_similarity": _given_matrix,
-}
 
 #: The abilities of a first stage: those that score a gallery of any size.
 _WHOLE = {"embeds", "given_embeddings", "given_similarity"}
-
-
-def _same_items(benchmarks: Sequence[Benchmark]) -> list[list[int]]:
-    """Benchmarks by number, those of the same items in the same order together."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for i, benchmark in enumerate(benchmarks):
-        images = tuple((image.id, image.crop) for image in benchmark.images)
-        captions = tuple((caption.id, caption.text) for caption in benchmark.captions)
-        groups.setdefault((images, captions), []).append(i)
-    return list(groups.values())
 
 
 # Scores that are put in order, and pairs that a rule is asked about, at once.
@@ -254,17 +220,15 @@ class Candidates:
 def candidates(gallery: Gallery, side: str, blocks: Blocks, depth: int) -> Candidates:
     """The first `depth` items of each query of `side`, of equal scores the lower position first."""
     search: RetrievalDirection = getattr(gallery, side)
-    items_of = np.full((len(search), min(depth, _items(gallery, side))), -1, dtype=np.int64)
-    for rows, items in _views(gallery, side):
+    items_of = np.full((len(search), min(depth, item_count(gallery, side))), -1, dtype=np.int64)
+    for rows, items in views(gallery, side):
         k = min(depth, len(items))
         if not len(rows) or not k:
             continue
         queries = search.queries[rows]
 
         def block(some: slice, part: slice, queries: Ids = queries, items: Ids = items) -> ndarray:
-            if side == "i2t":
-                return blocks.part(queries[some], items[part])
-            return blocks.part(items[part], queries[some]).T
+            return lines(blocks, side, queries[some], items[part])
 
         best, _ = top_k_in_blocks(block, len(rows), len(items), k)
         items_of[rows, :k] = items[best]
@@ -335,16 +299,16 @@ def _shares(
     """R-Precision by rule in the new order, from whole lines of scores put in order."""
     search = chosen.search
     values = np.full((len(rule.thresholds), 3, len(search)), np.nan)
-    place = np.empty(_items(gallery, chosen.side), dtype=np.int64)
-    for rows, items in _views(gallery, chosen.side):
+    place = np.empty(item_count(gallery, chosen.side), dtype=np.int64)
+    for rows, items in views(gallery, chosen.side):
         place[items] = np.arange(len(items))
         step = max(1, _AT_ONCE // max(1, len(items)))
         for lo in range(0, len(rows), step):
             own = rows[lo : lo + step]
             queries = search.queries[own]
-            lines = blocks.part(queries, items) if chosen.side == "i2t" else blocks.part(items, queries).T
+            of_queries = lines(blocks, chosen.side, queries, items)
             # Numbers of levels in place of scores: whatever these are, candidates can stand above them all.
-            levels = np.stack([np.unique(line, return_inverse=True)[1].reshape(-1) for line in lines])
+            levels = np.stack([np.unique(line, return_inverse=True)[1].reshape(-1) for line in of_queries])
             for row, query in enumerate(own):
                 there = chosen.items[query] >= 0
                 mine = np.unique(scores[query, there], return_inverse=True)[1].reshape(-1)
@@ -353,23 +317,6 @@ def _shares(
             for nth, limit in enumerate(rule.thresholds):
                 values[nth][:, own] = precision_at_r(levels, near <= limit, cap=rule.cap)
     return values
-
-
-def _items(gallery: Gallery, side: str) -> int:
-    return gallery.n_captions if side == "i2t" else gallery.n_images
-
-
-def _views(gallery: Gallery, side: str) -> Iterator[tuple[Ids, Ids]]:
-    """Rows of a search and the items that they see."""
-    search: RetrievalDirection = getattr(gallery, side)
-    if gallery.image_parts is None or gallery.caption_parts is None:
-        yield np.arange(len(search)), np.arange(_items(gallery, side))
-        return
-    of_query, of_item = gallery.image_parts, gallery.caption_parts
-    if side == "t2i":
-        of_query, of_item = of_item, of_query
-    for part in np.unique(of_query[search.queries]):
-        yield np.flatnonzero(of_query[search.queries] == part), np.flatnonzero(of_item == part)
 
 
 # -- given rankings ---------------------------------------------------------------------------------------
@@ -451,7 +398,17 @@ class _Direction:
         if isinstance(positives, Plausible):
             shares = self._shares(positives, best, truncated_as_miss)
             return DirectionRanks(none, none, depth, best, unscored, shares)
-        above = self._places(positives, best)
+        # How many items stand before each right answer, -1 where it is not listed.
+        above = np.full(len(positives.items), -1, dtype=np.int64)
+        # The place of every item in the list at hand; the last is for right answers outside the gallery.
+        stands = np.full(len(self.item_ids) + 1, -1, dtype=np.int64)
+        for at in range(len(best)):
+            items = self._items(at)
+            best[at, : len(items)] = items[: best.shape[1]]
+            pairs = slice(positives.starts[at], positives.starts[at + 1])
+            stands[items] = np.arange(len(items))
+            above[pairs] = stands[positives.items[pairs]]
+            stands[items] = -1
         return DirectionRanks(above, (above >= 0).astype(np.int64), depth, best, unscored)
 
     @cached_property
@@ -505,20 +462,6 @@ class _Direction:
         if self.query_parts is not None and self.item_parts is not None:
             items = items[self.item_parts[items] == self.query_parts[self.search.queries[at]]]
         return items
-
-    def _places(self, positives: Qrels, best: Int32[ndarray, "queries top"]) -> Int64[ndarray, "pairs"]:
-        """How many items stand before each right answer, -1 where it is not listed; fills in the best."""
-        above = np.full(len(positives.items), -1, dtype=np.int64)
-        # The place of every item in the list at hand; the last is for right answers outside the gallery.
-        stands = np.full(len(self.item_ids) + 1, -1, dtype=np.int64)
-        for at in range(len(best)):
-            items = self._items(at)
-            best[at, : len(items)] = items[: best.shape[1]]
-            pairs = slice(positives.starts[at], positives.starts[at + 1])
-            stands[items] = np.arange(len(items))
-            above[pairs] = stands[positives.items[pairs]]
-            stands[items] = -1
-        return above
 
     def _shares(
         self, rule: Plausible, best: Int32[ndarray, "queries top"], truncated_as_miss: bool

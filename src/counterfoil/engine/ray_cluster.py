@@ -94,7 +94,10 @@ def _start(ray: Any) -> Callable[[], None]:
     """Start a cluster of this machine alone, in a folder of its own; it ends with this process."""
     root = Path(tempfile.gettempdir())
     root = root if len(str(root)) + len("/counterfoil-ray-1234567-12345678") <= _LONGEST else Path("/tmp")
-    _sweep(root)
+    for left in root.glob("counterfoil-ray-*-*"):  # of drivers that were killed
+        process = left.name.split("-")[2]
+        if process.isdigit() and not alive(int(process)):
+            _remove(left)
     folder = Path(tempfile.mkdtemp(prefix=f"counterfoil-ray-{os.getpid()}-", dir=root))
     # Without a token here Ray writes one to the user's home.
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
@@ -127,14 +130,6 @@ def _check_answers(address: str) -> None:
         given = getattr(error, "strerror", None) or str(error)
         hint = "start one with 'ray start --head', or leave the address out to use this machine"
         raise InputError("there is no Ray cluster", where=address, given=given, hint=hint) from None
-
-
-def _sweep(root: Path) -> None:
-    """Remove the folders of drivers that were killed."""
-    for folder in root.glob("counterfoil-ray-*-*"):
-        process = folder.name.split("-")[2]
-        if process.isdigit() and not alive(int(process)):
-            _remove(folder)
 
 
 def _remove(folder: Path) -> None:

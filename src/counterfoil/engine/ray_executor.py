@@ -105,7 +105,13 @@ class _Stage:
 
         try:
             while self._look():
-                self._start_workers()
+                while len(self._pool.workers) < min(self._pool.most, len(self._open)):
+                    self._pool.start()
+                late = time.monotonic() - self._progress > _START
+                if late and all(worker.sees is None for worker in self._pool.workers):
+                    problem = f"no worker of the Ray cluster has started within {_START:.0f} s"
+                    hint = "is it busy with other work, or has it lost its machines? 'ray status' tells"
+                    raise StorageError(problem, hint=hint)
                 for worker in self._pool.workers:
                     self._send(worker)
                 awaited = [
@@ -140,15 +146,6 @@ class _Stage:
         if shards & self._open:
             self._progress, self._failures = time.monotonic(), 0
             self._open -= shards
-
-    def _start_workers(self) -> None:
-        """Have as many workers as there is work for."""
-        while len(self._pool.workers) < min(self._pool.most, len(self._open)):
-            self._pool.start()
-        late = time.monotonic() - self._progress > _START
-        if late and all(worker.sees is None for worker in self._pool.workers):
-            hint = "is it busy with other work, or has it lost its machines? 'ray status' tells"
-            raise StorageError(f"no worker of the Ray cluster has started within {_START:.0f} s", hint=hint)
 
     def _send(self, worker: Worker) -> None:
         """Give a worker chunks, as many as it may have."""
@@ -246,7 +243,11 @@ class _Stage:
             if worst >= _LOSSES:
                 problem = f"{worst} workers ended while they computed the same shard"
             hint = "it goes on where it was when run again; a smaller --batch-size needs less memory"
-            raise StorageError(problem, where=self._work.stage, given=_cause(error), hint=hint) from None
+            # What Ray says of a lost worker, without its headings.
+            headings = ("class_name", "actor_id", "namespace")
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            given = " ".join(line for line in lines if not line.startswith(headings))
+            raise StorageError(problem, where=self._work.stage, given=given, hint=hint) from None
         again = dict.fromkeys(shard for shards in begun for shard in shards)
         chunks = [shards for other in self._pool.workers for shards in other.chunks.values()]
         self._left.extendleft(reversed([shard for shard in again if not any(shard in c for c in chunks)]))
@@ -257,9 +258,3 @@ def _everywhere(work: ShardWork) -> Path:
     folder = work.cache.folder
     assert folder is not None
     return folder.absolute() if isinstance(location(folder), Path) else folder
-
-
-def _cause(error: Exception) -> str:
-    """What Ray says of a lost worker, without its headings."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(line for line in lines if not line.startswith(("class_name", "actor_id", "namespace")))

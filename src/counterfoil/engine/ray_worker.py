@@ -151,17 +151,13 @@ def _agree(handshake: Handshake, node: str) -> None:
         allowed = [f"{name} {wanted or '(none)'}" for name, (_, wanted) in differ.items()]
         raise InputError(problem, where=f"worker on {node}", given=given, allowed=allowed)
     until = time.monotonic() + _SEEN_WITHIN
-    while not _holds(handshake):
+    while True:
+        with suppress(CounterfoilError):
+            probe = open_place(handshake.cache).read(handshake.probe)
+            if probe is not None and probe.data == handshake.token.encode():
+                return
         if time.monotonic() > until:
             problem = "does not see the cache"
             hint = "give a folder that all machines share with --cache"
             raise InputError(problem, where=f"worker on {node}", given=handshake.cache, hint=hint)
         time.sleep(0.2)
-
-
-def _holds(handshake: Handshake) -> bool:
-    try:
-        probe = open_place(handshake.cache).read(handshake.probe)
-    except CounterfoilError:
-        return False
-    return probe is not None and probe.data == handshake.token.encode()

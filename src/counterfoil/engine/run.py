@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float32, Float64, Int64
+from jaxtyping import Bool, Float64
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.engine.deduplicate import Asked, ability_for, check_at_hand, items
-from counterfoil.engine.session import Session, with_provenance
+from counterfoil.engine.session import Session, compare_rows, with_provenance
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.models.base import (
     Ability,
@@ -22,7 +22,6 @@ from counterfoil.models.base import (
     QuestionItems,
     QuestionScorer,
     Scorer,
-    TextEmbedder,
     abilities,
     stream_pairs,
 )
@@ -130,13 +129,15 @@ def question_items(benchmark: Benchmark) -> list[QuestionItems]:
     ]
 
 
-def score_or_refuse(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
-    """One score per distinct pair of a scorer that may refuse, NaN for pairs without an answer.
+def score_pairs(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
+    """One score per distinct pair; of a scorer that may refuse, NaN for pairs without an answer.
 
-    Nothing is kept here: such a scorer keeps its own answers, refusals among them. `unanswered` marks the
-    questions of which some pair has no answer. Raises `ScoreError` for those where the scorer refuses them,
-    and for infinite scores.
+    Such a scorer (it has `unanswered`) keeps its own answers, refusals among them, and nothing is kept here.
+    `Scores.unanswered` marks the questions of which some pair has no answer. Raises `ScoreError` for those
+    where the scorer refuses them, and for infinite scores.
     """
+    if not hasattr(scorer, "unanswered"):
+        return _signed(benchmark, scorer, session.scores(benchmark, scorer), session)
     work, _ = session.prepare(benchmark, scorer)
     size, total = session.batch_size, len(work.pairs)
     pairs = [(work.images[image], work.captions[caption]) for caption, image in work.pairs]
@@ -169,10 +170,6 @@ def check_answered(missing: Bool[ndarray, "n"], scorer: Any) -> None:
         )
 
 
-#: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.
-_BLOCK = 1 << 24
-
-
 def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> Answers:
     """What `scorer` answers to every question of `benchmark`.
 
@@ -180,7 +177,7 @@ def run(benchmark: Benchmark, scorer: Any, *, session: Session = Session()) -> A
     * A `TextEmbedder` embeds each distinct caption once, where captions are compared with captions.
     * A `PairScorer` or `Scorer` scores each distinct pair once.
     * A `QuestionScorer` picks among the items of each question, and pairs of a scorer that may refuse (it has
-      `unanswered`) may have no score (`pick`, `score_or_refuse`).
+      `unanswered`) may have no score (`pick`, `score_pairs`).
     * A `Classifier` tells natural items from synthetic ones, and the rule of two steps answers by that
       (`counterfoil.engine.detect`).
     * A caption metric reads candidates beside their references, or looks at their images
@@ -238,7 +235,7 @@ def score_items(
     cache = session.cache_for(scorer) if reads else session.caption_only_cache(scorer)
     if able[0] == "embeds":
         assert isinstance(scorer, Embedder)
-        values = _compare(scorer, work.pairs, *session.embed(scorer, work, cache))
+        values = compare_rows(scorer, *session.embed(scorer, work, cache), *work.pairs.T)
     else:
         assert not isinstance(scorer, Embedder)
         values = session.score_pairs(scorer, work, cache)
@@ -252,31 +249,20 @@ def score_items(
 _OF_PAIRS: tuple[Ability, ...] = ("embeds", "scores_pairs")
 
 
-def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Scores:
-    """Every distinct pair compared, each distinct item embedded once."""
-    if benchmark.questions.text_pairs() is not None:
-        return _texts(benchmark, scorer, session=session)
-    work, cache = session.prepare(benchmark, scorer)
-    values = _compare(scorer, work.pairs, *session.embed(scorer, work, cache))
-    return _signed(benchmark, scorer, work.spread(values), session)
+def _embedded(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
+    """Every distinct pair compared, each distinct item embedded once.
 
-
-def _texts(benchmark: Benchmark, scorer: TextEmbedder, *, session: Session) -> Scores:
-    """Captions compared with captions, each distinct one embedded once; no image is looked at."""
+    Where captions are compared with captions no image is looked at.
+    """
     text_pairs = benchmark.questions.text_pairs()
-    assert text_pairs is not None
     work, cache = session.prepare(benchmark, scorer)
+    if text_pairs is None:
+        values = compare_rows(scorer, *session.embed(scorer, work, cache), *work.pairs.T)
+        return _signed(benchmark, scorer, work.spread(values), session)
     captions = session.embed_captions(scorer, work, cache)
     session.note_truncated(scorer, work, cache, scorer.identity.name)
-    pairs = np.stack([work.caption_of[side].ravel() for side in text_pairs], axis=1)
-    return _signed(benchmark, scorer, _compare(scorer, pairs, captions, captions), session)
-
-
-def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
-    """Every distinct pair scored once."""
-    if hasattr(scorer, "unanswered"):
-        return score_or_refuse(benchmark, scorer, session=session)
-    return _signed(benchmark, scorer, session.scores(benchmark, scorer), session)
+    pairs = (work.caption_of[side].ravel() for side in text_pairs)
+    return _signed(benchmark, scorer, compare_rows(scorer, captions, captions, *pairs), session)
 
 
 def _learned(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
@@ -300,8 +286,8 @@ def _aligned(benchmark: Benchmark, given: Any, *, session: Session) -> Answers:
 #: The functions that answer questions of forms other than galleries, by ability.
 _QUESTIONS: Mapping[Ability, Callable[..., Answers] | str] = {
     "embeds": _embedded,
-    "embeds_texts": _texts,
-    "scores_pairs": _paired,
+    "embeds_texts": _embedded,
+    "scores_pairs": score_pairs,
     "picks": pick,
     "classifies": detect,
     "reads_references": "counterfoil.engine.caption_scoring:score_benchmark",
@@ -316,18 +302,3 @@ def _signed(benchmark: Benchmark, scorer: Any, scores: Float64[ndarray, "..."], 
     checked = Scores(benchmark.listed.collect(scores))
     checked.check(benchmark, where=f"scores of {scorer.identity.name}")
     return with_provenance(checked, scorer, session=session)
-
-
-def _compare(
-    scorer: TextEmbedder,
-    pairs: Int64[ndarray, "pairs 2"],
-    captions: Float32[ndarray, "captions width"],
-    images: Float32[ndarray, "images width"],
-) -> Float64[ndarray, "pairs"]:
-    """One score per pair; never more than a block of rows is gathered at once."""
-    scores = np.empty(len(pairs), dtype=np.float64)
-    step = max(1, _BLOCK // max(1, captions.shape[1]))
-    for start in range(0, len(scores), step):
-        block = pairs[start : start + step]
-        scores[start : start + step] = scorer.compare(captions[block[:, 0]], images[block[:, 1]])
-    return scores

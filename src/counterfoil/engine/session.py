@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Float32, Float64
+from jaxtyping import Float, Float32, Float64, Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores, versions
@@ -33,7 +33,6 @@ from counterfoil.engine.deduplicate import (
     warn,
 )
 from counterfoil.engine.executor import LOCAL, Executor
-from counterfoil.engine.image_digests import image_keys
 from counterfoil.engine.shard_work import BatchGenerator, Compute, GeneratedBytes, ShardWork, Take
 from counterfoil.errors import InputError, ScoreError, StorageError
 from counterfoil.models.base import (
@@ -43,6 +42,7 @@ from counterfoil.models.base import (
     Scorer,
     TextEmbedder,
     abilities,
+    check_kept,
     identity_of,
 )
 from counterfoil.models.captions.base import CaptionTokens, LocalEmbedder
@@ -90,8 +90,18 @@ class Session:
             raise InputError("an executor of several processes needs a cache", hint="give one with --cache")
 
     def cache_for(self, scorer: Any) -> Cache:
-        """The finished shards of a scorer; raises `InputError` where they could be another scorer's."""
-        return Cache.of(self.folder, scorer)
+        """The finished shards of a scorer, in a folder that is swept first; none where nothing is kept.
+
+        Raises `InputError` for a scorer whose identity says nothing of its weights and that holds none
+        (`identity_of`): what another one of its name left behind would be taken for its own.
+        """
+        if self.folder is None:
+            return Cache(None, scorer.identity)
+        identity = identity_of(scorer)
+        check_kept(identity)
+        cache = Cache(self.folder, identity)
+        cache.sweep()
+        return cache
 
     @property
     def folder(self) -> Path | None:
@@ -100,6 +110,8 @@ class Session:
 
     def keys(self, images: Sequence[Image]) -> list[str]:
         """A name for the content of each image (`counterfoil.engine.image_digests.image_keys`)."""
+        from counterfoil.engine.image_digests import image_keys
+
         return image_keys(images, cache=self.folder, progress=self.progress)
 
     def prepare(
@@ -368,6 +380,26 @@ def _by_length(lengths: Callable[[Sequence[Any]], Sequence[int]]) -> Callable[[S
         return sorted(range(len(items)), key=lambda i: (long[i], captions[i].text or ""))
 
     return order
+
+
+#: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.
+_BLOCK = 1 << 24
+
+
+def compare_rows(
+    comparison: Any,
+    left: Float[ndarray, "rows width"],
+    right: Float[ndarray, "columns width"],
+    rows: Int[ndarray, "pairs"],
+    columns: Int[ndarray, "pairs"],
+) -> Float64[ndarray, "pairs"]:
+    """One score per pair of rows by `comparison.compare`; never more than a block is gathered at once."""
+    scores = np.empty(len(rows), dtype=np.float64)
+    step = max(1, _BLOCK // max(1, left.shape[1]))
+    for start in range(0, len(scores), step):
+        block = slice(start, start + step)
+        scores[block] = comparison.compare(left[rows[block]], right[columns[block]])
+    return scores
 
 
 _Answers = TypeVar("_Answers", bound=Scores | Outcomes | Rankings)

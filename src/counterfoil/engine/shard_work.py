@@ -11,8 +11,7 @@ no more than a few lie in memory. One process alone keeps nothing in the cache: 
 build.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, islice
@@ -193,7 +192,8 @@ class ShardWork:
         such as cannot be.
         """
         batches = [[self.items[row] for row in batch] for shard in shards for batch in self.cut[shard]]
-        with closing(_closable(self.compute(self.scorer, batches, self.workers))) as stream:
+        stream = self.compute(self.scorer, batches, self.workers)
+        try:
             for shard in shards:
                 parts = []
                 for batch in self.cut[shard]:
@@ -206,6 +206,9 @@ class ShardWork:
                     advance(len(batch))
                 self.values.write(self.cache, self.rows(shard), parts)
                 yield shard
+        finally:
+            # A generator that is closed stops the scorer's workers at once where something fails.
+            getattr(stream, "close", lambda: None)()
 
     def run_free(
         self, shards: Collection[int], leases: Leases, advance: Advance, *, at_once: int
@@ -284,11 +287,6 @@ def token_parts(scorer: LocalEmbedder, batches: CaptionBatches, workers: int) ->
 
 def _column(values: Any) -> ndarray:
     return np.asarray(values)[:, None]
-
-
-def _closable(stream: Iterator[Any]) -> Generator[Any]:
-    """The stream as a generator: closing it stops the scorer's workers at once where something fails."""
-    yield from stream
 
 
 #: Shards that a process takes at once, however long they are: enough to keep its decoding ahead.

@@ -37,6 +37,11 @@ class Blocks(Protocol):
         """The scores of some images with some captions; may differ from those in `rows` in the last bit."""
 
 
+def lines(blocks: Blocks, side: str, queries: Positions, items: Positions) -> Real[ndarray, "queries items"]:
+    """The scores of some queries of a direction ("i2t", "t2i") with some items, a line per query."""
+    return blocks.part(queries, items) if side == "i2t" else blocks.part(items, queries).T
+
+
 def product(
     left: Float[ndarray, "rows width"], right: Float[ndarray, "columns width"], own: threading.local
 ) -> Float[ndarray, "rows columns"]:

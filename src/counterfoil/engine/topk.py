@@ -9,12 +9,8 @@ computed when they are asked for.
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real
@@ -22,17 +18,15 @@ from numpy import ndarray
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from counterfoil.benchmarks.answers import DirectionRanks, Rankings
+from counterfoil.benchmarks.answers import Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.judgements import ROLES, Direction
 from counterfoil.engine.deduplicate import Progress, silent
-from counterfoil.engine.similarity import Matrix, product, unit
+from counterfoil.engine.similarity import Matrix, lines, product, unit
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.models.precomputed_galleries import PrecomputedEmbeddings
-
-Part = TypeVar("Part")
-Result = TypeVar("Result")
+from counterfoil.storage.parallel import Part, Result, map_ahead
 
 #: Default number of threads at most.
 _MOST = 8
@@ -53,16 +47,8 @@ def map_ordered(
     if threads <= 1:
         yield from ((part, work(part)) for part in parts)
         return
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        rest = iter(parts)
-        running = deque((part, pool.submit(work, part)) for part in islice(rest, threads + 1))
-        try:
-            while running:
-                first, future = running.popleft()
-                yield first, future.result()
-                running.extend((part, pool.submit(work, part)) for part in islice(rest, 1))
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with threadpool_limits(1, user_api="blas"):
+        yield from map_ahead(work, parts, threads=threads, ahead=threads + 1)
 
 
 #: The scores of some queries with some items, higher being better; asked for by several threads at once.
@@ -171,7 +157,13 @@ def better(
     # Written so that NaN survives, as it should not go unseen.
     survives: Bool[ndarray, "rows width"] = np.empty(part.shape, dtype=bool)
     if best is None:
-        np.less(part, _floor(part, k)[:, None], out=survives)
+        # A score that at least k items of each row reach, cheaply: the k-th best of the best of groups of
+        # items that stand `groups` apart, so that the maximum runs along memory.
+        rows, width = part.shape
+        groups = min(width, max(4 * k, 64))
+        deep = width // groups
+        of_groups = part[:, : deep * groups].reshape(rows, deep, groups).max(axis=1)
+        np.less(part, np.partition(of_groups, groups - k, axis=1)[:, groups - k, None], out=survives)
     else:
         # What is level with the k-th best has a higher position, and stands behind it.
         np.less_equal(part, best[1][:, -1:], out=survives)
@@ -196,16 +188,6 @@ def better(
     order = np.argsort(-lines, axis=1, kind="stable")[:, :k]
     items[touched], values[touched] = np.take_along_axis(names, order, 1), np.take_along_axis(lines, order, 1)
     return items, values
-
-
-def _floor(part: Real[ndarray, "rows width"], k: int) -> Real[ndarray, "rows"]:
-    """A score that at least k items of each row reach, cheaply: the k-th best of the best of groups."""
-    rows, width = part.shape
-    groups = min(width, max(4 * k, 64))
-    deep = width // groups
-    # Groups of items that stand `groups` apart: the maximum runs along memory.
-    best = part[:, : deep * groups].reshape(rows, deep, groups).max(axis=1)
-    return np.partition(best, groups - k, axis=1)[:, groups - k]
 
 
 def _few(
@@ -322,9 +304,9 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
     gallery = benchmark.gallery
     image_ids = tuple(image.id for image in benchmark.images)
     caption_ids = tuple(caption.id for caption in benchmark.captions)
-    ranks: Mapping[Direction, DirectionRanks] = {"i2t": rankings.i2t, "t2i": rankings.t2i}
     ids: Mapping[Direction, tuple[str, ...]] = {"i2t": image_ids, "t2i": caption_ids}
     queries: Mapping[Direction, Ids] = {"i2t": gallery.i2t.queries, "t2i": gallery.t2i.queries}
+    top: Mapping[Direction, ndarray] = {"i2t": rankings.i2t.top, "t2i": rankings.t2i.top}
     rows = {way: np.full(len(names), -1) for way, names in ids.items()}
     for way, own in queries.items():
         rows[way][own] = np.arange(len(own))
@@ -334,8 +316,8 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
         image_ids,
         caption_ids,
         query_ids={way: tuple(ids[way][i] for i in own) for way, own in queries.items()},
-        depth={way: placed.top.shape[1] for way, placed in ranks.items()},
-        first=lambda way, at, k, _: ranks[way].top[rows[way][at], :k].astype(np.int64),
+        depth={way: items.shape[1] for way, items in top.items()},
+        first=lambda way, at, k, _: top[way][rows[way][at], :k].astype(np.int64),
         texts=tuple(caption.text for caption in benchmark.captions),
         owners=gallery.owners,
         benchmark=benchmark,
@@ -362,13 +344,14 @@ def of_similarity(
     matrix = Matrix(values, where=name, names=(image_ids, caption_ids))
 
     def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
-        def block(queries: slice, items: slice) -> NDArray[Any]:
-            if direction == "i2t":
-                return matrix.part(at[queries], items)
-            return matrix.part(items, at[queries]).T
-
         n_items = values.shape[1 if direction == "i2t" else 0]
-        return top_k_in_blocks(block, len(at), n_items, k, progress=progress)[0]
+        return top_k_in_blocks(
+            lambda queries, items: lines(matrix, direction, at[queries], items),
+            len(at),
+            n_items,
+            k,
+            progress=progress,
+        )[0]
 
     return _whole(name, image_ids, caption_ids, first)
 

@@ -86,7 +86,21 @@ def read_npz(path: str | Path, *, names: str = "", hint: str = "check the path")
             if not start.startswith(_ZIP):
                 raise DataError("not an npz file", where=path, allowed=_PLAIN_WORDS)
             with zipfile.ZipFile(file) as archive:
-                return _members(archive, path)
+                infos = archive.infolist()
+                if sum(info.compress_size for info in infos) > os.fstat(file.fileno()).st_size:
+                    raise DataError("its members are larger than the file", where=path, hint=_CUT)
+                unpacked = sum(info.file_size for info in infos)
+                check_room(unpacked, where=path, what="what the file unpacks to")
+                arrays: dict[str, ndarray] = {}
+                for info in infos:
+                    name = info.filename.removesuffix(".npy")
+                    if name in arrays:
+                        raise DataError("two arrays of one name", where=path, given=name)
+                    if name == info.filename:
+                        problem, allowed = "holds a member that is no array", "members NAME.npy"
+                        raise DataError(problem, where=path, given=name[:60], allowed=allowed)
+                    arrays[name] = member(archive, info, f"{path}, array '{name}'")
+                return arrays
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         # zipfile raises RuntimeError for passwords and NotImplementedError for unknown compression.
         raise DataError(f"not a readable npz file: {error}", where=path, hint=_CUT) from None
@@ -120,26 +134,6 @@ def member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: object) -> nd
         return np.empty(shape, kind)
     array = np.frombuffer(data, dtype=kind, count=prod(shape), offset=begin)
     return array.reshape(shape, order="F" if fortran else "C")
-
-
-def _members(archive: zipfile.ZipFile, path: str | Path) -> dict[str, ndarray]:
-    infos = archive.infolist()
-    held = os.fstat(archive.fp.fileno()).st_size if archive.fp is not None else 0
-    claimed = sum(info.compress_size for info in infos)
-    if claimed > held:
-        raise DataError("its members are larger than the file", where=path, hint=_CUT)
-    check_room(sum(info.file_size for info in infos), where=path, what="what the file unpacks to")
-    arrays: dict[str, ndarray] = {}
-    for info in infos:
-        name = info.filename.removesuffix(".npy")
-        if name in arrays:
-            raise DataError("two arrays of one name", where=path, given=name)
-        if name == info.filename:
-            raise DataError(
-                "holds a member that is no array", where=path, given=name[:60], allowed="members NAME.npy"
-            )
-        arrays[name] = member(archive, info, f"{path}, array '{name}'")
-    return arrays
 
 
 def _header(file: Any, where: object) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

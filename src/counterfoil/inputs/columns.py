@@ -24,19 +24,6 @@ from counterfoil.inputs.limits import check_room
 #: What a column holds; "wholes" and the like are lists of them, "wholes2" lists of lists.
 Kind = Literal["text", "whole", "real", "truth", "bytes", "wholes", "texts", "reals", "wholes2"]
 
-_WORDS = {
-    "text": "texts",
-    "whole": "whole numbers",
-    "real": "numbers",
-    "truth": "true and false",
-    "bytes": "bytes",
-    "wholes": "lists of whole numbers",
-    "texts": "lists of texts",
-    "reals": "lists of numbers",
-    "wholes2": "lists of lists of whole numbers",
-}
-_INNER: dict[str, Kind] = {"wholes": "whole", "texts": "text", "reals": "real", "wholes2": "wholes"}
-
 #: Bytes that a cell takes at least once it is in memory, whatever it is packed into in the file.
 _CELL = 4
 
@@ -211,17 +198,27 @@ def notes(table: pa.Table) -> dict[str, str]:
 
 
 def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.ChunkedArray:
-    column = _typed(column, wanted.kind, where)
+    words, target, fits, inner_kind = _KINDS[wanted.kind]
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (fits(column.type) or (pa.types.is_null(column.type) and wanted.kind != "truth")):
+        raise DataError("wrong type", where=where, given=str(column.type)[:60], allowed=words)
+    try:
+        # Arrow does not look at texts when it reads them.
+        column.validate(full=True)
+        column = column.cast(target)
+    except pa.ArrowException as error:
+        raise DataError(f"cannot be read: {' '.join(str(error).split())[:120]}", where=where) from None
     if column.null_count and not wanted.null:
         raise _off("empty", where, _first(column.is_null()))
-    inner, place = column, where
-    kind: Kind = wanted.kind
-    while kind in _INNER:
+    inner, place, kind = column, where, wanted.kind
+    while inner_kind is not None:
         import pyarrow.compute as pc
 
         # The row is left out: only counterfoil writes such tables.
-        inner, kind, place = pc.list_flatten(inner), _INNER[kind], f"{where}, within the lists"
-        if inner.null_count and kind not in _INNER:
+        inner, kind, place = pc.list_flatten(inner), inner_kind, f"{where}, within the lists"
+        inner_kind = _KINDS[kind][3]
+        if inner.null_count and inner_kind is None:
             raise _off("empty", place, _first(inner.is_null()))
     if kind in ("whole", "real"):
         _check_range(inner, wanted, place)
@@ -232,21 +229,6 @@ def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.Ch
                 raise _off("occurs twice", where, row, given=str(value)[:60])
             seen.add(value)
     return column
-
-
-def _typed(column: pa.ChunkedArray, kind: Kind, where: str) -> pa.ChunkedArray:
-    """The column cast to the type of its kind, where its own is one of that kind."""
-    target, fits = _TYPES[kind]
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not (fits(column.type) or (pa.types.is_null(column.type) and kind != "truth")):
-        raise DataError("wrong type", where=where, given=str(column.type)[:60], allowed=_WORDS[kind])
-    try:
-        # Arrow does not look at texts when it reads them.
-        column.validate(full=True)
-        return column.cast(target)
-    except pa.ArrowException as error:
-        raise DataError(f"cannot be read: {' '.join(str(error).split())[:120]}", where=where) from None
 
 
 def _check_range(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> None:
@@ -306,16 +288,26 @@ def _real(kind: pa.DataType) -> bool:
     return pa.types.is_floating(kind) or pa.types.is_integer(kind)
 
 
-_TYPES: dict[str, tuple[pa.DataType, Callable[[pa.DataType], bool]]] = {
-    "text": (pa.string(), _text),
-    "whole": (pa.int64(), pa.types.is_integer),
-    "real": (pa.float64(), _real),
-    "truth": (pa.bool_(), pa.types.is_boolean),
-    "bytes": (pa.binary(), lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind)),
-    "wholes": (pa.list_(pa.int64()), _list_of(pa.types.is_integer)),
-    "texts": (pa.list_(pa.string()), _list_of(_text)),
-    "reals": (pa.list_(pa.float64()), _list_of(_real)),
-    "wholes2": (pa.list_(pa.list_(pa.int64())), _list_of(_list_of(pa.types.is_integer))),
+def _bytes(kind: pa.DataType) -> bool:
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
+#: Of each kind its name in messages, the type of columns and whether another will do, and the kind within.
+_KINDS: dict[Kind, tuple[str, pa.DataType, Callable[[pa.DataType], bool], Kind | None]] = {
+    "text": ("texts", pa.string(), _text, None),
+    "whole": ("whole numbers", pa.int64(), pa.types.is_integer, None),
+    "real": ("numbers", pa.float64(), _real, None),
+    "truth": ("true and false", pa.bool_(), pa.types.is_boolean, None),
+    "bytes": ("bytes", pa.binary(), _bytes, None),
+    "wholes": ("lists of whole numbers", pa.list_(pa.int64()), _list_of(pa.types.is_integer), "whole"),
+    "texts": ("lists of texts", pa.list_(pa.string()), _list_of(_text), "text"),
+    "reals": ("lists of numbers", pa.list_(pa.float64()), _list_of(_real), "real"),
+    "wholes2": (
+        "lists of lists of whole numbers",
+        pa.list_(pa.list_(pa.int64())),
+        _list_of(_list_of(pa.types.is_integer)),
+        "wholes",
+    ),
 }
 
 
@@ -348,22 +340,22 @@ def groups(path: Path) -> tuple[Group, ...]:
                 raise ValueError("no footer at its end")
             file.seek(size - 8 - length)
             facts = _Compact(file.read(length)).struct()
-        return tuple(_group(group) for group in facts[4])
+        row_groups = []
+        for group in facts[4]:
+            abouts = [column.get(3, {}) for column in group[1]]
+            counts = [(about, about.get(12, {}).get(3)) for about in abouts]
+            nulls = {
+                b".".join(about[3]).decode("utf-8", "replace"): int(count)
+                for about, count in counts
+                if count is not None
+            }
+            row_groups.append(Group(int(group[3]), nulls))
+        return tuple(row_groups)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         words = str(error) if isinstance(error, ValueError) else "its footer lacks what it must have"
         raise broken(path, ValueError(words)) from None
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", where=path) from None
-
-
-def _group(facts: dict[int, Any]) -> Group:
-    nulls = {}
-    for column in facts[1]:
-        about = column.get(3, {})
-        count = about.get(12, {}).get(3)
-        if count is not None:
-            nulls[b".".join(about[3]).decode("utf-8", "replace")] = int(count)
-    return Group(int(facts[3]), nulls)
 
 
 class _Compact:
@@ -389,28 +381,26 @@ class _Compact:
         if kind in (4, 5, 6):
             return self._signed()
         if kind in (9, 10):
-            return list(self._items(depth))
+            head = self._byte()
+            size = head >> 4 if head >> 4 < 15 else self._unsigned()
+            if depth > _DEEPEST:
+                raise ValueError("a footer that nests too deep")
+            if size > len(self._data) - self._at:
+                raise ValueError("a footer with a list longer than the file")
+            inner = head & 15
+            # In a list a truth takes a byte; in a struct it is part of the field's own.
+            truths = inner in (1, 2)
+            return [self._byte() == 1 if truths else self._value(inner, depth + 1) for _ in range(size)]
         if kind == 12:
             return self.struct(depth)
         # A byte, a double, bytes, a UUID; Parquet has no maps.
-        size = self._unsigned() if kind == 8 else {3: 1, 7: 8, 13: 16}.get(kind)
-        if size is None:
+        if kind not in (3, 7, 8, 13):
             raise ValueError(f"a footer with a value of kind {kind}")
+        size = self._unsigned() if kind == 8 else {3: 1, 7: 8, 13: 16}[kind]
         if size > len(self._data) - self._at:
             raise ValueError("a footer with bytes beyond its end")
         self._at += size
         return self._data[self._at - size : self._at]
-
-    def _items(self, depth: int) -> Iterator[Any]:
-        if depth > _DEEPEST:
-            raise ValueError("a footer that nests too deep")
-        head = self._byte()
-        size = head >> 4 if head >> 4 < 15 else self._unsigned()
-        if size > len(self._data) - self._at:
-            raise ValueError("a footer with a list longer than the file")
-        for _ in range(size):
-            # In a list a truth takes a byte; in a struct it is part of the field's own.
-            yield self._byte() == 1 if head & 15 in (1, 2) else self._value(head & 15, depth + 1)
 
     def _byte(self) -> int:
         self._at += 1

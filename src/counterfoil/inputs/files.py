@@ -12,7 +12,6 @@ import re
 import stat
 import tomllib
 from collections.abc import Collection, Mapping
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -153,12 +152,22 @@ def parse_json(text: str, *, where: object, without: Collection[str] = (), finit
     Traceback (most recent call last):
     counterfoil.errors.DataError: x.json: key occurs twice in a JSON object; given: 'a'
     """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            seen: set[str] = set()
+            double = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+            raise DataError("key occurs twice in a JSON object", where=where, given=f"'{double[:60]}'")
+        for name in without:
+            fields.pop(name, None)
+        return fields
+
+    def refuse(constant: str) -> Any:
+        raise DataError("not valid JSON: not a finite number", where=where, given=constant)
+
     try:
-        value = json.loads(
-            text,
-            object_pairs_hook=partial(_once, where, without),
-            parse_constant=partial(_refuse, where) if finite else None,
-        )
+        value = json.loads(text, object_pairs_hook=once, parse_constant=refuse if finite else None)
     except json.JSONDecodeError as error:
         raise DataError(
             f"not valid JSON: {error.msg}",
@@ -205,21 +214,6 @@ def parse_toml(text: str, *, where: object) -> dict[str, Any]:
         raise DataError(f"not valid TOML: {error}", where=where) from None
     _check_depth(table, "TOML", where)
     return table
-
-
-def _once(where: object, without: Collection[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        seen: set[str] = set()
-        double = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise DataError("key occurs twice in a JSON object", where=where, given=f"'{double[:60]}'")
-    for name in without:
-        fields.pop(name, None)
-    return fields
-
-
-def _refuse(where: object, constant: str) -> Any:
-    raise DataError("not valid JSON: not a finite number", where=where, given=constant)
 
 
 def _check_depth(value: Any, kind: str, where: object) -> None:

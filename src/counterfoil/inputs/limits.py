@@ -6,6 +6,7 @@ or in a night of waiting. Command line, recipes and Python functions share them.
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -123,10 +124,12 @@ def available() -> int | None:
 
     The least of what the machine has left, what a container (cgroup) leaves and what `ulimit -v` leaves.
     """
-    limits = [
-        limit for limit in (_of_machine(), *map(_of_group, _LIMITS), _of_process()) if limit is not None
-    ]
-    return min(limits) if limits else None
+    limits = [limit for limit in (_of_machine(), _of_process()) if limit is not None]
+    for files in _LIMITS:
+        with suppress(OSError, ValueError):  # "max" is no limit
+            limit, used = (int(file.read_text("ascii")) for file in files)
+            limits.append(max(limit - used, 0))
+    return min(limits, default=None)
 
 
 def check_room(needed: int, *, where: object, what: str, hint: str | None = None) -> None:
@@ -169,14 +172,6 @@ def _of_machine() -> int | None:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, AttributeError):
         return None
-
-
-def _of_group(files: tuple[Path, Path]) -> int | None:
-    try:
-        limit, used = (int(file.read_text("ascii")) for file in files)
-    except (OSError, ValueError):  # "max" is no limit
-        return None
-    return max(limit - used, 0)
 
 
 def _of_process() -> int | None:

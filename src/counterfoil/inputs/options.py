@@ -7,7 +7,7 @@ makes options of the same rows, so that a value from a shell and one from Python
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property
 from inspect import Parameter, signature
 from math import isfinite
@@ -180,7 +180,10 @@ class Argument:
     def _one(self, value: Any, where: str) -> Any:
         members = self.members
         if bool in members and not isinstance(value, bool):
-            return _boolean(value, where)
+            # NumPy's truth values are numbers of their own kind.
+            if type(value).__name__ not in ("bool_", "bool"):
+                raise InputError("neither True nor False", where=where, given=value)
+            return bool(value)
         if int in members or float in members:
             value = self._number(value, where)
         elif Path in members and str not in members and isinstance(value, str):
@@ -205,7 +208,8 @@ class Argument:
         try:
             if isinstance(value, bool):
                 raise TypeError(value)
-            number = _whole(value) if whole else float(value)
+            as_written = isinstance(value, str) or (isinstance(value, float) and value.is_integer())
+            number = float(value) if not whole else int(value) if as_written else index(value)
             option = self.option
             inside = (
                 isfinite(number)
@@ -281,17 +285,16 @@ def fields_of(kind: type) -> Mapping[str, Argument]:
 
 @cache
 def _fields_of(kind: Any) -> Mapping[str, Argument]:
-    types = get_type_hints(kind)
-    return {own.name: Argument(own.name, types[own.name], _field_option(kind, own)) for own in fields(kind)}
-
-
-def _field_option(kind: type, own: Field[Any]) -> Option:
-    by_class = (vars(base).get("__dataclass_fields__", {}) for base in kind.__mro__)
-    declared = (of[own.name].metadata for of in by_class if own.name in of)
-    nearest: Mapping[str, Any] = next(filter(None, declared), {})
-    known = {name: value for name, value in nearest.items() if name in Option.__dataclass_fields__}
-    default = REQUIRED if own.default is MISSING else own.default
-    return Option(**{"help": "", **known, "default": default})
+    types, arguments = get_type_hints(kind), {}
+    by_class = [vars(base).get("__dataclass_fields__", {}) for base in kind.__mro__]
+    for own in fields(kind):
+        declared = (of[own.name].metadata for of in by_class if own.name in of)
+        nearest: Mapping[str, Any] = next(filter(None, declared), {})
+        known = {name: value for name, value in nearest.items() if name in Option.__dataclass_fields__}
+        default = REQUIRED if own.default is MISSING else own.default
+        option = Option(**{"help": "", **known, "default": default})
+        arguments[own.name] = Argument(own.name, types[own.name], option)
+    return arguments
 
 
 def given_of(rows: type, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -358,16 +361,3 @@ _NAMES: dict[type, str] = {str: "a text", Path: "a path", Mapping: "values by na
 def _class_of(kind: Any) -> type:
     """The class of a type: of listed values that of texts."""
     return str if get_origin(kind) is Literal else cast(type, _origin(kind))
-
-
-def _boolean(value: Any, where: str) -> bool:
-    # NumPy's truth values are numbers of their own kind.
-    if type(value).__name__ in ("bool_", "bool"):
-        return bool(value)
-    raise InputError("neither True nor False", where=where, given=value)
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return int(value) if isinstance(value, str) else index(value)

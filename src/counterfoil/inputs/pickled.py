@@ -102,14 +102,6 @@ def number(kind: object, data: object = b"") -> Any:
     return made(kind, data, (1,)).tolist()[0]
 
 
-def _reconstructed(subtype: object, shape: object, code: object) -> Array:
-    return Array()
-
-
-def _from_buffer(data: object, kind: object, shape: object, order: object = "C", *_: object) -> Array:
-    return Array(shape, kind, data, order)
-
-
 def _bytes(data: object = b"", encoding: object = "latin1") -> bytes:
     """Bytes from what pickles keep of them; never so many zeros as a number says, as `bytes` itself would."""
     if isinstance(data, str):
@@ -130,7 +122,11 @@ def _latin(text: str, encoding: str) -> bytes:
 
 
 #: What NumPy's own pickles call; where in NumPy these live has changed from release to release.
-_NUMPY = {"_reconstruct": _reconstructed, "_frombuffer": _from_buffer, "scalar": number}
+_NUMPY = {
+    "_reconstruct": lambda subtype, shape, code: Array(),
+    "_frombuffer": lambda data, kind, shape, order="C", *_: Array(shape, kind, data, order),
+    "scalar": number,
+}
 
 
 def plain_pickle(path: Path) -> Any:

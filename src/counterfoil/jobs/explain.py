@@ -16,11 +16,12 @@ from counterfoil.engine.explain import (
     METHODS,
     ExplainedPair,
     ExplainedQuestion,
+    Occlusion,
     PairToExplain,
     check_methods,
+    words_of,
 )
 from counterfoil.engine.explain import explain as explain_pairs
-from counterfoil.engine.perturbations import Occlusion, words_of
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option

@@ -14,8 +14,15 @@ import pyarrow as pa
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.explain import METHODS, OCCLUSION, ExplainedPair, Heat, PairToExplain, check_methods
-from counterfoil.engine.perturbations import words_of
+from counterfoil.engine.explain import (
+    METHODS,
+    OCCLUSION,
+    ExplainedPair,
+    Heat,
+    PairToExplain,
+    check_methods,
+    words_of,
+)
 from counterfoil.errors import DataError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import BENCHMARK, SCORER, AnyBenchmark, AnyScorer, feedback_of

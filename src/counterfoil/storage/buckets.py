@@ -11,9 +11,7 @@ import logging
 import secrets
 import time
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +22,7 @@ from typing import Any, NamedTuple
 
 from counterfoil.errors import CounterfoilError, MissingExtraError, StorageError
 from counterfoil.storage.location import HEAD, SCHEMES, Location, PlaceEntry, Tagged
+from counterfoil.storage.parallel import map_ahead
 
 #: Reads in flight. One takes 20 to 100 ms, nearly all of it waiting.
 READS = 16
@@ -116,10 +115,16 @@ def reaching(where: object, scheme: str, error: type[CounterfoilError] = Storage
     # The packages raise errors of their own, of aiohttp, of botocore and of Google's libraries.
     except Exception as caught:
         causes: list[BaseException] = [caught]
-        while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and len(causes) < 8:
-            causes.append(cause)
+        while (earlier := causes[-1].__cause__ or causes[-1].__context__) is not None and len(causes) < 8:
+            causes.append(earlier)
         kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
-        codes = {code for cause in causes if (code := _code(cause)) is not None}
+        codes: set[int | str] = set()
+        for cause in causes:
+            # Of an error of S3 a word, of Google's storage the status of HTTP.
+            answer = getattr(cause, "response", None)
+            code = getattr(cause, "code", None)
+            code = answer.get("Error", {}).get("Code") if isinstance(answer, dict) else code
+            codes |= {code} if isinstance(code, int | str) else set()
         words = " ".join(str(caught).split()) or type(caught).__name__
         hint: str | None = None
         if kinds & _NO_CREDENTIALS or 401 in codes:
@@ -136,15 +141,6 @@ def reaching(where: object, scheme: str, error: type[CounterfoilError] = Storage
         else:
             problem = f"failed: {words}"
         raise error(problem, where=where, hint=hint) from caught
-
-
-def _code(error: BaseException) -> object:
-    """The code of an error of S3 (a word) or of Google's storage (the status of HTTP)."""
-    answer = getattr(error, "response", None)
-    if isinstance(answer, dict):
-        return answer.get("Error", {}).get("Code")
-    code = getattr(error, "code", None)
-    return code if isinstance(code, int | str) else None
 
 
 class _Object(NamedTuple):
@@ -212,21 +208,9 @@ class Bucket(ABC):
                     return None
             return self.fetch(entry.name)
 
-        with ThreadPoolExecutor(READS) as pool:
-            flying: deque[tuple[PlaceEntry, Future[Tagged | None]]] = deque()
-            waiting = iter(entries)
-            try:
-                while True:
-                    while len(flying) < 2 * READS and (entry := next(waiting, None)) is not None:
-                        flying.append((entry, pool.submit(fetch, entry)))
-                    if not flying:
-                        return
-                    entry, future = flying.popleft()
-                    fetched = future.result()
-                    if fetched is not None:
-                        yield entry, BytesIO(fetched.data)
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+        for entry, fetched in map_ahead(fetch, entries, threads=READS, ahead=2 * READS):
+            if fetched is not None:
+                yield entry, BytesIO(fetched.data)
 
     def write(self, name: str, data: bytes) -> None:
         """One request, without a condition."""

@@ -53,8 +53,9 @@ def test_a_cache_at_a_distance_holds_the_files_of_a_folder(url: Path, tmp_path: 
         assert there.rows.tolist() == here.rows.tolist()
         assert np.array_equal(there.values, here.values)
         assert Cache(url, identity).shards("captions") == Cache(tmp_path, identity).shards("captions")
-    kept, broken = Cache(url, MODEL).read_parts("frames", [digest(b"2")])
-    assert kept[0]["vectors"].shape == (3, 8)
+    broken: list[Path] = []
+    ((_, parts),) = Cache(url, MODEL).stream_parts("frames", [digest(b"2")], broken)
+    assert parts["vectors"].shape == (3, 8)
     assert not broken
     # None of the keys are in the large shard, which is known from its beginning.
     assert Cache(url, OTHER).read("captions", [digest(b"unknown")]).values is None

@@ -23,14 +23,6 @@ from counterfoil.storage import open_place
 from counterfoil.storage.files import read_file
 
 
-@dataclass(frozen=True)
-class Raw:
-    """The picture as it is."""
-
-    def __call__(self, picture) -> np.ndarray:
-        return np.asarray(picture)
-
-
 @dataclass
 class Colours:
     """Embeds an image by the mean colours of its decoded quarters, a caption by its letters."""
@@ -38,16 +30,15 @@ class Colours:
     identity: Identity = field(default_factory=lambda: Identity("colours", revision="1"))
 
     def embed_images(self, batches: Sequence[Sequence[Image]], *, workers: int = 0) -> Iterator[np.ndarray]:
-        for batch in prepared(batches, Raw(), workers=workers):
+        for batch in prepared(batches, np.asarray, workers=workers):
             yield np.stack(
                 [each[: 2 * (len(each) // 2)].reshape(2, -1, 3).mean(axis=1).ravel() for each in batch]
             ).astype(np.float32)
 
     def embed_captions(self, batches: Sequence[Sequence[Caption]]) -> Iterator[np.ndarray]:
         for batch in batches:
-            yield (
-                np.array([[(c.text or "").count(x) for x in "aeiour"] for c in batch], dtype=np.float32) + 0.5
-            )
+            letters = [[(caption.text or "").count(letter) for letter in "aeiour"] for caption in batch]
+            yield np.array(letters, dtype=np.float32) + 0.5
 
     def lengths(self, captions: Sequence[Caption]) -> list[int]:
         return [len(caption.text or "") for caption in captions]
@@ -118,10 +109,6 @@ def test_what_is_not_there_is_one_line(root: str) -> None:
     open_place(f"{root}/images").remove("cat.txt")
     with pytest.raises(DataError, match=rf"{root}/images/cat.txt: no such file"):
         cut.read()
-    with pytest.raises(DataError, match=r"s3://there-is-none/a: no such bucket; check its name"):
-        Photos(Path("s3://there-is-none/a"))
-    with pytest.raises(DataError, match=r"ftp://host/a: unknown scheme of a URL; given: ftp; allowed: a"):
-        Photos(Path("ftp://host/a"))
 
 
 def test_images_of_captions_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
@@ -143,8 +130,6 @@ def test_images_of_captions_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
     assert [each.id for each in found[far] or ()] == ["0", "2"]
     assert [each.read() for each in found[far] or ()] == [each.read() for each in found[near] or ()]
     assert len(notes[far]) == len(notes[near]) == 1
-    with pytest.raises(DataError, match="no such folder"):
-        MediaFolder(images=Path(f"{root}/none"))
 
 
 def test_photographs_of_coco_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
@@ -165,8 +150,6 @@ def test_photographs_of_coco_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
     assert Image("1", far[0]).read() == picture
     with pytest.raises(DataError, match="none of the 3 images is in this folder"):
         photographs(names, ["val2014"], None, Path(f"{root}/none"))
-    with pytest.raises(DataError, match="no such bucket; check its name"):
-        photographs(names, ["val2014"], None, Path("s3://there-is-none/a"))
 
 
 def test_images_of_a_released_benchmark_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
@@ -178,5 +161,3 @@ def test_images_of_a_released_benchmark_lie_in_a_bucket(root: str, tmp_path: Pat
         "sugarcrepe", data=tmp_path / "swap_obj.json", images=f"{root}/val2017", counts=False
     )
     assert found.images[0].read() == picture
-    with pytest.raises(DataError, match="no such folder"):
-        catalog.benchmark("sugarcrepe", data=tmp_path / "swap_obj.json", images=f"{root}/none")

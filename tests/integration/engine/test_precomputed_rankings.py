@@ -221,68 +221,66 @@ def of(benchmark: Benchmark, found: Rankings, side: str) -> Ranks:
     return from_places(search.positives, placed.above, placed.level, depth=placed.depth, gallery=size)
 
 
-def refused(
-    benchmark: Benchmark,
-    given: PrecomputedRankings,
-    error: type[InputError],
-    pattern: str,
-    loosely: bool = False,
+def with_i2t(lists: dict[str, list[object]], full: PrecomputedRankings) -> PrecomputedRankings:
+    return PrecomputedRankings(full.identity, to_lists(lists), full.t2i)
+
+
+EVERY: dict[str, list[object]] = {str(100 + i): list(range(CAPTIONS)) for i in range(IMAGES)}
+DIAGONAL = Qrels.of([[0], [1], [2], [3]])
+WHOLE = gallery(DIAGONAL, Qrels.of([*[[0]] * 6, []]))
+PARTED = gallery(DIAGONAL, Qrels.of([[q % 2] for q in range(CAPTIONS)]), parts=True)
+FULL = ranked(np.arange(IMAGES * CAPTIONS).reshape(IMAGES, CAPTIONS))
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "lists", "error", "pattern"),
+    [
+        (
+            WHOLE,
+            {"100": [0], "103": [0], "999": [0]},
+            ScoreError,
+            r"^given:lists, i2t: queries of small have no ranking; given: 2 of 4 missing: '101', '102'; "
+            r"the first ranking is of '100'",
+        ),
+        (WHOLE, {}, ScoreError, r"given: 4 of 4 missing: '100', '101', '102', \.\.\.$"),
+        (
+            WHOLE,
+            {**EVERY, "102": [3, 77, 4]},
+            ScoreError,
+            r"^given:lists, i2t, query '102': a ranking names an item that the gallery of small does not "
+            r"hold; given: '77'; is it of another gallery\? this one has 7 items, the first is '0'",
+        ),
+        (
+            PARTED,
+            {**EVERY, "101": [0, 1, 2, 4, 5, 6]},
+            InputError,
+            r"^given:lists, i2t, query '101': small needs full rankings: each query is ranked within its own "
+            r"part.*; given: 2 of the 3 items of its part; so for 1 of 4 queries; give full rankings, or",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    benchmark: Benchmark, lists: dict[str, list[object]], error: type[InputError], pattern: str
 ) -> None:
     with pytest.raises(error, match=pattern) as raised:
-        rank_precomputed(benchmark, given, truncated_as_miss=loosely)
+        rank_precomputed(benchmark, with_i2t(lists, FULL))
     assert "\n" not in str(raised.value)
 
 
-def test_what_does_not_fit_is_named() -> None:
-    scores = np.arange(IMAGES * CAPTIONS).reshape(IMAGES, CAPTIONS)
-    one = Qrels.of([[0], [1], [2], [3]]), Qrels.of([*[[0]] * 6, []])
-    whole, parted = gallery(*one), gallery(
-        Qrels.of([[0], [1], [2], [3]]), Qrels.of([[q % 2] for q in range(CAPTIONS)]), parts=True
-    )  # fmt: skip
-    full = ranked(scores)
-
-    def with_i2t(lists: dict[str, list[object]]) -> PrecomputedRankings:
-        return PrecomputedRankings(full.identity, to_lists(lists), full.t2i)
-
-    every: dict[str, list[object]] = {str(100 + i): list(range(CAPTIONS)) for i in range(IMAGES)}
-    refused(
-        whole,
-        with_i2t({"100": [0], "103": [0], "999": [0]}),
-        ScoreError,
-        r"^given:lists, i2t: queries of small have no ranking; given: 2 of 4 missing: '101', '102'; "
-        r"the first ranking is of '100'",
-    )
-    refused(whole, with_i2t({}), ScoreError, r"given: 4 of 4 missing: '100', '101', '102', \.\.\.$")
-    refused(
-        whole,
-        with_i2t({**every, "102": [3, 77, 4]}),
-        ScoreError,
-        r"^given:lists, i2t, query '102': a ranking names an item that the gallery of small does not hold; "
-        r"given: '77'; is it of another gallery\? this one has 7 items, the first is '0'",
-    )
+def test_rankings_that_nothing_asks_about_may_be_anything() -> None:
     # A ranking of a query outside the benchmark may name anything.
-    assert rank_precomputed(whole, with_i2t({**every, "999": [77]})).i2t.above.tolist() == [0, 1, 2, 3]
+    assert rank_precomputed(WHOLE, with_i2t({**EVERY, "999": [77]}, FULL)).i2t.above.tolist() == [0, 1, 2, 3]
     # The last caption has no right answer, so that its ranking is not missed.
     short = {str(c): [100, 101, 102, 103] for c in range(6)}
-    found = rank_precomputed(whole, PrecomputedRankings(full.identity, full.i2t, to_lists(short)))
+    found = rank_precomputed(WHOLE, PrecomputedRankings(FULL.identity, FULL.i2t, to_lists(short)))
     assert found.t2i.depth.tolist() == [4] * 6 + [0]
     assert found.t2i.top[-1].tolist() == [-1] * 4
-    refused(
-        parted,
-        with_i2t({**every, "101": [0, 1, 2, 4, 5, 6]}),
-        InputError,
-        r"^given:lists, i2t, query '101': small needs full rankings: each query is ranked within its own part"
-        r".*; given: 2 of the 3 items of its part; so for 1 of 4 queries; give full rankings, or scores",
-    )
 
 
 def test_the_whole_of_ones_part_is_enough() -> None:
-    benchmark = gallery(
-        Qrels.of([[0], [1], [2], [3]]), Qrels.of([[q % 2] for q in range(CAPTIONS)]), parts=True
-    )
     own = {str(100 + i): [c for c in range(CAPTIONS) if c % 2 == i % 2] for i in range(IMAGES)}
     other = {str(c): [100 + i for i in range(IMAGES) if i % 2 == c % 2] for c in range(CAPTIONS)}
-    found = rank_precomputed(benchmark, PrecomputedRankings(Identity("x"), to_lists(own), to_lists(other)))
+    found = rank_precomputed(PARTED, PrecomputedRankings(Identity("x"), to_lists(own), to_lists(other)))
     assert found.i2t.above.tolist() == [0, 0, 1, 1]
     assert found.i2t.depth.tolist() == [4, 3, 4, 3]
 
@@ -309,9 +307,8 @@ def test_the_model_free_rankings_give_every_number(
     ranks: dict[str, list[Ranks]] = {}
     for name, benchmark in coco.items():
         if length and name == "coco-1k":
-            refused(
-                benchmark, given, InputError, "coco-1k needs full rankings: .*so for 5000 of 5000 queries"
-            )
+            with pytest.raises(InputError, match=r"coco-1k needs full rankings: .*so for 5000 of 5000 quer"):
+                rank_precomputed(benchmark, given)
             continue
         found = rank_precomputed(benchmark, given)
         ranks[name] = [of(benchmark, found, side) for side in ("i2t", "t2i")]

@@ -111,10 +111,12 @@ def test_a_driver_on_its_own_measures_builds_and_says_what_is_wrong(tmp_path: Pa
     assert not list(Path(tempfile.gettempdir()).glob(f"counterfoil-ray-{process.pid}-*"))
 
 
-def test_names_of_executors() -> None:
+def test_names_of_executors(monkeypatch: pytest.MonkeyPatch) -> None:
     assert executor_named("rank:0/2") == RankExecutor(0, 2)
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     for name, address, cpus in (
-        ("ray?cpus=0.5", "", 0.5),
+        ("ray", "127.0.0.1:1", None),
+        ("ray?cpus=0.5", "127.0.0.1:1", 0.5),
         ("ray:10.0.0.1:6379", "10.0.0.1:6379", None),
         ("ray://head-1.lab:10001?cpus=4", "ray://head-1.lab:10001", 4),
     ):
@@ -129,13 +131,6 @@ def test_names_of_executors() -> None:
             executor_named(name)
 
 
-def test_the_address_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    executor = executor_named("ray")
-    assert isinstance(executor, RayExecutor)
-    assert executor.address == "127.0.0.1:1"
-
-
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
 def test_no_cluster_at_the_address(
     fakes: Any, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
@@ -148,27 +143,28 @@ def test_no_cluster_at_the_address(
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("failures", [2, 100])
-@pytest.mark.parametrize("again", [True, False])
+@pytest.mark.parametrize(
+    ("error", "failures", "calls"),
+    [(ConnectionAbortedError, 2, 3), (ConnectionAbortedError, 100, ray_cluster._TRIES), (RuntimeError, 2, 1)],
+)
 def test_a_cluster_whose_server_did_not_come_up_is_asked_again(
-    monkeypatch: pytest.MonkeyPatch, failures: int, again: bool
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception], failures: int, calls: int
 ) -> None:
     asked: list[str] = []
 
     def init(address: str, **settings: Any) -> None:
         asked.append(address)
         if len(asked) <= failures:
-            raise (ConnectionAbortedError if again else RuntimeError)("the server\nis not there")
+            raise error("the server\nis not there")
 
     monkeypatch.setattr(ray, "init", init)
     monkeypatch.setattr(ray_cluster, "_check_answers", lambda address: None)
-    if again and failures == 2:
+    if calls > failures:
         assert ray_cluster.connect("ray://head:10001") is ray.shutdown
-        assert len(asked) == 3
     else:
         with pytest.raises(InputError, match=r"ray://head:10001.*; given: the server is not there$"):
             ray_cluster.connect("ray://head:10001")
-        assert len(asked) == (ray_cluster._TRIES if again else 1)
+    assert len(asked) == calls
 
 
 def test_without_ray_the_extra_is_named(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,12 +304,11 @@ def main(folder: str) -> None:
 
     parts = [rated(each, Path(folder) / name) for each, name in ((Session(), "alone"), (shared, "shared"))]
     found["rated"] = parts[0]["pixels"].equals(parts[1]["pixels"])
+    unseen = Path(f"/proc/self/fd/{os.open(Path(folder) / 'cache', os.O_RDONLY)}") / "unseen"
     for name in ("ours", "not ours", "elsewhere", "unseen"):
-        cache = Path(folder) / "cache"
-        if name == "unseen":
-            cache = Path(f"/proc/self/fd/{os.open(cache, os.O_RDONLY)}") / "unseen"
+        session = Session(unseen if name == "unseen" else Path(folder) / "cache", executor=executor)
         try:
-            run(world, Wrong(name, os.getpid()), session=Session(cache, executor=executor))
+            run(world, Wrong(name, os.getpid()), session=session)
         except (CounterfoilError, ZeroDivisionError) as error:
             found["errors"][name] = f"{type(error).__name__}: {error}"
     executor.close()

@@ -1,5 +1,6 @@
 """Files of others that are odd, broken or made to harm: a line each, at once, whatever they claim."""
 
+import io
 import json
 import os
 import threading
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import PIL.Image
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,7 +21,7 @@ from counterfoil.inputs.arrays import read_npy, read_npz
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns, read_parquet
 from counterfoil.inputs.files import MAX_DEPTH, parse_json, parse_toml, read_bytes, read_json, read_text
 from counterfoil.inputs.limits import RANGES, check_amount
-from faults.files import flipped, nested, npy_of, npz, truncations
+from faults.files import encrypted, flipped, nested, npy_of, npz, truncations
 
 
 @pytest.mark.parametrize("kind", ["list", "object"])
@@ -159,7 +161,7 @@ _ONE = npy_of("(2,)", data=bytes(8))
 @pytest.mark.parametrize(
     ("data", "line"),
     [
-        (npz({"a.npy": _ONE}, encrypted=True), "array 'a': is encrypted; save it without a password"),
+        (encrypted(npz({"a.npy": _ONE})), "array 'a': is encrypted; save it without a password"),
         (npz({"a.npy": npy_of("(1000000, 1000000)")}), "'a': holds another amount than its header says"),
         (npz({"a.npy": _ONE, "notes.txt": b"x"}), r"holds a member that is no array; given: notes\.txt"),
         (npz({"a.npy": _ONE[:-1]}), "holds another amount than its header says"),
@@ -275,26 +277,16 @@ def test_crops_that_are_no_part_of_a_picture(crop: tuple[int, int, int, int]) ->
         picture.decode()
 
 
-def test_damaged_pictures_are_a_line_or_a_picture(jpeg_bytes: bytes) -> None:
+def test_damaged_pictures_are_a_line_or_a_picture() -> None:
     from counterfoil.benchmarks.records import decode
 
-    rng = np.random.default_rng(0)
-    refused = 0
-    for data in (*truncations(jpeg_bytes), *(flipped(jpeg_bytes, rng, bits=3) for _ in range(200))):
+    rng, buffer, refused = np.random.default_rng(0), io.BytesIO(), 0
+    pixels = rng.integers(0, 255, (24, 32, 3), dtype=np.uint8)
+    PIL.Image.fromarray(pixels).save(buffer, format="JPEG")
+    whole = buffer.getvalue()
+    for data in (*truncations(whole), *(flipped(whole, rng, bits=3) for _ in range(200))):
         try:
             assert decode(data, where="a.jpg").mode == "RGB"
         except DataError:
             refused += 1
     assert refused > 9
-
-
-@pytest.fixture
-def jpeg_bytes() -> bytes:
-    import io
-
-    import PIL.Image
-
-    pixels = np.random.default_rng(0).integers(0, 255, (24, 32, 3), dtype=np.uint8)
-    buffer = io.BytesIO()
-    PIL.Image.fromarray(pixels).save(buffer, format="JPEG")
-    return buffer.getvalue()

@@ -8,8 +8,7 @@ import pytest
 
 import tiny_matchers
 from counterfoil.benchmarks import Caption, Image, PixelSource
-from counterfoil.engine.explain import PairToExplain, check_methods, explain, methods_of
-from counterfoil.engine.perturbations import words_of
+from counterfoil.engine.explain import PairToExplain, check_methods, explain, methods_of, words_of
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.heatmaps import rollout
 from counterfoil.models import itm

@@ -9,8 +9,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.benchmarks import Caption, Image, PixelSource
-from counterfoil.engine.explain import PairToExplain, explain, methods_of
-from counterfoil.engine.perturbations import words_of
+from counterfoil.engine.explain import PairToExplain, explain, methods_of, words_of
 from counterfoil.models.base import Options
 from counterfoil.models.dual import box_of
 from counterfoil.models.images import Resized

@@ -4,7 +4,6 @@ Run as a script it is the process that the kill test kills.
 """
 
 import hashlib
-import io
 import json
 import os
 import subprocess
@@ -15,21 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import PIL.Image
 
 from contracts import forms
 from counterfoil.benchmarks import Benchmark, BytesSource, Caption, Image
 from counterfoil.models.base import Identity
+from tar_shards import png
 
 WIDTH = 8
-
-
-def png(seed: int) -> bytes:
-    """A small picture of its own colours."""
-    pixels = np.random.default_rng(seed).integers(0, 256, (4, 4, 3), dtype=np.uint8)
-    buffer = io.BytesIO()
-    PIL.Image.fromarray(pixels).save(buffer, "PNG")
-    return buffer.getvalue()
 
 
 def quads(n: int, *, distinct_images: int | None = None, distinct_captions: int | None = None) -> Benchmark:

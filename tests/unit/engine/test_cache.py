@@ -115,12 +115,6 @@ def test_a_shard_of_another_width_is_passed_over(cache):
     assert len(found.broken) == 1
 
 
-def test_identity_lies_beside_the_shards(cache):
-    cache.write("captions", keys("a"), rows(1))
-    text = (cache.folder / f"v{SCHEMA}" / cache.identity.key / "identity.json").read_text()
-    assert '"name": "m"' in text
-
-
 def test_leftovers_of_killed_writers_are_swept_but_not_those_of_living_ones(cache):
     cache.write("captions", keys("a"), rows(1))
     place = shard_files(cache)[0].parent

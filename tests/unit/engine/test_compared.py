@@ -52,10 +52,13 @@ def test_one_head_ranks_as_products_do():
     benchmark = small_galleries.benchmark(rng, 20, 50)
     one = rank([benchmark], Products(images, captions))[0]
     other = rank([benchmark], CustomSimilarity(MostSimilarHeads(1), images, captions))[0]
-    for side in ("i2t", "t2i"):
-        for name in ("above", "level", "top"):
-            left, right = getattr(getattr(one, side), name), getattr(getattr(other, side), name)
-            np.testing.assert_array_equal(left, right)
+    check_places(one, (other.i2t, other.t2i), ("above", "level", "top"))
+
+
+def check_places(rankings, expected, names=("above", "level")):
+    for side, places in zip((rankings.i2t, rankings.t2i), expected, strict=True):
+        for name in names:
+            np.testing.assert_array_equal(getattr(side, name), getattr(places, name))
 
 
 @pytest.mark.parametrize("comparison", COMPARISONS, ids=lambda c: type(c).__name__)
@@ -72,9 +75,7 @@ def test_ranks_agree_with_a_twin_that_holds_all_scores(comparison, parts):
         twin = small_galleries.twin(benchmark.gallery, scores, 5)
         for block, threads in ((None, 1), (4, 3)):
             found = rank([benchmark], blocks, top=5, block=block, threads=threads)[0]
-            for side, expected in zip((found.i2t, found.t2i), twin, strict=True):
-                np.testing.assert_array_equal(side.above, expected.above)
-                np.testing.assert_array_equal(side.level, expected.level)
+            check_places(found, twin)
 
 
 @dataclass
@@ -117,17 +118,10 @@ def test_a_run_on_a_gallery_uses_the_embedders_own_comparison(fakes, comparison,
     scorer = Several(some(rng, 12), some(rng, 30), comparison)
     assert isinstance(scorer, Embedder)
     found = run(benchmark, scorer, session=Session(tmp_path))
-    blocks = (
-        Products(scorer.images, scorer.captions)
-        if comparison is None
-        else CustomSimilarity(comparison, scorer.images, scorer.captions)
-    )
+    sides = scorer.images, scorer.captions
+    blocks = Products(*sides) if comparison is None else CustomSimilarity(comparison, *sides)
     scores = np.array(blocks.rows(slice(0, 12)))
-    for side, expected in zip(
-        (found.i2t, found.t2i), small_galleries.twin(benchmark.gallery, scores, 12), strict=True
-    ):
-        np.testing.assert_array_equal(side.above, expected.above)
-        np.testing.assert_array_equal(side.level, expected.level)
+    check_places(found, small_galleries.twin(benchmark.gallery, scores, 12))
     # And it matters: the inner product of such rows puts them in another order.
     if comparison is not None:
         plain = run(benchmark, Several(scorer.images, scorer.captions, None))

@@ -10,7 +10,7 @@ from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
 from counterfoil.engine.rank import rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
-from counterfoil.errors import DataError, InputError, ScoreError
+from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import contrast
 from counterfoil.models.base import Classifier, Identity
 from small_galleries import several
@@ -123,15 +123,6 @@ def test_choices_among_images(fakes) -> None:
         for a, b in whole.questions.images
     ]
     assert found.right["accuracy"].tolist() == expected
-
-
-def test_missing_items_are_named(fakes) -> None:
-    whole = fakes.quads(3)
-    gone = Benchmark(
-        whole.card, tuple(Image(image.id) for image in whole.images), whole.captions, whole.questions
-    )
-    with pytest.raises(DataError, match="images are not at hand"):
-        run(gone, FakeClassifier())
 
 
 def test_numbers_that_are_no_probabilities(fakes) -> None:

@@ -74,17 +74,17 @@ def test_what_is_no_number_is_named_by_image_and_caption():
     blocks.rows(slice(2, 3))  # the first row of the file is in order
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_infinite_scores_are_refused(dtype):
-    for value in (np.inf, -np.inf):
-        with pytest.raises(
-            ScoreError, match=f"row 1, column 2: a score is not a finite number; given: {value}"
-        ):
-            Matrix(np.array([[0, value]], dtype)).rows(slice(0, 1))
+@pytest.mark.parametrize(
+    ("dtype", "value", "problem"),
+    [
+        *((dtype, np.inf, "is not a finite number; given: inf") for dtype in (np.float16, np.float32)),
+        (np.float64, -np.inf, "is not a finite number; given: -inf"),
+        # Its square would overflow.
+        (np.float64, 1e300, r"is out of range; given: 1e\+300; allowed"),
+    ],
+)
+def test_scores_that_are_too_large_are_refused(dtype, value, problem):
+    with pytest.raises(ScoreError, match=f"row 1, column 2: a score {problem}"):
+        Matrix(np.array([[0, value]], dtype)).rows(slice(0, 1))
     whole = np.array([[1e4, -1e4]], dtype)
     np.testing.assert_array_equal(Matrix(whole).rows(slice(0, 1)), whole)
-
-
-def test_scores_whose_squares_would_overflow_are_refused():
-    with pytest.raises(ScoreError, match=r"column 1: a score is out of range; given: 1e\+300; allowed"):
-        Matrix(np.array([[1e300, 0.0]])).rows(slice(0, 1))

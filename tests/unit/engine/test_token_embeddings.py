@@ -36,19 +36,15 @@ def test_items_of_any_number_of_parts_come_back_from_the_cache_as_they_were(tmp_
 
 
 def test_tokens_come_back_whole(tmp_path):
-    benchmark = rated(20)
-    first = score_benchmark(
-        benchmark, Best(Words(), ("images", "captions", "references")), session=Session(tmp_path)
-    )
+    benchmark, needs, session = rated(20), ("images", "captions", "references"), Session(tmp_path)
+    first = score_benchmark(benchmark, Best(Words(), needs), session=session)
     local = Words()
-    second = score_benchmark(
-        benchmark, Best(local, ("images", "captions", "references")), session=Session(tmp_path)
-    )
+    second = score_benchmark(benchmark, Best(local, needs), session=session)
     assert local.captions_seen == local.images_seen == []
     assert first.values.tobytes() == second.values.tobytes()
     expected = Words().tokens("a word0 and more0")
     key = digest(b"a word0 and more0")
-    parts = Cache(tmp_path, local.identity).read_parts("tokens", [key])[0][0]
+    ((_, parts),) = Cache(tmp_path, local.identity).stream_parts("tokens", [key], [])
     for name in ("ids", "used", "vectors", "whole"):
         assert np.array_equal(CaptionTokens(**parts).__dict__[name], expected.__dict__[name])
 
@@ -75,7 +71,8 @@ def test_frames_that_are_given_are_not_kept_again(tmp_path):
     found = embedded(mixed, tmp_path / "cache", Given())
     assert [each.shape for each in found] == [(1, 4), (2, 4)]
     keys = [digest(b"v"), digest(b"ab")]
-    assert list(Cache(tmp_path / "cache", Words().identity).read_parts("frames", keys)[0]) == [1]
+    cache = Cache(tmp_path / "cache", Words().identity)
+    assert [key for key, _ in cache.stream_parts("frames", keys, [])] == keys[1:]
 
 
 @pytest.mark.parametrize("harm", ["cut", "altered"])
@@ -98,25 +95,18 @@ def test_a_damaged_shard_is_passed_over_and_noted(tmp_path, harm):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("last", "message"),
     [
-        (np.empty((0, 4), np.float32), "an item without any part"),
-        (np.full((1, 4), np.nan, np.float32), "numbers that are not finite"),
+        (np.empty((0, 4), np.float32), "^embedding frames, image 'v2': an item without any part"),
+        (np.full((1, 4), np.nan, np.float32), "^embedding frames, image 'v2': .*numbers that are not finite"),
+        (np.ones((1, 3), np.float32), "embeddings of different widths.*given: 3 after 4"),
     ],
 )
-def test_parts_that_are_no_parts_name_their_item(value, said):
+def test_parts_that_are_no_parts_name_their_item(last, message):
     class Broken(Words):
         def embed_frames(self, batches, *, workers=0):
-            yield from ([value for _ in batch] for batch in batches)
+            whole = np.ones((1, 4), np.float32)
+            yield from ([last if image.id == "v2" else whole for image in batch] for batch in batches)
 
-    with pytest.raises(ScoreError, match=rf"^embedding frames, image 'v0': .*{said}"):
+    with pytest.raises(ScoreError, match=message):
         embedded(pictures(3), None, Broken())
-
-
-def test_frames_of_different_widths_are_refused():
-    class Uneven(Words):
-        def embed_frames(self, batches, *, workers=0):
-            yield from ([np.ones((1, 3 + (image.id == "v2")), np.float32) for image in b] for b in batches)
-
-    with pytest.raises(ScoreError, match=r"embeddings of different widths.*given: 4 after 3"):
-        embedded(pictures(3), None, Uneven())

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion, Heat, PairToExplain
-from counterfoil.engine.perturbations import words_of
+from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion, Heat, PairToExplain, words_of
 from counterfoil.report.html import static
 from counterfoil.report.saliency_page import page
 from counterfoil.world.sample import quads
