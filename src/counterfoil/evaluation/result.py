@@ -105,7 +105,16 @@ class Result:
             parts += _interval(interval)
             if without_groups and not measure and any(map(_of_groups, self.measures)):
                 parts += [f"macro-{of_groups[0]}", *of_groups[1:]]
-        parts += _questions(provenance, measure)
+        # Where rankings end, and what became of questions that were left out or not answered.
+        for side, depth in ((provenance.get("gallery") or {}).get("cut") or {}).items():
+            other = {"i2t": "t2i", "t2i": "i2t"}[side]
+            if depth is not None and not measure.startswith(f"{other}_"):
+                parts.append(f"cut-{side}:{depth}")
+        about = provenance.get("benchmark", {})
+        if about.get("limit") is not None:
+            parts.append(f"limit:{about['limit']}")
+        if about.get("unanswered"):
+            parts.append(f"unanswered:{about['unanswered']['policy']}")
         version = provenance.get("versions", {}).get("counterfoil")
         return "|".join([*parts, *([f"v{version}"] if version else [])])
 
@@ -219,19 +228,6 @@ def _interval(interval: Mapping[str, Any]) -> Iterator[str]:
         yield f"clusters:{interval['clusters']}"
     if "seed" in interval:
         yield f"seed:{interval['seed']}"
-
-
-def _questions(provenance: Mapping[str, Any], measure: str) -> Iterator[str]:
-    """Where rankings end, and what became of questions that were left out or not answered."""
-    for side, depth in ((provenance.get("gallery") or {}).get("cut") or {}).items():
-        other = {"i2t": "t2i", "t2i": "i2t"}[side]
-        if depth is not None and not measure.startswith(f"{other}_"):
-            yield f"cut-{side}:{depth}"
-    about = provenance.get("benchmark", {})
-    if about.get("limit") is not None:
-        yield f"limit:{about['limit']}"
-    if about.get("unanswered"):
-        yield f"unanswered:{about['unanswered']['policy']}"
 
 
 def _of_groups(measure: str) -> bool:

@@ -138,8 +138,18 @@ def save_run(
     run = measured_run(benchmark, answers, result, manifest)
     tables, facts = tables_of(benchmark)
     ids = {"question": pa.array(benchmark.questions.ids, pa.string())}
-    columns = FORMS[benchmark.questions.form].answer_columns(benchmark, answers)
-    tables |= {ANSWERS: pa.table(ids | columns), ITEMS: _items_table(run)}
+    form = FORMS[benchmark.questions.form]
+    groupings = benchmark.questions.groupings.items()
+    about = {"cluster": pa.array(benchmark.clusters, pa.int64()), **form.item_columns(benchmark)}
+    about |= {f"group:{name}": pa.array(labels, pa.string()) for name, labels in groupings}
+    measures = {
+        f"measure:{name}": pa.array(values, pa.float64(), mask=form.without(benchmark, name))
+        for name, values in run.items.items()
+    }
+    tables |= {
+        ANSWERS: pa.table(ids | form.answer_columns(benchmark, answers)),
+        ITEMS: pa.table(ids | about | measures),
+    }
     # Without its manifest an older run in this folder is no run, so a stop in between leaves no mixture.
     check_writable(folder, folder=True)
     begin(folder, f"run of {(manifest or {}).get('asked', result.scorer)}")
@@ -240,31 +250,13 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
     return manifest, known
 
 
-def _items_table(run: Run) -> pa.Table:
-    benchmark, form = run.benchmark, FORMS[run.benchmark.questions.form]
-    columns = {
-        "question": pa.array(benchmark.questions.ids, pa.string()),
-        "cluster": pa.array(benchmark.clusters, pa.int64()),
-        **form.item_columns(benchmark),
-    }
-    for name, labels in benchmark.questions.groupings.items():
-        columns[f"group:{name}"] = pa.array(labels, pa.string())
-    for name, values in run.items.items():
-        columns[f"measure:{name}"] = pa.array(values, pa.float64(), mask=form.without(benchmark, name))
-    return pa.table(columns)
-
-
 def _items(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, NDArray[np.float64]]:
     """The values per question: of a gallery those measures that the result has, for recall has any K."""
     chosen = FORMS[benchmark.questions.form].stored_measures(result)
     return per_item(benchmark, answers, ties=Ties(result.ties["policy"]), measures=chosen)
 
 
-def _ignore(text: str) -> None:
-    """Default note: none."""
-
-
-def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = _ignore) -> list[Run]:
+def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lambda text: None) -> list[Run]:
     """The runs in `paths`: each a run folder, or a folder of run folders (however deep).
 
     Runs have the name that they were given (`evaluate --name`, the `scorer` of `evaluate` in Python). One

@@ -289,9 +289,8 @@ def fit(
         weights=counts.astype(np.float64),
     )
     model = dawid_skene(given, smoothing=0.5, rounds=rounds, tolerance=tolerance)
-    return TwoClasses(
-        model.confusion[:, 1, 1], model.confusion[:, 0, 0], float(model.prior[1]), model.posterior[:, 1]
-    )
+    hits, rejections = model.confusion[:, 1, 1], model.confusion[:, 0, 0]
+    return TwoClasses(hits, rejections, float(model.prior[1]), model.posterior[:, 1])
 
 
 def drawn_so(
@@ -325,10 +324,7 @@ def drawn_so(
             )
         )
         mirrored = (hits + rejections).mean(axis=1) < 1
-        hits, rejections = (
-            np.where(mirrored[:, None], 1 - hits, hits),
-            np.where(mirrored[:, None], 1 - rejections, rejections),
-        )
+        hits, rejections = (np.where(mirrored[:, None], 1 - rate, rate) for rate in (hits, rejections))
         share = np.where(mirrored, 1 - share, share)
         # The chance of every pattern to be so, of each chain.
         odds = np.log(share / (1 - share))[:, None] + np.log(hits / (1 - rejections)) @ yes.T
