@@ -96,8 +96,9 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
         for question, sign in sorted(occurrences[name]):
             if sign == (1 if right > wrong else -1):
                 firsts.setdefault(int(contrasts.clusters[question]), question)
-        numbers = right, wrong, *signs[at].tolist(), float(p[at]), float(adjusted[at])
-        rows.append(Artefact(name, *numbers, tuple(list(firsts.values())[:3])))
+        up, down = signs[at].tolist()
+        examples = tuple(list(firsts.values())[:3])
+        rows.append(Artefact(name, right, wrong, up, down, float(p[at]), float(adjusted[at]), examples))
     return tuple(sorted(rows, key=lambda artefact: (artefact.p_adjusted, artefact.p, artefact.word)))
 
 

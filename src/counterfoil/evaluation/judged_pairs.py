@@ -270,8 +270,7 @@ def against(
     judgements themselves, named `JUDGED`. Raises `DataError` for a benchmark of other images or captions.
     """
     way, accepted = judged.direction, judged.gain > 0
-    counts = []
-    coverages = []
+    counts, coverages = [], []
     for benchmark in benchmarks:
         asking = benchmark.images if way == "i2t" else benchmark.captions
         if not {record.id for record in asking} & set(judged.queries):

@@ -224,7 +224,7 @@ def differences(comparisons: Sequence[tuple[str, Side, Side]], *, threshold: flo
     value = means[pairs[:, 0]] - means[pairs[:, 1]]
     numbers = zip(comparisons, value, low, high, p, strict=True)
     return [
-        _difference(label, one, other, *ends, len(table), p=float(p_value), threshold=threshold)
+        replace(_difference(label, one, other, ends, len(table)), p=float(p_value), threshold=threshold)
         for (label, one, other), *ends, p_value in numbers
     ]
 
@@ -243,7 +243,7 @@ def gallery_differences(
     value, low, high, _ = gallery.differences(benchmark, values, (measure,), benchmark.sharing, pairs)
     numbers = zip(comparisons, value[:, 0], low[:, 0], high[:, 0], values[::2], strict=True)
     return [
-        _difference(label, ([one], measure), ([other], measure), *ends, int((~np.isnan(of[measure])).sum()))
+        _difference(label, ([one], measure), ([other], measure), ends, int((~np.isnan(of[measure])).sum()))
         for (label, one, other), *ends, of in numbers
     ]
 
@@ -252,9 +252,7 @@ def _mean(run: Run, values: Float[ndarray, "n"]) -> float:
     return of(run.benchmark).mean(run.benchmark, values)
 
 
-def _difference(
-    label: str, one: Side, other: Side, value: float, low: float, high: float, n: int, **tested: float
-) -> Evidence:
+def _difference(label: str, one: Side, other: Side, ends: Sequence[float], n: int) -> Evidence:
     """One side less the other; also for every seed alone, where all models of both sides have as many."""
     counts = {len(model.runs) for models, _ in (one, other) for model in models}
 
@@ -262,5 +260,5 @@ def _difference(
         return float(np.mean([_mean(m.runs[at], m.runs[at].items[side[1]]) for m in side[0]]))
 
     seeds = tuple(of(one, at) - of(other, at) for at in range(counts.pop())) if len(counts) == 1 else ()
-    ends = float(value), float(low), float(high)
-    return Evidence(label, between(one[1], other[1]), "difference", *ends, n, seeds=seeds, **tested)
+    value, low, high = map(float, ends)
+    return Evidence(label, between(one[1], other[1]), "difference", value, low, high, n, seeds=seeds)

@@ -280,7 +280,13 @@ def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lamb
             raise DataError("no run in this folder", where=path, hint="give a folder written by --out")
         folders += [folder for folder in run_folders if folder not in folders]
     runs = [load_run(folder) for folder in folders]
-    of_folders = _names(folders)
+    # A short name per run: the folder above the benchmark's, and more above it until names differ.
+    of_folders = [str(folder) for folder in folders]
+    for depth in range(1, max((len(folder.parts) for folder in folders), default=0) + 1):
+        short = ["/".join(folder.resolve().parts[-1 - depth : -1]) for folder in folders]
+        if len({(name, folder.name) for name, folder in zip(short, folders, strict=True)}) == len(folders):
+            of_folders = short
+            break
     both = zip(runs, of_folders, strict=True)
     names = [run.name if run.manifest.get("named", True) else own for run, own in both]
     keys = [(run.benchmark.name, name) for run, name in zip(runs, names, strict=True)]
@@ -289,13 +295,3 @@ def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lamb
         with_folders = zip(names, of_folders, strict=True)
         names = [f"{name} ({own})" if name == twice else name for name, own in with_folders]
     return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
-
-
-def _names(folders: Sequence[Path]) -> list[str]:
-    """A short name per run: the folder above the benchmark's, and more above it until names differ."""
-    for depth in range(1, max(len(folder.parts) for folder in folders) + 1):
-        names = ["/".join(folder.resolve().parts[-1 - depth : -1]) for folder in folders]
-        keys = [(name, folder.name) for name, folder in zip(names, folders, strict=True)]
-        if len(set(keys)) == len(keys):
-            return names
-    return [str(folder) for folder in folders]

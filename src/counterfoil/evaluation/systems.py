@@ -217,7 +217,10 @@ def _rows(
 ) -> list[SystemCorrelation]:
     """A correlation per measure, from the values, both ends and p of all."""
     columns = zip(MEASURES, *(column.tolist() for column in numbers), strict=True)
-    return [SystemCorrelation(metric, human, name, n, *of, exact) for name, *of in columns]
+    return [
+        SystemCorrelation(metric, human, name, n, value, low, high, p, exact)
+        for name, value, low, high, p in columns
+    ]
 
 
 def _one_person(

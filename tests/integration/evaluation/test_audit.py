@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from contracts import forms
 from counterfoil.benchmarks import Benchmark, Caption, Card, Choice, Image
 from counterfoil.benchmarks.contrasts import Contrasts
 from counterfoil.engine.run import run
@@ -215,7 +216,8 @@ def test_a_family_of_tests_that_can_be_significant() -> None:
 
 
 def test_opinions_of_votes_and_of_ratings() -> None:
-    votes = auditing._of_votes(np.array([[3.0, 0.0], [2.0, 2.0], [1.0, 0.0], [3.0, 1.0]]))
+    given = np.array([[3.0, 0.0], [2.0, 2.0], [1.0, 0.0], [3.0, 1.0]])
+    votes = auditing.opinions_of(forms.preferred(given))
     assert votes is not None
     assert votes.questions == 3
     # Pairs who agree: 3 of 3, 2 of 6, 3 of 6.
@@ -225,8 +227,8 @@ def test_opinions_of_votes_and_of_ratings() -> None:
     # Krippendorff's own example of nominal data, of two values, is one of intervals too.
     nan = np.nan
     rows = np.array([[0, 1], [1, 1], [0, 1], [0, 0], [0, 0], [0, 1], [0, 0], [0, 0], [1, 0], [0, 0]], float)
-    ratings = auditing._of_ratings(np.concatenate([rows, [[1.0, nan]]]))
+    ratings = auditing.opinions_of(forms.rated(np.concatenate([rows, [[1.0, nan]]])))
     assert ratings is not None
     assert ratings.alpha == pytest.approx(0.095, abs=5e-4)
     assert ratings.agreement == pytest.approx(0.6)
-    assert auditing._of_ratings(np.array([[1.0, nan]])) is None
+    assert auditing.opinions_of(forms.rated(np.array([[1.0, nan]]))) is None

@@ -15,7 +15,7 @@ from numpy import ndarray
 import eccv_rankings
 from counterfoil.errors import InputError
 from counterfoil.metrics import ranking
-from counterfoil.metrics.ranks import Qrels, Ranks, join, list_ranks, positive_ranks, shared_ranks
+from counterfoil.metrics.ranks import Qrels, Ranks, join, list_ranks, positive_ranks
 from counterfoil.metrics.ties import Ties
 
 Measure = Callable[..., ndarray]
@@ -257,7 +257,7 @@ def direction(folder: Path, side: str) -> dict[str, float]:
     blocks, fold_ranks, cut_ranks, refused = [], [], [], 0
     for fold, (rows, scores) in enumerate(eccv_rankings.blocks(folder, side)):
         columns = np.arange(len(gallery) // 5) + fold * (len(gallery) // 5)
-        blocks.append(shared_ranks(scores, [s.take(rows) for s in sets]))
+        blocks.append([positive_ranks(scores, s.take(rows)) for s in sets])
         small = sets[0].take(rows).within(columns)
         fold_ranks.append(positive_ranks(scores[:, columns], small))
         top = np.argpartition(scores, -50, axis=1)[:, -50:]

@@ -40,13 +40,8 @@ def test_strict_and_optimistic_are_the_worst_and_the_best_order(
     assert any_tied(a, b)[0] == any(r == w for r in right for w in wrong)
 
 
-@given(st.data(), st.integers(1, 4), st.integers(1, 4), st.integers(1, 8))
-def test_half_lies_between_the_other_two_row_by_row(data: st.DataObject, m: int, k: int, n: int) -> None:
-    rows = np.array(data.draw(st.lists(SCORES, min_size=n * (m + k), max_size=n * (m + k)))).reshape(n, m + k)
-    right, wrong = rows[:, :m], rows[:, m:]
-    strict, half, optimistic = (all_above(right, wrong, ties=ties) for ties in Ties)
-    assert (strict <= half).all()
-    assert (half <= optimistic).all()
-    # Rows do not influence each other.
-    alone = [all_above(right[[i]], wrong[[i]], ties=Ties.HALF)[0] for i in range(n)]
-    assert half.tolist() == alone
+@given(st.lists(st.lists(SCORES, min_size=5, max_size=5), min_size=1, max_size=8))
+def test_rows_do_not_influence_each_other(rows: list[list[float]]) -> None:
+    right, wrong = np.array(rows)[:, :2], np.array(rows)[:, 2:]
+    alone = [all_above(right[[i]], wrong[[i]], ties=Ties.HALF)[0] for i in range(len(rows))]
+    assert all_above(right, wrong, ties=Ties.HALF).tolist() == alone
