@@ -121,12 +121,9 @@ def test_a_column_that_does_not_vary_never_claims_certainty(constant: float) -> 
     # 30 questions in 10 clusters: as sure as 10 independent questions make one.
     low, high = cluster_interval(np.full((30, 1), constant), np.arange(30) % 10)
     assert (low[0], high[0]) == pytest.approx(wilson(10 * constant, 10))
-
-
-def test_mirrored_questions_that_cancel_out_do_not_claim_certainty_either() -> None:
     # One of the two questions of every cluster is right: drawing clusters always gives one half.
-    low, high = cluster_interval(np.array([[1.0], [0.0]] * 10), np.repeat(np.arange(10), 2))
-    assert (low[0], high[0]) == pytest.approx(wilson(5, 10))
+    mirrored = cluster_interval(np.array([[1.0], [0.0]] * 10), np.repeat(np.arange(10), 2))
+    assert (mirrored[0][0], mirrored[1][0]) == pytest.approx(wilson(5, 10))
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 40))
@@ -283,14 +280,6 @@ def test_p_is_below_5_percent_exactly_where_the_interval_leaves_0_out(
             assert ((p < 0.05) == ((low > 0) | (high < 0))).all()
 
 
-def test_swapping_a_pair_turns_the_interval_round() -> None:
-    values, clusters = example(m=2)
-    low, high, p = difference_interval(values, clusters, np.array([[0, 1], [1, 0]]))
-    assert p[0] == p[1]
-    assert low[0] == pytest.approx(-high[1], abs=1e-9)
-    assert high[0] == pytest.approx(-low[1], abs=1e-9)
-
-
 def test_pairing_makes_the_difference_of_twins_narrower_than_that_of_strangers() -> None:
     rng = np.random.default_rng(0)
     first = (rng.random(400) < 0.6).astype(np.float64)
@@ -313,13 +302,10 @@ def test_t_over_folds_by_hand() -> None:
     means = np.array([(values[order[2 * i]] + values[order[2 * i + 1]]) / 2 for i in range(4)])
     half = 3.182446 * means.std(ddof=1) / 2
     assert t_over_folds(values) == pytest.approx((max(0, 0.625 - half), min(1, 0.625 + half)), abs=1e-6)
-
-
-def test_folds_that_do_not_divide_the_questions() -> None:
-    values = np.array([1.0, 0, 1, 1, 0, 1, 1])
+    # Folds that do not divide the questions.
     for folds in range(2, 8):
-        low, high = t_over_folds(values, folds=folds)
-        assert 0 <= low <= values.mean() <= high <= 1
+        low, high = t_over_folds(values[:7], folds=folds)
+        assert 0 <= low <= values[:7].mean() <= high <= 1
 
 
 @pytest.mark.parametrize(("n", "folds"), [(3, 4), (10, 1), (0, 4)])
@@ -376,20 +362,12 @@ def _ends(*table: np.ndarray, **how: Any) -> tuple[np.ndarray, np.ndarray, np.nd
 
 def test_many_columns_at_once_are_as_one_by_one() -> None:
     values, groups, clusters = _table()
-    value, low, high = _ends(values, groups, clusters)
+    # What has no group may be anything.
+    value, low, high = _ends(np.where(groups < 0, np.nan, values), groups, clusters)
     for k in range(2):
         alone = spread(values[:, [k]], clusters, groups=groups[:, k])
         expected = [alone.value[0], *np.ravel(alone.wilson(0.95))]
         assert [value[k], low[k], high[k]] == pytest.approx(expected, abs=1e-9)
-
-
-def test_what_has_no_group_may_be_anything() -> None:
-    values, groups, clusters = _table()
-    spoilt = np.where(groups < 0, np.nan, values)
-    first = _ends(values, groups, clusters)
-    second = _ends(spoilt, groups, clusters)
-    for one, other in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_an_average_of_columns_weighs_them_and_not_their_rows() -> None:

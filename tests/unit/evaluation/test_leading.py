@@ -10,14 +10,14 @@ from contracts import forms
 from counterfoil import catalog
 from counterfoil.benchmarks import Benchmark, Scores
 from counterfoil.evaluation.compare import Comparison, compare
-from counterfoil.evaluation.evaluate import evaluate, leading, main_measures
+from counterfoil.evaluation.evaluate import leading, main_measures
 from counterfoil.evaluation.result import Run
-from counterfoil.evaluation.run import measured_run
 from counterfoil.report.comparison_tables import main_measures as shown_measures
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.notes import lead
 from counterfoil.stats.tests import holm
 from counterfoil.train.validation import leading as of_training
+from evaluation.made_runs import evaluated
 
 #: Cards whose first measure is a number of all questions together have tests of their own.
 CARDS = [
@@ -56,12 +56,7 @@ def test_scorers_are_ordered_by_the_first_measure_of_the_card_and_tested_on_it(n
 
 
 def runs_of(benchmark: Benchmark, answers: dict[str, np.ndarray]) -> list[Run]:
-    found = []
-    for name, scores in answers.items():
-        given = Scores(scores)
-        result = evaluate(benchmark, given, scorer=name, draws=200)
-        found.append(replace(measured_run(benchmark, given, result), name=name))
-    return found
+    return [evaluated(name, benchmark, Scores(scores), draws=200) for name, scores in answers.items()]
 
 
 def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other() -> None:
@@ -80,14 +75,6 @@ def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other() -> None:
     assert lead(comparison).endswith("ahead of the other by more than luck (p < 0.05 after Holm).")
 
 
-def weighed(right: np.ndarray, labels: tuple[str, ...]) -> np.ndarray:
-    """What each question adds to the mean over groups, group by group."""
-    groups = sorted(set(labels))
-    return np.array(
-        [value / labels.count(label) / len(groups) for value, label in zip(right, labels, strict=True)]
-    )
-
-
 def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions() -> None:
     """A large group on which the one scorer is right, and small ones on which the other is."""
     subsets = {"large": 80, **{f"small {at}": 4 for at in range(10)}}
@@ -103,7 +90,9 @@ def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions() -> None:
     (comparison,) = compare(runs_of(benchmark, scores))
     found = {d.measure: d for d in comparison.differences}
     assert set(found) == {"accuracy_macro", "accuracy"}
-    gaps = weighed(right["often"], labels) - weighed(right["evenly"], labels)
+    # What each question adds to the mean over groups, group by group.
+    weights = np.array([1 / labels.count(label) / len(set(labels)) for label in labels])
+    gaps = weights * (right["often"].astype(float) - right["evenly"])
     macro = found["accuracy_macro"]
     assert macro.value == pytest.approx(gaps.sum())
     assert macro.value < 0 < found["accuracy"].value

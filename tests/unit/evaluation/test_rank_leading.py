@@ -10,26 +10,21 @@ from numpy.typing import NDArray
 from contracts import forms
 from counterfoil.benchmarks import Benchmark, Scores
 from counterfoil.evaluation.compare import compare
-from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.bootstrap import DrawnQuestions
 from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.evaluation.result import Run
-from counterfoil.evaluation.run import measured_run
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.rankings_page import ranks_table
 from counterfoil.stats.estimates import macro_weights
 from counterfoil.stats.resampling import cluster_draws
+from evaluation.made_runs import evaluated
 
 
 def runs_of(benchmark: Benchmark, right: Mapping[str, NDArray[np.bool_]]) -> list[Run]:
-    found = []
-    for name, hit in right.items():
-        given = Scores(np.stack([hit, ~hit], axis=1) * 1.0)
-        made = measured_run(benchmark, given, evaluate(benchmark, given, scorer=name, draws=10))
-        found.append(replace(made, name=name))
-    return found
+    scores = {name: Scores(np.stack([hit, ~hit], axis=1) * 1.0) for name, hit in right.items()}
+    return [evaluated(name, benchmark, given, draws=10) for name, given in scores.items()]
 
 
 def unequal(
