@@ -30,13 +30,13 @@ D. Eckles, Bootstrapping data arrays of arbitrary order, 2012; D. Rubin, The Bay
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.evaluation.result import Estimate
+from counterfoil.evaluation.result import Estimate, Plain
 from counterfoil.metrics.agreement import (
     ReliabilityData,
     Scale,
@@ -55,7 +55,7 @@ _AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True)
-class PeopleAgreement:
+class PeopleAgreement(Plain):
     """Agreement of the answers about items that two people or more judged.
 
     `raw` is the share of pairs that agree; `fleiss` and `alpha` what chance leaves of it (alpha on `scale`,
@@ -75,14 +75,6 @@ class PeopleAgreement:
     draws: int
     seed: int
     level: float
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values; None where a measure is not defined."""
-        fields = asdict(self)
-        for name in ("raw", "fleiss", "alpha", "cohen"):
-            if fields[name] is not None:
-                fields[name] = {k: None if v is None or v != v else v for k, v in fields[name].items()}
-        return fields
 
 
 def people_agreement(

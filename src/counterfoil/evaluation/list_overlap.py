@@ -66,10 +66,7 @@ class Diversity:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, None for what is undefined."""
-        plain = {
-            name: [[or_none(v) for v in row] for row in matrix.tolist()]
-            for name, matrix in self.matrices.items()
-        }
+        plain = {name: or_none(matrix.tolist()) for name, matrix in self.matrices.items()}
         about = {name: getattr(self, name) for name in ("benchmark", "direction", "k", "queries")}
         return {**about, "models": list(self.models), **plain}
 

@@ -227,9 +227,9 @@ class RankCorrelation:
         return {
             "models": list(self.models),
             "columns": [asdict(column) for column in self.columns],
-            "values": [[or_none(v) for v in row] for row in self.values.tolist()],
-            "ranks": [[or_none(v) for v in row] for row in self.ranks.tolist()],
-            "pairs": [{key: or_none(v) for key, v in asdict(pair).items()} for pair in self.pairs],
+            "values": or_none(self.values.tolist()),
+            "ranks": or_none(self.ranks.tolist()),
+            "pairs": [or_none(asdict(pair)) for pair in self.pairs],
             "left_out": list(self.few),
             "interval": {
                 "method": "models and clusters of queries drawn anew, percentiles",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,11 +150,15 @@ class Result:
 
 
 def or_none(value: object) -> object:
-    """A value as JSON can hold it: None in place of NaN and infinities, which are no JSON.
+    """A value as JSON can hold it, lists and tables too: None in place of NaN and infinities.
 
-    >>> [or_none(value) for value in (0.5, float("nan"), 3)]
-    [0.5, None, 3]
+    >>> or_none([0.5, float("nan"), {"n": 3}])
+    [0.5, None, {'n': 3}]
     """
+    if isinstance(value, dict):
+        return {name: or_none(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [or_none(inner) for inner in value]
     if not isinstance(value, float):
         return value
     return float(value) if isfinite(value) else None
@@ -165,7 +169,7 @@ class Plain:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, None in place of NaN."""
-        return {name: or_none(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
+        return cast(dict[str, Any], or_none(asdict(self)))  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True, eq=False)

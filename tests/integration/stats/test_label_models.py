@@ -141,14 +141,6 @@ def test_equal_answers_give_equal_labels_and_the_order_of_rows_says_nothing(name
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_classes_may_be_renamed(name: str) -> None:
-    _, given = drawn(10, items=60)
-    other = Labels.of(given.items, given.people, np.array([2, 0, 1])[given.labels], n_classes=3)
-    posterior = MODELS[name](given).posterior
-    assert MODELS[name](other).posterior[:, [2, 0, 1]] == pytest.approx(posterior, abs=1e-4)
-
-
-@pytest.mark.parametrize("name", MODELS)
 def test_known_labels_stand_and_items_without_answers_have_no_label(name: str) -> None:
     truth, given = drawn(11, items=80)
     known = np.full(82, -1)

@@ -16,7 +16,6 @@ from counterfoil.evaluation.compare import (
 )
 from counterfoil.evaluation.result import Run
 from counterfoil.stats.estimates import difference_interval
-from counterfoil.stats.tests import holm
 from evaluation.made_runs import evaluated
 
 
@@ -39,16 +38,6 @@ def test_a_real_difference_is_found_and_none_is_not(quads) -> None:
     assert found["weak too", "group"].p_holm > 0.05
     means = [run.items["group"].mean() for run in runs]
     assert found["strong", "group"].value == pytest.approx(means[2] - means[0])
-
-
-def test_holm_runs_over_the_pairs_with_the_baseline(quads) -> None:
-    benchmark = quads(60)
-    runs = [evaluated(f"m{i}", benchmark, _quality(benchmark, 0.3 * i, i)) for i in range(4)]
-    (comparison,) = compare(runs, baseline="m0")
-    asked = comparison.against_baseline()
-    assert len(asked) == 3 * 3  # three others, three main measures
-    np.testing.assert_allclose([d.p_holm for d in asked], holm(np.array([d.p for d in asked])))
-    assert len(comparison.differences) == 6 * 3
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,9 @@ def test_a_baseline_makes_two_families_under_two_headings() -> None:
     scores = {f"m{k}": rng.normal(size=(60, 2, 2)) + k * 0.3 * np.eye(2) for k in range(4)}
     (comparison,) = compare(runs_of(benchmark, scores), baseline="m0")
     first, second = comparison.families()
+    # Three others, three main measures; in all six pairs of models.
+    assert (len(first.differences), len(comparison.differences)) == (3 * 3, 6 * 3)
+    assert first.differences == comparison.against_baseline()
     assert {d.b for d in first.differences} == {"m0"}
     assert not {"m0"} & {name for d in second.differences for name in (d.a, d.b)}
     assert len(first.differences) + len(second.differences) == len(comparison.differences)

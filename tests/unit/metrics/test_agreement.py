@@ -42,16 +42,6 @@ def test_equals_a_slow_twin(rows: list[tuple[str, str]]) -> None:
     assert kappa == pytest.approx(twin(first, second), abs=1e-12, nan_ok=True)
 
 
-@given(RATINGS)
-def test_who_is_first_and_what_labels_are_called_does_not_matter(rows: list[tuple[str, str]]) -> None:
-    first, second = np.array([a for a, _ in rows]), np.array([b for _, b in rows])
-    kappa = cohen_kappa(first, second)
-    as_numbers = [np.array([{"a": 7, "b": -1, "c": 3}[x] for x in column]) for column in (first, second)]
-    for other in (cohen_kappa(second, first), cohen_kappa(*as_numbers)):
-        assert other == pytest.approx(kappa, nan_ok=True)
-    assert isnan(kappa) or kappa <= 1
-
-
 def test_agreement_throughout_is_one_and_one_single_category_is_undefined() -> None:
     assert cohen_kappa(np.array([1, 2, 1]), np.array([1, 2, 1])) == 1
     assert isnan(cohen_kappa(np.array([1, 1]), np.array([1, 1])))

@@ -88,21 +88,6 @@ def test_blocks_of_any_size_are_the_whole(task: Task, size: int) -> None:
     assert joined.gallery == whole.gallery
 
 
-@given(tasks(), st.integers(0, 2**32 - 1))
-def test_the_order_of_items_and_queries_and_the_level_of_scores_do_not_matter(task: Task, seed: int) -> None:
-    scores, positives = made(task)
-    rng = np.random.default_rng(seed)
-    columns, rows = rng.permutation(scores.shape[1]), rng.permutation(len(scores))
-    moved = Qrels(
-        positives.starts,
-        np.where(positives.items >= 0, np.argsort(columns)[positives.items], -1),
-        positives.gains,
-    )
-    assert entries(positive_ranks(scores[:, columns] + 8, moved)) == by_hand(scores, positives)
-    turned = positive_ranks(scores[rows], positives.take(rows))
-    assert sorted((rows[q], *rest) for q, *rest in entries(turned)) == by_hand(scores, positives)
-
-
 @given(tasks(), st.data())
 def test_a_part_of_the_gallery_is_a_task_of_its_own(task: Task, data: st.DataObject) -> None:
     scores, positives = made(task)

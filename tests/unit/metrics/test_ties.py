@@ -38,10 +38,3 @@ def test_strict_and_optimistic_are_the_worst_and_the_best_order(
     assert all_above(a, b, ties=Ties.STRICT)[0] == float(all(r > w for r in right for w in wrong))
     assert all_above(a, b, ties=Ties.OPTIMISTIC)[0] == float(all(r >= w for r in right for w in wrong))
     assert any_tied(a, b)[0] == any(r == w for r in right for w in wrong)
-
-
-@given(st.lists(st.lists(SCORES, min_size=5, max_size=5), min_size=1, max_size=8))
-def test_rows_do_not_influence_each_other(rows: list[list[float]]) -> None:
-    right, wrong = np.array(rows)[:, :2], np.array(rows)[:, 2:]
-    alone = [all_above(right[[i]], wrong[[i]], ties=Ties.HALF)[0] for i in range(len(rows))]
-    assert all_above(right, wrong, ties=Ties.HALF).tolist() == alone

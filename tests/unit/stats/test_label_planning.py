@@ -118,31 +118,22 @@ def test_ways_that_are_drawn_agree_with_ways_gone_through(monkeypatch: pytest.Mo
 )
 def test_half_widths_are_two_standard_errors_of_what_comes_out(design: LabelDesign) -> None:
     plan, rng = plan_labels(design), np.random.default_rng(0)
-    scores, positives, answers, agreements, alphas = [], [], [], [], []
+    drawn_values = []
     for _ in range(300):
         truth, _, said = drawn(design, rng)
         votes = (said[:, :, None] == np.arange(design.n_classes)).sum(axis=1)
         top = (votes == votes.max(axis=1, keepdims=True)) * (1 + 0.01 * rng.random(votes.shape))
         label = top.argmax(axis=1)
-        scores.append((label == truth).mean())
-        positives.append((label == design.n_classes - 1).mean())
-        answers.append((said == truth[:, None]).mean())
+        right, positive = (label == truth).mean(), (label == design.n_classes - 1).mean()
         raw = (votes * (votes - 1)).sum(axis=1).mean() / (design.labels * (design.labels - 1))
-        agreements.append(raw)
         apart = 1 - ((votes.sum(axis=0) / votes.sum()) ** 2).sum()
-        alphas.append(1 - (1 - raw) / apart)
-    for found, drawn_values in (
-        (plan.score, scores),
-        (plan.positive, positives),
-        (plan.answers, answers),
-        (plan.agreement, agreements),
-        (plan.alpha, alphas),
-    ):
-        assert found.value == pytest.approx(
-            np.mean(drawn_values), abs=4 * np.std(drawn_values) / 300**0.5 + 1e-3
-        )
+        drawn_values.append([right, positive, (said == truth[:, None]).mean(), raw, 1 - (1 - raw) / apart])
+    planned = (plan.score, plan.positive, plan.answers, plan.agreement, plan.alpha)
+    spreads = np.std(drawn_values, axis=0)
+    for estimate, mean, spread in zip(planned, np.mean(drawn_values, axis=0), spreads, strict=True):
+        assert estimate.value == pytest.approx(mean, abs=4 * spread / 300**0.5 + 1e-3)
         # 300 repetitions know a standard deviation to 4 %.
-        assert found.half_width == pytest.approx(1.96 * np.std(drawn_values), rel=0.15)
+        assert estimate.half_width == pytest.approx(1.96 * spread, rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -227,13 +218,13 @@ def test_hours_and_cost() -> None:
     assert labelling_hours(500, 1, 36) == 5
     assert labelling_cost(5, 9.0) == 45
     assert labelling_cost(5, 9.0, fee=0.4) == pytest.approx(63)
-    for wrong in (
-        lambda: labelling_hours(-1, 3, 4),
-        lambda: labelling_hours(1, 3, 0),
-        lambda: labelling_cost(1, -1),
+    for price, wrong in (
+        (labelling_hours, (-1, 3, 4)),
+        (labelling_hours, (1, 3, 0)),
+        (labelling_cost, (1, -1)),
     ):
         with pytest.raises(InputError):
-            wrong()
+            price(*wrong)
 
 
 @pytest.mark.parametrize(

@@ -204,12 +204,9 @@ RELEASED_BATCH = 64
 
 
 @dataclass(frozen=True, eq=False)
-class EMScore:
+class EMScore(Matched):
     """The parts of EMScore, (rows,) each, in [-1, 1]; higher is better."""
 
-    precision: Float[ndarray, "rows"]
-    recall: Float[ndarray, "rows"]
-    f1: Float[ndarray, "rows"]
     coarse: Float[ndarray, "rows"]
 
     @property
