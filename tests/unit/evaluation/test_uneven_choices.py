@@ -159,35 +159,36 @@ def some_scores() -> tuple[Benchmark, np.ndarray]:
     return benchmark, np.where(gaps, -np.inf, np.random.default_rng(0).normal(size=(14, 6)))
 
 
-def _table(folder: Path, benchmark: Benchmark, scores: np.ndarray, *, captions: bool = False) -> Path:
-    path = folder / "scores.csv"
-    width = scores.shape[1]
+def _rows(benchmark: Benchmark, scores: np.ndarray, *, captions: bool = False) -> list[list[str]]:
+    """A table of scores, by the questions' ids or by their captions; empty behind the last candidate."""
+    width = range(scores.shape[1])
+    names = [f"s{k}" for k in width]
+    rows = [[*names, *(f"caption_{k}" for k in width)] if captions else ["id", *names]]
     questions = benchmark.choices
+    for name, line, own in zip(questions.ids, scores.tolist(), questions.candidates.tolist(), strict=True):
+        cells = ["" if value == -np.inf else str(value) for value in line]
+        texts = [str(benchmark.captions[at].text) if at >= 0 else "" for at in own]
+        rows.append([*cells, *texts] if captions else [name, *cells])
+    return rows
+
+
+def _joined(path: Path, rows: list[list[str]], benchmark: Benchmark) -> np.ndarray:
+    """The scores of the benchmark's questions in a table."""
     with path.open("w", newline="") as file:
-        out = csv.writer(file)
-        texts = [f"caption_{k}" for k in range(width)] if captions else []
-        out.writerow([*([] if captions else ["id"]), *(f"s{k}" for k in range(width)), *texts])
-        for at, name in enumerate(questions.ids):
-            row = ["" if value == -np.inf else value for value in scores[at].tolist()]
-            own = [benchmark.captions[c].text if c >= 0 else "" for c in questions.candidates[at].tolist()]
-            out.writerow([*([] if captions else [name]), *row, *(own if captions else [])])
-    return path
+        csv.writer(file).writerows(rows)
+    return join_scores(precomputed.load(str(path)), benchmark).scores
 
 
 def test_given_tables_are_empty_behind_the_last_candidate(tmp_path: Path) -> None:
     benchmark, scores = some_scores()
-    path = _table(tmp_path, benchmark, scores)
-    found = precomputed.load(str(path))
-    np.testing.assert_array_equal(join_scores(found, benchmark).scores, scores)
+    path, rows = tmp_path / "scores.csv", _rows(benchmark, scores)
+    np.testing.assert_array_equal(_joined(path, rows, benchmark), scores)
     # A part, of which no question has as many candidates as the longest.
     some = benchmark.select(np.array([4, 0, 2]))
-    np.testing.assert_array_equal(
-        join_scores(found.take(np.array([0, 2, 4])), some).scores, scores[[4, 0, 2]]
-    )
-    narrow = _table(tmp_path, some, scores[[4, 0, 2], :3])
-    np.testing.assert_array_equal(join_scores(precomputed.load(str(narrow)), some).scores, scores[[4, 0, 2]])
-    path = _table(tmp_path, benchmark, scores)
-    rows = list(csv.reader(path.read_text().splitlines()))
+    part = precomputed.load(str(path)).take(np.array([0, 2, 4]))
+    np.testing.assert_array_equal(join_scores(part, some).scores, scores[[4, 0, 2]])
+    narrow = _rows(some, scores[[4, 0, 2], :3])
+    np.testing.assert_array_equal(_joined(path, narrow, some), scores[[4, 0, 2]])
     for changes, message in (
         ({(2, 3): ""}, "row 2, column 's2': not a number"),
         (
@@ -197,31 +198,25 @@ def test_given_tables_are_empty_behind_the_last_candidate(tmp_path: Path) -> Non
         ({(2, 5): ""}, r"row 2, column 's4', question '1': .* given: 4 scores; allowed: 5"),
     ):
         changed = [[changes.get((i, j), cell) for j, cell in enumerate(row)] for i, row in enumerate(rows)]
-        path.write_text("\n".join(",".join(row) for row in changed))
         with pytest.raises(ScoreError, match=message):
-            join_scores(precomputed.load(str(path)), benchmark)
+            _joined(path, changed, benchmark)
 
 
 def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path: Path) -> None:
     benchmark, scores = some_scores()
-    lines = _table(tmp_path, benchmark, scores, captions=True).read_text().splitlines()
-    (tmp_path / "turned.csv").write_text("\n".join([lines[0], *lines[:0:-1]]))
+    path, (head, *lines) = tmp_path / "scores.csv", _rows(benchmark, scores, captions=True)
     with pytest.warns(UserWarning, match="matched by their captions"):
-        found = join_scores(precomputed.load(str(tmp_path / "turned.csv")), benchmark)
-    np.testing.assert_array_equal(found.scores, scores)
+        np.testing.assert_array_equal(_joined(path, [head, *lines[::-1]], benchmark), scores)
     pairs = [
-        f"{name}_c{k},{value}"
-        for name, row in zip(benchmark.questions.ids, scores.tolist(), strict=True)
+        [f"{name}_c{k}", value]
+        for name, *row in _rows(benchmark, scores)[1:]
         for k, value in enumerate(row)
-        if value > -np.inf
+        if value
     ]
-    path = tmp_path / "pairs.csv"
-    path.write_text("\n".join(["id,score", *pairs[::-1]]))
-    np.testing.assert_array_equal(join_scores(precomputed.load(str(path)), benchmark).scores, scores)
+    np.testing.assert_array_equal(_joined(path, [["id", "score"], *pairs[::-1]], benchmark), scores)
     del pairs[1]
-    path.write_text("\n".join(["id,score", *pairs]))
     with pytest.raises(ScoreError, match="question '0' has 1 of its 2 scores"):
-        join_scores(precomputed.load(str(path)), benchmark)
+        _joined(path, [["id", "score"], *pairs], benchmark)
 
 
 def test_blind_scorers_and_an_audit() -> None:
