@@ -43,6 +43,7 @@ from counterfoil.metrics.measures import find
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import Spread
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.two_way_clustering import inflation, linear_variance
@@ -172,6 +173,46 @@ def measured(
     }
 
 
+def differences(
+    runs: Sequence[Run],
+    sharing: Sharing,
+    pairs: Sequence[tuple[int, int]],
+    names: Sequence[str],
+    *,
+    level: float = 0.95,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """(value, low, high, p), each (pairs, names): the correlation of run a less that of run b for each pair.
+
+    NaN throughout where one of the two is not defined, as for a scorer that says the same of everything. With
+    one unit of `sharing` the interval is all of [-2, 2].
+    """
+    where = [MEASURES.index(name) for name in names]
+    n, units = len(sharing), len(np.unique(sharing.units))
+    together, every = np.zeros(n, dtype=np.int64), np.ones((1, 1), dtype=np.float32)
+    of_runs: list[tuple[NDArray[np.float64], NDArray[np.float64]] | None] = []
+    for run in runs:
+        parts = points(run.benchmark.rated, run.answers.scores)
+        if any(part.undefined for part in parts):
+            of_runs.append(None)
+            continue
+        value = correlations(prepared(parts, together), [every])[0]
+        of_runs.append((value[where], influence(parts, n)[:, where]))
+    table = np.full((4, len(pairs), len(names)), np.nan)
+    for k, (a, b) in enumerate(pairs):
+        first, second = of_runs[a], of_runs[b]
+        if first is None or second is None:
+            continue
+        value = first[0] - second[0]
+        variance, freedom = linear_variance(sharing, first[1] - second[1])
+        # Half a difference lies in [-1, 1].
+        half = Spread(value / 2, variance / 4, freedom, np.full(len(names), float(units)))
+        low, high, p = half.student(level)
+        table[:, k] = value, 2 * low, 2 * high, p
+        if units == 1:
+            table[1:, k] = np.array([[-2.0], [2.0], [1.0]])
+    return table[0], table[1], table[2], table[3]
+
+
 class RatedEvaluation(JointEvaluation):
     """Ratings."""
 
@@ -283,38 +324,11 @@ class RatedEvaluation(JointEvaluation):
         }
 
     def test(self, paired: PairedRuns) -> Tested:
-        """Student's t intervals and p-values, since a correlation has no values of questions to compare.
-
-        NaN throughout where one of two runs has no correlation, as of a scorer that says the same of
-        everything. With one unit the interval is all of [-2, 2].
-        """
+        """Student's t intervals and p-values, since a correlation has no values of questions to compare."""
         self.refuse(paired.interval, paired.runs[0].benchmark)
         sharing = shared_by(paired.sharing, paired.interval, images_alone=True)
-        where = [MEASURES.index(name) for name in paired.main]
-        n, units = len(sharing), len(np.unique(sharing.units))
-        together, every = np.zeros(n, dtype=np.int64), np.ones((1, 1), dtype=np.float32)
-        of_runs: list[tuple[NDArray[np.float64], NDArray[np.float64]] | None] = []
-        for run in paired.runs:
-            parts = points(run.benchmark.rated, run.answers.scores)
-            if any(part.undefined for part in parts):
-                of_runs.append(None)
-                continue
-            value = correlations(prepared(parts, together), [every])[0]
-            of_runs.append((value[where], influence(parts, n)[:, where]))
-        table = np.full((4, len(paired.of_scorers), len(where)), np.nan)
-        for k, (a, b) in enumerate(paired.of_scorers):
-            first, second = of_runs[a], of_runs[b]
-            if first is None or second is None:
-                continue
-            value = first[0] - second[0]
-            variance, freedom = linear_variance(sharing, first[1] - second[1])
-            # Half a difference lies in [-1, 1].
-            half = Spread(value / 2, variance / 4, freedom, np.full(len(where), float(units)))
-            low, high, p = half.student(0.95)
-            table[:, k] = value, 2 * low, 2 * high, p
-            if units == 1:
-                table[1:, k] = np.array([[-2.0], [2.0], [1.0]])
-        value, low, high, p = table.reshape(4, -1)
+        table = differences(paired.runs, sharing, paired.of_scorers, paired.main)
+        value, low, high, p = (column.reshape(-1) for column in table)
         described = paired.facts(sharing, method="crossed" if sharing.crossed else "influence", ends="t")
         return Tested(value, low, high, p, [None] * len(value), described)
 

@@ -1,13 +1,12 @@
 """Metrics of captions as arithmetic: on words, on one embedding per item, on one per token and frame.
 
-Functions that give a number per caption: `ngrams.bleu_of_load`, `ngrams.rouge_of_load` and `cider.of_load` of
-words as `ptb.tokenize_all` cuts them, counted by `ngrams.load`; `clip_score.clip_s` and `ref_clip_s` of
-embeddings (PAC-S with `PAC_WEIGHT`); `token_match.with_videos`, `with_references` and `token_match` of tokens
-and frames. METEOR and SPICE are programs, and metrics with a model behind them are scorers: see
-`counterfoil.models.captions`.
+Functions that give a number per caption: `ngrams.bleu`, `ngrams.rouge_l` and `cider.cider` of words as
+`ptb.tokenize_all` cuts them; `clip_score.clip_s` and `ref_clip_s` of embeddings (PAC-S with `PAC_WEIGHT`);
+`token_match.with_videos`, `with_references` and `token_match` of tokens and frames. METEOR and SPICE are
+programs, and metrics with a model behind them are scorers: see `counterfoil.models.captions`.
 
 >>> from counterfoil.metrics.captions.ptb import tokenize_all
->>> from counterfoil.metrics.captions.ngrams import load, rouge_of_load
->>> rouge_of_load(load(tokenize_all(["A cat sleeps."]), [tokenize_all(["A cat sleeps on a sofa."])])).round(4)
+>>> from counterfoil.metrics.captions.ngrams import rouge_l
+>>> rouge_l(tokenize_all(["A cat sleeps."]), [tokenize_all(["A cat sleeps on a sofa."])]).round(4)
 array([0.6289])
 """

@@ -60,14 +60,16 @@ def document_frequencies(references: Sequence[Sequence[str]]) -> DocumentFrequen
     return DocumentFrequencies({names[g]: int(frequencies[g]) for g in there}, len(references))
 
 
-def of_load(
-    load: Load,
+def cider(
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
     *,
     frequencies: DocumentFrequencies | None = None,
     variant: Variant = "d",
+    sigma: float = SIGMA,
     documents: Int[ndarray, "documents"] | None = None,
 ) -> Float[ndarray, "items"]:
-    """(items,) CIDEr of candidates, each against its references.
+    """(items,) CIDEr of tokenised candidates, each against its references.
 
         CIDEr-D = 10 * mean_n mean_j exp(-(l_c - l_j)^2 / (2 sigma^2)) * min(g_n(c), g_n(s_j)) . g_n(s_j)
                                      / (|g_n(c)| |g_n(s_j)|)
@@ -82,13 +84,31 @@ def of_load(
     `frequencies` are those of a named corpus; without them the documents are the references of the items at
     hand: of the items `documents` (positions; one item of each image, where several candidates are of one),
     else of every item, even where two share an image. Values then depend on the whole load, and of a single
-    document every weight is log 1 = 0. Raises `InputError` for that.
+    document every weight is log 1 = 0. Raises `InputError` for that, and as `ngrams.load` does.
 
     Source: R. Vedantam et al., CIDEr, 2015, sections 4 and 6; the tool kit's `cider_scorer.py`.
 
-    >>> of_load(load(["a dog", "a cat"], [["a dog", "one dog"], ["the cat"]])).round(4).tolist()
+    >>> cider(["a dog", "a cat"], [["a dog", "one dog"], ["the cat"]]).round(4).tolist()
     [3.125, 1.25]
     """
+    return of_load(
+        load(candidates, references),
+        frequencies=frequencies,
+        variant=variant,
+        sigma=sigma,
+        documents=documents,
+    )
+
+
+def of_load(
+    load: Load,
+    *,
+    frequencies: DocumentFrequencies | None = None,
+    variant: Variant = "d",
+    sigma: float = SIGMA,
+    documents: Int[ndarray, "documents"] | None = None,
+) -> Float[ndarray, "items"]:
+    """`cider` of captions whose n-grams are already counted, as for several metrics of one load."""
     if variant not in get_args(Variant):
         raise InputError("unknown variant of CIDEr", given=variant, allowed=get_args(Variant))
     counted = np.arange(len(load)) if documents is None else documents
@@ -120,7 +140,7 @@ def of_load(
         alike = np.divide(grams.by_order(products, weights), scale, out=np.zeros_like(scale), where=scale > 0)
         value = alike.mean(axis=1)
         if variant == "d":
-            value *= 10 * np.exp(-((spans[own] - spans[other]) ** 2) / (2 * SIGMA**2))
+            value *= 10 * np.exp(-((spans[own] - spans[other]) ** 2) / (2 * sigma**2))
         sums[block] = np.add.reduceat(value, load.starts[:-1][block] - pairs.start)
     return sums / np.diff(load.starts)
 

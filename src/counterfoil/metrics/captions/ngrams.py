@@ -184,8 +184,10 @@ class Bleu:
     corpus: Float[ndarray, "4"]
 
 
-def bleu_of_load(load: Load, *, length: Length = "closest") -> Bleu:
-    """BLEU-1 to BLEU-4 of candidates, each against its references.
+def bleu(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], *, length: Length = "closest"
+) -> Bleu:
+    """BLEU-1 to BLEU-4 of tokenised candidates, each against its references.
 
         BLEU-N = BP * (p_1 * ... * p_N)^(1/N),  BP = min(1, exp(1 - r/c))
 
@@ -198,12 +200,18 @@ def bleu_of_load(load: Load, *, length: Length = "closest") -> Bleu:
     with fewer than N tokens has no n-gram for BLEU-N and gets next to nothing even when it is right. A
     candidate without tokens gets 0.
 
-    Source: K. Papineni et al., BLEU, 2002, section 2; the tool kit's `bleu_scorer.py`.
+    Raises `InputError` as `ngrams.load` does. Source: K. Papineni et al., BLEU, 2002, section 2; the tool
+    kit's `bleu_scorer.py`.
 
-    >>> result = bleu_of_load(load(["a dog runs on grass"], [["a dog runs on the grass", "dogs run"]]))
+    >>> result = bleu(["a dog runs on grass"], [["a dog runs on the grass", "dogs run"]])
     >>> result.items.round(4).tolist()
     [[0.8187, 0.709, 0.6498, 0.5789]]
     """
+    return bleu_of_load(load(candidates, references), length=length)
+
+
+def bleu_of_load(load: Load, *, length: Length = "closest") -> Bleu:
+    """`bleu` of captions whose n-grams are already counted, as for several metrics of one load."""
     sums = bleu_counts(load, length=length)
     return Bleu(items=bleu_of_sums(sums), corpus=bleu_of_sums(sums.sum(axis=0)))
 
@@ -252,21 +260,29 @@ def bleu_of_sums(sums: Float[ndarray, "... 10"]) -> Float[ndarray, "... 4"]:
 BETA = 1.2
 
 
-def rouge_of_load(load: Load) -> Float[ndarray, "items"]:
-    """(items,) ROUGE-L of candidates, each against its references.
+def rouge_l(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], *, beta: float = BETA
+) -> Float[ndarray, "items"]:
+    """(items,) ROUGE-L of tokenised candidates, each against its references.
 
         P = max_j lcs(c, s_j) / |c|,  R = max_j lcs(c, s_j) / |s_j|,  F = (1 + b^2) P R / (R + b^2 P)
 
-    with lcs the length of the longest common subsequence of tokens and b `BETA`. The best precision and the
-    best recall may come from different references. Values are from 0 to 1; 1 where the candidate equals a
-    reference; 0 where no token is shared, so also for a candidate without tokens, unless a reference has none
-    either: the tool kit sees one empty token in both and gives 1.
+    with lcs the length of the longest common subsequence of tokens. The best precision and the best recall
+    may come from different references. Values are from 0 to 1; 1 where the candidate equals a reference; 0
+    where no token is shared, so also for a candidate without tokens, unless a reference has none either: the
+    tool kit sees one empty token in both and gives 1.
 
-    Source: C.-Y. Lin, ROUGE, 2004, section 3.1; the tool kit's `rouge.py`.
+    Raises `InputError` as `ngrams.load` does. Source: C.-Y. Lin, ROUGE, 2004, section 3.1; the tool kit's
+    `rouge.py`.
 
-    >>> rouge_of_load(load(["a dog runs"], [["a big dog", "the dog runs fast"]])).round(4).tolist()
+    >>> rouge_l(["a dog runs"], [["a big dog", "the dog runs fast"]]).round(4).tolist()
     [0.6667]
     """
+    return rouge_of_load(load(candidates, references), beta=beta)
+
+
+def rouge_of_load(load: Load, *, beta: float = BETA) -> Float[ndarray, "items"]:
+    """`rouge_l` of captions that are already paired."""
     numbers: dict[str, int] = {}
     # One blank parts tokens here, where BLEU and CIDEr take any white space: so does the tool kit.
     texts = [[numbers.setdefault(token, len(numbers)) for token in text.split(" ")] for text in load.texts]
@@ -275,7 +291,7 @@ def rouge_of_load(load: Load) -> Float[ndarray, "items"]:
     precision = load.best(common / lengths[load.against])
     recall = load.best(common / lengths[load.references])
     with np.errstate(invalid="ignore"):
-        score = (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision)
+        score = (1 + beta**2) * precision * recall / (recall + beta**2 * precision)
     return np.where((precision > 0) & (recall > 0), score, 0.0)
 
 

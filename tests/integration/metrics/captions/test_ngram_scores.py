@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from coco_tool_kit import against_the_others, same, scored
 from counterfoil.errors import InputError
-from counterfoil.metrics.captions import cider, ngrams
-from counterfoil.metrics.captions.cider import DocumentFrequencies, document_frequencies
-from counterfoil.metrics.captions.ngrams import BETA, Bleu, bleu_of_load, load
+from counterfoil.metrics.captions.cider import DocumentFrequencies, cider, document_frequencies
+from counterfoil.metrics.captions.ngrams import BETA, bleu, rouge_l
 from counterfoil.metrics.captions.ptb import tokenize_all
 from flickr8k_files import captions
 
@@ -30,27 +29,15 @@ def columns(items: Items) -> tuple[list[str], list[list[str]]]:
     return [candidate for candidate, _ in items], [references for _, references in items]
 
 
-def bleu(candidates: list[str], references: list[list[str]], **options: Any) -> Bleu:
-    return bleu_of_load(load(candidates, references), **options)
-
-
-def rouge_l(candidates: list[str], references: list[list[str]]) -> Any:
-    return ngrams.rouge_of_load(load(candidates, references))
-
-
-def of_cider(candidates: list[str], references: list[list[str]], **options: Any) -> Any:
-    return cider.of_load(load(candidates, references), **options)
-
-
 def plain_cider(candidates: list[str], references: list[list[str]]) -> Any:
-    return of_cider(candidates, references, variant="plain")
+    return cider(candidates, references, variant="plain")
 
 
 #: Every score of items by itself, the most that it can be, and how far sums in another order may be off.
 SCORES: dict[str, tuple[Callable[..., Any], float, float]] = {
     "bleu": (lambda *pairs: bleu(*pairs).items, 1.0, 0.0),
     "rouge": (rouge_l, 1.0, 0.0),
-    "cider": (of_cider, 10.0, 1e-12),
+    "cider": (cider, 10.0, 1e-12),
     "plain": (plain_cider, 1.0, 1e-12),
 }
 
@@ -79,7 +66,7 @@ def test_equals_the_tool_kit_on_real_captions(name: str, step: int, shared_data:
         same(result.items, per_item.T)
         same(result.corpus, corpus)
     else:
-        ours = rouge_l if name == "Rouge" else of_cider
+        ours = rouge_l if name == "Rouge" else cider
         same(ours(*pairs), scored(getattr(module, name)(), *pairs)[1])
 
 
@@ -234,11 +221,11 @@ def test_cider_equals_a_slow_twin_of_its_own_and_of_a_named_corpus(
         (columns(others)[1], document_frequencies(columns(others)[1])),
     ):
         expected = [slow_cider(candidate, listed, corpus, variant) for candidate, listed in items]
-        scores = of_cider(candidates, references, frequencies=frequencies, variant=variant)
+        scores = cider(candidates, references, frequencies=frequencies, variant=variant)
         assert scores.tolist() == pytest.approx(expected, abs=1e-9)
         if frequencies is not None:
             # A value of a named corpus does not depend on what else is scored.
-            alone = [of_cider([c], [own], frequencies=frequencies, variant=variant)[0] for c, own in items]
+            alone = [cider([c], [own], frequencies=frequencies, variant=variant)[0] for c, own in items]
             assert alone == pytest.approx(scores.tolist(), abs=1e-12)
 
 
@@ -247,7 +234,7 @@ def test_cider_equals_the_tool_kit(items: Items) -> None:
     if not any(text.split() for _, listed in items for text in listed):
         return  # the tool kit cannot take references without any token
     module = pytest.importorskip("pycocoevalcap.cider.cider")
-    same(of_cider(*columns(items)), scored(module.Cider(), *columns(items))[1])
+    same(cider(*columns(items)), scored(module.Cider(), *columns(items))[1])
 
 
 OWN = st.tuples(
@@ -264,7 +251,7 @@ def test_images_of_several_candidates_are_one_document_each(
     owner = np.repeat(np.arange(len(images)), [len(own) for own, _ in images])
     rows = [(text, listed) for own, listed in images for text in own]
     documents = np.unique(owner, return_index=True)[1]
-    found = of_cider(*columns(rows), documents=documents)
+    found = cider(*columns(rows), documents=documents)
     references = [listed for _, listed in images]
     for k in range(max(len(own) for own, _ in images)):
         candidates = [own[min(k, len(own) - 1)] for own, _ in images]
@@ -283,20 +270,20 @@ def test_document_frequencies_count_documents_not_captions() -> None:
 
 def test_a_single_item_is_an_error_that_says_why_unless_a_corpus_is_named() -> None:
     with pytest.raises(InputError, match=r"single image is always 0: .* log\(1/1\) = 0; .* name a corpus"):
-        of_cider(["a dog"], [["a dog"]])
+        cider(["a dog"], [["a dog"]])
     with pytest.raises(InputError, match="fewer than 2 documents"):
         document_frequencies([["a dog"]])
     corpus = DocumentFrequencies({("a",): 10, ("dog",): 2}, 10)
     # "a" is everywhere and weighs nothing; "dog" and the pair are alike in full: (1 + 1 + 0 + 0) / 4 * 10.
-    assert of_cider(["a dog"], [["a dog"]], frequencies=corpus).tolist() == pytest.approx([5.0])
+    assert cider(["a dog"], [["a dog"]], frequencies=corpus).tolist() == pytest.approx([5.0])
 
 
 def test_the_best_value_and_none_and_that_repeating_a_word_pays_in_the_plain_formula_only() -> None:
     texts = ["a dog runs fast here", "two cats sleep on sofas", "", "one"]
     references = [["a dog runs fast here"], ["two cats sleep on sofas"], ["red bus"], ["two cats"]]
-    assert of_cider(texts, references).tolist() == pytest.approx([10, 10, 0, 0])
+    assert cider(texts, references).tolist() == pytest.approx([10, 10, 0, 0])
     assert plain_cider(texts, references).tolist() == pytest.approx([1, 1, 0, 0])
     references = [["a dog runs", "the dog sits"], ["a cat"], ["one bird"]]
     honest, gaming = ["dog x", "x", "x"], ["dog dog dog x", "x", "x"]
     assert plain_cider(gaming, references)[0] > plain_cider(honest, references)[0]
-    assert of_cider(gaming, references)[0] < of_cider(honest, references)[0]
+    assert cider(gaming, references)[0] < cider(honest, references)[0]
