@@ -6,12 +6,10 @@
 People err independently of each other given the class, at rates that are the same for all items of a class.
 Where some items are harder than others people err together, and accuracies come out too good.
 
-Two hidden classes behind several people's yes and no: error rates without the truth, and their spread.
-
-Every item is so or is not. Person a says yes with chance `hits[a]` where it is, and no with chance
-`rejections[a]` where it is not, independently of all others given the truth, and with the same chances for
-every item. Where some items are harder than others people err together, and the rates come out too good.
-Items that were answered alike are one pattern with a count, so a million items cost no more than a few.
+`fit` and `drawn_so` are of two hidden classes behind several people's yes and no: error rates without the
+truth, and their spread. Person a says yes with chance `hits[a]` where an item is so, and no with chance
+`rejections[a]` where it is not. Items that were answered alike are one pattern with a count, so a million
+items cost no more than a few.
 """
 
 from collections.abc import Callable
