@@ -139,12 +139,25 @@ def mining(
         f"{words} puts {one.label} first, at {percent(one.levels[measure])}"
         for words, measure, one in zip(names, measures, best, strict=True)
     ]
-    agreement = _agreement(orders, [evidence[measure] for measure in measures], names)
-    counted = (
-        "As in COCO, R@1 counts only what a caption was written for; mAP@R counts all that is true. "
-        if own
-        else ""
+    # Whether the measures order trials alike, by their values and as far as intervals tell them apart.
+    alike = "They order all of them alike" if orders[0] == orders[1] else "They do not order them alike"
+    signs = [
+        [(difference.low > 0) - (difference.high < 0) for difference in evidence[measure]]
+        for measure in measures
+    ]
+    separated = [sum(map(bool, of)) for of in signs]
+    against = [d.label for d, a, b in zip(evidence[measures[0]], *signs, strict=True) if a * b < 0]
+    clash = "and no pair is told apart by both"
+    if against:
+        clash = f"and they contradict each other on {'; '.join(against)}"
+    elif any(a * b for a, b in zip(*signs, strict=True)):
+        clash = "and nowhere does one contradict the other"
+    all_of = "the one pair" if len(pairs) == 1 else f"the {len(pairs)} pairs"
+    agreement = (
+        f"{alike} by their values. Of {all_of} of ways, {names[0]} tells {separated[0]} apart "
+        f"with its whole interval and {names[1]} {separated[1]}, {clash}."
     )
+    counted = "As in COCO, R@1 counts only what a caption was written for; mAP@R counts all that is true. "
     return Sweep(
         key="mining",
         question="Which negatives should a triplet loss count?",
@@ -152,29 +165,7 @@ def mining(
         measures=measures,
         settings=settings,
         differences=tuple(difference for measure in measures for difference in evidence[measure]),
-        sentence=f"{counted}{sentences[0]}; {sentences[1]}. {agreement}",
-    )
-
-
-def _agreement(
-    orders: Sequence[Sequence[int]], evidence: Sequence[Sequence[Evidence]], names: tuple[str, str]
-) -> str:
-    """Whether two measures order trials alike, by their values and as far as intervals tell them apart."""
-    alike = "They order all of them alike" if orders[0] == orders[1] else "They do not order them alike"
-    signs = [[(difference.low > 0) - (difference.high < 0) for difference in of] for of in evidence]
-    separated = [sum(map(bool, of)) for of in signs]
-    against = [difference.label for difference, a, b in zip(evidence[0], *signs, strict=True) if a * b < 0]
-    clash = (
-        f"and they contradict each other on {'; '.join(against)}"
-        if against
-        else "and nowhere does one contradict the other"
-        if any(a * b for a, b in zip(*signs, strict=True))
-        else "and no pair is told apart by both"
-    )
-    pairs = "the one pair" if len(signs[0]) == 1 else f"the {len(signs[0])} pairs"
-    return (
-        f"{alike} by their values. Of {pairs} of ways, {names[0]} tells {separated[0]} apart "
-        f"with its whole interval and {names[1]} {separated[1]}, {clash}."
+        sentence=f"{counted if own else ''}{sentences[0]}; {sentences[1]}. {agreement}",
     )
 
 

@@ -30,13 +30,13 @@ D. Eckles, Bootstrapping data arrays of arbitrary order, 2012; D. Rubin, The Bay
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.evaluation.result import Estimate
+from counterfoil.evaluation.result import Estimate, Plain
 from counterfoil.metrics.agreement import (
     ReliabilityData,
     Scale,
@@ -55,7 +55,7 @@ _AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True)
-class PeopleAgreement:
+class PeopleAgreement(Plain):
     """Agreement of the answers about items that two people or more judged.
 
     `raw` is the share of pairs that agree; `fleiss` and `alpha` what chance leaves of it (alpha on `scale`,
@@ -75,14 +75,6 @@ class PeopleAgreement:
     draws: int
     seed: int
     level: float
-
-    def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values; None where a measure is not defined."""
-        fields = asdict(self)
-        for name in ("raw", "fleiss", "alpha", "cohen"):
-            if fields[name] is not None:
-                fields[name] = {k: None if v is None or v != v else v for k, v in fields[name].items()}
-        return fields
 
 
 def people_agreement(
@@ -124,10 +116,21 @@ def people_agreement(
 
     centre = weighted_agreement(data, scale)
     room = np.array([1.0, centre.unequal[0], centre.distance[0]])
-    parts = _parts(data, statistics, draws, seed)
+    # Variances over items and, of people who are enough, over people and over single answers; with the units.
+    n, n_people, answers = data.n_items, data.n_people, len(data.item)
+    parts = [(_variance(lambda w: statistics(items=w), n, answers, draws, seed, 0), n)]
+    if n_people >= FEWEST_PEOPLE:
+
+        def of_people(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+            return statistics(answers=weights[data.person])
+
+        parts += [
+            (_variance(of_people, n_people, answers, draws, seed, 1), n_people),
+            (_variance(lambda w: statistics(answers=w), answers, answers, draws, seed, 2), answers),
+        ]
     raw, fleiss, alpha = _estimates(data, statistics()[:, 0], room, parts, level, (None, 0.0, 0.0))
-    cohen = _cohen(data, draws, seed, level) if data.n_people == 2 else None
-    counts = data.n_items, data.n_people, len(data.item)
+    cohen = _cohen(data, draws, seed, level) if n_people == 2 else None
+    counts = n, n_people, answers
     return PeopleAgreement(scale, raw, fleiss, alpha, cohen, *counts, len(parts) > 1, draws, seed, level)
 
 
@@ -197,23 +200,6 @@ def _cohen(data: ReliabilityData, draws: int, seed: int, level: float) -> Estima
     return _estimates(data, kappa, room, parts, level, (0.0,))[0]
 
 
-def _parts(
-    data: ReliabilityData, statistics: Callable[..., NDArray[np.float64]], draws: int, seed: int
-) -> list[tuple[NDArray[np.float64], int]]:
-    """Variances over items and, of people who are enough, over people and over single answers.
-
-    Each with its number of units. `statistics(items=, answers=)` are those of reweightings, a row each.
-    """
-    n, answers = data.n_items, len(data.item)
-    parts = [(_variance(lambda w: statistics(items=w), n, answers, draws, seed, 0), n)]
-    if data.n_people >= FEWEST_PEOPLE:
-        people = data.n_people
-        of_people = _variance(lambda w: statistics(answers=w[data.person]), people, answers, draws, seed, 1)
-        of_answers = _variance(lambda w: statistics(answers=w), answers, answers, draws, seed, 2)
-        parts += [(of_people, people), (of_answers, answers)]
-    return parts
-
-
 def _variance(
     statistics: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     n: int,
@@ -242,7 +228,7 @@ def _estimates(
     level: float,
     chance: Sequence[float | None],
 ) -> list[Estimate]:
-    """With Wilson's intervals of 1 - (1 - value) * room, brought back (see the module); parts of `_parts`."""
+    """With Wilson's intervals of 1 - (1 - value) * room, brought back; `parts` are variances and units."""
     total = parts[0][0]
     if len(parts) > 1:
         total = total + np.maximum(parts[1][0] - parts[2][0], 0.0)

@@ -45,6 +45,12 @@ _MOVED = 50
 KINDS = {"bias": "total", "self-bias": "own", "non-self-bias": "others"}
 
 
+def curves(biases: Bias, annotators: NDArray[np.bool_]) -> dict[str, dict[int, float]]:
+    """Mean bias by number of annotators, all of them left out: there it is 0 by definition."""
+    some = ~annotators.all(axis=1)
+    return {name: by_size(getattr(biases, own)[some], annotators[some]) for name, own in KINDS.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class Bounds:
     """Ends of an interval per entry."""
@@ -87,7 +93,7 @@ class AnnotatorBias:
 
     def curves(self) -> dict[str, dict[int, float]]:
         """Mean bias by number of annotators, all of them left out: there it is 0 by definition."""
-        return _curves(self.bias, self.annotators)
+        return curves(self.bias, self.annotators)
 
 
 def to_json(study: AnnotatorBias) -> dict[str, Any]:
@@ -103,10 +109,9 @@ def to_json(study: AnnotatorBias) -> dict[str, Any]:
             of_set["performance_interval"] = {model: list(map(or_none, both)) for model, *both in ends}
         of_set |= {kind: or_none(getattr(study.bias, own)[at]) for kind, own in _in_json(KINDS).items()}
         if at < len(study.models):
-            of_set |= {
-                f"{kind}_interval": [or_none(bounds.low[at]), or_none(bounds.high[at])]
-                for kind, bounds in ((kind, study.single[own]) for kind, own in _in_json(KINDS).items())
-            }
+            for kind, own in _in_json(KINDS).items():
+                bounds = study.single[own]
+                of_set[f"{kind}_interval"] = [or_none(bounds.low[at]), or_none(bounds.high[at])]
         sets[name] = of_set
     return {
         "annotators": sets,
@@ -123,11 +128,6 @@ def to_json(study: AnnotatorBias) -> dict[str, Any]:
 
 def _in_json(by_kind: Mapping[str, Any]) -> dict[str, Any]:
     return {kind.replace("-", "_"): value for kind, value in by_kind.items()}
-
-
-def _curves(biases: Bias, annotators: NDArray[np.bool_]) -> dict[str, dict[int, float]]:
-    some = ~annotators.all(axis=1)
-    return {name: by_size(getattr(biases, own)[some], annotators[some]) for name, own in KINDS.items()}
 
 
 def sets_of_annotators(n: int, *, seed: int = 0) -> NDArray[np.bool_]:
@@ -211,40 +211,32 @@ def study(
                     allowed=f"{right_counts.max()} or more, as many as a query has right answers",
                     hint="give embeddings, or evaluate again with a deeper --top",
                 )
-    annotators = sets_of_annotators(len(verified.models), seed=seed)
+    n = len(verified.models)
+    annotators = sets_of_annotators(n, seed=seed)
+    # The sets of one annotator each, and that of all.
+    singles = np.concatenate([np.eye(n, dtype=bool), np.ones((1, n), dtype=bool)])
     studies = []
     for measure in measures:
         performance, queries = _means(verified, annotators, measure, undefined)
         biases = bias(performance, annotators, performance[-1])
-        single = _single(verified, measure, undefined, draws, seed, level)
-        ends = _performance_ends(verified, measure, undefined, level)
+        of_singles = [per_query(verified, members, measure, undefined=undefined) for members in singles]
+        single = _single(verified, singles, of_singles, draws, seed, level)
+        # Intervals of every model's mean on the benchmarks of one annotator each, and of all together.
+        values = np.hstack(of_singles)
+        there = ~np.isnan(values)
+        some = there.any(axis=0)
+        low, high = np.full((2, values.shape[1]), np.nan)
+        if some.any():
+            groups = np.where(there, 0, -1)[:, some]
+            inside = np.clip(np.nan_to_num(values[:, some]), 0.0, 1.0)
+            low[some], high[some] = table_spread(inside, groups, verified.sharing).wilson(level)
+        ends = Bounds(low.reshape(n + 1, n), high.reshape(n + 1, n))
         by_number = _by_number(verified, annotators, biases, measure, undefined, seed, level)
         named = verified.direction, measure, verified.models
         studies.append(
             AnnotatorBias(*named, annotators, performance, queries, biases, single, ends, by_number)
         )
     return tuple(studies)
-
-
-def _singles(n: int) -> NDArray[np.bool_]:
-    """(n + 1, n) the sets of one annotator each, and that of all."""
-    return np.concatenate([np.eye(n, dtype=bool), np.ones((1, n), dtype=bool)])
-
-
-def _performance_ends(verified: JudgedPairs, measure: str, undefined: str, level: float) -> Bounds:
-    """Intervals of every model's mean on the benchmarks of one annotator each, and of all together."""
-    n = len(verified.models)
-    values = np.hstack(
-        [per_query(verified, members, measure, undefined=undefined) for members in _singles(n)]
-    )
-    there = ~np.isnan(values)
-    some = there.any(axis=0)
-    low, high = np.full((2, values.shape[1]), np.nan)
-    if some.any():
-        groups = np.where(there, 0, -1)[:, some]
-        inside = np.clip(np.nan_to_num(values[:, some]), 0.0, 1.0)
-        low[some], high[some] = table_spread(inside, groups, verified.sharing).wilson(level)
-    return Bounds(low.reshape(n + 1, n), high.reshape(n + 1, n))
 
 
 def _moves(values: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -285,7 +277,7 @@ def _by_number(
     Of a size with more than `_MOVED` sets, so many drawn ones say how queries move the mean.
     """
     rng = np.random.default_rng(seed)
-    curves = _curves(biases, annotators)
+    means = curves(biases, annotators)
     whole = per_query(verified, np.ones(len(verified.models), dtype=bool), measure, undefined=undefined)
     ends: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in KINDS}
     sizes = annotators.sum(axis=1)
@@ -299,8 +291,8 @@ def _by_number(
         variance, freedom = linear_variance(verified.sharing, moved)
         reach = stdtrit(freedom, (1 + level) / 2) * np.sqrt(variance)
         for name, half in zip(KINDS, reach.tolist(), strict=True):
-            if size in curves[name]:
-                ends[name][size] = max(curves[name][size] - half, 0.0), curves[name][size] + half
+            if size in means[name]:
+                ends[name][size] = max(means[name][size] - half, 0.0), means[name][size] + half
     return ends
 
 
@@ -337,7 +329,12 @@ def _means(
 
 
 def _single(
-    verified: JudgedPairs, measure: str, undefined: str, draws: int, seed: int, level: float
+    verified: JudgedPairs,
+    sets: NDArray[np.bool_],
+    of_sets: Sequence[NDArray[np.float64]],
+    draws: int,
+    seed: int,
+    level: float,
 ) -> dict[str, Bounds]:
     """Intervals of the biases of each annotator alone: percentiles over draws of clusters of queries.
 
@@ -345,10 +342,7 @@ def _single(
     images and captions are crossed, ends are as much farther from the value as its crossed standard error is
     larger.
     """
-    n = len(verified.models)
-    sets = _singles(n)
-    of_sets = [per_query(verified, members, measure, undefined=undefined) for members in sets]
-    columns = []
+    n, columns = len(verified.models), []
     for values in of_sets:
         counted = ~np.isnan(values[:, :1])
         columns.append(np.hstack([np.where(counted, values, 0.0), counted]))

@@ -88,21 +88,17 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
     n = signs.sum(axis=1)
     p = np.minimum(1.0, 2 * bdtr(signs.min(axis=1), n, 0.5)) if len(names) else np.empty(0)
     adjusted = tarone_holm(p, np.minimum(1.0, 2.0 ** (1 - n)))
-    examples = []
-    for name in names:
-        # Questions on the side where the word is more often, of different clusters, the first ones.
-        side = 1 if sum(sign for _, sign in occurrences[name]) > 0 else -1
-        firsts: dict[int, int] = {}
-        for question, sign in sorted(occurrences[name]):
-            if sign == side:
-                firsts.setdefault(int(contrasts.clusters[question]), question)
-        examples.append(tuple(list(firsts.values())[:3]))
     rows = []
     for at, name in enumerate(names):
         right, wrong = (sum(sign == side for _, sign in occurrences[name]) for side in (1, -1))
-        of_clusters = int(signs[at, 0]), int(signs[at, 1])
-        ps = float(p[at]), float(adjusted[at])
-        rows.append(Artefact(name, right, wrong, *of_clusters, *ps, examples[at]))
+        # Questions on the side where the word is more often, of different clusters, the first ones.
+        firsts: dict[int, int] = {}
+        for question, sign in sorted(occurrences[name]):
+            if sign == (1 if right > wrong else -1):
+                firsts.setdefault(int(contrasts.clusters[question]), question)
+        up, down = signs[at].tolist()
+        examples = tuple(list(firsts.values())[:3])
+        rows.append(Artefact(name, right, wrong, up, down, float(p[at]), float(adjusted[at]), examples))
     return tuple(sorted(rows, key=lambda artefact: (artefact.p_adjusted, artefact.p, artefact.word)))
 
 
@@ -215,55 +211,33 @@ def opinions_of(benchmark: Benchmark) -> Opinions | None:
     if opinions is None:
         return None
     kind, values = opinions
-    return _of_votes(values) if kind == "votes" else _of_ratings(values)
-
-
-def _of_votes(votes: NDArray[np.float64]) -> Opinions | None:
-    total = votes.sum(axis=1)
-    several = total > 1
+    of_votes = kind == "votes"
+    given = ~np.isnan(values)
+    n = values.sum(axis=1) if of_votes else given.sum(axis=1)
+    several = n > 1
     if not several.any():
         return None
-    votes, total = votes[several], total[several]
-    most = votes.max(axis=1)
-    same = (votes * (votes - 1)).sum(axis=1) / (total * (total - 1))
-    return Opinions(
-        "votes",
-        int(several.sum()),
-        float(total.mean()),
-        float(same.mean()),
-        float((most == total).mean()),
-        float((2 * most == total).mean()),
-        float((most / total).mean()),
-    )
-
-
-def _of_ratings(ratings: NDArray[np.float64]) -> Opinions | None:
-    given = ~np.isnan(ratings)
-    several = given.sum(axis=1) > 1
-    if not several.any():
-        return None
-    ratings, given = ratings[several], given[several]
-    n = given.sum(axis=1)
-    same, apart = np.zeros(len(n)), np.zeros(len(n))
-    for i in range(ratings.shape[1]):
+    values, given, n = values[several], given[several], n[several]
+    people = kind, int(several.sum()), float(n.mean())
+    if of_votes:
+        most = values.max(axis=1)
+        same = (values * (values - 1)).sum(axis=1) / (n * (n - 1))
+        columns = same, most == n, 2 * most == n, most / n
+        return Opinions(*people, *(float(column.mean()) for column in columns))
+    same, apart = np.zeros((2, len(n)))
+    for i in range(values.shape[1]):
         for j in range(i):
             both = given[:, i] & given[:, j]
-            gap = np.where(both, ratings[:, i] - ratings[:, j], 0.0)
+            gap = np.where(both, values[:, i] - values[:, j], 0.0)
             same += both & (gap == 0)
             apart += gap**2
     pairs = n * (n - 1) / 2
-    every = ratings[given]
+    every = values[given]
     # Krippendorff 2011: each question's squared differences in pairs of people, over those of all ratings.
     within = (2 * apart / (n - 1)).sum() / n.sum()
     overall = 2 * (len(every) * (every**2).sum() - every.sum() ** 2) / (len(every) * (len(every) - 1))
-    return Opinions(
-        "ratings",
-        int(several.sum()),
-        float(n.mean()),
-        float((same / pairs).mean()),
-        float((same == pairs).mean()),
-        alpha=float(1 - within / overall) if overall > 0 else None,
-    )
+    alpha = float(1 - within / overall) if overall > 0 else None
+    return Opinions(*people, float((same / pairs).mean()), float((same == pairs).mean()), alpha=alpha)
 
 
 #: Scorers that learn from the answers to other questions.

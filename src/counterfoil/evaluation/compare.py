@@ -98,9 +98,57 @@ def compare(
         raise UnknownNameError("baseline", baseline, names)
     if interval not in list(IntervalMethod):
         raise UnknownNameError("interval", interval, [str(method) for method in IntervalMethod])
+    comparisons = []
+    for benchmark, group in by_benchmark(runs).items():
+        of_benchmark = aligned(benchmark, group)
+        named = baseline if baseline in {run.name for run in of_benchmark} else None
+        # The baseline last, so that every pair with it reads "scorer minus baseline".
+        order = sorted(range(len(group)), key=lambda i: named is not None and group[i].name == named)
+        differences = _differences(
+            of_benchmark, list(combinations(order, 2)), named, IntervalMethod(interval)
+        )
+        comparisons.append(Comparison(benchmark, of_benchmark, named, differences))
+    return tuple(comparisons)
+
+
+def _differences(
+    runs: tuple[Run, ...],
+    of_scorers: Sequence[tuple[int, int]],
+    baseline: str | None,
+    interval: IntervalMethod,
+) -> tuple[Difference, ...]:
+    """The differences of pairs of runs, given as positions, on the main measures."""
+    main, benchmark = main_measures(runs[0].benchmark), runs[0].benchmark.name
+    form = of(runs[0].benchmark)
+    if form.values_per_item:
+        kind = runs[0].benchmark.questions.form
+        # A mean over groups has a value only where there are some.
+        main = tuple(
+            name
+            for name in main
+            if (of_items := averaged(name, kind))
+            and all(of_items in r.items and (of_items == name or name in r.result.measures) for r in runs)
+        )
+    if not main or not of_scorers:
+        return ()
+    with_baseline = [baseline is None or runs[b].name == baseline for _, b in of_scorers]
+    first_family = np.asarray(with_baseline).repeat(len(main))
+    tested = form.test(PairedRuns(runs, main, of_scorers, interval))
+    p_holm = np.ones(len(first_family))
+    defined = ~np.isnan(tested.p)
+    for family in (first_family & defined, ~first_family & defined):
+        if family.any():
+            p_holm[family] = holm(tested.p[family])
+    names = [(runs[a], runs[b], measure) for a, b in of_scorers for measure in main]
+    numbers = np.stack([tested.value, tested.low, tested.high, tested.p, p_holm], axis=1).tolist()
+    rows = zip(names, numbers, tested.mcnemar, strict=True)
     return tuple(
-        _compare(benchmark, aligned(benchmark, group), baseline, IntervalMethod(interval))
-        for benchmark, group in by_benchmark(runs).items()
+        Difference(
+            *(benchmark, measure, a.name, b.name, value, low, high, p, adjusted, exact),
+            difference_signature(a.result, b.result, measure, tested.interval),
+        )
+        for (a, b, measure), (value, low, high, p, adjusted), exact in rows
+        if not np.isnan(p)
     )
 
 
@@ -223,62 +271,6 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
                 hint="evaluate both with the same --ties",
             )
     return tuple(runs)
-
-
-def _compare(
-    benchmark: str, runs: tuple[Run, ...], baseline: str | None, interval: IntervalMethod
-) -> Comparison:
-    if baseline not in {run.name for run in runs}:
-        baseline = None
-    main = main_measures(runs[0].benchmark)
-    order = list(range(len(runs)))
-    if baseline is not None:
-        # The baseline last, so that every pair with it reads "scorer minus baseline".
-        order.sort(key=lambda i: runs[i].name == baseline)
-    of_scorers = list(combinations(order, 2))
-    form = of(runs[0].benchmark)
-    if form.values_per_item:
-        kind = runs[0].benchmark.questions.form
-        # A mean over groups has a value only where there are some.
-        main = tuple(
-            name
-            for name in main
-            if (of_items := averaged(name, kind))
-            and all(of_items in r.items and (of_items == name or name in r.result.measures) for r in runs)
-        )
-    if not main or not of_scorers:
-        return Comparison(benchmark, runs, baseline, ())
-    with_baseline = [baseline is None or runs[b].name == baseline for _, b in of_scorers]
-    first_family = np.asarray(with_baseline).repeat(len(main))
-    tested = form.test(PairedRuns(runs, main, of_scorers, interval))
-    p_holm = np.ones(len(first_family))
-    defined = ~np.isnan(tested.p)
-    for family in (first_family & defined, ~first_family & defined):
-        if family.any():
-            p_holm[family] = holm(tested.p[family])
-    names = [(runs[a], runs[b], measure) for a, b in of_scorers for measure in main]
-    return Comparison(
-        benchmark,
-        runs,
-        baseline,
-        tuple(
-            Difference(
-                benchmark=benchmark,
-                measure=measure,
-                a=a.name,
-                b=b.name,
-                value=float(tested.value[i]),
-                low=float(tested.low[i]),
-                high=float(tested.high[i]),
-                p=float(tested.p[i]),
-                p_holm=float(p_holm[i]),
-                mcnemar=tested.mcnemar[i],
-                signature=difference_signature(a.result, b.result, measure, tested.interval),
-            )
-            for i, (a, b, measure) in enumerate(names)
-            if defined[i]
-        ),
-    )
 
 
 def is_significant(difference: Difference) -> bool:

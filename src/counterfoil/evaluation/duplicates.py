@@ -4,7 +4,7 @@ Captions are compared by their words in lower case, near ones by the Jaccard sim
 letters; images by their pixels, near ones by a difference hash. All pairs that reach the threshold are found.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -125,11 +125,20 @@ def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
     repeated = "the same image and the same captions in two questions or more"
     contradiction = "a caption is right of an image in one question and wrong of it in another"
     no_difference = "a right and a wrong caption of one question have the same words in one order"
+    # Near captions of questions that share no item.
+    clusters = benchmark.sharing.components
+    where: dict[str, set[int]] = {}
+    for question, caption in zip(candidates.question.tolist(), candidates.caption.tolist(), strict=True):
+        where.setdefault(plain[caption], set()).add(int(clusters[question]))
+    unique = list(where)
+    near = [(unique[i], unique[j]) for i, j in near_pairs(unique) if not where[unique[i]] & where[unique[j]]]
+    near += [(text, text) for text, of in where.items() if len(of) > 1]
+    alike = f"captions of questions that share no item, alike to {NEAR:.0%} or more"
     return [
         _counted("questions twice", repeated, twice, sum(len(group) - 1 for group in twice)),
         _counted("contradictions", contradiction, contradicting),
         _counted("no difference", no_difference, unanswerable),
-        _near_captions(benchmark, candidates.question, candidates.caption, plain),
+        _counted("near-duplicates", alike, near),
     ]
 
 
@@ -137,20 +146,6 @@ def _counted(kind: str, meaning: str, cases: Sequence[tuple[str, ...]], count: i
     """How many cases there are, by default each one, with the first as examples."""
     examples = tuple(case[:4] for case in cases[:_EXAMPLES])
     return Repeated(kind, meaning, len(cases) if count is None else count, examples)
-
-
-def _near_captions(
-    benchmark: Benchmark, question: NDArray[np.int64], caption: NDArray[np.int64], plain: Sequence[str]
-) -> Repeated:
-    clusters = benchmark.sharing.components
-    where: dict[str, set[int]] = {}
-    for question_row, text in zip(question.tolist(), caption.tolist(), strict=True):
-        where.setdefault(plain[text], set()).add(int(clusters[question_row]))
-    texts = list(where)
-    pairs = [(texts[i], texts[j]) for i, j in near_pairs(texts) if not where[texts[i]] & where[texts[j]]]
-    pairs += [(text, text) for text, of in where.items() if len(of) > 1]
-    meaning = f"captions of questions that share no item, alike to {NEAR:.0%} or more"
-    return _counted("near-duplicates", meaning, pairs)
 
 
 def difference_hash(picture: PIL.Image.Image) -> int:
@@ -175,27 +170,22 @@ def image_duplicates(images: Mapping[str, tuple[str, int]]) -> list[Repeated]:
         by_digest.setdefault(content, []).append(name)
     same = [tuple(names) for names in by_digest.values() if len(names) > 1]
     firsts = {names[0]: images[names[0]][1] for names in by_digest.values()}
-    near = list(_near_hashes(firsts))
-    count = sum(len(names) - 1 for names in same)
-    return [
-        _counted("images twice", "images of different ids with the same pixels", same, count),
-        _counted("near images", f"images whose hashes differ in at most {BITS} of 64 bits", near),
-    ]
-
-
-def _near_hashes(hashes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Pairs of near hashes: of four parts of 16 bits, one at least is the same where three bits differ."""
-    pairs: set[tuple[str, str]] = set()
+    near: set[tuple[str, str]] = set()
+    # Of four parts of 16 bits, one at least is the same where three bits differ.
     for part in range(4):
         alike: dict[int, list[str]] = {}
-        for name, number in hashes.items():
+        for name, number in firsts.items():
             alike.setdefault(number >> (16 * part) & 0xFFFF, []).append(name)
         for names in alike.values():
             for one, other in combinations(names, 2):
-                textured = _LEAST_BITS <= hashes[one].bit_count() <= 64 - _LEAST_BITS
-                if textured and (hashes[one] ^ hashes[other]).bit_count() <= BITS:
-                    pairs.add((one, other))
-    yield from sorted(pairs)
+                textured = _LEAST_BITS <= firsts[one].bit_count() <= 64 - _LEAST_BITS
+                if textured and (firsts[one] ^ firsts[other]).bit_count() <= BITS:
+                    near.add((one, other))
+    count = sum(len(names) - 1 for names in same)
+    return [
+        _counted("images twice", "images of different ids with the same pixels", same, count),
+        _counted("near images", f"images whose hashes differ in at most {BITS} of 64 bits", sorted(near)),
+    ]
 
 
 def image_facts(image: Image) -> tuple[str, int]:

@@ -105,34 +105,27 @@ def confirmed(
     the control has no finding of.
     """
     answers = {finding.key: finding for finding in control}
-    return tuple(
-        _held_to(finding, answers[finding.key], where, suffix) if finding.key in answers else finding
-        for finding in tested
-    )
-
-
-def _held_to(finding: Finding, control: Finding, where: str, suffix: str) -> Finding:
-    own = finding.differences
-    known = {(number.label, number.value, number.low, number.high) for number in own}
-    theirs = [
-        replace(number, label=f"{number.label}, control")
-        for number in control.differences
-        # The same difference of the same questions counts once.
-        if number.decides and (number.label, number.value, number.low, number.high) not in known
-    ]
-    family = iter(deciding([number for number in (*own, *theirs) if number.decides]))
-    differences = tuple(next(family) if number.decides else number for number in (*own, *theirs))
-    held = verdict(differences)
-    denied = finding.verdict == "holds" and held != "holds"
-    return Finding(
-        key=f"{finding.key}-{suffix}",
-        claim=f"{where}, {finding.claim[0].lower()}{finding.claim[1:]}",
-        verdict=held,
-        evidence=(*finding.levels, *differences),
-        sentence=f"{finding.sentence} By itself this would hold; the control does not bear it out."
-        if denied
-        else finding.sentence,
-    )
+    held_to = []
+    for finding in tested:
+        if finding.key not in answers:
+            held_to.append(finding)
+            continue
+        own = finding.differences
+        known = {(number.label, number.value, number.low, number.high) for number in own}
+        theirs = [
+            replace(number, label=f"{number.label}, control")
+            for number in answers[finding.key].differences
+            # The same difference of the same questions counts once.
+            if number.decides and (number.label, number.value, number.low, number.high) not in known
+        ]
+        family = iter(deciding([number for number in (*own, *theirs) if number.decides]))
+        differences = tuple(next(family) if number.decides else number for number in (*own, *theirs))
+        held, sentence = verdict(differences), finding.sentence
+        if finding.verdict == "holds" and held != "holds":
+            sentence += " By itself this would hold; the control does not bear it out."
+        key, claim = f"{finding.key}-{suffix}", f"{where}, {finding.claim[0].lower()}{finding.claim[1:]}"
+        held_to.append(Finding(key, claim, held, (*finding.levels, *differences), sentence))
+    return tuple(held_to)
 
 
 def ordering(
@@ -200,23 +193,30 @@ def _direction(quads: Mapping[str, Replicates]) -> Finding | None:
     comparisons += [(model.name, ([model], "i2t"), ([model], "t2i")) for model in present]
     overall, *singles = differences(comparisons)
     (overall,) = deciding([overall])
-    levels = _levels(present, ("i2t", "t2i"))
     own = sum(one.low > 0 for one in singles)
     trained = "one trained model" if len(present) == 1 else f"{len(present)} trained models"
     alone = "Each alone shows it." if own == len(singles) else f"{own} of {len(singles)} show it alone."
-    return Finding(
-        key="direction",
-        claim="Image-to-text is easier than text-to-image.",
-        verdict=verdict([overall]),
-        evidence=(*levels, overall, *singles),
-        sentence=f"Over {trained}, images find both their captions in {_mean(present, 'i2t')} "
-        f"of the questions, and captions both their images in {_mean(present, 't2i')}: {points(overall)}. "
-        f"{alone}",
+    mean_i2t, mean_t2i = (
+        f"{100 * sum(model.mean(measure) for model in present) / len(present):.1f} %"
+        for measure in ("i2t", "t2i")
+    )
+    return _tested(
+        "direction",
+        "Image-to-text is easier than text-to-image.",
+        (*_levels(present, ("i2t", "t2i")), overall, *singles),
+        f"Over {trained}, images find both their captions in {mean_i2t} of the questions, and captions both "
+        f"their images in {mean_t2i}: {points(overall)}. {alone}",
     )
 
 
+def _tested(key: str, claim: str, evidence: Sequence[Evidence], sentence: str) -> Finding:
+    """The finding with the verdict of its evidence."""
+    return Finding(key, claim, verdict(evidence), tuple(evidence), sentence)
+
+
 def _texts(quads: Mapping[str, Replicates], choices: Mapping[str, Replicates]) -> Finding | None:
-    if not all(name in form for form in (quads, choices) for name in ("coco", "trohn-text")):
+    names = ("coco", "trohn-text")
+    if not all(name in form for form in (quads, choices) for name in names):
         return None
 
     def gain(form: Mapping[str, Replicates], measure: str, label: str) -> Evidence:
@@ -225,18 +225,14 @@ def _texts(quads: Mapping[str, Replicates], choices: Mapping[str, Replicates]) -
 
     choice = gain(choices, "accuracy", "choices: trohn-text − coco")
     group = gain(quads, "group", "group: trohn-text − coco")
-    more = independent_difference("the first − the second", choice, group)
-    choice, more = deciding([choice, more])
-    names = ("coco", "trohn-text")
+    choice, more = deciding([choice, independent_difference("the first − the second", choice, group)])
     levels = _levels([choices[name] for name in names], ("accuracy",))
     levels += _levels([quads[name] for name in names], ("group",))
-    evidence = (*levels, choice, group, more)
-    return Finding(
-        key="texts",
-        claim="Hard-negative texts raise image-to-text choice, but not group as much.",
-        verdict=verdict(evidence),
-        evidence=evidence,
-        sentence=f"Hard-negative texts move the choice of the right caption by {points(choice)} and group by "
+    return _tested(
+        "texts",
+        "Hard-negative texts raise image-to-text choice, but not group as much.",
+        (*levels, choice, group, more),
+        f"Hard-negative texts move the choice of the right caption by {points(choice)} and group by "
         f"{points(group)}; the first minus the second is {points(more)}.",
     )
 
@@ -252,18 +248,15 @@ def _images(quads: Mapping[str, Replicates]) -> Finding | None:
         for other in others
     ]
     tested = deciding(differences(comparisons))
-    levels = _levels((*others, ours), ("t2i", "group"))
-    evidence = (*levels, *tested)
     t2i, group = (
         min((number for number in tested if number.measure == measure), key=lambda number: number.value)
         for measure in ("t2i", "group")
     )
-    return Finding(
-        key="images",
-        claim="Hard-negative images raise text-to-image and group most.",
-        verdict=verdict(evidence),
-        evidence=evidence,
-        sentence="Against the nearest other model each, hard-negative images move text-to-image by "
+    return _tested(
+        "images",
+        "Hard-negative images raise text-to-image and group most.",
+        (*_levels((*others, ours), ("t2i", "group")), *tested),
+        "Against the nearest other model each, hard-negative images move text-to-image by "
         f"{points(t2i)} and group by {points(group)}.",
     )
 
@@ -278,15 +271,13 @@ def _detectors(quads: Mapping[str, Replicates], far: float) -> Finding | None:
     ]
     tested = deciding(differences(comparisons, threshold=far))
     levels = _levels((*present, ours), ("group",))
-    evidence = (*levels, *tested)
     nearest = min(tested, key=lambda number: number.value)
     alone = max(levels[:-1], key=lambda number: number.value)
-    return Finding(
-        key="detectors",
-        claim="Detectors of what is synthetic, alone, stay far below.",
-        verdict=verdict(evidence),
-        evidence=evidence,
-        sentence=f"Knowing only what looks synthetic gets {percent(alone)} in group; trohn-img differs from "
+    return _tested(
+        "detectors",
+        "Detectors of what is synthetic, alone, stay far below.",
+        (*levels, *tested),
+        f"Knowing only what looks synthetic gets {percent(alone)} in group; trohn-img differs from "
         f"that by {points(nearest)}. Far means more than {100 * far:g} points.",
     )
 
@@ -294,10 +285,6 @@ def _detectors(quads: Mapping[str, Replicates], far: float) -> Finding | None:
 def _levels(models: Sequence[Replicates], measures: Sequence[str]) -> list[Evidence]:
     """Each measure of each model, measure by measure."""
     return [model.level(measure) for measure in measures for model in models]
-
-
-def _mean(models: Sequence[Replicates], measure: str) -> str:
-    return f"{100 * sum(model.mean(measure) for model in models) / len(models):.1f} %"
 
 
 @dataclass(frozen=True)
@@ -310,28 +297,17 @@ class Claim:
     behind: str
 
 
+_JUDGE = "is the better judge of captions."
 CLAIMS = (
     Claim("looking", "Looking at the picture tells more than reading references.", "clip-s", "cider"),
     Claim("both", "Looking and reading together tell more than looking alone.", "ref-clip-s", "clip-s"),
     Claim(
-        "judge",
-        "A network that learned from hard-negative pictures is the better judge of captions.",
-        "clip-s",
-        "clip-s, coco",
+        *("judge", f"A network that learned from hard-negative pictures {_JUDGE}", "clip-s", "clip-s, coco")
     ),
-    Claim(
-        "generated",
-        "A network that learned from generated positives is the better judge of captions.",
-        "pac-s",
-        "clip-s",
-    ),
+    Claim("generated", f"A network that learned from generated positives {_JUDGE}", "pac-s", "clip-s"),
 )
 #: The metric of videos in place of a metric of pictures.
-MOVING: Mapping[str, str] = {
-    "clip-s": "em-score",
-    "ref-clip-s": "ref-em-score",
-    "clip-s, coco": "em-score, coco",
-}
+MOVING = {"clip-s": "em-score", "ref-clip-s": "ref-em-score", "clip-s, coco": "em-score, coco"}
 _WORDS = {"kendall_tau_b": "tau-b", "kendall_tau_c": "tau-c"}
 
 

@@ -6,8 +6,9 @@ the other direction, and where a query has no right answer. Both directions coun
 a direction all parts of the gallery do.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -19,7 +20,7 @@ from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.measure import DIRECTIONS, Measure, MeasureAtK, split_direction
+from counterfoil.metrics.measure import DIRECTIONS, MeasureAtK, split_direction
 from counterfoil.metrics.measures import at_k, find, of_form
 from counterfoil.metrics.ranks import Qrels, Ranks, from_places
 from counterfoil.metrics.ties import Ties
@@ -166,21 +167,26 @@ def measured(
     values: dict[str, Float[ndarray, "n"]] = {}
     unsupported: dict[str, str] = {}
     by_direction: dict[str, Float[ndarray, "n"] | str] = {}
-    of_side = {
-        side: _values_of(search, placed, sizes, ties)
-        for side, search, placed, sizes in directions_of(gallery, rankings)
-    }
+    # What measures take in either direction: the shares of right answers by rule under the policy, or ranks.
+    taken: dict[str, tuple[Any, dict[str, Ties]]] = {}
+    for side, search, placed, sizes in directions_of(gallery, rankings):
+        if placed.shares is not None and isinstance(search.positives, Plausible):
+            taken[side] = placed.shares[:, POLICIES.index(ties)], {}
+        else:
+            taken[side] = _side_ranks(search, placed, sizes), {"ties": ties}
     split = len(gallery.i2t)
     rows = {"i2t": slice(0, split), "t2i": slice(split, None)}
     for name in names:
         side, base = split_direction(name)
+        measure = find(base, "gallery")
+        assert measure is not None  # `expand` has seen to it
         table = np.full(len(gallery), np.nan)
         reason = ""
         for one in ("i2t", "t2i") if side == "mean" else (side,):
             key = f"{one}_{base}"
             if key not in by_direction:
                 try:
-                    by_direction[key] = of_side[one](base)
+                    by_direction[key] = measure(taken[one][0], **taken[one][1])
                 except InputError as error:
                     by_direction[key] = str(error)
             value = by_direction[key]
@@ -243,24 +249,6 @@ def tied(benchmark: Benchmark, rankings: Rankings) -> Bool[ndarray, "n"]:
             of = _side_ranks(search, placed, sizes)
             of_sides.append(np.bincount(of.query, weights=of.tied > 0, minlength=len(search)) > 0)
     return np.concatenate(of_sides)
-
-
-def _values_of(
-    search: RetrievalDirection, placed: DirectionRanks, sizes: Int[ndarray, "queries"], ties: Ties
-) -> Callable[[str], Float[ndarray, "queries"]]:
-    """The function that gives a measure's values in one direction."""
-    if isinstance(search.positives, Plausible):
-        assert placed.shares is not None  # `check` has seen to it
-        shares = placed.shares[:, POLICIES.index(ties)]
-        return lambda base: _measure(base)(shares)
-    of = _side_ranks(search, placed, sizes)
-    return lambda base: _measure(base)(of, ties=ties)
-
-
-def _measure(base: str) -> Measure:
-    measure = find(base, "gallery")
-    assert measure is not None  # `expand` has seen to it
-    return measure
 
 
 def _side_ranks(search: RetrievalDirection, placed: DirectionRanks, sizes: Int[ndarray, "queries"]) -> Ranks:
@@ -328,13 +316,13 @@ def _constant_shares(
         items = slice(None) if item_parts is None else item_parts == part
         codes, of = np.unique(rule.query_codes[queries], axis=0, return_inverse=True)
         known, many = np.unique(rule.item_codes[items], axis=0, return_counts=True)
-        few = Plausible(codes, known, rule.thresholds, rule.cap)
+        few, of = Plausible(codes, known, rule.thresholds, rule.cap), of.reshape(-1)
         for lo in range(0, len(codes), 1024):
             distances = few.distances(slice(lo, lo + 1024))
-            inside = (of.reshape(-1) >= lo) & (of.reshape(-1) < lo + 1024)
+            inside = (of >= lo) & (of < lo + 1024)
             rows = queries[inside]
             for t, threshold in enumerate(rule.thresholds):
-                p = ((distances <= threshold) @ many)[of.reshape(-1)[inside] - lo]
+                p = ((distances <= threshold) @ many)[of[inside] - lo]
                 r = p if rule.cap is None else np.minimum(p, rule.cap)
                 n = sizes[rows]
                 values = np.stack([np.maximum(r - (n - p), 0), r * p / n, r])

@@ -13,7 +13,7 @@ from counterfoil.benchmarks.judgements import Judgements
 from counterfoil.benchmarks.records import caption_key
 from counterfoil.errors import DataError
 from counterfoil.evaluation.result import or_none
-from counterfoil.metrics.annotators import multiplicity, precision_recall
+from counterfoil.metrics.annotators import precision_recall
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 from counterfoil.stats.dependence import Sharing
@@ -270,8 +270,7 @@ def against(
     judgements themselves, named `JUDGED`. Raises `DataError` for a benchmark of other images or captions.
     """
     way, accepted = judged.direction, judged.gain > 0
-    counts = []
-    coverages = []
+    counts, coverages = [], []
     for benchmark in benchmarks:
         asking = benchmark.images if way == "i2t" else benchmark.captions
         if not {record.id for record in asking} & set(judged.queries):
@@ -334,6 +333,5 @@ def count(name: str, direction: str, counts: NDArray[np.int64]) -> Multiplicity:
     >>> count("mine", "t2i", np.array([1, 3, 3])).mean
     2.3333333333333335
     """
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    empty = Qrels(starts, np.full(int(starts[-1]), -1), np.ones(int(starts[-1])))
-    return Multiplicity(name, direction, multiplicity(empty))
+    numbers, queries = np.unique(counts, return_counts=True)
+    return Multiplicity(name, direction, dict(zip(numbers.tolist(), queries.tolist(), strict=True)))

@@ -60,15 +60,14 @@ def length_correlations(
     columns = {name: run.items[name] for name in main if name in run.items}
     if not of(benchmark).values_per_item:
         columns = {"score": run.answers.scores}
-    correlations = []
-    for measure, values in columns.items():
-        value, low, high, p = correlation(lengths, values, benchmark.sharing, level=level)
-        correlations.append(
-            LengthCorrelation(
-                run.name, benchmark.name, measure, len(benchmark), float(lengths.mean()), value, low, high, p
-            )
+    of_all = len(benchmark), float(lengths.mean())
+    return tuple(
+        LengthCorrelation(
+            *(run.name, benchmark.name, measure, *of_all),
+            *correlation(lengths, values, benchmark.sharing, level=level),
         )
-    return tuple(correlations)
+        for measure, values in columns.items()
+    )
 
 
 def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray, "n"]:

@@ -66,17 +66,9 @@ class Diversity:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, None for what is undefined."""
-        return {
-            "benchmark": self.benchmark,
-            "direction": self.direction,
-            "k": self.k,
-            "queries": self.queries,
-            "models": list(self.models),
-            **{
-                name: [[or_none(v) for v in row] for row in matrix.tolist()]
-                for name, matrix in self.matrices.items()
-            },
-        }
+        plain = {name: or_none(matrix.tolist()) for name, matrix in self.matrices.items()}
+        about = {name: getattr(self, name) for name in ("benchmark", "direction", "k", "queries")}
+        return {**about, "models": list(self.models), **plain}
 
 
 def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
@@ -172,15 +164,21 @@ def _list_tau(first: ndarray, second: ndarray) -> ndarray:
         np.copyto(place, np.int16(j), where=same)
         shared[j] = same.any(axis=0)
     common = place >= 0, shared
-    alone = (mine >= 0) & ~common[0], (other >= 0) & ~common[1]
-    balance = _common_balance(place)
-    for both, one in zip(common, alone, strict=True):
+    # Pairs of common items in one order less those in opposite orders; what is missing is never above, or
+    # never below, anything else.
+    never_below = np.where(place >= 0, place, np.iinfo(place.dtype).max)
+    balance = np.zeros(len(first), dtype=np.int64)
+    for i in range(k - 1):
+        balance += (place[i + 1 :] > never_below[i]).sum(axis=0, dtype=np.int16)
+        balance -= (never_below[i + 1 :] < place[i]).sum(axis=0, dtype=np.int16)
+    n_common, n_alone = common[0].sum(axis=0), []
+    for both, items in zip(common, (mine, other), strict=True):
+        one = (items >= 0) & ~both
         # An item of one list alone stands behind the other list: right of those common ones that stand before
         # it in its own list, wrong of those behind it.
         before = np.cumsum(both, axis=0, dtype=np.int16)
         balance += ((2 * before - before[-1]) * one).sum(axis=0, dtype=np.int64)
-    n_common = common[0].sum(axis=0)
-    n_alone = [one.sum(axis=0) for one in alone]
+        n_alone.append(one.sum(axis=0))
     # Of two items, each in one list alone, each list puts its own first.
     balance -= n_alone[0] * n_alone[1]
     union = n_common + n_alone[0] + n_alone[1]
@@ -189,20 +187,6 @@ def _list_tau(first: ndarray, second: ndarray) -> ndarray:
     length = np.sqrt(untied[0].astype(np.float64) * untied[1])
     defined = (length > 0) & (n_common + n_alone[0] > 0) & (n_common + n_alone[1] > 0)
     return np.divide(balance, length, out=np.full(len(first), np.nan), where=defined)
-
-
-def _common_balance(place: ndarray) -> ndarray:
-    """Pairs of common items in one order less those in opposite orders: (queries,).
-
-    `place` is (k, queries): where the other list has each item, -1 where it has not.
-    """
-    # What is missing is never above, or never below, anything else.
-    never_below = np.where(place >= 0, place, np.iinfo(place.dtype).max)
-    balance = np.zeros(place.shape[1], dtype=np.int64)
-    for i in range(len(place) - 1):
-        balance += (place[i + 1 :] > never_below[i]).sum(axis=0, dtype=np.int16)
-        balance -= (never_below[i + 1 :] < place[i]).sum(axis=0, dtype=np.int16)
-    return balance
 
 
 def _covers(other: tuple[Run, ...], group: tuple[Run, ...], *, earlier: bool) -> bool:

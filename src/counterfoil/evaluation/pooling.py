@@ -238,22 +238,15 @@ class MissingPairs:
     def to_json(self) -> dict[str, Any]:
         """As JSON values; an end without bound is null, and `graded` has no ends."""
 
-        def plain(of: Population | None) -> dict[str, Any] | None:
-            if of is None:
-                return None
-            return {
-                "found": of.n_found,
-                "total": _bounded(of.total),
-                "low": of.low,
-                "high": _bounded(of.high),
-            }
+        def plain(**numbers: float) -> dict[str, float | None]:
+            return {name: None if number == inf else number for name, number in numbers.items()}
 
-        of_grades = None if self.graded is None else {"total": _bounded(self.graded)}
-        return {"independent": plain(self.independent), "chao": plain(self.chao), "graded": of_grades}
-
-
-def _bounded(value: float) -> float | None:
-    return None if value == inf else value
+        of_grades = None if self.graded is None else plain(total=self.graded)
+        both = {
+            name: of and plain(found=of.n_found, total=of.total, low=of.low, high=of.high)
+            for name, of in (("independent", self.independent), ("chao", self.chao))
+        }
+        return {**both, "graded": of_grades}
 
 
 def missing_pairs(finds: NDArray[np.bool_]) -> MissingPairs:

@@ -164,22 +164,16 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0, level: floa
 def _resamples(votes: Votes, draws: int, seed: int) -> Iterator[NDArray[np.float64]]:
     """Blocks of (block, n, n) tables of votes drawn with replacement."""
     n = len(votes.names)
-    blocks: Iterator[NDArray[np.float64]]
+    size = max(1, _AT_ONCE // (n * n))
     if votes.judges is not None:
         flat = votes.judges.reshape(len(votes.judges), -1).astype(np.float64)
-        blocks = (counts @ flat for counts in cluster_draws(len(flat), draws, seed=seed))
-    else:
-        i, j = np.triu_indices(n, 1)
-        here, there = votes.wins[i, j], votes.wins[j, i]
-
-        def tables() -> Iterator[NDArray[np.float64]]:
-            for won in share_draws(here, here + there, draws, seed=seed):
-                wins = np.zeros((len(won), n, n))
-                wins[:, i, j], wins[:, j, i] = won, here + there - won
-                yield wins.reshape(len(won), -1)
-
-        blocks = tables()
-    size = max(1, _AT_ONCE // (n * n))
-    for block in blocks:
-        for lo in range(0, len(block), size):
-            yield block[lo : lo + size].reshape(-1, n, n)
+        for counts in cluster_draws(len(flat), draws, seed=seed):
+            block = (counts @ flat).reshape(-1, n, n)
+            yield from (block[lo : lo + size] for lo in range(0, len(block), size))
+        return
+    i, j = np.triu_indices(n, 1)
+    here, both = votes.wins[i, j], votes.wins[i, j] + votes.wins[j, i]
+    for won in share_draws(here, both, draws, seed=seed):
+        block = np.zeros((len(won), n, n))
+        block[:, i, j], block[:, j, i] = won, both - won
+        yield from (block[lo : lo + size] for lo in range(0, len(block), size))

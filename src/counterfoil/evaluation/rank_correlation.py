@@ -34,7 +34,7 @@ The interval holds the middle 95 % of the draws. Three limits to know:
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
+from itertools import combinations
 from math import lgamma, log
 from typing import Any
 
@@ -219,20 +219,17 @@ class RankCorrelation:
 
     def pair(self, a: RankColumn, b: RankColumn) -> Agreement | None:
         """The agreement of two columns, in either order; None where too few models have both."""
-        return self._by_names.get(frozenset((a.name, b.name)))
-
-    @cached_property
-    def _by_names(self) -> dict[frozenset[str], Agreement]:
-        return {frozenset((pair.a, pair.b)): pair for pair in self.pairs}
+        names = {a.name, b.name}
+        return next((pair for pair in self.pairs if {pair.a, pair.b} == names), None)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, None for what is undefined."""
         return {
             "models": list(self.models),
             "columns": [asdict(column) for column in self.columns],
-            "values": [[or_none(v) for v in row] for row in self.values.tolist()],
-            "ranks": [[or_none(v) for v in row] for row in self.ranks.tolist()],
-            "pairs": [{key: or_none(v) for key, v in asdict(pair).items()} for pair in self.pairs],
+            "values": or_none(self.values.tolist()),
+            "ranks": or_none(self.ranks.tolist()),
+            "pairs": [or_none(asdict(pair)) for pair in self.pairs],
             "left_out": list(self.few),
             "interval": {
                 "method": "models and clusters of queries drawn anew, percentiles",
@@ -306,12 +303,26 @@ def rank_correlation(
             else "choose more measures, or give runs on another benchmark",
         )
     values = _assemble(models, sheets, [sheet.draws.values() for sheet in sheets])
-    taus, rhos = _draw(models, sheets, draws=draws, seed=seed, level=level)
-    pairs = _pairs(columns, values, taus, rhos, level)
+    taus, rhos = _draw(models, sheets, draws=draws, seed=seed)
+    tau, rho = _correlations(values, np.ones(values.shape[:2]))
+    there = ~np.isnan(values[0])
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    pairs = []
+    for i, j in combinations(range(len(columns)), 2):
+        n = int((there[:, i] & there[:, j]).sum())
+        if n < LEAST:
+            continue
+        least, numbers = perfect(n, level=level), []
+        for value, drawn, limit in ((tau, taus, least), (rho, rhos, as_spearman(least))):
+            defined = drawn[:, i, j][~np.isnan(drawn[:, i, j])]
+            low, high = np.quantile(defined, tails).tolist() if len(defined) else (np.nan, np.nan)
+            at_hand = float(value[0, i, j])
+            numbers += [at_hand, *widened(at_hand, low, high, least=limit)]
+        pairs.append(Agreement(columns[i].name, columns[j].name, n, *numbers))
     first = columns[0].benchmark
     leads = "" if measures else leading(sheets[0].benchmark, *(run.result for run in groups[first]))
     lead = next((i for i, c in enumerate(columns) if (c.benchmark, c.measure) == (first, leads)), 0)
-    return RankCorrelation(models, columns, values[0], pairs, few, draws, seed, level, lead)
+    return RankCorrelation(models, columns, values[0], tuple(pairs), few, draws, seed, level, lead)
 
 
 def _assemble(models: Sequence[str], sheets: Sequence[Sheet], values: Sequence[ndarray]) -> ndarray:
@@ -325,26 +336,24 @@ def _assemble(models: Sequence[str], sheets: Sequence[Sheet], values: Sequence[n
 
 
 def _draw(
-    models: Sequence[str], sheets: Sequence[Sheet], *, draws: int, seed: int, level: float
+    models: Sequence[str], sheets: Sequence[Sheet], *, draws: int, seed: int
 ) -> tuple[ndarray, ndarray]:
-    """The ends of the intervals of tau and of rho: each (2, columns, columns), above the diagonal."""
+    """tau and rho in every draw, each (draws, columns, columns)."""
     families = {sheet.family: sheet.draws.n_clusters for sheet in sheets}
     # Each family, and the models, have draws of their own.
     streams = np.random.SeedSequence(seed).generate_state(1 + max(families)).tolist()
-    blocks: list[ndarray | None] = [None] * len(sheets)
+    blocks: list[list[ndarray]] = [[] for _ in sheets]
     for family, size in families.items():
-        drawn: dict[int, list[ndarray]] = {i: [] for i, s in enumerate(sheets) if s.family == family}
         for weights in cluster_draws(size, draws, seed=streams[family]):
-            for i in drawn:
-                drawn[i].append(sheets[i].draws.drawn(weights))
-        for i, parts in drawn.items():
-            blocks[i] = np.concatenate(parts)
-    values = _assemble(models, sheets, [block for block in blocks if block is not None])
+            for sheet, parts in zip(sheets, blocks, strict=True):
+                if sheet.family == family:
+                    parts.append(sheet.draws.drawn(weights))
+    values = _assemble(models, sheets, [np.concatenate(parts) for parts in blocks])
     copies = np.concatenate(list(cluster_draws(len(models), draws, seed=seed))).astype(np.float64)
     at_once = max(1, _AT_ONCE // (len(models) ** 2 * values.shape[2]))
     starts = range(0, draws, at_once)
     both = [_correlations(values[lo : lo + at_once], copies[lo : lo + at_once]) for lo in starts]
-    taus, rhos = (_ends(np.concatenate(part), level) for part in zip(*both, strict=True))
+    taus, rhos = (np.concatenate(part) for part in zip(*both, strict=True))
     return taus, rhos
 
 
@@ -370,38 +379,6 @@ def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
             for target, correlation in ((taus, weighted_tau_b), (rhos, weighted_spearman)):
                 target[:, chosen[rows], chosen[columns]] = correlation(part, weights)[:, rows, columns]
     return taus, rhos
-
-
-def _ends(drawn: ndarray, level: float) -> ndarray:
-    """The percentiles of the defined draws above the diagonal; NaN where there is none."""
-    n = drawn.shape[1]
-    ends = np.full((2, n, n), np.nan)
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    for i in range(n):
-        for j in range(i + 1, n):
-            defined = drawn[:, i, j][~np.isnan(drawn[:, i, j])]
-            if len(defined):
-                ends[:, i, j] = np.quantile(defined, tails)
-    return ends
-
-
-def _pairs(
-    columns: Sequence[RankColumn], values: ndarray, taus: ndarray, rhos: ndarray, level: float
-) -> tuple[Agreement, ...]:
-    tau, rho = _correlations(values, np.ones(values.shape[:2]))
-    there = ~np.isnan(values[0])
-    agreements = []
-    for i in range(len(columns)):
-        for j in range(i + 1, len(columns)):
-            models = int((there[:, i] & there[:, j]).sum())
-            if models < LEAST:
-                continue
-            least = perfect(models, level=level)
-            t, r = float(tau[0, i, j]), float(rho[0, i, j])
-            of_tau = widened(t, *taus[:, i, j].tolist(), least=least)
-            of_rho = widened(r, *rhos[:, i, j].tolist(), least=as_spearman(least))
-            agreements.append(Agreement(columns[i].name, columns[j].name, models, t, *of_tau, r, *of_rho))
-    return tuple(agreements)
 
 
 def perfect(models: int, *, level: float = 0.95) -> float:

@@ -221,20 +221,11 @@ def differences(comparisons: Sequence[tuple[str, Side, Side]], *, threshold: flo
     pairs = np.arange(table.shape[1]).reshape(-1, 2)
     low, high, p = difference_interval(table, common, pairs)
     means = table.mean(axis=0)
+    value = means[pairs[:, 0]] - means[pairs[:, 1]]
+    numbers = zip(comparisons, value, low, high, p, strict=True)
     return [
-        Evidence(
-            label,
-            between(one[1], other[1]),
-            "difference",
-            float(means[a] - means[b]),
-            float(low[i]),
-            float(high[i]),
-            len(table),
-            seeds=_seed_differences(one, other),
-            p=float(p[i]),
-            threshold=threshold,
-        )
-        for i, ((label, one, other), (a, b)) in enumerate(zip(comparisons, pairs.tolist(), strict=True))
+        replace(_difference(label, one, other, ends, len(table)), p=float(p_value), threshold=threshold)
+        for (label, one, other), *ends, p_value in numbers
     ]
 
 
@@ -250,18 +241,10 @@ def gallery_differences(
     pairs = np.arange(len(models)).reshape(-1, 2)
     values = [{measure: model.values(measure)} for model in models]
     value, low, high, _ = gallery.differences(benchmark, values, (measure,), benchmark.sharing, pairs)
+    numbers = zip(comparisons, value[:, 0], low[:, 0], high[:, 0], values[::2], strict=True)
     return [
-        Evidence(
-            label,
-            measure,
-            "difference",
-            float(value[i, 0]),
-            float(low[i, 0]),
-            float(high[i, 0]),
-            int((~np.isnan(one.values(measure))).sum()),
-            seeds=_seed_differences(([one], measure), ([other], measure)),
-        )
-        for i, (label, one, other) in enumerate(comparisons)
+        _difference(label, ([one], measure), ([other], measure), ends, int((~np.isnan(of[measure])).sum()))
+        for (label, one, other), *ends, of in numbers
     ]
 
 
@@ -269,13 +252,13 @@ def _mean(run: Run, values: Float[ndarray, "n"]) -> float:
     return of(run.benchmark).mean(run.benchmark, values)
 
 
-def _seed_differences(one: Side, other: Side) -> tuple[float, ...]:
-    """The difference for every seed alone, where all models of both sides have as many."""
+def _difference(label: str, one: Side, other: Side, ends: Sequence[float], n: int) -> Evidence:
+    """One side less the other; also for every seed alone, where all models of both sides have as many."""
     counts = {len(model.runs) for models, _ in (one, other) for model in models}
-    if len(counts) != 1:
-        return ()
 
     def of(side: Side, at: int) -> float:
         return float(np.mean([_mean(m.runs[at], m.runs[at].items[side[1]]) for m in side[0]]))
 
-    return tuple(of(one, at) - of(other, at) for at in range(counts.pop()))
+    seeds = tuple(of(one, at) - of(other, at) for at in range(counts.pop())) if len(counts) == 1 else ()
+    value, low, high = map(float, ends)
+    return Evidence(label, between(one[1], other[1]), "difference", value, low, high, n, seeds=seeds)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +105,16 @@ class Result:
             parts += _interval(interval)
             if without_groups and not measure and any(map(_of_groups, self.measures)):
                 parts += [f"macro-{of_groups[0]}", *of_groups[1:]]
-        parts += _questions(provenance, measure)
+        # Where rankings end, and what became of questions that were left out or not answered.
+        for side, depth in ((provenance.get("gallery") or {}).get("cut") or {}).items():
+            other = {"i2t": "t2i", "t2i": "i2t"}[side]
+            if depth is not None and not measure.startswith(f"{other}_"):
+                parts.append(f"cut-{side}:{depth}")
+        about = provenance.get("benchmark", {})
+        if about.get("limit") is not None:
+            parts.append(f"limit:{about['limit']}")
+        if about.get("unanswered"):
+            parts.append(f"unanswered:{about['unanswered']['policy']}")
         version = provenance.get("versions", {}).get("counterfoil")
         return "|".join([*parts, *([f"v{version}"] if version else [])])
 
@@ -141,11 +150,15 @@ class Result:
 
 
 def or_none(value: object) -> object:
-    """A value as JSON can hold it: None in place of NaN and infinities, which are no JSON.
+    """A value as JSON can hold it, lists and tables too: None in place of NaN and infinities.
 
-    >>> [or_none(value) for value in (0.5, float("nan"), 3)]
-    [0.5, None, 3]
+    >>> or_none([0.5, float("nan"), {"n": 3}])
+    [0.5, None, {'n': 3}]
     """
+    if isinstance(value, dict):
+        return {name: or_none(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [or_none(inner) for inner in value]
     if not isinstance(value, float):
         return value
     return float(value) if isfinite(value) else None
@@ -156,7 +169,7 @@ class Plain:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, None in place of NaN."""
-        return {name: or_none(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
+        return cast(dict[str, Any], or_none(asdict(self)))  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,19 +232,6 @@ def _interval(interval: Mapping[str, Any]) -> Iterator[str]:
         yield f"clusters:{interval['clusters']}"
     if "seed" in interval:
         yield f"seed:{interval['seed']}"
-
-
-def _questions(provenance: Mapping[str, Any], measure: str) -> Iterator[str]:
-    """Where rankings end, and what became of questions that were left out or not answered."""
-    for side, depth in ((provenance.get("gallery") or {}).get("cut") or {}).items():
-        other = {"i2t": "t2i", "t2i": "i2t"}[side]
-        if depth is not None and not measure.startswith(f"{other}_"):
-            yield f"cut-{side}:{depth}"
-    about = provenance.get("benchmark", {})
-    if about.get("limit") is not None:
-        yield f"limit:{about['limit']}"
-    if about.get("unanswered"):
-        yield f"unanswered:{about['unanswered']['policy']}"
 
 
 def _of_groups(measure: str) -> bool:

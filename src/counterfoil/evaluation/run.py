@@ -138,8 +138,18 @@ def save_run(
     run = measured_run(benchmark, answers, result, manifest)
     tables, facts = tables_of(benchmark)
     ids = {"question": pa.array(benchmark.questions.ids, pa.string())}
-    columns = FORMS[benchmark.questions.form].answer_columns(benchmark, answers)
-    tables |= {ANSWERS: pa.table(ids | columns), ITEMS: _items_table(run)}
+    form = FORMS[benchmark.questions.form]
+    groupings = benchmark.questions.groupings.items()
+    about = {"cluster": pa.array(benchmark.clusters, pa.int64()), **form.item_columns(benchmark)}
+    about |= {f"group:{name}": pa.array(labels, pa.string()) for name, labels in groupings}
+    measures = {
+        f"measure:{name}": pa.array(values, pa.float64(), mask=form.without(benchmark, name))
+        for name, values in run.items.items()
+    }
+    tables |= {
+        ANSWERS: pa.table(ids | form.answer_columns(benchmark, answers)),
+        ITEMS: pa.table(ids | about | measures),
+    }
     # Without its manifest an older run in this folder is no run, so a stop in between leaves no mixture.
     check_writable(folder, folder=True)
     begin(folder, f"run of {(manifest or {}).get('asked', result.scorer)}")
@@ -240,31 +250,13 @@ def _verified(folder: Path) -> tuple[dict[str, Any], RunManifest]:
     return manifest, known
 
 
-def _items_table(run: Run) -> pa.Table:
-    benchmark, form = run.benchmark, FORMS[run.benchmark.questions.form]
-    columns = {
-        "question": pa.array(benchmark.questions.ids, pa.string()),
-        "cluster": pa.array(benchmark.clusters, pa.int64()),
-        **form.item_columns(benchmark),
-    }
-    for name, labels in benchmark.questions.groupings.items():
-        columns[f"group:{name}"] = pa.array(labels, pa.string())
-    for name, values in run.items.items():
-        columns[f"measure:{name}"] = pa.array(values, pa.float64(), mask=form.without(benchmark, name))
-    return pa.table(columns)
-
-
 def _items(benchmark: Benchmark, answers: Answers, result: Result) -> dict[str, NDArray[np.float64]]:
     """The values per question: of a gallery those measures that the result has, for recall has any K."""
     chosen = FORMS[benchmark.questions.form].stored_measures(result)
     return per_item(benchmark, answers, ties=Ties(result.ties["policy"]), measures=chosen)
 
 
-def _ignore(text: str) -> None:
-    """Default note: none."""
-
-
-def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = _ignore) -> list[Run]:
+def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = lambda text: None) -> list[Run]:
     """The runs in `paths`: each a run folder, or a folder of run folders (however deep).
 
     Runs have the name that they were given (`evaluate --name`, the `scorer` of `evaluate` in Python). One
@@ -288,7 +280,13 @@ def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = _ign
             raise DataError("no run in this folder", where=path, hint="give a folder written by --out")
         folders += [folder for folder in run_folders if folder not in folders]
     runs = [load_run(folder) for folder in folders]
-    of_folders = _names(folders)
+    # A short name per run: the folder above the benchmark's, and more above it until names differ.
+    of_folders = [str(folder) for folder in folders]
+    for depth in range(1, max((len(folder.parts) for folder in folders), default=0) + 1):
+        short = ["/".join(folder.resolve().parts[-1 - depth : -1]) for folder in folders]
+        if len({(name, folder.name) for name, folder in zip(short, folders, strict=True)}) == len(folders):
+            of_folders = short
+            break
     both = zip(runs, of_folders, strict=True)
     names = [run.name if run.manifest.get("named", True) else own for run, own in both]
     keys = [(run.benchmark.name, name) for run, name in zip(runs, names, strict=True)]
@@ -297,13 +295,3 @@ def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = _ign
         with_folders = zip(names, of_folders, strict=True)
         names = [f"{name} ({own})" if name == twice else name for name, own in with_folders]
     return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
-
-
-def _names(folders: Sequence[Path]) -> list[str]:
-    """A short name per run: the folder above the benchmark's, and more above it until names differ."""
-    for depth in range(1, max(len(folder.parts) for folder in folders) + 1):
-        names = ["/".join(folder.resolve().parts[-1 - depth : -1]) for folder in folders]
-        keys = [(name, folder.name) for name, folder in zip(names, folders, strict=True)]
-        if len(set(keys)) == len(keys):
-            return names
-    return [str(folder) for folder in folders]

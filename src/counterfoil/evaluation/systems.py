@@ -23,7 +23,7 @@ from math import factorial, isfinite
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import NDArray
 
@@ -94,11 +94,8 @@ class SystemCorrelations:
 
     def get(self, metric: str, human: str, measure: str) -> SystemCorrelation:
         """One of them."""
-        return next(
-            correlation
-            for correlation in self.correlations
-            if (correlation.metric, correlation.human, correlation.measure) == (metric, human, measure)
-        )
+        wanted = metric, human, measure
+        return next(row for row in self.correlations if (row.metric, row.human, row.measure) == wanted)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -152,20 +149,36 @@ def system_correlations(
         if (lacking := tuple(system for system in everyone if system not in of.systems))
     }
     each_judge = judges or {}
-    images = {
-        of.images
-        for of in (*metrics.values(), *people.values(), *(o for j in each_judge.values() for o in j.values()))
-        if of.images
-    }
+    of_judges = (of for by_judge in each_judge.values() for of in by_judge.values())
+    images = {of.images for of in (*metrics.values(), *people.values(), *of_judges) if of.images}
     if len(images) > 1:
         raise InputError("metrics and people are about different images", given=sorted(images))
     drawing = SystemDraws(over, next(iter(images), 0), draws, seed, level)
     correlations, differences, notes = [], [], []
     for human, scores in people.items():
-        columns = {name: _both(of, scores, everyone, name, human) for name, of in metrics.items()}
-        for metric, both in columns.items():
-            correlations += _correlate(metric, human, *both, drawing)
-            notes += _why_missing(metric, human, *both, drawing)
+        # Both columns over the systems that both have, in one order.
+        columns = {}
+        for metric, of in metrics.items():
+            both = [system for system in everyone if system in of.systems and system in scores.systems]
+            if len(both) < LEAST:
+                raise InputError(
+                    "too few systems to correlate",
+                    where=f"{metric} with {human}",
+                    given=", ".join(both) or "no system that both have",
+                    allowed=f"{LEAST} systems or more",
+                    hint="are systems called the same in both?",
+                )
+            columns[metric] = of.of_systems(both), scores.of_systems(both)
+        for metric, (own, theirs) in columns.items():
+            n = len(own.fixed)
+            values = measures(np.stack([own.fixed, theirs.fixed], axis=1)[None])[0, :, 0, 1]
+            p, low, high = np.full((3, len(MEASURES)), np.nan)
+            if not np.isnan(values).any():
+                p = _test(own.fixed, theirs.fixed, draws, seed)
+                if drawing.drawable(own, theirs):
+                    low, high = drawing.around(values, drawing.correlations(own, theirs)[:, :, 0, 1], n)
+            correlations += _rows(metric, human, n, (values, low, high, p), exact=n <= _EVERY_ORDER)
+            notes += _why_missing(metric, human, own, theirs, drawing)
         correlations += _one_person(human, each_judge.get(human, {}), drawing)
         differences += differences_of(human, columns, drawing)
     fewest = min((correlation.systems for correlation in correlations), default=ENOUGH)
@@ -197,35 +210,6 @@ def _finite(columns: Mapping[str, Numbers], kind: str) -> dict[str, SystemScores
                 where = f"{name}, system '{system}'"
                 raise InputError(f"a system's {kind} is not a finite number", where=where, given=value)
     return scores
-
-
-def _both(
-    own: SystemScores, theirs: SystemScores, everyone: Sequence[str], metric: str, human: str
-) -> tuple[SystemScores, SystemScores]:
-    """Both columns over the systems that both have, in one order."""
-    both = [system for system in everyone if system in own.systems and system in theirs.systems]
-    if len(both) < LEAST:
-        raise InputError(
-            "too few systems to correlate",
-            where=f"{metric} with {human}",
-            given=", ".join(both) or "no system that both have",
-            allowed=f"{LEAST} systems or more",
-            hint="are systems called the same in both?",
-        )
-    return own.of_systems(both), theirs.of_systems(both)
-
-
-def _correlate(
-    metric: str, human: str, own: SystemScores, theirs: SystemScores, drawing: SystemDraws
-) -> list[SystemCorrelation]:
-    n = len(own.fixed)
-    values = measures(np.stack([own.fixed, theirs.fixed], axis=1)[None])[0, :, 0, 1]
-    p, low, high = np.full((3, len(MEASURES)), np.nan)
-    if not np.isnan(values).any():
-        p = _test(own.fixed, theirs.fixed, _orders(n, drawing.draws, drawing.seed))
-        if drawing.drawable(own, theirs):
-            low, high = drawing.around(values, drawing.correlations(own, theirs)[:, :, 0, 1], n)
-    return _rows(metric, human, n, (values, low, high, p), exact=n <= _EVERY_ORDER)
 
 
 def _rows(
@@ -288,19 +272,17 @@ def _why_missing(
     return notes
 
 
-def _orders(n: int, draws: int, seed: int) -> Int[ndarray, "orders n"]:
-    """Every order of n systems; of more than eight, the observed one and drawn ones."""
+def _test(x: Float[ndarray, "n"], y: Float[ndarray, "n"], draws: int, seed: int) -> Float[ndarray, "3"]:
+    """The share of orders, the observed one among them, in which x correlates with y at least as much.
+
+    Every order; of more than eight systems, the observed one and drawn ones.
+    """
+    n = len(x)
     if n <= _EVERY_ORDER:
-        return np.array(list(permutations(range(n))), dtype=np.int64)
-    rng = np.random.default_rng([seed, n])
-    drawn = rng.permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
-    return np.concatenate([np.arange(n)[None], drawn])
-
-
-def _test(
-    x: Float[ndarray, "n"], y: Float[ndarray, "n"], orders: Int[ndarray, "orders n"]
-) -> Float[ndarray, "3"]:
-    """The share of orders, the observed one among them, in which x correlates with y at least as much."""
+        orders = np.array(list(permutations(range(n))), dtype=np.int64)
+    else:
+        drawn = np.random.default_rng([seed, n]).permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
+        orders = np.concatenate([np.arange(n)[None], drawn])
     above = np.sign(x[:, None] - x), np.sign(y[:, None] - y)
     rank_x, rank_y = middle_ranks(x), middle_ranks(y)
     # What each is divided by is the same in every order.

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Real
+from jaxtyping import Float, Int, Real
 from numpy import ndarray
 from numpy.typing import NDArray
 
@@ -86,7 +86,19 @@ class ReliabilityData:
         )
         alike = np.zeros(len(item), dtype=np.int64) if alike is None else alike
         if alike.any():
-            category = _renumbered(item, person, category, alike > 0)
+            # Exchangeable ones by the first person of the item who chose them, then all others in order.
+            loose = alike > 0
+            cells, cell = np.unique(np.stack([item, category]), axis=1, return_inverse=True)
+            cell = cell.reshape(-1)
+            first = np.full(cells.shape[1], person.max() + 1)
+            np.minimum.at(first, cell[loose], person[loose])
+            order = np.lexsort((first, cells[0]))
+            of_item = cells[0][order]
+            place = np.empty(len(order), dtype=np.int64)
+            place[order] = np.arange(len(order)) - np.searchsorted(of_item, of_item)
+            others = np.unique(category[~loose], return_inverse=True)[1].reshape(-1)
+            category = place[cell]
+            category[~loose] = others + int(category[loose].max()) + 1
             categories = np.arange(category.max() + 1)
         order = np.lexsort((category, item))
         pair = np.sort(item.astype(np.int64) * len(names) + person)
@@ -105,24 +117,6 @@ class ReliabilityData:
         width = len(self.categories)
         counts = np.bincount(self.item * width + self.category, minlength=self.n_items * width)
         return counts.reshape(self.n_items, width)
-
-
-def _renumbered(
-    item: Int[ndarray, "n"], person: Int[ndarray, "n"], category: Int[ndarray, "n"], alike: Bool[ndarray, "n"]
-) -> NDArray[np.int64]:
-    """Exchangeable categories by the first person of the item who chose them, then all others in order."""
-    cells, cell = np.unique(np.stack([item, category]), axis=1, return_inverse=True)
-    cell = cell.reshape(-1)
-    first = np.full(cells.shape[1], person.max() + 1)
-    np.minimum.at(first, cell[alike], person[alike])
-    order = np.lexsort((first, cells[0]))
-    of_item = cells[0][order]
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order)) - np.searchsorted(of_item, of_item)
-    places = place[cell]
-    others = np.unique(category[~alike], return_inverse=True)[1].reshape(-1)
-    places[~alike] = others + int(places[alike].max()) + 1
-    return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +262,19 @@ def weighted_agreement(
         distance, expected = pairs - equal, n**2 - (marginal[fixed] ** 2).sum(axis=0)
         expected = expected - joint**2 * one_in - (1 - one_in) * (loose * loose).sum(axis=0)
     else:
-        x = _positions(data.categories[present], marginal, scale)
+        # Where each category stands, the widest gap being 1: by its middle rank among answers, or its value.
+        values = data.categories[present]
+        if scale == Scale.ORDINAL:
+            x = np.cumsum(marginal, axis=0) - marginal / 2
+        elif values.dtype.kind in "biuf":
+            x = values.astype(np.float64)[:, None]
+        else:
+            raise InputError(
+                "an interval scale needs numbers", given=values[0], allowed="numbers, or another scale"
+            )
+        x = x - x[0]
+        # Around the middle, so that little cancels.
+        x = x / np.maximum(x[-1], 1e-300) - 0.5
         placed = cell * x[of_cell]
         first, second = into_items @ placed, into_items @ (placed * x[of_cell])
         distance = 2 * (total * second - first * first)
@@ -280,28 +286,6 @@ def weighted_agreement(
     return WeightedAgreement(*full)
 
 
-def _positions(
-    categories: ndarray, marginal: Float[ndarray, "categories draws"], scale: Scale
-) -> NDArray[np.float64]:
-    """Where each category stands, the widest gap being 1: by its middle rank among answers, or its value."""
-    if scale == Scale.ORDINAL:
-        places = np.cumsum(marginal, axis=0) - marginal / 2
-    elif categories.dtype.kind in "biuf":
-        places = categories.astype(np.float64)[:, None]
-    else:
-        raise InputError(
-            "an interval scale needs numbers", given=categories[0], allowed="numbers, or another scale"
-        )
-    places = places - places[0]
-    # Around the middle, so that little cancels.
-    return np.asarray(places / np.maximum(places[-1], 1e-300) - 0.5)
-
-
-def _sums_by(group: Int[ndarray, "n"]) -> Any:
-    """The matrix that adds up the rows of each group 0, 1, ..."""
-    return _sparse(group, np.arange(len(group)), None)
-
-
 def _sparse(
     rows: ndarray, columns: ndarray, shape: tuple[int, int] | None, values: ndarray | None = None
 ) -> Any:
@@ -310,6 +294,11 @@ def _sparse(
 
     values = np.ones(len(rows)) if values is None else values
     return csr_array((values, (rows, columns)), shape=shape)
+
+
+def _sums_by(group: Int[ndarray, "n"]) -> Any:
+    """The matrix that adds up the rows of each group 0, 1, ..."""
+    return _sparse(group, np.arange(len(group)), None)
 
 
 def _over(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -121,16 +121,6 @@ def precision_recall(
     )
 
 
-def multiplicity(positives: Qrels) -> dict[int, int]:
-    """How many queries have how many positives, ascending: the histogram of ECCV Caption Figure 3a.
-
-    >>> multiplicity(Qrels.of([[1, 2], [3], [0]]))
-    {1: 2, 2: 1}
-    """
-    numbers, queries = np.unique(positives.counts, return_counts=True)
-    return dict(zip(numbers.tolist(), queries.tolist(), strict=True))
-
-
 @dataclass(frozen=True)
 class Pool:
     """Candidate pairs for people to verify: each once, with the place at which each model proposed it.

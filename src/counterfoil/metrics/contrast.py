@@ -35,6 +35,13 @@ _DIRECTIONS = {
 }
 
 
+def _macro(form: str, chance: str, of: str = "accuracy", label: str = "Accuracy") -> Measure:
+    """The mean of a measure over groups; in sentences only abbreviations keep their capitals."""
+    word = label if label.isupper() else label.lower()
+    meaning = f"{word} averaged over groups, each counting the same"
+    return Measure(f"{of}_macro", form, f"{label} (macro)", meaning, chance, macro_of=of)
+
+
 def picks(
     scores: Float[ndarray, "n 2 2"], *, direction: str, ties: Ties = Ties.STRICT
 ) -> Float[ndarray, "n"]:
@@ -91,18 +98,16 @@ def group_match(scores: Float[ndarray, "n 2 2"], *, ties: Ties = Ties.STRICT) ->
     return all_above(right, wrong, ties=ties)
 
 
-#: The measures of quads by name, in the order of reports.
+#: The measures of quads by name, in the order of reports; single directions under the names of BiVLC Table 3.
 QUAD: Mapping[str, Measure] = by_name(
-    Measure(
-        *("i2t", "quad", "I2T", "both images pick their own caption (Winoground's text score)", "1/4", i2t),
-        main=True,
+    *(
+        Measure(name, "quad", label, meaning, chance, arithmetic, main=True)
+        for name, label, chance, arithmetic, meaning in (
+            ("i2t", "I2T", "1/4", i2t, "both images pick their own caption (Winoground's text score)"),
+            ("t2i", "T2I", "1/4", t2i, "both captions pick their own image (Winoground's image score)"),
+            ("group", "Group", "1/6", group, "both directions are right"),
+        )
     ),
-    Measure(
-        *("t2i", "quad", "T2I", "both captions pick their own image (Winoground's image score)", "1/4", t2i),
-        main=True,
-    ),
-    Measure("group", "quad", "Group", "both directions are right", "1/6", group, main=True),
-    # The names of BiVLC Table 3.
     *(
         Measure(name, "quad", label, f"the {picking} its {other}", "1/2", partial(picks, direction=name))
         for name, label, picking, other in (
@@ -113,24 +118,13 @@ QUAD: Mapping[str, Measure] = by_name(
         )
     ),
     Measure(
-        "group_match",
-        "quad",
-        "Group match",
+        *("group_match", "quad", "Group match"),
         "the right matching has the larger sum of scores: s00 + s11 > s01 + s10",
-        "1/2",
-        group_match,
+        *("1/2", group_match),
     ),
-    *(
-        Measure(
-            f"{name}_macro",
-            "quad",
-            f"{label} (macro)",
-            f"{label.lower() if label == 'Group' else label} averaged over groups, each counting the same",
-            chance,
-            macro_of=name,
-        )
-        for name, label, chance in (("i2t", "I2T", "1/4"), ("t2i", "T2I", "1/4"), ("group", "Group", "1/6"))
-    ),
+    _macro("quad", "1/4", "i2t", "I2T"),
+    _macro("quad", "1/4", "t2i", "T2I"),
+    _macro("quad", "1/6", "group", "Group"),
 )
 
 
@@ -223,76 +217,38 @@ def choice_accuracy(
     return all_above(scores[:, :correct], scores[:, correct:], ties=ties)
 
 
-def _macro(form: str, chance: str) -> Measure:
-    """The mean of accuracy over groups."""
-    meaning = "accuracy averaged over groups, each counting the same"
-    return Measure("accuracy_macro", form, "Accuracy (macro)", meaning, chance, macro_of="accuracy")
-
-
-#: The measures of choices by name.
+_PAIR = "both questions of a pair are right (What'sUp: opposite relations of two objects)"
+_SET = "all four questions of a set are right (What'sUp: all relations of two objects)"
+_Q_ACC = "a question is answered right about both images (NaturalBench)"
+_I_ACC = "both questions are answered right about an image (NaturalBench)"
+_G_ACC = "both questions are answered right about both images (NaturalBench)"
+_OF_SEVERAL: tuple[tuple[str, str, str, tuple[str, int], str], ...] = (
+    ("pairs", "Pairs", "1/k^2", ("pair", 2), _PAIR),
+    ("sets", "Sets", "1/k^4", ("set", 4), _SET),
+    ("q_acc", "Q_Acc", "1/k^2", ("same_question", 2), _Q_ACC),
+    ("i_acc", "I_Acc", "1/k^2", ("same_image", 2), _I_ACC),
+    ("g_acc", "G_Acc", "1/k^4", ("quartet", 4), _G_ACC),
+)
+#: The measures of choices by name; the last ones are of several questions each.
 CHOICE: Mapping[str, Measure] = by_name(
     Measure(
-        "accuracy",
-        "choice",
-        "Accuracy",
-        "the right candidates score above all others",
-        "m!(k-m)!/k!",
-        choice_accuracy,
+        *("accuracy", "choice", "Accuracy", "the right candidates score above all others"),
+        *("m!(k-m)!/k!", choice_accuracy),
         main=True,
     ),
     _macro("choice", "m!(k-m)!/k!"),
     *(
         Measure(name, "choice", label, meaning, chance, choice_accuracy, within=within)
-        for name, label, meaning, chance, within in (
-            (
-                "pairs",
-                "Pairs",
-                "both questions of a pair are right (What'sUp: opposite relations of two objects)",
-                "1/k^2",
-                ("pair", 2),
-            ),
-            (
-                "sets",
-                "Sets",
-                "all four questions of a set are right (What'sUp: all relations of two objects)",
-                "1/k^4",
-                ("set", 4),
-            ),
-            (
-                "q_acc",
-                "Q_Acc",
-                "a question is answered right about both images (NaturalBench)",
-                "1/k^2",
-                ("same_question", 2),
-            ),
-            (
-                "i_acc",
-                "I_Acc",
-                "both questions are answered right about an image (NaturalBench)",
-                "1/k^2",
-                ("same_image", 2),
-            ),
-            (
-                "g_acc",
-                "G_Acc",
-                "both questions are answered right about both images (NaturalBench)",
-                "1/k^4",
-                ("quartet", 4),
-            ),
-        )
+        for name, label, chance, within, meaning in _OF_SEVERAL
     ),
 )
-
 
 #: The measures of paraphrases by name.
 PARAPHRASE: Mapping[str, Measure] = by_name(
     Measure(
-        "accuracy",
-        "paraphrase",
-        "Accuracy",
+        *("accuracy", "paraphrase", "Accuracy"),
         "the two captions of one meaning are more alike than either is to the third",
-        "1/3",
-        choice_accuracy,
+        *("1/3", choice_accuracy),
         main=True,
     ),
     _macro("paraphrase", "1/3"),
@@ -354,12 +310,8 @@ def preference_accuracy(
 #: The measures of preferences by name.
 PREFERENCE: Mapping[str, Measure] = by_name(
     Measure(
-        "accuracy",
-        "preference",
-        "Accuracy",
-        "the preferred caption scores above the other",
-        "1/2",
-        preference_accuracy,
+        *("accuracy", "preference", "Accuracy", "the preferred caption scores above the other"),
+        *("1/2", preference_accuracy),
         main=True,
     ),
     _macro("preference", "1/2"),

@@ -166,31 +166,16 @@ def _measure(name: str, label: str, meaning: str, of_all: Callable[..., float]) 
     return Measure(name, "rated", label, f"{meaning}, times 100", "0", of_all=of_all, range=(-1.0, 1.0))
 
 
+_TAU_B = "of pairs that differ in rating and in score, how many more agree than disagree; corrected for ties "
+_TAU_C = "the same, corrected for how few ratings there are to give"
+_SPEARMAN = "whether ranks by score and ranks by rating go together"
 #: The measures by name, in the order of reports: correlations of scores with ratings.
 MEASURES: Mapping[str, Measure] = by_name(
+    _measure("kendall_tau_b", "Kendall τ-b", f"{_TAU_B}on both sides", kendall_tau_b),
+    _measure("kendall_tau_c", "Kendall τ-c", _TAU_C, kendall_tau_c),
+    _measure("spearman", "Spearman ρ", _SPEARMAN, lambda scores, ratings: spearman(scores, ratings)[0]),
     _measure(
-        "kendall_tau_b",
-        "Kendall τ-b",
-        "of pairs that differ in rating and in score, how many more agree than disagree; "
-        "corrected for ties on both sides",
-        kendall_tau_b,
-    ),
-    _measure(
-        "kendall_tau_c",
-        "Kendall τ-c",
-        "the same, corrected for how few ratings there are to give",
-        kendall_tau_c,
-    ),
-    _measure(
-        "spearman",
-        "Spearman ρ",
-        "whether ranks by score and ranks by rating go together",
-        lambda scores, ratings: spearman(scores, ratings)[0],
-    ),
-    _measure(
-        "pearson",
-        "Pearson r",
-        "whether score and rating lie on a line",
+        *("pearson", "Pearson r", "whether score and rating lie on a line"),
         lambda scores, ratings: pearson(scores, ratings)[0],
     ),
 )
@@ -284,23 +269,20 @@ def _check(scores: NDArray[np.float64]) -> None:
         raise InputError("too few items for pairs", given=len(scores), allowed="2 or more")
 
 
+_PAIRWISE = (
+    "of all pairs, on how many scores and ratings say the same: which is better, or that both are alike"
+)
+_FITTED = (
+    "the same, where scores that differ by a threshold or less are alike; the threshold is fitted on the "
+    "same pairs, which flatters"
+)
 #: Measures of pairs by name; reported where a benchmark's card names them.
 PAIR_MEASURES: Mapping[str, Measure] = by_name(
     Measure(
-        "pairwise_accuracy",
-        "rated",
-        "Pairwise accuracy",
-        "of all pairs, on how many scores and ratings say the same: which is better, or that both are alike",
-        "(1-t)/2",
-        of_all=pairwise_accuracy,
+        *("pairwise_accuracy", "rated", "Pairwise accuracy", _PAIRWISE, "(1-t)/2"), of_all=pairwise_accuracy
     ),
     Measure(
-        "pairwise_accuracy_fitted",
-        "rated",
-        "Pairwise accuracy, fitted ties",
-        "the same, where scores that differ by a threshold or less are alike; the threshold is fitted on the "
-        "same pairs, which flatters",
-        "none",
+        *("pairwise_accuracy_fitted", "rated", "Pairwise accuracy, fitted ties", _FITTED, "none"),
         of_all=lambda scores, ratings: pairwise_accuracy(scores, ratings, tie=fitted_tie(scores, ratings)),
     ),
 )

@@ -7,7 +7,6 @@ Another package adds a measure by an entry point, whose name is the form and the
     "quad.first" = "my_package.measures:FIRST"
 """
 
-from collections.abc import Iterable
 from importlib.metadata import EntryPoint
 from itertools import chain
 
@@ -33,28 +32,22 @@ class MeasureRegistry(Registry[Declared]):
         counterfoil.errors.InputError: a direction is put before names, so it is 'group'; given: i2t_group
         """
         _check(entry)
-        _check_free(entry)
+        general = _general(entry)
+        name, label = general.name, general.label
+        if find(name, general.form) not in (None, entry):
+            raise InputError(
+                "there is a measure of this name already", where=f"form '{general.form}'", given=name
+            )
+        other = find(name)
+        if other is not None and other.label != label:
+            what = f"form '{other.form}' has a measure of this name with another label"
+            raise InputError(what, where=name, given=label, allowed=other.label)
         return super().register(entry)
 
     def _load(self, point: EntryPoint) -> Declared:
         entry = super()._load(point)
         _check(entry)
         return entry
-
-
-def _own() -> Iterable[Declared]:
-    contrasts = (contrast.QUAD, contrast.CHOICE, contrast.PARAPHRASE, contrast.PREFERENCE)
-    others = (
-        statements.MEASURES,
-        correlation.MEASURES,
-        correlation.PAIR_MEASURES,
-        ranking.MEASURES,
-        class_rules.MEASURES,
-    )
-    return chain.from_iterable(mapping.values() for mapping in (*contrasts, *others))
-
-
-MEASURES = MeasureRegistry("measure", Declared, "counterfoil.measures", _own, name="key")
 
 
 def _check(declared: Declared) -> None:
@@ -66,20 +59,14 @@ def _check(declared: Declared) -> None:
         raise InputError(f"a direction is put before names, so it is '{base}'", given=general.name)
 
 
-def _check_free(declared: Declared) -> None:
-    general = _general(declared)
-    if find(general.name, general.form) not in (None, declared):
-        raise InputError(
-            "there is a measure of this name already", where=f"form '{general.form}'", given=general.name
-        )
-    other = find(general.name)
-    if other is not None and other.label != general.label:
-        raise InputError(
-            f"form '{other.form}' has a measure of this name with another label",
-            where=general.name,
-            given=general.label,
-            allowed=other.label,
-        )
+_CONTRASTS = (contrast.QUAD, contrast.CHOICE, contrast.PARAPHRASE, contrast.PREFERENCE)
+_OF_RATINGS = (correlation.MEASURES, correlation.PAIR_MEASURES)
+_OWN = (*_CONTRASTS, statements.MEASURES, *_OF_RATINGS, ranking.MEASURES, class_rules.MEASURES)
+MEASURES = MeasureRegistry(
+    *("measure", Declared, "counterfoil.measures"),
+    lambda: chain.from_iterable(mapping.values() for mapping in _OWN),
+    name="key",
+)
 
 
 def of_form(form: str) -> tuple[Measure, ...]:

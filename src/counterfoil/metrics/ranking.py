@@ -48,12 +48,11 @@ def recall_at_k(ranks: Ranks, k: int, *, ties: Ties = Ties.STRICT) -> Float[ndar
     """
     if k < 1:
         raise InputError("recall needs places to look at", given=k, allowed="k of 1 or more")
-    first = ranks.before == 0
-    _known(ranks, f"recall at {k}", np.where(np.isin(_all(ranks), ranks.query), 0, k))
+    _known(ranks, f"recall at {k}", _unless_found(ranks, k))
     if ties != Ties.HALF:
         position, _ = _positions(ranks, ties)
-        return _per_query(ranks, (position <= k) & (np.arange(len(first)) == _first_entry(ranks)))
-    tie = _ties(ranks, first)
+        return _per_query(ranks, (position <= k) & _is_first(ranks))
+    tie = _ties(ranks, ranks.before == 0)
     places = np.clip(k - tie.above, 0, tie.size)
     chance = _cases(_chance_of_none, tie.wrong, tie.size, places)
     return _per_query(ranks, 1 - chance, tie.query)
@@ -158,11 +157,10 @@ def reciprocal_rank(ranks: Ranks, *, ties: Ties = Ties.STRICT) -> Float[ndarray,
     >>> [round(reciprocal_rank(one, ties=ties).item(), 4) for ties in Ties]
     [0.3333, 0.4167, 0.5]
     """
-    whole = np.where(np.isin(_all(ranks), ranks.query), 0, _EVERYWHERE)
-    _known(ranks, "the reciprocal rank", whole)
+    _known(ranks, "the reciprocal rank", _unless_found(ranks, _EVERYWHERE))
     if ties != Ties.HALF:
         position, _ = _positions(ranks, ties)
-        return _per_query(ranks, (np.arange(len(position)) == _first_entry(ranks)) / position)
+        return _per_query(ranks, _is_first(ranks) / position)
     tie = _ties(ranks, ranks.before == 0)
     return _per_query(ranks, _cases(_mean_inverse_place, tie.above, tie.wrong, tie.right), tie.query)
 
@@ -205,70 +203,37 @@ def ndcg(ranks: Ranks, *, k: int | None = None, ties: Ties = Ties.STRICT) -> Flo
 
 def _recall(k: Any) -> Measure:
     first = f"{k:,}" if isinstance(k, int) else k
-    return Measure(
-        f"recall_at_{k}",
-        "gallery",
-        f"R@{k}",
-        "a right answer comes first" if k == 1 else f"a right answer is among the first {first}",
-        "R/n" if k == 1 else f"1-C(n-R,{k})/C(n,{k})",
-        partial(recall_at_k, k=k),
-        main=True,
-    )
+    meaning = "a right answer comes first" if k == 1 else f"a right answer is among the first {first}"
+    chance = "R/n" if k == 1 else f"1-C(n-R,{k})/C(n,{k})"
+    return _measure(f"recall_at_{k}", f"R@{k}", chance, partial(recall_at_k, k=k), meaning, main=True)
 
+
+def _measure(
+    name: str, label: str, chance: str, per_item: Callable[..., Any], meaning: str, **options: Any
+) -> Measure:
+    return Measure(name, "gallery", label, meaning, chance, per_item, **options)
+
+
+_R_PRECISION = "the share of right answers among the first R, where R of them exist"
+_MAP_AT_R = "as R-Precision, with right answers worth more the earlier they come"
+_AVERAGE_PRECISION = "the mean precision at the places of the right answers, down to the last"
+_NDCG = "right answers worth less the later they come, over the best possible order"
+_GRADED_RECALL = "what the first place is worth: 1 for a full match, less for a partial one"
 
 #: The measures by name, in the order of reports, without a direction.
 MEASURES: Mapping[str, Measure | MeasureAtK] = by_name(
     MeasureAtK(_recall, (1, 5, 10)),
-    Measure(
-        "r_precision",
-        "gallery",
-        "R-Precision",
-        "the share of right answers among the first R, where R of them exist",
-        "R/n",
-        r_precision,
+    _measure("r_precision", "R-Precision", "R/n", r_precision, _R_PRECISION),
+    _measure("map_at_r", "mAP@R", "by R", map_at_r, _MAP_AT_R),
+    _measure("average_precision", "AP", "by R", average_precision, _AVERAGE_PRECISION, needs="card"),
+    _measure("mrr", "MRR", "by R", reciprocal_rank, "one over the place of the first right answer"),
+    _measure("ndcg", "nDCG", "by gains", ndcg, _NDCG),
+    _measure(
+        "graded_recall_at_1", "graded R@1", "by gains", graded_recall_at_1, _GRADED_RECALL, needs="gains"
     ),
-    Measure(
-        "map_at_r",
-        "gallery",
-        "mAP@R",
-        "as R-Precision, with right answers worth more the earlier they come",
-        "by R",
-        map_at_r,
-    ),
-    Measure(
-        "average_precision",
-        "gallery",
-        "AP",
-        "the mean precision at the places of the right answers, down to the last",
-        "by R",
-        average_precision,
-        needs="card",
-    ),
-    Measure("mrr", "gallery", "MRR", "one over the place of the first right answer", "by R", reciprocal_rank),
-    Measure(
-        "ndcg",
-        "gallery",
-        "nDCG",
-        "right answers worth less the later they come, over the best possible order",
-        "by gains",
-        ndcg,
-    ),
-    Measure(
-        "graded_recall_at_1",
-        "gallery",
-        "graded R@1",
-        "what the first place is worth: 1 for a full match, less for a partial one",
-        "by gains",
-        graded_recall_at_1,
-        needs="gains",
-    ),
-    Measure(
-        "graded_r_precision",
-        "gallery",
-        "graded R-Precision",
+    _measure(
+        *("graded_r_precision", "graded R-Precision", "by gains", graded_r_precision),
         "as R-Precision, with a partial match worth its part",
-        "by gains",
-        graded_r_precision,
         needs="gains",
     ),
 )
@@ -341,12 +306,14 @@ def _per_query(ranks: Ranks, values: ndarray, query: ndarray | None = None) -> F
     return np.where(ranks.positives.defined, total, np.nan)
 
 
-def _first_entry(ranks: Ranks) -> ndarray:
-    return np.searchsorted(ranks.query, ranks.query)
+def _is_first(ranks: Ranks) -> ndarray:
+    """Whether each positive is the first entry of its query."""
+    return np.arange(len(ranks.query)) == np.searchsorted(ranks.query, ranks.query)
 
 
-def _all(ranks: Ranks) -> ndarray:
-    return np.arange(len(ranks.depth))
+def _unless_found(ranks: Ranks, places: int) -> ndarray:
+    """How far down a ranking must be known of which one positive is enough: no further where it has one."""
+    return np.where(np.isin(np.arange(len(ranks.depth)), ranks.query), 0, places)
 
 
 def _known(ranks: Ranks, measure: str, need: ndarray) -> None:

@@ -173,31 +173,20 @@ def positive_ranks(scores: Real[ndarray, "queries gallery"], positives: Qrels) -
     >>> ranks.wrong, ranks.tied, ranks.before
     (array([0, 1]), array([0, 1]), array([0, 1]))
     """
-    return shared_ranks(scores, [positives])[0]
-
-
-def shared_ranks(scores: Real[ndarray, "queries gallery"], sets: Sequence[Qrels]) -> tuple[Ranks, ...]:
-    """`positive_ranks` for several sets of positives of the same queries, counting each pair once.
-
-    COCO, CxC and ECCV Caption share most of their pairs.
-    """
     n, gallery = scores.shape
-    for positives in sets:
-        last = int(positives.items.max(initial=-1))
-        if len(positives.starts) - 1 != n or last >= gallery:
-            raise ScoreError(
-                "scores do not fit the positives",
-                given=f"{n} queries x {gallery} items",
-                allowed=f"{len(positives.starts) - 1} queries, more than {last} items",
-            )
+    last = int(positives.items.max(initial=-1))
+    if len(positives.starts) - 1 != n or last >= gallery:
+        raise ScoreError(
+            "scores do not fit the positives",
+            given=f"{n} queries x {gallery} items",
+            allowed=f"{len(positives.starts) - 1} queries, more than {last} items",
+        )
     if scores.size and scores.dtype.kind == "f" and np.isnan(scores.min()):
         row, column = np.argwhere(np.isnan(scores))[0]
         raise ScoreError("a score is not a number", where=f"query {row}, item {column}", given="NaN")
-    query, item, places = distinct_pairs(sets, gallery)
+    query, item, (place,) = distinct_pairs([positives], gallery)
     above, level = row_counts(scores, query, scores[query, item])
-    return tuple(
-        from_counts(p, above[at], level[at], gallery=gallery) for p, at in zip(sets, places, strict=True)
-    )
+    return from_counts(positives, above[place], level[place], gallery=gallery)
 
 
 def distinct_pairs(

@@ -171,44 +171,37 @@ def _check_both(truth: NDArray[np.bool_]) -> None:
         )
 
 
-def _measure(name: str, label: str, meaning: str, of_all: object, *, main: bool = False) -> Measure:
-    return Measure(name, "statement", label, meaning, "1/2", of_all=of_all, main=main)  # type: ignore[arg-type]
-
+_AUROC = "of pairs of a true and a false statement, how many have the true one score higher (a tie is a half)"
+_RIGHT = "the statement is on the right side of"
+_BOTH = "the mean of the accuracies on true and on false statements, at"
 
 #: The measures by name, in the order of reports.
 MEASURES: Mapping[str, Measure] = by_name(
-    _measure(
-        "auroc",
-        "AUROC",
-        "of pairs of a true and a false statement, how many have the true one score higher (a tie is a half)",
-        auroc,
-        main=True,
-    ),
-    _measure(
-        "accuracy",
-        "Accuracy",
-        "the statement is on the right side of the threshold 0.5, of scorers that give probabilities",
-        accuracy,
-        main=True,
-    ),
-    _measure(
-        "balanced_accuracy",
-        "Balanced accuracy",
-        "the mean of the accuracies on true and on false statements, at the threshold 0.5",
-        balanced_accuracy,
-    ),
-    _measure(
-        "fitted_accuracy",
-        "Accuracy, fitted",
-        "the statement is on the right side of a threshold that other questions chose",
-        accuracy,
-    ),
-    _measure(
-        "fitted_balanced",
-        "Balanced, fitted",
-        "the mean of the accuracies on true and on false statements, at a threshold as for accuracy, fitted",
-        balanced_accuracy,
-    ),
+    *(
+        Measure(name, "statement", label, meaning, "1/2", of_all=of_all, main=main)
+        for name, label, of_all, main, meaning in (
+            ("auroc", "AUROC", auroc, True, _AUROC),
+            (
+                *("accuracy", "Accuracy", accuracy, True),
+                f"{_RIGHT} the threshold 0.5, of scorers that give probabilities",
+            ),
+            (
+                "balanced_accuracy",
+                "Balanced accuracy",
+                balanced_accuracy,
+                False,
+                f"{_BOTH} the threshold 0.5",
+            ),
+            (
+                *("fitted_accuracy", "Accuracy, fitted", accuracy, False),
+                f"{_RIGHT} a threshold that other questions chose",
+            ),
+            (
+                *("fitted_balanced", "Balanced, fitted", balanced_accuracy, False),
+                f"{_BOTH} a threshold as for accuracy, fitted",
+            ),
+        )
+    )
 )
 
 
@@ -235,23 +228,21 @@ class WeightedStatements:
         of_true, of_false, sizes = weighed[:, :2], weighed[:, 2:4], weighed[:, 4:]
         total = sizes.sum(axis=1, keepdims=True)
         both = (sizes > 0).all(axis=1, keepdims=True)
+        # How much the pairs that are right weigh together.
+        pairs = np.full(len(drawn), np.nan)
+        if self.scores is not None:
+            order = np.argsort(self.scores, kind="stable")
+            ordered, true = self.scores[order], self.truth[order]
+            upto = np.zeros((len(drawn), len(order) + 1))
+            np.cumsum(drawn[:, order] * ~true, axis=1, out=upto[:, 1:])
+            low, high = (np.searchsorted(ordered, ordered[true], side=at) for at in ("left", "right"))
+            points = (upto[:, low] + upto[:, high]) / 2
+            pairs = (drawn[:, order][:, true] * points).sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             plain = (of_true + of_false) / total
             balanced = np.where(both, (of_true / sizes[:, :1] + of_false / sizes[:, 1:]) / 2, np.nan)
-            area = np.where(both[:, 0], self._area(drawn) / (sizes[:, 0] * sizes[:, 1]), np.nan)
+            area = np.where(both[:, 0], pairs / (sizes[:, 0] * sizes[:, 1]), np.nan)
         return np.stack([area, plain[:, 0], balanced[:, 0], plain[:, 1], balanced[:, 1]], axis=1)
-
-    def _area(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How much the pairs that are right weigh together."""
-        if self.scores is None:
-            return np.full(len(drawn), np.nan)
-        order = np.argsort(self.scores, kind="stable")
-        ordered, true = self.scores[order], self.truth[order]
-        upto = np.zeros((len(drawn), len(order) + 1))
-        np.cumsum(drawn[:, order] * ~true, axis=1, out=upto[:, 1:])
-        low, high = (np.searchsorted(ordered, ordered[true], side=at) for at in ("left", "right"))
-        points = (upto[:, low] + upto[:, high]) / 2
-        return np.asarray((drawn[:, order][:, true] * points).sum(axis=1))
 
     def values(self) -> Float[ndarray, "5"]:
         """The measures themselves: every cluster once."""

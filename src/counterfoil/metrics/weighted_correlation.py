@@ -15,6 +15,7 @@ equal bits, and the values are those of scipy on the points written out as often
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -132,15 +133,6 @@ _AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class _Ties:
-    """Of each sample how many values there are, and the sums of the squares and cubes of their weights."""
-
-    classes: NDArray[np.int64]
-    squares: NDArray[np.int64]
-    cubes: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
 class WeightedCorrelation:
     """Scores and ratings of points in clusters, made ready for any number of samples."""
 
@@ -165,7 +157,15 @@ class WeightedCorrelation:
         columns, counts = np.unique(np.stack([level, score, clusters]), axis=1, return_counts=True)
         level, score, cluster = columns.astype(np.int64)
         entries = Entries(cluster, counts.astype(np.int64), level, score, int(cluster.max()) + 1)
-        return cls(entries, _cluster_sums(scores, ratings, clusters))
+        x, y = _standardised(scores), _standardised(ratings)
+        products = [np.ones(len(x)), x, y, x * x, x * y, y * y]
+        size = entries.n_clusters
+        sums = np.stack([np.bincount(clusters, weights=part, minlength=size) for part in products], axis=1)
+        # Rounded so that weighted sums are exact: a sample has as many clusters as there are, and may be the
+        # largest one again and again.
+        reach = size * float(np.abs(sums).max(initial=1.0))
+        unit = 2.0 ** np.ceil(np.log2(reach) - 52)
+        return cls(entries, np.rint(sums / unit) * unit)
 
     @property
     def n_clusters(self) -> int:
@@ -199,67 +199,47 @@ class WeightedCorrelation:
         return tuple(_Bit.of(self.entries, bit) for bit in range(highest))
 
     @cached_property
-    def _levels(self) -> "object":
-        """(clusters, levels) how many points of each cluster have each level."""
+    def _by_score(self) -> tuple[Chosen, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], Any]:
+        """The entries in the order of their scores, the level and the score of each, cuts between scores.
+
+        Last how many points of each cluster have each level, (levels, clusters).
+        """
         from scipy.sparse import csr_matrix
 
         entries = self.entries
-        return csr_matrix(
-            (entries.counts, (entries.level, entries.clusters)), shape=(entries.n_levels, entries.n_clusters)
-        )
-
-    @cached_property
-    def _by_score(self) -> tuple[Chosen, NDArray[np.int64], NDArray[np.int64]]:
-        """The entries in the order of their scores, and the level and the score of each."""
-        rows = np.argsort(self.entries.score, kind="stable")
-        return self.entries.chosen(rows), self.entries.level[rows], self.entries.score[rows]
-
-    @cached_property
-    def _score_cuts(self) -> NDArray[np.int64]:
-        """Where the entries, in that order, are cut into distinct scores."""
-        score = self._by_score[2]
-        return np.searchsorted(score, np.arange(int(score[-1]) + 2))
+        rows = np.argsort(entries.score, kind="stable")
+        score, level = entries.score[rows], entries.level[rows]
+        cuts = np.searchsorted(score, np.arange(int(score[-1]) + 2))
+        of_level = entries.counts, (entries.level, entries.clusters)
+        table = csr_matrix(of_level, shape=(entries.n_levels, entries.n_clusters))
+        return entries.chosen(rows), level, score, cuts, table
 
     def _block(self, weights: Int[ndarray, "draws clusters"]) -> Float[ndarray, "draws 4"]:
         """The same of a few samples."""
         order = self.order(weights)
-        chosen, level, score = self._by_score
+        chosen, level, score, cuts, levels = self._by_score
         along = chosen.weighed(weights)
         before = running(along)
         n = before[:, -1]
         # Of each score and of each level: how much weighs the same, and how much more lies below than above.
-        of_score, rank = _ranked(np.take(before, self._score_cuts, axis=1, mode="clip"))
+        of_score, rank = _ranked(np.take(before, cuts, axis=1, mode="clip"))
         rank = np.take(rank, score, axis=1, mode="clip")
-        of_level, rank_level = _ranked(running(np.ascontiguousarray((self._levels @ weights.T).T)))
-        both = _ties(of_score), _ties(of_level)
-        classes = np.minimum(both[0].classes, both[1].classes)
+        of_level, rank_level = _ranked(running(np.ascontiguousarray((levels @ weights.T).T)))
+        classes, squares, cubes = zip(_ties(of_score), _ties(of_level), strict=True)
+        fewer = np.minimum(*classes)
         along *= rank
         product = _dot(along, np.take(rank_level, level, axis=1, mode="clip"))
         # Twice the middle ranks, less their mean, have squares that sum to (n^3 - sum of cubed ties) / 3.
-        spearman = _cosine(product, *((n**3 - of.cubes) // 3 for of in both))
+        spearman = _cosine(product, *((n**3 - of) // 3 for of in cubes))
         points, x, y, xx, xy, yy = (weights.astype(np.float64) @ self.sums).T
         points = np.maximum(points, 1)
         pearson = _cosine(xy - x * y / points, xx - x * x / points, yy - y * y / points)
         pairs = (n * n).astype(np.float64)
-        tau_c = np.divide(order * classes, pairs * (classes - 1), out=np.zeros_like(order), where=classes > 1)
-        tau_b = _cosine(order, *(n * n - of.squares for of in both))
+        tau_c = np.divide(order * fewer, pairs * (fewer - 1), out=np.zeros_like(order), where=fewer > 1)
+        tau_b = _cosine(order, *(n * n - of for of in squares))
         table = np.stack([tau_b, tau_c, spearman, pearson], axis=1)
-        table[classes < 2] = np.nan
+        table[fewer < 2] = np.nan
         return np.asarray(np.clip(table, -1.0, 1.0))
-
-
-def _cluster_sums(
-    scores: NDArray[np.float64], ratings: NDArray[np.float64], clusters: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Sums whose weighted sums are exact: standardised numbers, rounded so that they are whole multiples."""
-    x, y = _standardised(scores), _standardised(ratings)
-    columns = [np.ones(len(x)), x, y, x * x, x * y, y * y]
-    size = int(clusters.max()) + 1
-    sums = np.stack([np.bincount(clusters, weights=column, minlength=size) for column in columns], axis=1)
-    # A sample has as many clusters as there are, and may be the largest one again and again.
-    reach = size * float(np.abs(sums).max(initial=1.0))
-    unit = 2.0 ** np.ceil(np.log2(reach) - 52)
-    return np.asarray(np.rint(sums / unit) * unit)
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -276,9 +256,10 @@ def _ranked(before: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     return np.diff(before, axis=1), before[:, :-1] + before[:, 1:] - before[:, -1:]
 
 
-def _ties(weights: NDArray[np.int64]) -> _Ties:
+def _ties(weights: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Of each sample how many values there are, and the sums of the squares and cubes of their weights."""
     squared = weights * weights
-    return _Ties(np.count_nonzero(weights, axis=1), squared.sum(axis=1), _dot(squared, weights))
+    return np.count_nonzero(weights, axis=1), squared.sum(axis=1), _dot(squared, weights)
 
 
 def _dot(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -328,18 +309,15 @@ def influences(scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"]) -> Flo
     tau_b = 2 * concordant / norm - total / norm * moved
     classes = min(len(np.unique(x)), len(np.unique(y)))
     tau_c = 2 * (concordant / n**2 - total / n**3) * classes / (classes - 1)
-    a, b = ((column - column.mean()) / column.std() for column in (scores, ratings))
-    pearson = (a * b - float(a @ b) / n * (a * a + b * b) / 2) / n
-    return np.stack([tau_b, tau_c, _spearman(x, y), pearson], axis=1)
-
-
-def _spearman(x: ndarray, y: ndarray) -> ndarray:
-    a, b = x - (len(x) + 1.0), y - (len(y) + 1.0)
+    a, b = x - (n + 1.0), y - (n + 1.0)
     product, of_a, of_b = float(a @ b), float(a @ a), float(b @ b)
     moved = a * b - balance(upto(x, b), x) - balance(upto(y, a), y)
     moved_a, moved_b = a * a - 2 * balance(upto(x, a), x), b * b - 2 * balance(upto(y, b), y)
     norm = np.sqrt(of_a * of_b)
-    return moved / norm - product / norm / 2 * (moved_a / of_a + moved_b / of_b)
+    spearman = moved / norm - product / norm / 2 * (moved_a / of_a + moved_b / of_b)
+    a, b = ((column - column.mean()) / column.std() for column in (scores, ratings))
+    pearson = (a * b - float(a @ b) / n * (a * a + b * b) / 2) / n
+    return np.stack([tau_b, tau_c, spearman, pearson], axis=1)
 
 
 def upto(ranks: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from itertools import product
 from math import inf, log
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from numpy import ndarray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import gammaln, xlogy
@@ -68,10 +68,9 @@ def independent(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95)
     (80, 99, 87, 120)
     """
     finds = _found(finds)
-    if not len(finds):
+    n_found, per_proposer = len(finds), finds.sum(axis=0).astype(np.float64)
+    if not n_found:
         return Population(0, 0.0, 0.0, inf)
-    per_proposer = finds.sum(axis=0).astype(np.float64)
-    n_found = len(finds)
 
     def likelihood(total: float) -> float:
         left = total - per_proposer
@@ -81,10 +80,7 @@ def independent(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95)
             + (xlogy(left, left) - xlogy(total, total)).sum()
         )
 
-    def at(log_missing: float) -> float:
-        return likelihood(n_found + float(np.exp(log_missing)))
-
-    total, best = _likeliest(n_found, likelihood)
+    total, best, at = _likeliest(n_found, likelihood)
     least, most = log(1e-3), log(_BEYOND * (n_found + 1))
     none = likelihood(float(n_found))
     # The totals that are not rejected.
@@ -169,7 +165,15 @@ def graded(finds: Bool[ndarray, "pairs proposers"]) -> float:
         # The pattern of no find has what is missing; given the total, counts are multinomial.
         every = counts.copy()
         every[0] = total - n_found
-        fitted = _poisson(design, every)
+        # The log-linear model's counts, by iteratively reweighted least squares.
+        fitted = every + 0.1
+        for _ in range(50):
+            before, weight = fitted, np.sqrt(fitted)
+            working = np.log(fitted) + (every - fitted) / fitted
+            terms = np.linalg.lstsq(design * weight[:, None], working * weight, rcond=None)[0]
+            fitted = np.exp(np.clip(design @ terms, -30, 30))
+            if np.abs(fitted - before).max() <= 1e-8 * (1 + before.max()):
+                break
         chance = fitted / fitted.sum()
         return float(gammaln(total + 1) - gammaln(every[0] + 1) + xlogy(every, chance).sum())
 
@@ -186,8 +190,10 @@ def _found(finds: Bool[ndarray, "pairs proposers"]) -> Bool[ndarray, "found prop
     return np.asarray(finds[finds.any(axis=1)])
 
 
-def _likeliest(n_found: int, likelihood: Callable[[float], float]) -> tuple[float, float]:
-    """The likeliest total from `n_found` on, searched over log missing, and the log missing of its hill."""
+def _likeliest(
+    n_found: int, likelihood: Callable[[float], float]
+) -> tuple[float, float, Callable[[float], float]]:
+    """The likeliest total from `n_found` on, the log missing of its hill, and likelihoods by log missing."""
     least, most = log(1e-3), log(_BEYOND * (n_found + 1))
 
     def at(missing: float) -> float:
@@ -200,20 +206,6 @@ def _likeliest(n_found: int, likelihood: Callable[[float], float]) -> tuple[floa
     around = grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)]
     best = float(minimize_scalar(lambda log_missing: -at(log_missing), bounds=around, method="bounded").x)
     if top == len(grid) - 1:
-        return inf, best
+        return inf, best, at
     none = likelihood(float(n_found)) >= at(best)
-    return (float(n_found) if none else n_found + float(np.exp(best))), best
-
-
-def _poisson(design: Float[ndarray, "cells terms"], counts: Float[ndarray, "cells"]) -> ndarray:
-    """The fitted counts of a log-linear model, by iteratively reweighted least squares."""
-    fitted = counts + 0.1
-    for _ in range(50):
-        working = np.log(fitted) + (counts - fitted) / fitted
-        weight = np.sqrt(fitted)
-        terms = np.linalg.lstsq(design * weight[:, None], working * weight, rcond=None)[0]
-        new = np.exp(np.clip(design @ terms, -30, 30))
-        if np.abs(new - fitted).max() <= 1e-8 * (1 + fitted.max()):
-            return new
-        fitted = new
-    return fitted
+    return (float(n_found) if none else n_found + float(np.exp(best))), best, at

@@ -6,12 +6,10 @@
 People err independently of each other given the class, at rates that are the same for all items of a class.
 Where some items are harder than others people err together, and accuracies come out too good.
 
-Two hidden classes behind several people's yes and no: error rates without the truth, and their spread.
-
-Every item is so or is not. Person a says yes with chance `hits[a]` where it is, and no with chance
-`rejections[a]` where it is not, independently of all others given the truth, and with the same chances for
-every item. Where some items are harder than others people err together, and the rates come out too good.
-Items that were answered alike are one pattern with a count, so a million items cost no more than a few.
+`fit` and `drawn_so` are of two hidden classes behind several people's yes and no: error rates without the
+truth, and their spread. Person a says yes with chance `hits[a]` where an item is so, and no with chance
+`rejections[a]` where it is not. Items that were answered alike are one pattern with a count, so a million
+items cost no more than a few.
 """
 
 from collections.abc import Callable
@@ -289,9 +287,8 @@ def fit(
         weights=counts.astype(np.float64),
     )
     model = dawid_skene(given, smoothing=0.5, rounds=rounds, tolerance=tolerance)
-    return TwoClasses(
-        model.confusion[:, 1, 1], model.confusion[:, 0, 0], float(model.prior[1]), model.posterior[:, 1]
-    )
+    hits, rejections = model.confusion[:, 1, 1], model.confusion[:, 0, 0]
+    return TwoClasses(hits, rejections, float(model.prior[1]), model.posterior[:, 1])
 
 
 def drawn_so(
@@ -325,10 +322,7 @@ def drawn_so(
             )
         )
         mirrored = (hits + rejections).mean(axis=1) < 1
-        hits, rejections = (
-            np.where(mirrored[:, None], 1 - hits, hits),
-            np.where(mirrored[:, None], 1 - rejections, rejections),
-        )
+        hits, rejections = (np.where(mirrored[:, None], 1 - rate, rate) for rate in (hits, rejections))
         share = np.where(mirrored, 1 - share, share)
         # The chance of every pattern to be so, of each chain.
         odds = np.log(share / (1 - share))[:, None] + np.log(hits / (1 - rejections)) @ yes.T

@@ -134,7 +134,7 @@ class Sharing:
         """(n,) numbers of what is drawn or flipped as a whole: components; where crossed, the images."""
         if not self.crossed:
             return self.components
-        images = np.where(_marked(self.images, self.given_images), -1, self.images)
+        images = self._random["images"]
         number = np.unique(np.sort(images, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
         without = (images < 0).all(axis=1)
         return numbered(np.where(without, len(self) + np.arange(len(self)), number))
@@ -151,8 +151,7 @@ class Sharing:
         Items that are taken as given are left out; the share is 0 where there is no other.
         """
         most = []
-        for of, given in ((self.images, self.given_images), (self.captions, self.given_captions)):
-            items = np.where(_marked(of, given), -1, of)
+        for items in self._random.values():
             counts = np.bincount(_entries({"": items})[1], minlength=1)
             share = float(counts.max()) / max(len(self), 1)
             row, column = np.argwhere(items == counts.argmax())[0].tolist() if share else (0, 0)
@@ -178,7 +177,7 @@ class Sharing:
     @cached_property
     def shared(self) -> "Shared":
         """The pairs of questions that share an image or a caption that is not taken as given."""
-        return Shared.of(len(self), *self._random("images", "captions"))
+        return Shared.of(len(self), *_entries(self._random)[:2])
 
     @cached_property
     def factors(self) -> tuple["Shared", ...]:
@@ -189,20 +188,19 @@ class Sharing:
         n = len(self)
         if not self.crossed:
             return (Shared.of(n, np.arange(n), self.components),)
-        pairs = (Shared.of(n, *self._random(kind)) for kind in ("images", "captions"))
+        pairs = (Shared.of(n, *_entries({kind: of})[:2]) for kind, of in self._random.items())
         return tuple(part for part in pairs if len(part.signs)) or (self.shared,)
 
-    def _random(self, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(rows, items) of the items of some kinds that are not taken as given."""
-        items = {
-            name: np.where(_marked(of, given), -1, of)
-            for name, of, given in (
+    @cached_property
+    def _random(self) -> dict[str, NDArray[np.int64]]:
+        """The items of each kind, -1 in place of those that are taken as given."""
+        return {
+            kind: np.where((of >= 0) & given[of], -1, of) if len(given) else of
+            for kind, of, given in (
                 ("images", self.images, self.given_images),
                 ("captions", self.captions, self.given_captions),
             )
-            if name in names
         }
-        return _entries(items)[:2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,16 +222,22 @@ class Shared:
     @classmethod
     def of(cls, n: int, rows: Int[ndarray, "entries"], items: Int[ndarray, "entries"]) -> "Shared":
         """The pairs of n questions, of which row `rows[i]` has the item `items[i]`."""
-        rows, items = _distinct_sets(n, rows, items)
+        if len(rows):
+            # Without items of a single question; of items with the same questions one is left. Those have the
+            # same sum of random numbers, one for each question.
+            items = np.unique(items, return_inverse=True)[1].reshape(-1)
+            count, by_item = np.bincount(items), np.argsort(items, kind="stable")
+            marks = np.random.default_rng(0).integers(0, 1 << 63, size=n, dtype=np.uint64)[rows[by_item]]
+            first = np.concatenate([[0], np.cumsum(count)[:-1]])
+            distinct = np.zeros(len(count), dtype=bool)
+            distinct[np.unique(np.add.reduceat(marks, first), return_index=True)[1]] = True
+            chosen = (distinct & (count > 1))[items]
+            rows, items = rows[chosen], items[chosen]
         order = np.lexsort((items, rows))
         rows, items = rows[order], items[order]
         ends = np.searchsorted(rows, np.arange(n), side="right")
-        own, signs, members, sizes = (
-            np.ones(n),
-            [np.zeros(0)],
-            [np.zeros(0, np.int64)],
-            [np.zeros(0, np.int64)],
-        )
+        own, signs = np.ones(n), [np.zeros(0)]
+        members, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         # Sets of questions with one item in common, then with two, ...: extended by items that follow.
         of_row, last, code, sign = rows, np.arange(len(rows)), items, 1.0
         while len(of_row):
@@ -334,26 +338,6 @@ def _entries(items: Mapping[str, ndarray]) -> tuple[NDArray[np.int64], NDArray[n
     return both[0], both[1], size
 
 
-def _distinct_sets(
-    n: int, rows: NDArray[np.int64], items: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The entries without items of a single question; of items with the same questions one is left."""
-    if not len(rows):
-        return rows, items
-    number = np.unique(items, return_inverse=True)[1].reshape(-1)
-    count = np.bincount(number)
-    # Items with the same questions have the same sum of random numbers, one for each question.
-    order = np.argsort(number, kind="stable")
-    marks = np.random.default_rng(0).integers(0, 1 << 63, size=n, dtype=np.uint64)[rows[order]]
-    starts = np.concatenate([[0], np.cumsum(count)[:-1]])
-    first = np.unique(np.add.reduceat(marks, starts), return_index=True)[1]
-    distinct = np.zeros(len(count), dtype=bool)
-    distinct[first] = True
-    distinct &= count > 1
-    chosen = distinct[number]
-    return rows[chosen], number[chosen]
-
-
 def _given(items: ndarray, most: float, *, beside_others: bool) -> NDArray[np.bool_]:
     """Which items are in more than a share of the questions, of those that have anything but such items.
 
@@ -372,10 +356,6 @@ def _given(items: ndarray, most: float, *, beside_others: bool) -> NDArray[np.bo
             given[item] = True
             left[of_item] -= 1
     return given
-
-
-def _marked(items: ndarray, marks: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return (items >= 0) & (marks[items] if len(marks) else np.zeros(items.shape, dtype=bool))
 
 
 def _side_by_side(tables: Sequence[ndarray]) -> NDArray[np.int64]:

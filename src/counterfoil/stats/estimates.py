@@ -26,7 +26,6 @@ import random
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from counterfoil.errors import InputError
@@ -279,8 +278,15 @@ def _spread(
     # Results over the same rows, groups and weights are worked out together.
     kinds: dict[bytes, list[int]] = {}
     results = []
+    every, wide = np.arange(len(groups)), int(groups.max(initial=0)) + 1
     for k, average in enumerate(averages.T):
-        strata, weights, column = _rows_of(groups, of_columns, average)
+        # The column that each row is of, its group there, -1 for none, and its weight.
+        inside = (groups >= 0) & (average > 0)
+        if (inside.sum(axis=1) > 1).any():
+            raise InputError("an average of columns that have rows in common")
+        column = inside.argmax(axis=1)
+        strata = np.where(inside.any(axis=1), column * wide + groups[every, column], -1)
+        weights = np.where(strata >= 0, (of_columns * average)[every, column], 0.0)
         results.append((strata, weights, column))
         kinds.setdefault(strata.tobytes() + weights.tobytes(), []).append(k)
     for members in kinds.values():
@@ -294,19 +300,6 @@ def _spread(
         table[3][:, members] = part.n_independent
     value, variance, freedom, units = table.reshape(4, -1)
     return Spread(value, variance, freedom, units)
-
-
-def _rows_of(
-    groups: Int[ndarray, "n m"], weights: Float[ndarray, "n m"], average: Float[ndarray, "m"]
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """For an average of columns the group of each row, -1 for none, its weight, and the column it is of."""
-    inside = (groups >= 0) & (average > 0)
-    if (inside.sum(axis=1) > 1).any():
-        raise InputError("an average of columns that have rows in common")
-    column = inside.argmax(axis=1)
-    every, wide = np.arange(len(groups)), int(groups.max(initial=0)) + 1
-    strata = np.where(inside.any(axis=1), column * wide + groups[every, column], -1)
-    return strata, np.where(strata >= 0, (weights * average)[every, column], 0.0), column
 
 
 def _check(values: Float[ndarray, "n m"], groups: Int[ndarray, "n m"]) -> None:

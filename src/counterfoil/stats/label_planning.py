@@ -13,10 +13,10 @@ differ by `spread` add what all items have in common by them. Half-widths are th
 results get: Wilson's for a share, and that of `counterfoil.evaluation.agreement` for agreement.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from math import comb
 
 import numpy as np
@@ -107,34 +107,33 @@ class LabelDesign:
         return np.where(np.eye(k, dtype=bool), right[:, None], ((1 - right) / (k - 1))[:, None])
 
 
-@dataclass(frozen=True, eq=False)
-class AnswerWays:
-    """Ways in which an item can be answered: how many votes each class gets.
-
-    `chance(confusion)` is (classes, ways): how likely each way is for items of each class; rows sum to 1.
-    """
-
-    votes: Int[ndarray, "ways classes"]
-    chance: Callable[[Float[ndarray, "k k"]], Float[ndarray, "k ways"]]
+#: (confusion) -> (classes, ways): how likely each way is for items of each class; rows sum to 1.
+WayChance = Callable[[Float[ndarray, "k k"]], Float[ndarray, "k ways"]]
 
 
-def answer_ways(labels: int, confusion: Float[ndarray, "k k"], *, seed: int = 0) -> AnswerWays:
+def answer_ways(
+    labels: int, confusion: Float[ndarray, "k k"], *, seed: int = 0
+) -> tuple[Int[ndarray, "ways classes"], WayChance]:
     """All ways in which `labels` people can answer; where those are too many, some drawn by `confusion`.
 
+    How many votes each class gets in each way, and the function that says how likely the ways are.
+
     >>> confusion = np.array([[0.9, 0.1], [0.2, 0.8]])
-    >>> ways = answer_ways(2, confusion)
-    >>> ways.votes.tolist(), ways.chance(confusion).round(2).tolist()
+    >>> votes, chance = answer_ways(2, confusion)
+    >>> votes.tolist(), chance(confusion).round(2).tolist()
     ([[0, 2], [1, 1], [2, 0]], [[0.01, 0.18, 0.81], [0.64, 0.32, 0.04]])
     """
     k = len(confusion)
     if comb(labels + k - 1, k - 1) <= _EXACT:
-        votes = _compositions(labels, k)
+        # The places of k - 1 bars among so many stars, in order, are all the ways to part these.
+        bars = np.array(list(combinations(range(labels + k - 1), k - 1)))
+        votes = np.diff(bars, prepend=-1, append=labels + k - 1, axis=1) - 1
         orders = gammaln(labels + 1) - gammaln(votes + 1).sum(axis=1)
 
         def exact(confusion: NDArray[np.float64]) -> NDArray[np.float64]:
             return np.exp(orders + xlogy(votes, confusion[:, None, :]).sum(axis=2))
 
-        return AnswerWays(votes, exact)
+        return votes, exact
     rng = np.random.default_rng(seed)
     drawn = np.concatenate([rng.multinomial(labels, row, size=_EXACT // k) for row in confusion])
     # Weights make each way as likely as it should be for one class, though all classes were drawn from.
@@ -144,19 +143,7 @@ def answer_ways(labels: int, confusion: Float[ndarray, "k k"], *, seed: int = 0)
         weights = np.exp(xlogy(drawn, confusion[:, None, :]).sum(axis=2) - proposed)
         return weights / weights.sum(axis=1, keepdims=True)
 
-    return AnswerWays(drawn, weighed)
-
-
-def _compositions(total: int, parts: int) -> NDArray[np.int64]:
-    """All ways to write `total` as a sum of `parts` numbers of 0 and above, in order."""
-    if parts == 1:
-        return np.array([[total]])
-    rows = [
-        np.column_stack([np.full(len(rest), first), rest])
-        for first in range(total + 1)
-        for rest in (_compositions(total - first, parts - 1),)
-    ]
-    return np.concatenate(rows)
+    return drawn, weighed
 
 
 @dataclass(frozen=True)
@@ -202,23 +189,24 @@ def plan_labels(design: LabelDesign, *, level: float = 0.95, seed: int = 0) -> L
     0.490 +- 0.023
     """
     ways = answer_ways(design.labels, design.confusion(), seed=seed)
-    here = _facts(design, ways, 0.0)
-    slopes = {}
+    here = _facts(design, *ways, 0.0)
+    # How much each estimate moves with the accuracies of people.
+    slopes = dict.fromkeys(TARGETS, 0.0)
     if design.spread:
-        up, down = _facts(design, ways, _STEP), _facts(design, ways, -_STEP)
+        up, down = _facts(design, *ways, _STEP), _facts(design, *ways, -_STEP)
         slopes = {name: (up[name][0] - down[name][0]) / (2 * _STEP) for name in TARGETS}
-    expected = {name: _expected(design, *here[name], slopes.get(name, 0.0), level) for name in TARGETS}
+    expected = {name: _expected(design, *here[name], slopes[name], level) for name in TARGETS}
     return LabelPlan(design, here["score"][0], here["tied"][0], **expected, level=level)
 
 
+def _plans(design: LabelDesign, most: int, level: float, seed: int) -> Iterator[LabelPlan]:
+    """The plans of one label per item, of two, ..., of `most` or as many as there are people."""
+    for labels in range(1, min(most, MOST_LABELS, design.people or MOST_LABELS) + 1):
+        yield plan_labels(replace(design, labels=labels), level=level, seed=seed)
+
+
 def labels_needed(
-    design: LabelDesign,
-    half_width: float,
-    *,
-    of: str,
-    level: float = 0.95,
-    most: int = 25,
-    seed: int = 0,
+    design: LabelDesign, half_width: float, *, of: str, level: float = 0.95, most: int = 25, seed: int = 0
 ) -> LabelPlan:
     """The plan of the fewest labels per item whose interval of `of` is at most so wide on either side.
 
@@ -235,8 +223,7 @@ def labels_needed(
     if not half_width > 0:
         raise InputError("half-width to aim at", given=half_width, allowed="above 0")
     reached = float("inf")
-    for labels in range(1, min(most, MOST_LABELS, design.people or MOST_LABELS) + 1):
-        plan = plan_labels(replace(design, labels=labels), level=level, seed=seed)
+    for plan in _plans(design, most, level, seed):
         width: float = getattr(plan, of).half_width
         if width <= half_width:
             return plan
@@ -259,12 +246,11 @@ def accuracy_needed(
     >>> accuracy_needed(LabelDesign(items=100, labels=1, accuracy=0.85), 0.95).design.labels
     5
     """
-    plan = None
-    for labels in range(1, min(most, MOST_LABELS, design.people or MOST_LABELS) + 1):
-        plan = plan_labels(replace(design, labels=labels), seed=seed)
-        if plan.label_accuracy >= label_accuracy:
+    reached = float("nan")
+    for plan in _plans(design, most, 0.95, seed):
+        reached = plan.label_accuracy
+        if reached >= label_accuracy:
             return plan
-    reached = plan.label_accuracy if plan else float("nan")
     raise InputError(
         "more labels do not make them so accurate",
         given=f"{label_accuracy:g}",
@@ -344,10 +330,12 @@ def labelling_cost(hours: float, pay_per_hour: float, *, fee: float = 0.0) -> fl
     return hours * pay_per_hour * (1 + fee)
 
 
-def _facts(design: LabelDesign, ways: AnswerWays, moved: float) -> dict[str, tuple[float, float, float]]:
+def _facts(
+    design: LabelDesign, votes: NDArray[np.int64], way_chance: WayChance, moved: float
+) -> dict[str, tuple[float, float, float]]:
     """Of each estimate its value, its variance over items, and what makes a share of it (see `_expected`)."""
-    m, votes = design.labels, ways.votes
-    chance = ways.chance(design.confusion(moved)) * design.shares[:, None]
+    m = design.labels
+    chance = way_chance(design.confusion(moved)) * design.shares[:, None]
     total = chance.sum(axis=0)
     top = votes == votes.max(axis=1, keepdims=True)
     won = top / top.sum(axis=1, keepdims=True)

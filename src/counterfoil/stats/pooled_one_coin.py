@@ -84,7 +84,13 @@ def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int
     rng = np.random.default_rng(seed)
     k, many = given.n_classes, given.weights.astype(np.int64)
     population = _Population(k)
-    posterior = _start(given)
+    # From the shares of votes on, with every person near the mean accuracy.
+    posterior, typical = given.shares(), min(mean_accuracy(given), 0.99)
+    for _ in range(_FIRST_ROUNDS):
+        hits = _hits(given, given.weights[:, None] * posterior)
+        accuracy = (hits + typical * _FIRST_WEIGHT) / (given.asked + _FIRST_WEIGHT)
+        share = given.tied((given.weights @ posterior + 1.0) / (given.weights.sum() + k))
+        posterior = _posterior(given, np.clip(accuracy, _LEAST, 1 - _LEAST), share)
     stretches = np.zeros((_STRETCHES, *posterior.shape))
     accuracies, shares = np.zeros(given.n_people), np.zeros(k)
     for step in range(burn + draws):
@@ -167,24 +173,8 @@ def _exchanged(
         right = exchanged[given.items, given.labels]
         spread = (given.weights[given.items] - right) @ np.log(np.maximum(given.options - 1, 1))[given.items]
         explanations.append((np.logaddexp.reduce(log) - spread, exchanged, hits, log))
-    chosen = (
-        explanations[-1]
-        if np.log(rng.random()) < explanations[-1][0] - explanations[0][0]
-        else explanations[0]
-    )
-    return chosen[1:]
-
-
-def _start(given: Labels) -> NDArray[np.float64]:
-    """A posterior with every person near the mean accuracy, from the shares of votes on."""
-    k, mean = given.n_classes, min(mean_accuracy(given), 0.99)
-    posterior = given.shares()
-    for _ in range(_FIRST_ROUNDS):
-        hits = _hits(given, given.weights[:, None] * posterior)
-        accuracy = (hits + mean * _FIRST_WEIGHT) / (given.asked + _FIRST_WEIGHT)
-        share = given.tied((given.weights @ posterior + 1.0) / (given.weights.sum() + k))
-        posterior = _posterior(given, np.clip(accuracy, _LEAST, 1 - _LEAST), share)
-    return posterior
+    as_likely = np.log(rng.random()) < explanations[-1][0] - explanations[0][0]
+    return explanations[-1 if as_likely else 0][1:]
 
 
 def _hits(given: Labels, classes: NDArray[np.float64]) -> Float[ndarray, "people"]:

@@ -67,9 +67,14 @@ def mean_variance(
     # Relative weights: of one group, or of equal ones, no rounding of 1 / n enters the value.
     relative = share / share.max()
     value = column_sums(relative[:, None] * centre) / relative.sum()
-    factors = [(part, _near(part, group)) for part in sharing.factors]
-    apart = np.full(len(sizes), np.inf)
-    for _, near in factors:
+    factors, apart = [], np.full(len(sizes), np.inf)
+    for part in sharing.factors:
+        # With how many questions of its group each shares something, itself included.
+        near = np.zeros(len(group))
+        for columns, first in _indicators(group):
+            rows = np.flatnonzero((group >= first) & (group < first + columns.shape[1]))
+            near[rows] = part.around(columns)[rows, group[rows] - first]
+        factors.append((part, near))
         np.minimum.at(apart, group, sizes[group] - near)
     alone = (apart < 0.5)[group] if len(sizes) > 1 else np.zeros(len(group), dtype=bool)
     moved = weights[:, None] * (values - np.where(alone[:, None], value, centre[group]))
@@ -131,15 +136,6 @@ def _scale(held: NDArray[np.float64]) -> NDArray[np.float64]:
     """1 / sqrt(1 - h); 0 where a cluster holds everything, since then nothing deviates."""
     left = 1 - held
     return np.where(left > 1e-9, 1 / np.sqrt(np.maximum(left, 1e-9)), 0.0)
-
-
-def _near(part: Shared, group: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(n,) with how many questions of its group each shares something, itself included."""
-    near = np.zeros(len(group))
-    for columns, first in _indicators(group):
-        rows = np.flatnonzero((group >= first) & (group < first + columns.shape[1]))
-        near[rows] = part.around(columns)[rows, group[rows] - first]
-    return near
 
 
 def _freedom(part: Shared, weights: NDArray[np.float64], strata: NDArray[np.int64]) -> float:

@@ -154,12 +154,8 @@ def test_all_together_have_no_bias(world: tuple[JudgedPairs, tuple[AnnotatorBias
         assert found.bias.total[-1] == found.bias.own[-1] == 0
         assert np.isnan(found.bias.others[-1])
         assert found.queries[-1] == found.queries.max() == (world[0].found > 0).sum()
-        for kind, values in (
-            ("total", found.bias.total),
-            ("own", found.bias.own),
-            ("others", found.bias.others),
-        ):
-            ends = found.single[kind]
+        for kind, ends in found.single.items():
+            values = getattr(found.bias, kind)
             assert ends.low.shape == (5,)
             # The bootstrap moves around what was found.
             assert (ends.low < values[:5] + 0.02).all()

@@ -15,7 +15,7 @@ from numpy import ndarray
 import eccv_rankings
 from counterfoil.errors import InputError
 from counterfoil.metrics import ranking
-from counterfoil.metrics.ranks import Qrels, Ranks, join, list_ranks, positive_ranks, shared_ranks
+from counterfoil.metrics.ranks import Qrels, Ranks, join, list_ranks, positive_ranks
 from counterfoil.metrics.ties import Ties
 
 Measure = Callable[..., ndarray]
@@ -211,14 +211,6 @@ def test_the_rankings_of_the_preference_study() -> None:
         listed = np.array([p if p in places else 100 + p for p in range(1, 9)])
         ranks = list_ranks([listed], Qrels.of([list(range(1, 9))]), gallery=200)
         values[name] = 100 * ranking.map_at_r(ranks).item()
-    exact = {
-        "A": sum((i - 1) / i for i in range(2, 9)) / 8,
-        "B": 1 / 8,
-        "C": sum((i - 5) / i for i in range(6, 9)) / 8,
-        "D": 1 / 40,
-        "E": 0,
-    }
-    assert values == pytest.approx({name: 100 * value for name, value in exact.items()})
     assert [round(v, 1) for v in values.values()] == [66.0, 12.5, 10.3, 2.5, 0.0]
 
 
@@ -257,7 +249,7 @@ def direction(folder: Path, side: str) -> dict[str, float]:
     blocks, fold_ranks, cut_ranks, refused = [], [], [], 0
     for fold, (rows, scores) in enumerate(eccv_rankings.blocks(folder, side)):
         columns = np.arange(len(gallery) // 5) + fold * (len(gallery) // 5)
-        blocks.append(shared_ranks(scores, [s.take(rows) for s in sets]))
+        blocks.append([positive_ranks(scores, s.take(rows)) for s in sets])
         small = sets[0].take(rows).within(columns)
         fold_ranks.append(positive_ranks(scores[:, columns], small))
         top = np.argpartition(scores, -50, axis=1)[:, -50:]

@@ -1,7 +1,6 @@
 """Label models against slow twins, against crowd-kit and against known truth."""
 
 from itertools import product
-from math import exp, log
 
 import numpy as np
 import pytest
@@ -47,13 +46,6 @@ def crowdkit(name: str, given: Labels, **settings):
     aggregation = pytest.importorskip("crowdkit.aggregation")
     model = getattr(aggregation, name)(**settings)
     return model, model.fit_predict_proba(frame(given)).sort_index().sort_index(axis=1).to_numpy()
-
-
-@oracle
-def test_majority_is_that_of_crowd_kit() -> None:
-    _, given = drawn(0)
-    _, theirs = crowdkit("MajorityVote", given)
-    assert majority_vote(given).posterior == pytest.approx(theirs, abs=1e-12)
 
 
 @oracle
@@ -113,32 +105,6 @@ def test_bradley_terry_is_that_of_crowd_kit_and_a_tie_is_half_a_vote_each_way() 
     assert bradley_terry(halves) == pytest.approx([62.5, 37.5])
 
 
-def slow_one_coin(given: Labels, rounds: int, smoothing: float) -> list[list[float]]:
-    k, post = given.n_classes, [list(row) for row in majority_vote(given).posterior]
-    answers = list(zip(given.items.tolist(), given.people.tolist(), given.labels.tolist(), strict=True))
-    for _ in range(rounds):
-        accuracy = []
-        for person in range(given.n_people):
-            own = [post[i][label] for i, p, label in answers if p == person]
-            accuracy.append((sum(own) + smoothing) / (len(own) + 2 * smoothing))
-        share = [(sum(row[c] for row in post) + smoothing) / (len(post) + k * smoothing) for c in range(k)]
-        for item in range(given.n_items):
-            logs = [log(share[c]) for c in range(k)]
-            for i, p, label in answers:
-                for c in range(k):
-                    if i == item:
-                        logs[c] += log(accuracy[p] if c == label else (1 - accuracy[p]) / (k - 1))
-            total = sum(exp(x) for x in logs)
-            post[item] = [exp(x) / total for x in logs]
-    return post
-
-
-def test_one_coin_is_that_of_a_loop() -> None:
-    _, given = drawn(6, items=25)
-    here = one_coin(given, rounds=5, tolerance=0.0)
-    assert here.posterior == pytest.approx(np.array(slow_one_coin(given, 5, 0.5)), abs=1e-10)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_models_find_the_truth_and_who_errs(name: str) -> None:
     truth, given = drawn(7, items=600, accuracy=(0.35, 0.98))
@@ -172,14 +138,6 @@ def test_equal_answers_give_equal_labels_and_the_order_of_rows_says_nothing(name
     order = np.random.default_rng(0).permutation(len(given.items))
     mixed = Labels.of(given.items[order], given.people[order], given.labels[order], n_classes=3)
     assert MODELS[name](mixed).posterior == pytest.approx(once.posterior, abs=1e-4)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_classes_may_be_renamed(name: str) -> None:
-    _, given = drawn(10, items=60)
-    other = Labels.of(given.items, given.people, np.array([2, 0, 1])[given.labels], n_classes=3)
-    posterior = MODELS[name](given).posterior
-    assert MODELS[name](other).posterior[:, [2, 0, 1]] == pytest.approx(posterior, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", MODELS)

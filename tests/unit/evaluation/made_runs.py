@@ -1,13 +1,16 @@
 """Runs of which only the values per query matter, made up, on galleries of two captions an image."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterfoil.benchmarks.answers import DirectionRanks, Outcomes, Rankings
+from counterfoil.benchmarks.answers import Answers, DirectionRanks, Outcomes, Rankings
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Estimate, Result, Run
+from counterfoil.metrics.ties import Ties
 
 
 def run(
@@ -23,6 +26,13 @@ def run(
     return Run(
         name, benchmark, answers, items, Result(benchmark.name, name, measures, ties={"policy": ties}), {}
     )
+
+
+def evaluated(name: str, benchmark: Benchmark, answers: Answers, **how: Any) -> Run:
+    """The run of answers that were evaluated."""
+    result = evaluate(benchmark, answers, scorer=name, **{"draws": 100, **how})
+    ties = how.get("ties", Ties.STRICT)
+    return Run(name, benchmark, answers, per_item(benchmark, answers, ties=Ties(ties)), result, {})
 
 
 def gallery_items(

@@ -14,15 +14,9 @@ from counterfoil.evaluation.compare import (
     over_shared,
     questions_to_decide,
 )
-from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run
 from counterfoil.stats.estimates import difference_interval
-from counterfoil.stats.tests import holm
-
-
-def _run(name: str, benchmark, answers) -> Run:
-    result = evaluate(benchmark, answers, scorer=name, draws=100)
-    return Run(name, benchmark, answers, per_item(benchmark, answers), result, {})
+from evaluation.made_runs import evaluated
 
 
 def _quality(benchmark, quality: float, seed: int) -> Scores:
@@ -34,7 +28,9 @@ def _quality(benchmark, quality: float, seed: int) -> Scores:
 def test_a_real_difference_is_found_and_none_is_not(quads) -> None:
     benchmark = quads(300)
     qualities = {"weak": 0.5, "weak too": 0.5, "strong": 2.0}
-    runs = [_run(name, benchmark, _quality(benchmark, q, i)) for i, (name, q) in enumerate(qualities.items())]
+    runs = [
+        evaluated(name, benchmark, _quality(benchmark, q, i)) for i, (name, q) in enumerate(qualities.items())
+    ]
     (comparison,) = compare(runs, baseline="weak")
     found = {(d.a, d.measure): d for d in comparison.against_baseline()}
     assert found["strong", "group"].p_holm < 0.01
@@ -44,61 +40,51 @@ def test_a_real_difference_is_found_and_none_is_not(quads) -> None:
     assert found["strong", "group"].value == pytest.approx(means[2] - means[0])
 
 
-def test_holm_runs_over_the_pairs_with_the_baseline(quads) -> None:
-    benchmark = quads(60)
-    runs = [_run(f"m{i}", benchmark, _quality(benchmark, 0.3 * i, i)) for i in range(4)]
-    (comparison,) = compare(runs, baseline="m0")
-    asked = comparison.against_baseline()
-    assert len(asked) == 3 * 3  # three others, three main measures
-    np.testing.assert_allclose([d.p_holm for d in asked], holm(np.array([d.p for d in asked])))
-    assert len(comparison.differences) == 6 * 3
-
-
-def test_a_difference_has_a_signature(quads) -> None:
+@pytest.mark.parametrize(
+    ("interval", "signed"),
+    [
+        ("clusters", "ci:clusters|clusters:image"),
+        ("wilson", "ci:clusters|clusters:question"),
+        ("crossed", "ci:crossed|clusters:image+caption"),
+        ("folds", "ci:folds"),
+    ],
+)
+def test_a_difference_has_a_signature(quads, interval: str, signed: str) -> None:
     benchmark = quads(20, share=2)
-    runs = [_run(f"m{i}", benchmark, _quality(benchmark, 1.0, i)) for i in range(2)]
-    cases = {
-        "clusters": "ci:clusters|clusters:image",
-        "wilson": "ci:clusters|clusters:question",
-        "crossed": "ci:crossed|clusters:image+caption",
-        "folds": "ci:folds",
-    }
-    for interval, made in cases.items():
-        (comparison,) = compare(runs, interval=interval)
-        assert comparison.differences[0].signature.startswith(f"i2t|ties:strict|{made}|v")
+    runs = [evaluated(f"m{i}", benchmark, _quality(benchmark, 1.0, i)) for i in range(2)]
+    (comparison,) = compare(runs, interval=interval)
+    assert comparison.differences[0].signature.startswith(f"i2t|ties:strict|{signed}|v")
 
 
-def test_mcnemar_is_only_for_independent_questions(quads) -> None:
-    for share, given in ((1, True), (2, False)):
-        benchmark = quads(20, share=share)
-        runs = [_run(f"m{i}", benchmark, _quality(benchmark, 1.0, i)) for i in range(2)]
-        assert all((d.mcnemar is not None) == given for d in compare(runs)[0].differences)
+@pytest.mark.parametrize(("share", "given"), [(1, True), (2, False)])
+def test_mcnemar_is_only_for_independent_questions(quads, share: int, given: bool) -> None:
+    benchmark = quads(20, share=share)
+    runs = [evaluated(f"m{i}", benchmark, _quality(benchmark, 1.0, i)) for i in range(2)]
+    assert all((d.mcnemar is not None) == given for d in compare(runs)[0].differences)
 
 
 def test_one_comparison_per_benchmark(quads, choices) -> None:
     quad, choice = quads(6), choices({"add": 4, "swap": 3})
     right = Outcomes({"accuracy": np.array([1, 0, 1, 1, 0, 1, 0], dtype=bool)})
     runs = [
-        _run("a", quad, _quality(quad, 1.0, 0)),
-        _run("b", quad, _quality(quad, 1.0, 1)),
-        _run("a", choice, right),
+        evaluated("a", quad, _quality(quad, 1.0, 0)),
+        evaluated("b", quad, _quality(quad, 1.0, 1)),
+        evaluated("a", choice, right),
     ]
     found = compare(runs, baseline="a")
-    assert [(c.benchmark, len(c.runs), len(c.differences)) for c in found] == [
-        ("toy", 2, 3),
-        ("toy-choice", 1, 0),
-    ]
+    sizes = [(c.benchmark, len(c.runs), len(c.differences)) for c in found]
+    assert sizes == [("toy", 2, 3), ("toy-choice", 1, 0)]
 
 
 def test_runs_that_cannot_be_paired_are_refused(quads) -> None:
     short, long = quads(5), quads(6)
-    a, b = _run("a", short, _quality(short, 1, 0)), _run("b", long, _quality(long, 1, 0))
+    a, b = evaluated("a", short, _quality(short, 1, 0)), evaluated("b", long, _quality(long, 1, 0))
     with pytest.raises(InputError, match=r"ask different questions.*'a' 5 and 'b' 6"):
         compare([a, b])
     with pytest.raises(InputError, match="have one name"):
         compare([a, a])
     with pytest.raises(UnknownNameError, match="did you mean 'clip-large'"):
-        compare([_run("clip-large", short, _quality(short, 1, 0)), a], baseline="clip-larg")
+        compare([evaluated("clip-large", short, _quality(short, 1, 0)), a], baseline="clip-larg")
 
 
 def test_runs_are_compared_over_the_questions_that_all_answer(quads) -> None:
@@ -106,11 +92,11 @@ def test_runs_are_compared_over_the_questions_that_all_answer(quads) -> None:
     rows = np.array([3, 7, 8, 20, 29])
     part = whole.part(rows, "some")
     answers = [_quality(whole, 1.0, seed) for seed in range(3)]
-    runs = [_run(f"m{seed}", whole, each) for seed, each in enumerate(answers)]
-    people = _run("people", part, answers[2].take(rows))
+    runs = [evaluated(f"m{seed}", whole, each) for seed, each in enumerate(answers)]
+    people = evaluated("people", part, answers[2].take(rows))
     notes: list[str] = []
     found = over_shared([*runs, people], note=notes.append, draws=100)
-    expected = [_run(f"m{seed}", part, each.take(rows)) for seed, each in enumerate(answers)]
+    expected = [evaluated(f"m{seed}", part, each.take(rows)) for seed, each in enumerate(answers)]
     for run, other in zip(found, [*expected, people], strict=True):
         assert run.benchmark.questions.ids == part.questions.ids
         assert {name: run.items[name].tolist() for name in run.items} == {
@@ -123,14 +109,12 @@ def test_runs_are_compared_over_the_questions_that_all_answer(quads) -> None:
     # The model that gave the very answers of the sample is no different from it.
     (comparison,) = compare(found, baseline="people")
     assert {d.value for d in comparison.against_baseline() if d.a == "m2"} == {0.0}
+    alone = evaluated("b", whole.part(np.array([0]), "one"), answers[0].take(np.array([0])))
     with pytest.raises(InputError, match="is answered by all runs"):
-        over_shared(
-            [people, _run("b", whole.part(np.array([0]), "one"), answers[0].take(np.array([0])))],
-            note=notes.append,
-        )
+        over_shared([people, alone], note=notes.append)
 
 
-def test_galleries_are_not_cut_to_some_queries(galleries) -> None:
+def test_galleries_are_not_cut_to_some_queries_nor_paired_with_others(galleries) -> None:
     asked, fewer = galleries(parts=False, values=30), galleries(parts=False, values=30)
     run, other = _ranked("a", asked, asked.scores), _ranked("b", fewer, fewer.scores)
     ids = other.benchmark.questions.ids
@@ -138,13 +122,12 @@ def test_galleries_are_not_cut_to_some_queries(galleries) -> None:
     other = replace(other, benchmark=replace(other.benchmark, questions=renamed))
     with pytest.raises(InputError, match="cannot be cut to some questions"):
         over_shared([run, other], note=print)
+    with pytest.raises(InputError, match="other galleries, or other right answers"):
+        compare([run, _ranked("b", galleries(gains=True), asked.scores)])
 
 
 def _ranked(name: str, asked, scores) -> Run:
-    asked = asked.scored(scores)
-    rankings = asked.rankings
-    result = evaluate(asked.benchmark, rankings, scorer=name, draws=50)
-    return Run(name, asked.benchmark, rankings, per_item(asked.benchmark, rankings), result, {})
+    return evaluated(name, asked.benchmark, asked.scored(scores).rankings, draws=50)
 
 
 @pytest.mark.parametrize("parts", [False, True])
@@ -183,13 +166,6 @@ def test_the_test_of_a_gallery_is_over_images(galleries) -> None:
     assert (found.low, found.high, found.p) == pytest.approx([each[0] for each in ends])
 
 
-def test_other_galleries_cannot_be_paired(galleries) -> None:
-    asked = galleries()
-    runs = [_ranked("a", asked, asked.scores), _ranked("b", galleries(gains=True), asked.scores)]
-    with pytest.raises(InputError, match="other galleries, or other right answers"):
-        compare(runs)
-
-
 @pytest.mark.parametrize("power", [0.5, 0.8, 0.9])
 def test_so_many_questions_decide_it_as_often_as_asked(power: float) -> None:
     # Of the questions 20 % are right for one scorer alone, 16 % for the other alone.
@@ -199,15 +175,12 @@ def test_so_many_questions_decide_it_as_often_as_asked(power: float) -> None:
     half = 1.96 * np.sqrt(spread / n)
     needed = questions_to_decide(value, value - half, value + half, n, power=power)
     assert needed is not None
+    assert questions_to_decide(0.0, -0.1, 0.1, 100) is None
     one, other, _ = np.random.default_rng(0).multinomial(needed, chances, size=20_000).T
     found = (one - other) / needed
     error = np.sqrt(((one + other) / needed - found**2) / needed)
     # Three standard errors of a share of 20,000 studies, and half a point for the normal approximation.
     assert np.mean(np.abs(found) > 1.96 * error) == pytest.approx(power, abs=0.016)
-
-
-def test_no_number_of_questions_decides_what_is_equal() -> None:
-    assert questions_to_decide(0.0, -0.1, 0.1, 100) is None
 
 
 def test_decided_is_what_interval_and_test_both_say() -> None:

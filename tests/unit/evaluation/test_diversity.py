@@ -58,12 +58,6 @@ def test_lists_without_a_common_item_are_below_0_by_a_known_amount(k: int) -> No
     assert list_tau(first, first[:, ::-1])[0] == -1
 
 
-def test_the_common_share_by_hand() -> None:
-    lists = [([1, 2], [2, 1]), ([1, 2], [1, 3]), ([1, 2], [3, 4]), ([1, -1], [1, 2]), ([-1, -1], [-1, -1])]
-    first, second = (np.array([pair[i] for pair in lists]) for i in (0, 1))
-    np.testing.assert_allclose(common_share(first, second), [1, 1 / 2, 0, 2 / 3, np.nan])
-
-
 def test_blocks_of_queries_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (some_lists(50, 12, seed=seed, cut=True) for seed in (3, 4))
     whole = list_tau(first, second)
@@ -71,10 +65,11 @@ def test_blocks_of_queries_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(list_tau(first, second), whole)
 
 
-def test_place_of_the_first_choice() -> None:
-    first = np.array([[5, 1], [5, 1], [5, 1], [-1, -1]])
-    second = np.array([[5, 2], [2, 5], [2, 3], [5, 1]])
-    np.testing.assert_array_equal(place_of_first(first, second), [1, 2, 3, np.nan])
+def test_common_shares_and_places_of_the_first_by_hand() -> None:
+    lists = [([1, 2], [2, 1]), ([1, 2], [1, 3]), ([1, 2], [3, 4]), ([1, -1], [1, 2]), ([-1, -1], [-1, -1])]
+    first, second = (np.array([pair[i] for pair in lists]) for i in (0, 1))
+    np.testing.assert_allclose(common_share(first, second), [1, 1 / 2, 0, 2 / 3, np.nan])
+    np.testing.assert_array_equal(place_of_first(first, second), [2, 1, 3, 1, np.nan])
 
 
 def listed(seed: int, name: str, world: object, width: int = 8) -> Run:
@@ -127,19 +122,12 @@ def test_queries_of_two_galleries_are_reported_once() -> None:
         for world in (some, whole, twin, parts, other)
         for seed, name in enumerate("ab")
     ]
-    assert [d.benchmark for d in diversity(runs, k=4)] == [
-        "whole",
-        "whole",
-        "parts",
-        "parts",
-        "other",
-        "other",
-    ]
+    found = [d.benchmark for d in diversity(runs, k=4)]
+    assert found == ["whole", "whole", "parts", "parts", "other", "other"]
     # A model more on the smaller one, and both are told; one model alone has no pair.
     more = [*runs[:6], listed(3, "c", some), listed(4, "c", parts)]
-    assert [(d.benchmark, len(d.models)) for d in diversity(more, k=4)] == 2 * [("some", 3)] + 2 * [
-        ("whole", 2)
-    ]
+    sizes = [(d.benchmark, len(d.models)) for d in diversity(more, k=4)]
+    assert sizes == 2 * [("some", 3)] + 2 * [("whole", 2)]
 
 
 def test_a_direction_without_queries_and_runs_without_lists_are_passed_over() -> None:

@@ -1,23 +1,31 @@
-"""Which measure decides: what a benchmark's authors put first, tested as it is reported, macro means too."""
+"""Which measure decides: what a benchmark's authors put first, tested and ranked by, macro means too."""
 
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from contracts import forms
 from counterfoil import catalog
 from counterfoil.benchmarks import Benchmark, Scores
 from counterfoil.evaluation.compare import Comparison, compare
-from counterfoil.evaluation.evaluate import evaluate, leading, main_measures
+from counterfoil.evaluation.evaluate import leading, main_measures
+from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.forms.bootstrap import DrawnQuestions
+from counterfoil.evaluation.intervals import macro_groups
+from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.evaluation.result import Run
-from counterfoil.evaluation.run import measured_run
 from counterfoil.report.comparison_tables import main_measures as shown_measures
 from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.notes import lead
+from counterfoil.report.rankings_page import ranks_table
+from counterfoil.stats.estimates import macro_weights
+from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.tests import holm
 from counterfoil.train.validation import leading as of_training
+from evaluation.made_runs import evaluated
 
 #: Cards whose first measure is a number of all questions together have tests of their own.
 CARDS = [
@@ -56,12 +64,12 @@ def test_scorers_are_ordered_by_the_first_measure_of_the_card_and_tested_on_it(n
 
 
 def runs_of(benchmark: Benchmark, answers: dict[str, np.ndarray]) -> list[Run]:
-    found = []
-    for name, scores in answers.items():
-        given = Scores(scores)
-        result = evaluate(benchmark, given, scorer=name, draws=200)
-        found.append(replace(measured_run(benchmark, given, result), name=name))
-    return found
+    return [evaluated(name, benchmark, Scores(scores), draws=200) for name, scores in answers.items()]
+
+
+def chosen(right: NDArray[np.bool_]) -> np.ndarray:
+    """Scores of two candidates, of which the first is right."""
+    return np.stack([right, ~right], axis=1) * 1.0
 
 
 def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other() -> None:
@@ -80,14 +88,6 @@ def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other() -> None:
     assert lead(comparison).endswith("ahead of the other by more than luck (p < 0.05 after Holm).")
 
 
-def weighed(right: np.ndarray, labels: tuple[str, ...]) -> np.ndarray:
-    """What each question adds to the mean over groups, group by group."""
-    groups = sorted(set(labels))
-    return np.array(
-        [value / labels.count(label) / len(groups) for value, label in zip(right, labels, strict=True)]
-    )
-
-
 def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions() -> None:
     """A large group on which the one scorer is right, and small ones on which the other is."""
     subsets = {"large": 80, **{f"small {at}": 4 for at in range(10)}}
@@ -99,11 +99,12 @@ def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions() -> None:
         "often": np.where(large, rng.random(120) < 0.9, rng.random(120) < 0.4),
         "evenly": np.where(large, rng.random(120) < 0.5, rng.random(120) < 0.95),
     }
-    scores = {name: np.stack([hit, ~hit], axis=1) * 1.0 for name, hit in right.items()}
-    (comparison,) = compare(runs_of(benchmark, scores))
+    (comparison,) = compare(runs_of(benchmark, {name: chosen(hit) for name, hit in right.items()}))
     found = {d.measure: d for d in comparison.differences}
     assert set(found) == {"accuracy_macro", "accuracy"}
-    gaps = weighed(right["often"], labels) - weighed(right["evenly"], labels)
+    # What each question adds to the mean over groups, group by group.
+    weights = np.array([1 / labels.count(label) / len(set(labels)) for label in labels])
+    gaps = weights * (right["often"].astype(float) - right["evenly"])
     macro = found["accuracy_macro"]
     assert macro.value == pytest.approx(gaps.sum())
     assert macro.value < 0 < found["accuracy"].value
@@ -163,6 +164,9 @@ def test_a_baseline_makes_two_families_under_two_headings() -> None:
     scores = {f"m{k}": rng.normal(size=(60, 2, 2)) + k * 0.3 * np.eye(2) for k in range(4)}
     (comparison,) = compare(runs_of(benchmark, scores), baseline="m0")
     first, second = comparison.families()
+    # Three others, three main measures; in all six pairs of models.
+    assert (len(first.differences), len(comparison.differences)) == (3 * 3, 6 * 3)
+    assert first.differences == comparison.against_baseline()
     assert {d.b for d in first.differences} == {"m0"}
     assert not {"m0"} & {name for d in second.differences for name in (d.a, d.b)}
     assert len(first.differences) + len(second.differences) == len(comparison.differences)
@@ -176,3 +180,74 @@ def test_a_baseline_makes_two_families_under_two_headings() -> None:
     np.testing.assert_allclose(
         [d.p_holm for d in whole.differences], holm(np.array([d.p for d in whole.differences]))
     )
+
+
+# --- orders of models
+
+
+def unequal(
+    measures: tuple[str, ...], macro: str = "subset", name: str = "toy"
+) -> tuple[Benchmark, list[Run]]:
+    """Four models: the more often one is right in the large group, the less often in the small ones."""
+    subsets = {"large": 40, **{f"small {at}": 4 for at in range(5)}}
+    benchmark = forms.choices(subsets, measures=measures, macro=macro, name=name)
+    labels = benchmark.questions.groupings["subset"]
+    # Groups of groups: the large one alone, and all others.
+    sizes = tuple(label.partition(" ")[0] for label in labels)
+    questions = replace(benchmark.questions, groupings={**benchmark.questions.groupings, "size": sizes})
+    benchmark = replace(benchmark, questions=questions)
+    place = np.concatenate([np.arange(40), np.tile(np.arange(4), 5)])
+    limits = {f"m{k}": np.where(np.array(sizes) == "large", 12 + 8 * k, 4 - k) for k in range(4)}
+    right = {model: place < limit for model, limit in limits.items()}
+    return benchmark, runs_of(benchmark, {name: chosen(hit) for name, hit in right.items()})
+
+
+@pytest.mark.parametrize("measures", [("accuracy_macro",), ("accuracy_macro", "accuracy")])
+def test_models_are_in_the_order_of_the_first_measure_of_the_card(measures: tuple[str, ...]) -> None:
+    _, runs = unequal(measures)
+    found = rank_correlation([*runs, *unequal(measures, name="other")[1]], draws=20)
+    assert {c.measure for c in found.columns} == set(measures)
+    assert found.columns[found.lead].name == "toy:accuracy_macro"
+    macro = found.values[:, found.lead]
+    assert macro == pytest.approx([run.result["accuracy_macro"].value for run in runs])
+    (comparison,) = compare(runs)
+    assert [row.name for row in ranks_table(found).rows] == ranking(comparison) == ["m0", "m1", "m2", "m3"]
+    # By all questions alike the order is the contrary one.
+    assert np.argsort([run.result["accuracy"].value for run in runs]).tolist() == [0, 1, 2, 3]
+
+
+def test_measures_that_are_asked_for_order_as_they_are_asked_for() -> None:
+    _, runs = unequal(("accuracy_macro", "accuracy"))
+    found = rank_correlation(runs, measures=["accuracy", "accuracy_macro"], draws=20)
+    assert [c.measure for c in found.columns] == ["accuracy", "accuracy_macro"]
+    assert [row.name for row in ranks_table(found).rows] == ["m3", "m2", "m1", "m0"]
+    (pair,) = found.pairs
+    assert pair.tau == -1
+
+
+@pytest.mark.parametrize("macro", ["subset", "size > subset"])
+def test_a_draw_weighs_groups_as_the_mean_over_them_does(macro: str) -> None:
+    """Against the definition, question by question; a group of which nothing is drawn is left out."""
+    benchmark, runs = unequal(("accuracy_macro",), macro)
+    questions = np.arange(60)
+    draws = of(benchmark).draws(
+        runs, ["accuracy_macro", "accuracy"], DrawnQuestions(benchmark, questions, 60, benchmark.sharing)
+    )
+    weights = np.concatenate(list(cluster_draws(60, 50, seed=3)))
+    found = draws.drawn(weights)
+    groups, shares = macro_groups(benchmark, np.ones(60, dtype=bool))
+    missed = 0
+    for draw, copies in enumerate(weights.astype(int)):
+        rows = np.repeat(questions, copies)
+        own = None if shares is None else shares / shares[np.unique(groups[rows])].sum()
+        missed += len(np.unique(groups[rows])) < 6
+        for model, run in enumerate(runs):
+            values = run.items["accuracy"][rows]
+            assert found[draw, model, 0] == pytest.approx(macro_weights(groups[rows], own) @ values)
+            assert found[draw, model, 1] == pytest.approx(values.mean())
+    assert missed
+
+
+def test_a_gallery_is_ordered_by_the_mean_of_both_directions(mixed: list[Run]) -> None:
+    found = rank_correlation(mixed, draws=5)
+    assert found.columns[found.lead].name == "whole:mean_map_at_r"

@@ -48,7 +48,6 @@ def test_a_run_saved_from_python_says_how_it_came_about(tmp_path: Path, monkeypa
     assert manifest["scorer"]["name"] == "linear"
     assert manifest["versions"] == versions()
     assert {"counterfoil", "numpy", "python"} <= set(manifest["versions"])
-    assert manifest["interval"]["level"] == 0.95
     assert manifest["command"] == ["study.py", "--fast"]
     assert manifest["benchmark"]["digest"] == benchmark.digest
     assert manifest["benchmark"]["source"] == benchmark.source
@@ -115,9 +114,3 @@ def test_benchmarks_runs_caches_and_tables(tmp_path):
     assert len(find_runs([str(tmp_path / "run")])) == 1
     (tmp_path / "a.csv").write_text("id,score\na,1\n")
     assert len(read_table(str(tmp_path / "a.csv"))) == 1
-
-
-def test_one_measure_is_one_name():
-    benchmark = quads(6, seed=0)
-    scores = Scores(np.random.default_rng(0).normal(size=(6, 2, 2)))
-    assert list(evaluate(benchmark, scores, scorer="x", draws=100, measures="i2t").measures) == ["i2t"]

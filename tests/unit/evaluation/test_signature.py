@@ -18,45 +18,68 @@ def made(benchmark: Benchmark, *, draws: int = 100, **how: object) -> Result:
     return evaluate(benchmark, forms.answers_of(benchmark, scores), scorer="s", draws=draws, **how)
 
 
-def test_independent_questions_have_no_draws() -> None:
-    assert made(forms.quads(), ties="half").signature("group") == f"group|ties:half|ci:wilson|v{__version__}"
-    assert (
-        made(forms.quads(), interval="folds").signature("i2t") == f"i2t|ties:strict|ci:folds|v{__version__}"
-    )
+UNANSWERED = {"benchmark": {"limit": 5, "unanswered": {"questions": 2, "policy": "wrong"}}}
 
 
-def test_clusters_that_the_variance_is_over() -> None:
-    result = made(forms.quads(120, share=2), seed=3)
-    expected = f"ties:strict|ci:clusters|clusters:image|v{__version__}"
-    assert result.signature("group") == f"group|{expected}"
-    assert result.signature() == result.to_json()["signature"] == expected
-    assert Result.from_json(result.to_json()).signature("group") == f"group|{expected}"
+@pytest.mark.parametrize(
+    ("benchmark", "how", "measure", "signed"),
+    [
+        (forms.quads(), {"ties": "half"}, "group", "ties:half|ci:wilson"),
+        (forms.quads(), {"interval": "folds"}, "i2t", "ties:strict|ci:folds"),
+        (forms.quads(120, share=2), {"seed": 3}, "group", "ties:strict|ci:clusters|clusters:image"),
+        (forms.quads(120, share=2), {"seed": 3}, "", "ties:strict|ci:clusters|clusters:image"),
+        # Crossed intervals draw nothing.
+        (
+            forms.quads(share=2),
+            {"interval": "crossed", "seed": 3},
+            "group",
+            "ties:strict|ci:crossed|clusters:image+caption",
+        ),
+        # Means over groups have an interval of their own.
+        (forms.choices({"add": 6, "swap": 2}), {}, "accuracy", "ties:strict|ci:wilson"),
+        (
+            forms.choices({"add": 6, "swap": 2}),
+            {},
+            "accuracy_macro",
+            "ties:strict|ci:clusters|clusters:question",
+        ),
+        (
+            forms.choices({"add": 6, "swap": 2}),
+            {},
+            "",
+            "ties:strict|ci:wilson|macro-ci:clusters|clusters:question",
+        ),
+        # Correlations have no policy, and percentiles.
+        (
+            forms.rated(forms.grades(200), per_image=2),
+            {"interval": "clusters"},
+            "spearman",
+            "ci:bootstrap-percentiles|draws:100|clusters:image|seed:0",
+        ),
+        (
+            forms.quads(),
+            {"provenance": UNANSWERED},
+            "group",
+            "ties:strict|ci:wilson|limit:5|unanswered:wrong",
+        ),
+    ],
+)
+def test_a_signature_has_all_that_a_number_depends_on(
+    benchmark: Benchmark, how: dict[str, object], measure: str, signed: str
+) -> None:
+    result = made(benchmark, **how)
+    expected = "|".join([*([measure] if measure else []), signed, f"v{__version__}"])
+    assert result.signature(measure) == expected
+    assert Result.from_json(result.to_json()).signature(measure) == expected
+    assert result.to_json()["signature"] == result.signature()
 
 
-def test_crossed_intervals_draw_nothing() -> None:
-    result = made(forms.quads(share=2), interval="crossed", seed=3)
-    assert result.signature("group") == f"group|ties:strict|ci:crossed|clusters:image+caption|v{__version__}"
-
-
-def test_means_over_groups_have_an_interval_of_their_own() -> None:
-    result = made(forms.choices({"add": 6, "swap": 2}))
-    drawn = "ci:clusters|clusters:question"
-    assert result.signature("accuracy") == f"accuracy|ties:strict|ci:wilson|v{__version__}"
-    assert result.signature("accuracy_macro") == f"accuracy_macro|ties:strict|{drawn}|v{__version__}"
-    assert result.signature() == f"ties:strict|ci:wilson|macro-{drawn}|v{__version__}"
-
-
-def test_given_outcomes_have_a_policy_that_is_not_known() -> None:
+def test_given_outcomes_have_a_policy_that_is_not_known_and_a_bare_result_has_the_name() -> None:
     benchmark = forms.quads()
     outcomes = forms.outcomes_of(benchmark, forms.scores_of(benchmark))
     result = evaluate(benchmark, outcomes, scorer="s")
     assert result.signature("t2i") == f"t2i|ties:as-given|ci:wilson|v{__version__}"
-
-
-def test_correlations_have_no_policy_and_percentiles() -> None:
-    result = made(forms.rated(forms.grades(200), per_image=2), interval="clusters")
-    expected = f"spearman|ci:bootstrap-percentiles|draws:100|clusters:image|seed:0|v{__version__}"
-    assert result.signature("spearman") == expected
+    assert Result("toy", "s", {}).signature("group") == "group"
 
 
 @pytest.mark.parametrize("measure", ["i2t_recall_at_1", "mean_recall_at_1"])
@@ -68,19 +91,6 @@ def test_cut_rankings_are_part_of_it(measure: str) -> None:
     cut = replace(result, provenance={**result.provenance, "gallery": gallery})
     assert cut.signature(measure) == f"{measure}|{drawn}".replace("|v", "|cut-i2t:3|v")
     assert cut.signature("t2i_recall_at_1") == f"t2i_recall_at_1|{drawn}"
-
-
-def test_a_limit_and_unanswered_questions_are_part_of_it() -> None:
-    about = {"benchmark": {"limit": 5, "unanswered": {"questions": 2, "policy": "wrong"}}}
-    assert (
-        made(forms.quads(), provenance=about)
-        .signature("group")
-        .endswith(f"|ci:wilson|limit:5|unanswered:wrong|v{__version__}")
-    )
-
-
-def test_a_result_that_knows_nothing_of_itself_has_the_name() -> None:
-    assert Result("toy", "s", {}).signature("group") == "group"
 
 
 def test_runs_share_a_line_or_have_one_each() -> None:

@@ -20,7 +20,6 @@ from counterfoil.engine.join_scores import join_scores
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, ScoreError
-from counterfoil.evaluation.audit import above_chance
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import chance, evaluate, per_item
 from counterfoil.evaluation.lengths import mean_words
@@ -43,30 +42,24 @@ def rows_of(benchmark: Benchmark, values: np.ndarray) -> list[list[float]]:
     return [row[row > -np.inf].tolist() for row in values]
 
 
-def value_of(row: list[float], correct: int, ties: Ties) -> Fraction:
-    """Accuracy of one question; `half` by all orders of its candidates."""
-    low, high = min(row[:correct]), max(row[correct:])
-    if ties == Ties.STRICT:
-        return Fraction(low > high)
-    if ties == Ties.OPTIMISTIC:
-        return Fraction(low >= high)
+def value_of(row: list[float], ties: Ties) -> Fraction:
+    """Accuracy of one question, whose first candidate is right; `half` by all orders of its candidates."""
+    right, highest = row[0], max(row[1:])
+    if ties != Ties.HALF:
+        return Fraction(right > highest or (ties == Ties.OPTIMISTIC and right == highest))
     places = list(permutations(range(len(row))))
-    won = sum(
-        min((row[i], order[i]) for i in range(correct))
-        > max((row[i], order[i]) for i in range(correct, len(row)))
-        for order in places
-    )
+    won = sum((row[0], order[0]) > max(zip(row[1:], order[1:], strict=True)) for order in places)
     return Fraction(won, len(places))
 
 
-@pytest.mark.parametrize(("asks", "correct"), [("image", 1), ("caption", 1)])
+@pytest.mark.parametrize("asks", ["image", "caption"])
 @pytest.mark.parametrize("ties", Ties)
-def test_accuracy_is_that_of_lists_without_gaps(ties: Ties, asks: str, correct: int) -> None:
-    benchmark = uneven(asks=asks, correct=correct)
+def test_accuracy_is_that_of_lists_without_gaps(ties: Ties, asks: str) -> None:
+    benchmark = uneven(asks=asks)
     scores = forms.scores_of(benchmark, seed=2, values=3)
     lists = rows_of(benchmark, scores)
     assert [len(row) for row in lists] == benchmark.choices.counts.tolist() == [*COUNTS] * 3
-    expected = [value_of(row, correct, ties) for row in lists]
+    expected = [value_of(row, ties) for row in lists]
     found = evaluate(benchmark, Scores(scores), scorer="scorer", ties=ties, draws=50)
     assert per_item(benchmark, Scores(scores), ties=ties)["accuracy"].tolist() == pytest.approx(
         [float(each) for each in expected]
@@ -81,7 +74,7 @@ def test_accuracy_is_that_of_lists_without_gaps(ties: Ties, asks: str, correct: 
     assert {name: each["accuracy"].value for name, each in found.groups.items()} == pytest.approx(
         {name: float(each) for name, each in means.items()}
     )
-    tied = sum(min(row[:correct]) == max(row[correct:]) for row in lists)
+    tied = sum(row[0] == max(row[1:]) for row in lists)
     assert found.ties["questions"] == tied
 
 
@@ -100,17 +93,6 @@ def test_chance_is_that_of_each_question(correct: int) -> None:
         [float(each) for each in parts]
     )
     assert result["accuracy_macro"].chance == found["accuracy_macro"]
-
-
-def test_a_scorer_above_chance_is_so_where_questions_are_hard() -> None:
-    """Half right is below chance of pairs, and far above that of ten candidates."""
-    values = np.tile([1.0, 0.0], 100)
-    for counts, above in (((2,), False), ((10,), True), ((2, 2, 10, 10), True)):
-        benchmark = forms.choices({"a": 200}, k=counts)
-        scores = np.where(benchmark.choices.candidates < 0, -np.inf, 0.5)
-        scores[:, 0] = values
-        result = evaluate(benchmark, Scores(scores), scorer="half", draws=50)
-        assert above_chance([result], "accuracy") == ([("half", "accuracy")] if above else [])
 
 
 def test_what_the_form_says_of_itself(tmp_path: Path) -> None:
@@ -171,76 +153,70 @@ def test_scores_fit_the_gaps() -> None:
             Scores(odd).check(benchmark, where="here")
 
 
-def _table(folder: Path, benchmark: Benchmark, scores: np.ndarray, *, captions: bool = False) -> Path:
-    path = folder / "scores.csv"
-    width = scores.shape[1]
+def some_scores() -> tuple[Benchmark, np.ndarray]:
+    benchmark = uneven(14)
+    gaps = benchmark.choices.candidates < 0
+    return benchmark, np.where(gaps, -np.inf, np.random.default_rng(0).normal(size=(14, 6)))
+
+
+def _rows(benchmark: Benchmark, scores: np.ndarray, *, captions: bool = False) -> list[list[str]]:
+    """A table of scores, by the questions' ids or by their captions; empty behind the last candidate."""
+    width = range(scores.shape[1])
+    names = [f"s{k}" for k in width]
+    rows = [[*names, *(f"caption_{k}" for k in width)] if captions else ["id", *names]]
     questions = benchmark.choices
+    for name, line, own in zip(questions.ids, scores.tolist(), questions.candidates.tolist(), strict=True):
+        cells = ["" if value == -np.inf else str(value) for value in line]
+        texts = [str(benchmark.captions[at].text) if at >= 0 else "" for at in own]
+        rows.append([*cells, *texts] if captions else [name, *cells])
+    return rows
+
+
+def _joined(path: Path, rows: list[list[str]], benchmark: Benchmark) -> np.ndarray:
+    """The scores of the benchmark's questions in a table."""
     with path.open("w", newline="") as file:
-        out = csv.writer(file)
-        texts = [f"caption_{k}" for k in range(width)] if captions else []
-        out.writerow([*([] if captions else ["id"]), *(f"s{k}" for k in range(width)), *texts])
-        for at, name in enumerate(questions.ids):
-            row = ["" if value == -np.inf else value for value in scores[at].tolist()]
-            own = [benchmark.captions[c].text if c >= 0 else "" for c in questions.candidates[at].tolist()]
-            out.writerow([*([] if captions else [name]), *row, *(own if captions else [])])
-    return path
+        csv.writer(file).writerows(rows)
+    return join_scores(precomputed.load(str(path)), benchmark).scores
 
 
 def test_given_tables_are_empty_behind_the_last_candidate(tmp_path: Path) -> None:
-    benchmark = uneven(14)
-    scores = np.where(
-        benchmark.choices.candidates < 0, -np.inf, np.random.default_rng(0).normal(size=(14, 6))
-    )
-    path = _table(tmp_path, benchmark, scores)
-    found = precomputed.load(str(path))
-    np.testing.assert_array_equal(join_scores(found, benchmark).scores, scores)
+    benchmark, scores = some_scores()
+    path, rows = tmp_path / "scores.csv", _rows(benchmark, scores)
+    np.testing.assert_array_equal(_joined(path, rows, benchmark), scores)
     # A part, of which no question has as many candidates as the longest.
     some = benchmark.select(np.array([4, 0, 2]))
-    np.testing.assert_array_equal(
-        join_scores(found.take(np.array([0, 2, 4])), some).scores, scores[[4, 0, 2]]
-    )
-    narrow = _table(tmp_path, some, scores[[4, 0, 2], :3])
-    np.testing.assert_array_equal(join_scores(precomputed.load(str(narrow)), some).scores, scores[[4, 0, 2]])
-    path = _table(tmp_path, benchmark, scores)
-    rows = list(csv.reader(path.read_text().splitlines()))
-    rows[2][3] = ""
-    path.write_text("\n".join(",".join(row) for row in rows))
-    with pytest.raises(ScoreError, match="row 2, column 's2': not a number"):
-        precomputed.load(str(path))
-    rows[2][3], rows[2][5], rows[1][3] = "0.1", "", "0.2"
-    path.write_text("\n".join(",".join(row) for row in rows))
-    message = "row 1, column 's2', question '0': not a score for each candidate; given: 3 scores; allowed: 2"
-    with pytest.raises(ScoreError, match=message):
-        join_scores(precomputed.load(str(path)), benchmark)
-    rows[1][3] = ""
-    path.write_text("\n".join(",".join(row) for row in rows))
-    with pytest.raises(ScoreError, match=r"row 2, column 's4', question '1': .* given: 4 scores; allowed: 5"):
-        join_scores(precomputed.load(str(path)), benchmark)
+    part = precomputed.load(str(path)).take(np.array([0, 2, 4]))
+    np.testing.assert_array_equal(join_scores(part, some).scores, scores[[4, 0, 2]])
+    narrow = _rows(some, scores[[4, 0, 2], :3])
+    np.testing.assert_array_equal(_joined(path, narrow, some), scores[[4, 0, 2]])
+    for changes, message in (
+        ({(2, 3): ""}, "row 2, column 's2': not a number"),
+        (
+            {(2, 5): "", (1, 3): "0.2"},
+            "row 1, column 's2', question '0': not a score for each candidate; given: 3 scores; allowed: 2",
+        ),
+        ({(2, 5): ""}, r"row 2, column 's4', question '1': .* given: 4 scores; allowed: 5"),
+    ):
+        changed = [[changes.get((i, j), cell) for j, cell in enumerate(row)] for i, row in enumerate(rows)]
+        with pytest.raises(ScoreError, match=message):
+            _joined(path, changed, benchmark)
 
 
 def test_given_tables_are_matched_by_captions_and_folded_from_pairs(tmp_path: Path) -> None:
-    benchmark = uneven(14)
-    scores = np.where(
-        benchmark.choices.candidates < 0, -np.inf, np.random.default_rng(0).normal(size=(14, 6))
-    )
-    lines = _table(tmp_path, benchmark, scores, captions=True).read_text().splitlines()
-    (tmp_path / "turned.csv").write_text("\n".join([lines[0], *lines[:0:-1]]))
+    benchmark, scores = some_scores()
+    path, (head, *lines) = tmp_path / "scores.csv", _rows(benchmark, scores, captions=True)
     with pytest.warns(UserWarning, match="matched by their captions"):
-        found = join_scores(precomputed.load(str(tmp_path / "turned.csv")), benchmark)
-    np.testing.assert_array_equal(found.scores, scores)
+        np.testing.assert_array_equal(_joined(path, [head, *lines[::-1]], benchmark), scores)
     pairs = [
-        f"{name}_c{k},{value}"
-        for name, row in zip(benchmark.questions.ids, scores.tolist(), strict=True)
+        [f"{name}_c{k}", value]
+        for name, *row in _rows(benchmark, scores)[1:]
         for k, value in enumerate(row)
-        if value > -np.inf
+        if value
     ]
-    path = tmp_path / "pairs.csv"
-    path.write_text("\n".join(["id,score", *pairs[::-1]]))
-    np.testing.assert_array_equal(join_scores(precomputed.load(str(path)), benchmark).scores, scores)
+    np.testing.assert_array_equal(_joined(path, [["id", "score"], *pairs[::-1]], benchmark), scores)
     del pairs[1]
-    path.write_text("\n".join(["id,score", *pairs]))
     with pytest.raises(ScoreError, match="question '0' has 1 of its 2 scores"):
-        join_scores(precomputed.load(str(path)), benchmark)
+        _joined(path, [["id", "score"], *pairs], benchmark)
 
 
 def test_blind_scorers_and_an_audit() -> None:

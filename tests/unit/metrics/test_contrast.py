@@ -58,21 +58,13 @@ def test_group_match_compares_the_two_matchings(scores: np.ndarray) -> None:
         assert contrast.group_match(scores[None], ties=ties)[0] == expected
 
 
-@pytest.mark.parametrize("constant", [0.0, -3.5, 1e300])
-def test_a_constant_scorer_gets_nothing_chance_or_everything(constant: float) -> None:
-    scores = np.full((3, 2, 2), constant)
-    for name in OF_QUADS:
-        measure = contrast.QUAD[name]
-        for ties, value in zip(Ties, (0, measure.expected, 1), strict=True):
-            assert (measure(scores, ties=ties) == value).all(), name
-    assert contrast.quad_tied(scores).all()
-
-
 @pytest.mark.parametrize("name", OF_QUADS)
 def test_chance_is_the_mean_over_all_orders_of_distinct_scores(name: str) -> None:
     # Group match depends on the numbers, not only on their order; with these no two matchings are equal.
     scores = np.array(list(permutations([1.0, 2.0, 4.0, 8.0]))).reshape(24, 2, 2)
     assert contrast.QUAD[name](scores).mean() == pytest.approx(contrast.QUAD[name].expected, abs=1e-12)
+    constant = contrast.QUAD[name](np.full((1, 2, 2), 1e300), ties=Ties.HALF)
+    assert constant == pytest.approx(contrast.QUAD[name].expected, abs=1e-12)
     assert not contrast.quad_tied(scores).any()
 
 
@@ -102,15 +94,6 @@ def test_outcomes_give_the_measures_that_strict_scores_give(right: np.ndarray) -
     assert "group_match" not in values
 
 
-@given(arrays(np.float64, (5, 2, 2), elements=st.integers(0, 3).map(float)))
-def test_group_is_both_directions_and_matching_is_no_harder(scores: np.ndarray) -> None:
-    for ties in (Ties.STRICT, Ties.OPTIMISTIC):
-        both = contrast.i2t(scores, ties=ties) * contrast.t2i(scores, ties=ties)
-        assert contrast.group(scores, ties=ties).tolist() == both.tolist()
-    for one in ("i2t", "t2i", "group"):
-        assert (contrast.QUAD[one](scores) <= contrast.group_match(scores)).all()
-
-
 _WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
 
 
@@ -129,12 +112,9 @@ def test_by_counting(seed: int, n: int, draws: int) -> None:
                 each.append(1.0 if gap > 0 else worth if gap == 0 else 0.0)
             assert abs(found[q] - sum(each) / len(each)) < 1e-12
     second = contrast.ties_to_second(scores, label)
-    half, tied = (
-        contrast.preference_accuracy(scores, label, ties=Ties.STRICT),
-        contrast.preference_tied(scores, label),
-    )
+    strict = contrast.preference_accuracy(scores, label, ties=Ties.STRICT)
     # A tie is right where the second is preferred.
-    assert np.allclose(second, half + tied * label)
+    assert np.allclose(second, strict + contrast.preference_tied(scores, label) * label)
 
 
 FORMS = [(k, m) for k in range(2, 7) for m in range(1, k)]
@@ -149,20 +129,6 @@ def test_a_constant_choice_gets_nothing_chance_or_everything(k: int, m: int, con
     assert contrast.choice_accuracy(scores, correct=m, ties=Ties.HALF) == pytest.approx(chance, abs=1e-12)
     assert (contrast.choice_accuracy(scores, correct=m, ties=Ties.OPTIMISTIC) == 1).all()
     assert contrast.choice_tied(scores, correct=m).all()
-
-
-@given(st.sampled_from([f for f in FORMS if f[0] <= 5]), st.data())
-def test_half_of_choices_is_the_mean_over_all_orders_of_tied_scores(
-    form: tuple[int, int], data: st.DataObject
-) -> None:
-    k, m = form
-    scores = data.draw(st.lists(st.integers(0, 2).map(float), min_size=k, max_size=k))
-    wins = []
-    for tiebreak in permutations(range(k)):
-        rank = list(zip(scores, tiebreak, strict=True))
-        wins.append(min(rank[:m]) > max(rank[m:]))
-    half = contrast.choice_accuracy(np.array([scores]), correct=m, ties=Ties.HALF)[0]
-    assert half == pytest.approx(np.mean(wins), abs=1e-12)
 
 
 @given(st.sampled_from(FORMS), st.data())

@@ -74,10 +74,6 @@ def test_what_points_nowhere_is_at_chance() -> None:
     mask = np.random.default_rng(1).random((20, 30)) < 0.3
     assert pointing_game(np.zeros(mask.shape), mask) == pytest.approx(pointing_chance(mask))
     assert area_iou(np.zeros(mask.shape), mask) == pytest.approx(iou_chance(mask))
-    rng = np.random.default_rng(2)
-    noise = [rng.random(mask.shape) for _ in range(400)]
-    assert np.mean([pointing_game(each, mask) for each in noise]) == pytest.approx(mask.mean(), abs=0.08)
-    assert np.mean([area_iou(each, mask) for each in noise]) == pytest.approx(iou_chance(mask), abs=0.005)
 
 
 def test_the_mask_itself_is_found_whole() -> None:

@@ -16,7 +16,6 @@ from counterfoil.metrics.ranks import (
     join,
     list_ranks,
     positive_ranks,
-    shared_ranks,
     tally,
 )
 
@@ -87,32 +86,6 @@ def test_blocks_of_any_size_are_the_whole(task: Task, size: int) -> None:
     for name in ("starts", "items", "gains"):
         assert (getattr(joined.positives, name) == getattr(positives, name)).all()
     assert joined.gallery == whole.gallery
-
-
-@given(tasks(), st.integers(0, 2**32 - 1))
-def test_the_order_of_items_and_queries_and_the_level_of_scores_do_not_matter(task: Task, seed: int) -> None:
-    scores, positives = made(task)
-    rng = np.random.default_rng(seed)
-    columns, rows = rng.permutation(scores.shape[1]), rng.permutation(len(scores))
-    moved = Qrels(
-        positives.starts,
-        np.where(positives.items >= 0, np.argsort(columns)[positives.items], -1),
-        positives.gains,
-    )
-    assert entries(positive_ranks(scores[:, columns] + 8, moved)) == by_hand(scores, positives)
-    turned = positive_ranks(scores[rows], positives.take(rows))
-    assert sorted((rows[q], *rest) for q, *rest in entries(turned)) == by_hand(scores, positives)
-
-
-@given(tasks(), st.data())
-def test_sets_that_share_a_block_get_what_each_gets_alone(task: Task, data: st.DataObject) -> None:
-    scores, first = made(task)
-    gallery = scores.shape[1]
-    second = Qrels.of(
-        [data.draw(st.lists(st.integers(-1, gallery - 1), unique=True)) for _ in range(len(scores))]
-    )
-    for shared, positives in zip(shared_ranks(scores, [first, second]), (first, second), strict=True):
-        assert entries(shared) == by_hand(scores, positives)
 
 
 @given(tasks(), st.data())

@@ -140,20 +140,8 @@ def test_one_kind_of_statement_has_no_auroc_and_no_threshold() -> None:
 
 def test_fleiss_kappa_of_published_and_plain_examples() -> None:
     # The worked example of Fleiss's measure in common use: 10 subjects, 14 raters, 5 categories.
-    table = np.array(
-        [
-            [0, 0, 0, 0, 14],
-            [0, 2, 6, 4, 2],
-            [0, 0, 3, 5, 6],
-            [0, 3, 9, 2, 0],
-            [2, 2, 8, 1, 1],
-            [7, 7, 0, 0, 0],
-            [3, 2, 6, 3, 0],
-            [2, 5, 3, 2, 2],
-            [6, 5, 2, 1, 0],
-            [0, 2, 2, 3, 7],
-        ]
-    )
+    rows = "0 0 0 0 14; 0 2 6 4 2; 0 0 3 5 6; 0 3 9 2 0; 2 2 8 1 1; 7 7 0 0 0; 3 2 6 3 0; 2 5 3 2 2; "
+    table = np.array([row.split() for row in f"{rows}6 5 2 1 0; 0 2 2 3 7".split(";")], dtype=int)
     assert fleiss_kappa(table) == pytest.approx(0.20993, abs=1e-5)
     first, second = np.array([0, 0, 1, 1, 1, 0]), np.array([0, 1, 1, 1, 0, 0])
     votes = np.stack([(first == k).astype(int) + (second == k) for k in (0, 1)], axis=1)

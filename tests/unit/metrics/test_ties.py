@@ -38,15 +38,3 @@ def test_strict_and_optimistic_are_the_worst_and_the_best_order(
     assert all_above(a, b, ties=Ties.STRICT)[0] == float(all(r > w for r in right for w in wrong))
     assert all_above(a, b, ties=Ties.OPTIMISTIC)[0] == float(all(r >= w for r in right for w in wrong))
     assert any_tied(a, b)[0] == any(r == w for r in right for w in wrong)
-
-
-@given(st.data(), st.integers(1, 4), st.integers(1, 4), st.integers(1, 8))
-def test_half_lies_between_the_other_two_row_by_row(data: st.DataObject, m: int, k: int, n: int) -> None:
-    rows = np.array(data.draw(st.lists(SCORES, min_size=n * (m + k), max_size=n * (m + k)))).reshape(n, m + k)
-    right, wrong = rows[:, :m], rows[:, m:]
-    strict, half, optimistic = (all_above(right, wrong, ties=ties) for ties in Ties)
-    assert (strict <= half).all()
-    assert (half <= optimistic).all()
-    # Rows do not influence each other.
-    alone = [all_above(right[[i]], wrong[[i]], ties=Ties.HALF)[0] for i in range(n)]
-    assert half.tolist() == alone

@@ -101,14 +101,6 @@ def test_tango_ends_are_where_the_score_test_turns(b: int, c: int, n: int) -> No
     assert low[0] <= difference <= high[0]
 
 
-def test_tango_as_published() -> None:
-    # Tango 1998 and Newcombe 1998 both work the example b = 0, c = 0: +- z**2 / (n + z**2).
-    z2 = 1.959964**2
-    low, high = tango_score(np.zeros(1), np.zeros(1), np.array([44.0]), np.array([1.959964]))
-    assert high[0] == pytest.approx(z2 / (44 + z2))
-    assert low[0] == pytest.approx(-z2 / (44 + z2))
-
-
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(1, 1000), st.floats(0.5, 13))
 def test_tango_turns_round_when_the_two_are_swapped(discord: float, share: float, n: float, z: float) -> None:
     difference = discord * (2 * share - 1)

@@ -71,16 +71,13 @@ def test_draws_hold_the_number_that_is_so_as_often_as_they_claim(repeats: int) -
     assert inside / repeats > 0.95 - 2.5 * (0.05 * 0.95 / repeats) ** 0.5
 
 
-def test_draws_of_one_seed_are_the_same() -> None:
+def test_draws_of_one_seed_are_the_same_and_two_people_do_not_pin_rates_down() -> None:
     _, yes, no = answered(50, (0.9, 0.9, 0.9), (0.9, 0.9, 0.9), 0.5, 3)
     found = patterns(yes, no)
     one, again, other = (drawn_so(found, np.random.default_rng(seed), draws=120) for seed in (1, 1, 2))
     assert (one == again).all()
     assert (one != other).any()
     assert ((one >= 0) & (one <= found.counts)).all()
-
-
-def test_two_people_do_not_pin_rates_down() -> None:
     _, yes, no = answered(50, (0.9, 0.9), (0.9, 0.9), 0.5, 3)
     with pytest.raises(InputError, match="3 or more"):
         drawn_so(patterns(yes, no), np.random.default_rng(0))

@@ -41,18 +41,14 @@ def test_refuses_no_draws_and_negative_seeds(draws: int, seed: int) -> None:
         list(cluster_draws(5, draws, seed=seed))
 
 
-def test_counts_are_multinomial() -> None:
+def test_counts_are_multinomial_and_signs_fair() -> None:
     # Each count is binomial(5, 1/5): mean 1, variance 4/5, covariance of two -1/5. With 40,000 draws the mean
     # is known to 0.0045, the second moments to about 0.01.
     counts = np.concatenate(list(cluster_draws(5, 40_000, seed=1)))
     assert (counts.sum(axis=1) == 5).all()
     assert counts.mean(axis=0) == pytest.approx(np.ones(5), abs=0.02)
-    expected = np.eye(5) - 1 / 5
-    assert np.cov(counts.T) == pytest.approx(expected, abs=0.04)
-
-
-def test_signs_are_fair_and_independent() -> None:
-    # Means and products of two signs have a standard deviation of 0.005 over 40,000 draws.
+    assert np.cov(counts.T) == pytest.approx(np.eye(5) - 1 / 5, abs=0.04)
+    # Means and products of two signs have a standard deviation of 0.005 over as many draws.
     signs = np.concatenate(list(sign_draws(9, 40_000, seed=1)))
     assert (np.abs(signs) == 1).all()
     assert (signs.T @ signs) / len(signs) == pytest.approx(np.eye(9), abs=0.025)

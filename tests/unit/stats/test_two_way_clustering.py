@@ -80,16 +80,6 @@ def test_two_ways_are_both_ways_less_what_is_in_both() -> None:
     assert 11 < freedom[0] < 26
 
 
-def test_a_repeated_question_adds_no_certainty() -> None:
-    sharing = crossed(50, 20, 12)
-    twice = sharing.take(np.repeat(np.arange(50), 2))
-    values = np.random.default_rng(0).random((50, 1))
-    once = cluster_interval(values, sharing)
-    again = cluster_interval(np.repeat(values, 2, axis=0), twice)
-    # But for the corrections of small samples, which see questions that are more alike.
-    assert (again[1] - again[0]) == pytest.approx(once[1] - once[0], rel=0.2)
-
-
 # -------------------------------------------------------------------------------- what is taken as given
 
 

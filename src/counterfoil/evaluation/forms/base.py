@@ -346,6 +346,16 @@ class JointEvaluation(FormEvaluation):
         return measure in run.result.measures
 
 
+def shared_by(sharing: Sharing, interval: IntervalMethod, *, images_alone: bool = False) -> Sharing:
+    """What questions share in measures of all together: by `clusters` their images where they are crossed.
+
+    With `images_alone` always, also where clusters of images and captions are small.
+    """
+    if interval is IntervalMethod.CLUSTERS and (images_alone or sharing.crossed):
+        return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
+    return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
+
+
 def outcome_ties(answers: Answers, policy: Ties) -> dict[str, Any]:
     """What is said of ties of right and wrong alone: who gave them counted the ties."""
     return {"policy": str(policy), "questions": None, "rate": None, "note": answers.outcomes.ties}

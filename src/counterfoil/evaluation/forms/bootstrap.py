@@ -121,8 +121,29 @@ class MeanDraws(MeasureDraws):
         drawn: DrawnQuestions,
     ) -> "MeanDraws":
         """From a table of the value of each question, (n, models x measures), NaN where there is none."""
-        strata, sharing = _strata(drawn.benchmark, measures), drawn.sharing
-        wide = _wide(strata, table, sharing).reshape(len(models), -1) if sharing.crossed else None
+        questions = drawn.benchmark.questions
+        macro = np.array([averaged(name, questions.form) != name for name in measures])
+        # The parts of each direction, and the groups of macro means; those that any of the measures is of.
+        strata = []
+        if not macro.all():
+            pairs = np.stack([questions.directions, questions.query_parts], axis=1)
+            kinds, groups = np.unique(pairs, axis=0, return_inverse=True)
+            strata.append(_Strata(~macro, groups.reshape(-1), kinds[:, 0], None))
+        if macro.any():
+            groups, shares = macro_groups(drawn.benchmark, np.ones(len(questions), dtype=bool))
+            together = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.int64)
+            strata.append(_Strata(macro, groups, together, shares))
+        wide = None
+        if drawn.sharing.crossed:
+            known, inflated = ~np.isnan(table), np.ones(table.shape[1])
+            for stratum in strata:
+                own = np.tile(stratum.measures, len(models))
+                for rows in np.unique(known[:, own].T, axis=0):
+                    columns = (known == rows[:, None]).all(axis=0) & own
+                    if rows.any():
+                        moved = deviations(table[rows][:, columns], stratum.groups[rows], stratum.shares)[1]
+                        inflated[columns] = inflation(drawn.sharing.part(rows), moved)
+            wide = inflated.reshape(len(models), -1)
         parts = _parts(strata, models, table, drawn)
         return cls(tuple(models), tuple(measures), drawn.n_clusters, wide, tuple(parts))
 
@@ -158,39 +179,6 @@ class _Strata:
     groups: Int[ndarray, "n"]
     directions: Int[ndarray, "groups"]
     shares: Float[ndarray, "groups"] | None
-
-
-def _strata(benchmark: Benchmark, measures: Sequence[str]) -> tuple[_Strata, ...]:
-    """The parts of each direction, and the groups of macro means; those that any of the measures is of."""
-    questions = benchmark.questions
-    macro = np.array([averaged(name, questions.form) != name for name in measures])
-    strata = []
-    if not macro.all():
-        pairs = np.stack([questions.directions, questions.query_parts], axis=1)
-        kinds, groups = np.unique(pairs, axis=0, return_inverse=True)
-        strata.append(_Strata(~macro, groups.reshape(-1), kinds[:, 0], None))
-    if macro.any():
-        groups, shares = macro_groups(benchmark, np.ones(len(questions), dtype=bool))
-        together = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.int64)
-        strata.append(_Strata(macro, groups, together, shares))
-    return tuple(strata)
-
-
-def _wide(
-    strata: Sequence[_Strata], table: Float[ndarray, "n columns"], sharing: Sharing
-) -> Float[ndarray, "columns"]:
-    """The inflation of every model's every measure; 1 where a model has none."""
-    wide = np.ones(table.shape[1])
-    known = ~np.isnan(table)
-    for stratum in strata:
-        # Models by measures.
-        own = np.tile(stratum.measures, table.shape[1] // len(stratum.measures))
-        for rows in np.unique(known[:, own].T, axis=0):
-            columns = (known == rows[:, None]).all(axis=0) & own
-            if rows.any():
-                moved = deviations(table[rows][:, columns], stratum.groups[rows], stratum.shares)[1]
-                wide[columns] = inflation(sharing.part(rows), moved)
-    return wide
 
 
 def _parts(

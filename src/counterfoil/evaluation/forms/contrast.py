@@ -84,22 +84,25 @@ class ContrastEvaluation(FormEvaluation):
 
     def _chances(self, benchmark: Benchmark) -> dict[str, intervals.Chance]:
         """Chance by measure; a value per question where these have different numbers of candidates."""
-        return {measure.name: self._expected(measure, benchmark) for measure in self.measures(benchmark)}
-
-    def _expected(self, measure: Measure, benchmark: Benchmark) -> intervals.Chance:
-        if measure.macro_of:
-            measure = find(measure.macro_of, measure.form) or measure
-        if measure.expected is not None:
-            return measure.expected
         questions = benchmark.listed
         constant = np.zeros((1, *questions.shape[1:]))
         if questions.filled is not None:
             constant = questions.collect(np.zeros(int(questions.filled.sum())))
-        alone = self.values(measure, benchmark, constant, Ties.HALF)
-        if questions.filled is not None:
-            return self._joined(measure, benchmark, alone)
-        # Questions of a group have images of their own, so that random scores decide them one by one.
-        return float(self._joined(measure, benchmark, np.repeat(alone, len(benchmark))).mean())
+        chances: dict[str, intervals.Chance] = {}
+        for declared in self.measures(benchmark):
+            measure = find(declared.macro_of, declared.form) if declared.macro_of else declared
+            measure = measure or declared
+            if measure.expected is not None:
+                chances[declared.name] = measure.expected
+                continue
+            alone = self.values(measure, benchmark, constant, Ties.HALF)
+            if questions.filled is None:
+                # Questions of a group have images of their own, so that random scores decide them one by one.
+                joined = self._joined(measure, benchmark, np.repeat(alone, len(benchmark)))
+                chances[declared.name] = float(joined.mean())
+            else:
+                chances[declared.name] = self._joined(measure, benchmark, alone)
+        return chances
 
     def _joined(
         self, measure: Measure, benchmark: Benchmark, values: NDArray[np.float64]
@@ -186,29 +189,25 @@ class ContrastEvaluation(FormEvaluation):
         if not isinstance(answers, Scores):
             return outcome_ties(answers, policy)
         tied = self.tied(benchmark, answers.values)
+        groups, shares = np.empty(0, dtype=np.int64), None
+        if macro := [m for m in self.measures(benchmark) if m.macro_of and m.name in benchmark.card.measures]:
+            groups, shares = intervals.macro_groups(benchmark, np.ones(len(benchmark), dtype=bool))
+        by_policy: dict[str, dict[str, float]] = {}
+        for other in Ties:
+            values = self.per_item(benchmark, answers, ties=other)
+            means = {name: float(value.mean()) for name, value in values.items()}
+            # Of macro means those that the card names.
+            if (groups >= 0).any():
+                weights = macro_weights(groups, shares)
+                means |= {m.name: float(weights @ values[m.macro_of]) for m in macro if m.macro_of in values}
+            by_policy[str(other)] = means
         return {
             "policy": str(policy),
             "questions": int((tied > 0).sum()),
             "rate": float(tied.mean()),
-            "measures": {
-                str(other): self._means(benchmark, self.per_item(benchmark, answers, ties=other))
-                for other in Ties
-            },
+            "measures": by_policy,
             **self.other_ties(benchmark, answers.values),
         }
-
-    def _means(self, benchmark: Benchmark, values: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
-        """Every measure from the values of questions; of macro means those that the card names."""
-        means = {name: float(value.mean()) for name, value in values.items()}
-        macro = [
-            m for m in self.measures(benchmark) if m.name in benchmark.card.measures and m.macro_of in values
-        ]
-        if macro:
-            groups, shares = intervals.macro_groups(benchmark, np.ones(len(benchmark), dtype=bool))
-            if (groups >= 0).any():
-                weights = macro_weights(groups, shares)
-                means |= {measure.name: float(weights @ values[measure.macro_of]) for measure in macro}
-        return means
 
     def test(self, paired: PairedRuns) -> Tested:
         """Tango's intervals with their p-values, and exact McNemar tests where questions share nothing.

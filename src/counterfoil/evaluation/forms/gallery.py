@@ -21,16 +21,7 @@ from counterfoil.evaluation.forms.base import (
     Tested,
     check_answers,
 )
-from counterfoil.evaluation.gallery_values import (
-    POLICIES,
-    chance,
-    chance_per_item,
-    directions_of,
-    mean,
-    measured,
-    per_item,
-    tied,
-)
+from counterfoil.evaluation.gallery_values import POLICIES, directions_of, mean, measured, per_item, tied
 from counterfoil.evaluation.intervals import IntervalMethod, dependence, facts
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.inputs.columns import ColumnSchema
@@ -43,13 +34,14 @@ from counterfoil.stats.estimates import macro_table_differences, table_spread
 from counterfoil.stats.intervals import Spread, wilson
 
 
-def direction_columns(
+def _table(
     benchmark: Benchmark, values: Mapping[str, Float[ndarray, "n"]], names: Sequence[str]
-) -> tuple[Float[ndarray, "n m"], Float[ndarray, "m k"]]:
-    """The columns that measures are made of, one per direction and measure, and which each averages.
+) -> tuple[Float[ndarray, "n m"], Int[ndarray, "n m"], Float[ndarray, "m k"]]:
+    """The columns that measures are made of, the part of each row there, and which columns each averages.
 
     A direction's measure is its own column, and `mean_X` half of one and half of the other, so that no column
-    is worked out twice. Returns the columns and the weights of each, a column of weights per name.
+    is worked out twice. Values are within [0, 1], parts -1 where a column has none, and the weights of the
+    columns a column of weights per name.
     """
     directions = benchmark.gallery.directions
     columns: dict[str, Float[ndarray, "n"]] = {}
@@ -65,7 +57,9 @@ def direction_columns(
     averages = np.zeros((len(columns), len(names)))
     for k, parts in enumerate(made_of):
         averages[parts, k] = 1 / len(parts)
-    return np.stack(list(columns.values()), axis=1), averages
+    table = np.stack(list(columns.values()), axis=1)
+    groups = np.where(np.isnan(table), -1, benchmark.gallery.query_parts[:, None])
+    return np.clip(table, 0.0, 1.0), groups, averages
 
 
 def spread(
@@ -93,26 +87,6 @@ def differences(
     return macro_table_differences(tables, groups, shared, pairs, averages=averages)
 
 
-def _table(
-    benchmark: Benchmark, values: Mapping[str, Float[ndarray, "n"]], names: Sequence[str]
-) -> tuple[Float[ndarray, "n m"], Int[ndarray, "n m"], Float[ndarray, "m k"]]:
-    """`direction_columns` within [0, 1], with the part of each row: -1 where a column has no value."""
-    table, averages = direction_columns(benchmark, values, names)
-    parts = np.where(np.isnan(table), -1, benchmark.gallery.query_parts[:, None])
-    return np.clip(table, 0.0, 1.0), parts, averages
-
-
-def refuse_folds(interval: IntervalMethod, benchmark: Benchmark) -> None:
-    """Raise `InputError` for the interval that galleries do not have."""
-    if interval is IntervalMethod.FOLDS:
-        raise InputError(
-            "a gallery has no folds: a query needs all of its items",
-            where=benchmark.name,
-            given=f"interval '{interval}'",
-            allowed=tuple(one for one in IntervalMethod if one is not interval),
-        )
-
-
 def _estimates(
     benchmark: Benchmark,
     values: Mapping[str, NDArray[np.float64]],
@@ -123,73 +97,28 @@ def _estimates(
 ) -> dict[str, Estimate]:
     """Measures that no row of `values` says anything about are left out, and means of one direction only."""
     gallery = benchmark.gallery
-    counts = {
-        name: [int((~np.isnan(column[gallery.directions == side])).sum()) for side in (0, 1)]
-        for name, column in values.items()
-    }
-    names = [
-        name
-        for name, (i2t, t2i) in counts.items()
-        if (i2t and t2i) or (i2t + t2i and split_direction(name)[0] != "mean")
-    ]
+    counts: dict[str, int] = {}
+    for name, column in values.items():
+        i2t, t2i = (int((~np.isnan(column[gallery.directions == side])).sum()) for side in (0, 1))
+        if (i2t and t2i) or (i2t + t2i and split_direction(name)[0] != "mean"):
+            counts[name] = i2t + t2i
+    names = list(counts)
     if not names:
         return {}
     # Values within rounding of 1 are 1: a mean of shares may end in 1 + 2e-16.
     value = {name: min(1.0, mean(benchmark, values[name])) for name in names}
-    effective = [float(sum(counts[name])) for name in names]
+    effective = [float(n) for n in counts.values()]
     if interval is IntervalMethod.WILSON:
-        bounds = [wilson(value[name] * sum(counts[name]), sum(counts[name])) for name in names]
+        bounds = [wilson(value[name] * n, n) for name, n in counts.items()]
     else:
         spreads = spread(benchmark, values, names, shared)
         low, high = spreads.wilson(0.95)
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
         effective = list(spreads.effective().tolist())
     return {
-        name: Estimate(value[name], float(low), float(high), sum(counts[name]), chances[name], many)
+        name: Estimate(value[name], float(low), float(high), counts[name], chances[name], many)
         for name, (low, high), many in zip(names, bounds, effective, strict=True)
     }
-
-
-def _ties(
-    benchmark: Benchmark, rankings: Rankings, policy: Ties, chosen: Mapping[str, NDArray[np.float64]]
-) -> dict[str, Any]:
-    level = tied(benchmark, rankings)
-    others = [other for other in Ties if other is not policy]
-    by_policy = {other: per_item(benchmark, rankings, ties=other, measures=tuple(chosen)) for other in others}
-    return {
-        "policy": str(policy),
-        "questions": int(level.sum()),
-        "rate": float(level.mean()),
-        "measures": {
-            str(other): {
-                name: mean(benchmark, column) for name, column in by_policy.get(other, chosen).items()
-            }
-            for other in Ties
-        },
-    }
-
-
-def _facts(benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, str]) -> dict[str, Any]:
-    """What a result says of the gallery: its size, what was left out, and what was cut."""
-    gallery = benchmark.gallery
-    cut: dict[str, int | None] = {}
-    described: dict[str, Any] = {
-        "images": gallery.n_images,
-        "captions": gallery.n_captions,
-        "parts": 1 if gallery.image_parts is None else len(np.unique(gallery.image_parts)),
-    }
-    for name, search, placed, sizes in directions_of(gallery, rankings):
-        listed = search.positives if isinstance(search.positives, Qrels) else None
-        described[name] = {
-            "queries": len(search),
-            "undefined": int((~search.defined).sum()),
-            "positives": None if listed is None else len(listed.items),
-            "outside_gallery": 0 if listed is None else int((listed.items < 0).sum()),
-        }
-        cut[name] = int(placed.depth.min()) if bool((placed.depth < sizes).any()) else None
-    described["cut"] = cut if any(depth is not None for depth in cut.values()) else None
-    described["unsupported"] = dict(unsupported)
-    return described
 
 
 class GalleryEvaluation(FormEvaluation):
@@ -213,7 +142,7 @@ class GalleryEvaluation(FormEvaluation):
         gallery_values.expand(names, benchmark)
 
     def chance(self, benchmark: Benchmark) -> dict[str, float]:
-        return chance(benchmark)
+        return gallery_values.chance(benchmark)
 
     def check(self, benchmark: Benchmark, answers: Answers, *, where: str) -> None:
         gallery_values.check(benchmark, answers, where=where)
@@ -302,21 +231,49 @@ class GalleryEvaluation(FormEvaluation):
         side = {"i2t": 0, "t2i": 1}.get(measure.partition("_")[0])
         return None if side is None else benchmark.gallery.directions != side
 
+    def _shared(
+        self, benchmark: Benchmark, sharing: Sharing, interval: IntervalMethod
+    ) -> NDArray[np.int64] | Sharing:
+        """What an interval takes as shared; raises `InputError` for the one that galleries do not have."""
+        if interval is IntervalMethod.FOLDS:
+            raise InputError(
+                "a gallery has no folds: a query needs all of its items",
+                where=benchmark.name,
+                given=f"interval '{interval}'",
+                allowed=tuple(one for one in IntervalMethod if one is not interval),
+            )
+        return dependence(sharing, interval)
+
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         interval = settings.interval
-        refuse_folds(interval, benchmark)
         rankings = answers.rankings
         # All queries look through the same items, so `auto` never takes them as independent.
-        shared = dependence(benchmark.sharing, interval)
+        shared = self._shared(benchmark, benchmark.sharing, interval)
         query_values = measured(benchmark, rankings, ties=settings.ties, measures=settings.measures)
         names = tuple(query_values.values)
-        by_chance = chance_per_item(benchmark, names)
+        by_chance = gallery_values.chance_per_item(benchmark, names)
 
         def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
             values = {name: np.where(rows, column, np.nan) for name, column in query_values.values.items()}
             chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
             return _estimates(benchmark, values, chances, interval=interval, shared=shared)
 
+        level = tied(benchmark, rankings)
+        by_policy = {
+            policy: query_values.values
+            if policy is settings.ties
+            else per_item(benchmark, rankings, ties=policy, measures=names)
+            for policy in Ties
+        }
+        ties = {
+            "policy": str(settings.ties),
+            "questions": int(level.sum()),
+            "rate": float(level.mean()),
+            "measures": {
+                str(policy): {name: mean(benchmark, column) for name, column in values.items()}
+                for policy, values in by_policy.items()
+            },
+        }
         described = facts(benchmark, interval)
         if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed:
             described["method"] = "clusters"
@@ -324,18 +281,40 @@ class GalleryEvaluation(FormEvaluation):
             benchmark,
             estimates(np.ones(len(benchmark), dtype=bool)),
             {label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
-            _ties(benchmark, rankings, settings.ties, query_values.values),
+            ties,
             interval=described,
-            gallery=_facts(benchmark, rankings, query_values.unsupported),
+            gallery=self._facts(benchmark, rankings, query_values.unsupported),
         )
+
+    def _facts(
+        self, benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """What a result says of the gallery: its size, what was left out, and what was cut."""
+        gallery = benchmark.gallery
+        cut: dict[str, int | None] = {}
+        described: dict[str, Any] = {
+            "images": gallery.n_images,
+            "captions": gallery.n_captions,
+            "parts": 1 if gallery.image_parts is None else len(np.unique(gallery.image_parts)),
+        }
+        for name, search, placed, sizes in directions_of(gallery, rankings):
+            listed = search.positives if isinstance(search.positives, Qrels) else None
+            described[name] = {
+                "queries": len(search),
+                "undefined": int((~search.defined).sum()),
+                "positives": None if listed is None else len(listed.items),
+                "outside_gallery": 0 if listed is None else int((listed.items < 0).sum()),
+            }
+            cut[name] = int(placed.depth.min()) if bool((placed.depth < sizes).any()) else None
+        described["cut"] = cut if any(depth is not None for depth in cut.values()) else None
+        return {**described, "unsupported": dict(unsupported)}
 
     def test(self, paired: PairedRuns) -> Tested:
         """Tango's intervals and their p-values; queries weigh what they do in the measures."""
         benchmark = paired.runs[0].benchmark
         of_runs = [{name: run.items[name] for name in paired.main} for run in paired.runs]
-        refuse_folds(paired.interval, benchmark)
         sharing = paired.sharing
-        shared = dependence(sharing, paired.interval)
+        shared = self._shared(benchmark, sharing, paired.interval)
         of_scorers = np.asarray(paired.of_scorers, dtype=np.int64)
         tested = differences(benchmark, of_runs, paired.main, shared, of_scorers)
         low, high, p = (part.reshape(-1) for part in tested[1:])

@@ -13,7 +13,7 @@ Student's t intervals from how much every question moves them, and the p-values 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +32,7 @@ from counterfoil.evaluation.forms.base import (
     PairedRuns,
     Tested,
     refuse_rankings,
+    shared_by,
 )
 from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, JointDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
@@ -90,12 +91,11 @@ def points(
         masks = [given]
     else:
         masks = [given & (np.arange(given.shape[1]) == rater) for rater in range(given.shape[1])]
-    parts = []
-    for mask in masks:
-        rows = np.nonzero(mask)[0]
-        if len(rows):
-            parts.append(Points(scores[rows], questions.ratings[mask], rows))
-    return tuple(parts)
+    return tuple(
+        Points(scores[rows], questions.ratings[mask], rows)
+        for mask in masks
+        if len(rows := np.nonzero(mask)[0])
+    )
 
 
 def prepared(parts: Sequence[Points], clusters: Int[ndarray, "n"]) -> tuple[WeightedCorrelation, ...]:
@@ -146,7 +146,7 @@ def measured(
     parts = points(questions, answers.values, chosen)
     if not parts or any(part.undefined for part in parts):
         return {}
-    shared = shared_by(benchmark.sharing.part(chosen), interval)
+    shared = shared_by(benchmark.sharing.part(chosen), interval, images_alone=True)
     numbers, inside = np.unique(shared.units, return_inverse=True)
     clusters = np.zeros(len(questions), dtype=np.int64)
     clusters[chosen] = inside.reshape(-1)
@@ -157,7 +157,11 @@ def measured(
     if len(numbers) > 1:
         samples = correlations(ready, cluster_draws(len(numbers), draws, seed=seed))
         wide = inflation(shared, influence(parts, len(questions))[chosen], level=level)
-        low, high = (value + wide * (end - value) for end in percentiles(samples, level))
+        # Of the samples that have a value.
+        usable = samples[~np.isnan(samples).any(axis=1)]
+        if len(usable):
+            low, high = np.quantile(usable, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = (value + wide * (end - value) for end in (low, high))
         low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
     n = len(parts[0].scores) if questions.raters == "points" else int(chosen.sum())
     return {
@@ -166,50 +170,6 @@ def measured(
         )
         for k, measure in enumerate(find(name, "rated") for name in MEASURES)
         if measure is not None and measure.name in names
-    }
-
-
-def shared_by(sharing: Sharing, interval: IntervalMethod) -> Sharing:
-    """What questions share under an interval: by `clusters` their images alone."""
-    if interval is IntervalMethod.CLUSTERS:
-        return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
-    return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
-
-
-def percentiles(samples: Float[ndarray, "draws m"], level: float) -> tuple[NDArray[np.float64], ...]:
-    """(low, high) of each column over the draws that have a value; all of [-1, 1] where none has."""
-    usable = samples[~np.isnan(samples).any(axis=1)]
-    if not len(usable):
-        return -np.ones(samples.shape[1]), np.ones(samples.shape[1])
-    return tuple(np.quantile(usable, [(1 - level) / 2, (1 + level) / 2], axis=0))
-
-
-def why_undefined(benchmark: Benchmark, answers: Scores) -> str:
-    """Why the correlations over everything are not defined; empty where they are."""
-    questions = benchmark.rated
-    reasons = [part.undefined for part in points(questions, answers.values)]
-    if questions.raters == "apart":
-        reasons = [reason.replace("ratings", "ratings of one rater") for reason in reasons]
-    return next((reason for reason in reasons if reason), "")
-
-
-def ties_said(benchmark: Benchmark, answers: Scores, policy: Ties) -> dict[str, Any]:
-    """Ties in correlations: no policy applies, each coefficient counts them in its own way.
-
-    `questions` is None, as nothing is right or wrong; `rate` is the share of pairs of captions with equal
-    scores.
-    """
-    questions = benchmark.rated
-    scores = answers.values if questions.decimals is None else np.round(answers.values, questions.decimals)
-    n = len(scores)
-    same = np.unique(scores, return_counts=True)[1].astype(np.float64)
-    rate = float((same * (same - 1)).sum() / (n * (n - 1))) if n > 1 else 0.0
-    return {
-        "policy": str(policy),
-        "questions": None,
-        "rate": rate,
-        "note": f"{100 * rate:.2f} % of pairs of captions score the same; no policy decides them: tau-b "
-        "leaves them out of what could agree, tau-c does not, and for Spearman they share a rank",
     }
 
 
@@ -321,15 +281,18 @@ class RatedEvaluation(JointEvaluation):
                 by_name |= of_pairs
             return {name: by_name[name] for name in names if name in by_name}
 
-        undefined = why_undefined(benchmark, scores)
-        shared = shared_by(benchmark.sharing, interval)
+        reasons = [part.undefined for part in points(benchmark.rated, scores.values)]
+        undefined = next((reason for reason in reasons if reason), "")
+        if benchmark.rated.raters == "apart":
+            undefined = undefined.replace("ratings", "ratings of one rater")
+        shared = shared_by(benchmark.sharing, interval, images_alone=True)
         overall = estimates(np.ones(len(benchmark), dtype=bool))
         groups = {label: estimates(mask) for label, mask in benchmark.questions.groups().items()}
         return settings.result(
             benchmark,
             overall,
             {label: values for label, values in groups.items() if values},
-            ties_said(benchmark, scores, settings.ties),
+            self._ties(benchmark, scores, settings.ties),
             **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
             **({"tie_threshold": ties[0]} if "pairwise_accuracy_fitted" in overall else {}),
             interval={
@@ -341,12 +304,31 @@ class RatedEvaluation(JointEvaluation):
             },
         )
 
+    def _ties(self, benchmark: Benchmark, answers: Scores, policy: Ties) -> dict[str, Any]:
+        """Ties in correlations: no policy applies, each coefficient counts them in its own way.
+
+        `questions` is None, as nothing is right or wrong; `rate` is the share of pairs of captions with equal
+        scores.
+        """
+        decimals = benchmark.rated.decimals
+        scores = answers.values if decimals is None else np.round(answers.values, decimals)
+        n = len(scores)
+        same = np.unique(scores, return_counts=True)[1].astype(np.float64)
+        rate = float((same * (same - 1)).sum() / (n * (n - 1))) if n > 1 else 0.0
+        return {
+            "policy": str(policy),
+            "questions": None,
+            "rate": rate,
+            "note": f"{100 * rate:.2f} % of pairs of captions score the same; no policy decides them: tau-b "
+            "leaves them out of what could agree, tau-c does not, and for Spearman they share a rank",
+        }
+
     def test(self, paired: PairedRuns) -> Tested:
         """Student's t intervals and p-values, since a correlation has no values of questions to compare."""
         self.refuse(paired.interval, paired.runs[0].benchmark)
-        sharing = shared_by(paired.sharing, paired.interval)
-        arrays = differences(paired.runs, sharing, paired.of_scorers, paired.main)
-        value, low, high, p = (array.reshape(-1) for array in arrays)
+        sharing = shared_by(paired.sharing, paired.interval, images_alone=True)
+        table = differences(paired.runs, sharing, paired.of_scorers, paired.main)
+        value, low, high, p = (column.reshape(-1) for column in table)
         described = paired.facts(sharing, method="crossed" if sharing.crossed else "influence", ends="t")
         return Tested(value, low, high, p, [None] * len(value), described)
 

@@ -10,7 +10,7 @@ clustered ROC curve data, 1997.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,10 @@ from counterfoil.evaluation.forms.base import (
     Tested,
     outcome_ties,
     refuse_rankings,
+    shared_by,
 )
 from counterfoil.evaluation.forms.bootstrap import DrawnQuestions, JointDraws
-from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
+from counterfoil.evaluation.intervals import facts, of_spread
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics import statements
 from counterfoil.metrics.agreement import fleiss_kappa
@@ -87,30 +88,26 @@ def decisions(benchmark: Benchmark, answers: Answers, ties: Ties) -> Decisions:
     else:
         right[:, 0] = statements.correct_at(scores, questions.truth, HALF, ties=ties)
     try:
-        thresholds, chosen_on = _thresholds(benchmark, scores)
+        if questions.calibration is not None:
+            other = questions.calibration
+            threshold = statements.threshold(scores[other], questions.truth[other])
+            thresholds = np.full(len(scores), threshold)
+            chosen_on = f"{int(other.sum()):,} questions of another split"
+        else:
+            units = benchmark.sharing.units
+            numbers = np.unique(units, return_index=True)[1]
+            # Units in order of first use take turns, so that folds do not depend on how units are numbered.
+            in_turn = zip(units[np.sort(numbers)].tolist(), np.arange(len(numbers)) % FOLDS, strict=True)
+            fold_of = dict(in_turn)
+            folds = np.asarray([fold_of[unit] for unit in units.tolist()], dtype=np.int64)
+            thresholds = statements.cross_fitted(scores, questions.truth, folds)
+            n_folds = min(FOLDS, len(numbers))
+            chosen_on = f"the other {n_folds - 1} of {n_folds} folds of images"
     except InputError as error:
-        return Decisions(
-            right, None, "", undefined | dict.fromkeys(FITTED, f"no threshold: {str(error).split(';')[0]}")
-        )
+        why = f"no threshold: {str(error).split(';')[0]}"
+        return Decisions(right, None, "", undefined | dict.fromkeys(FITTED, why))
     right[:, 1] = statements.correct_at(scores, questions.truth, thresholds, ties=ties)
     return Decisions(right, thresholds, chosen_on, undefined)
-
-
-def _thresholds(benchmark: Benchmark, scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
-    questions = benchmark.statements
-    if questions.calibration is not None:
-        other = questions.calibration
-        threshold = statements.threshold(scores[other], questions.truth[other])
-        return np.full(len(scores), threshold), f"{int(other.sum()):,} questions of another split"
-    units = benchmark.sharing.units
-    numbers = np.unique(units, return_index=True)[1]
-    # Units in order of first use take turns, so that folds do not depend on how units are numbered.
-    fold_of = dict(zip(units[np.sort(numbers)].tolist(), np.arange(len(numbers)) % FOLDS, strict=True))
-    folds = np.asarray([fold_of[unit] for unit in units.tolist()], dtype=np.int64)
-    return (
-        statements.cross_fitted(scores, questions.truth, folds),
-        f"the other {min(FOLDS, len(numbers)) - 1} of {min(FOLDS, len(numbers))} folds of images",
-    )
 
 
 def weighted(
@@ -136,6 +133,11 @@ def weighted(
     )
 
 
+def weighted_run(run: Run, chosen: Bool[ndarray, "n"], *clusters: Any) -> WeightedStatements:
+    """The chosen statements of a run, under its policy of ties; `clusters` as in `weighted`."""
+    return weighted(run.benchmark, run.answers, Ties(run.result.ties["policy"]), chosen, *clusters)
+
+
 def spread_of(ready: WeightedStatements, shared: Sharing) -> Spread:
     """The measures with their variances; `ready` has every statement of `shared`."""
     value, moved = ready.values(), np.nan_to_num(ready.influences())
@@ -145,13 +147,6 @@ def spread_of(ready: WeightedStatements, shared: Sharing) -> Spread:
     rarer = float(min(ready.truth.sum(), (~ready.truth).sum()))
     most = np.array([max(rarer, 1.0), *[float(n_units)] * 4])
     return Spread(value, variance, freedom, np.minimum(most, n_units))
-
-
-def shared_by(sharing: Sharing, interval: IntervalMethod) -> Sharing:
-    """What questions share under an interval: by `clusters` their clusters, never crossed."""
-    if interval is IntervalMethod.CLUSTERS and sharing.crossed:
-        return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
-    return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
 
 
 class StatementEvaluation(JointEvaluation):
@@ -241,7 +236,7 @@ class StatementEvaluation(JointEvaluation):
             **made_with,
             interval={
                 **facts(benchmark, interval),
-                "method": _method(shared),
+                "method": "crossed" if shared.crossed else "influence",
                 "clusters": shared.clustered,
             },
         )
@@ -278,7 +273,7 @@ class StatementEvaluation(JointEvaluation):
         self.refuse(paired.interval, paired.runs[0].benchmark)
         chosen = paired.runs[0].benchmark.statements.measured
         sharing = shared_by(paired.sharing.take(chosen), paired.interval)
-        ready = [weighted(run.benchmark, run.answers, _policy(run), chosen) for run in paired.runs]
+        ready = [weighted_run(run, chosen) for run in paired.runs]
         where = [MEASURES.index(name) for name in paired.main]
         values = np.concatenate([of_run.values()[where] for of_run in ready])
         moved = np.hstack([of_run.influences()[:, where] for of_run in ready])
@@ -293,14 +288,13 @@ class StatementEvaluation(JointEvaluation):
             units = np.full(len(freedom), float(len(np.unique(sharing.units))))
             spread = Spread(value[defined], variance, freedom, units)
             low[defined], high[defined], p[defined] = spread.student(0.95)
-        made_by = paired.facts(sharing, method=_method(sharing))
+        made_by = paired.facts(sharing, method="crossed" if sharing.crossed else "influence")
         return Tested(value, low, high, p, [None] * len(value), made_by)
 
     def draws(self, runs: Sequence[Run], measures: Sequence[str], drawn: DrawnQuestions) -> JointDraws:
         """NaN where a run has no value of a measure."""
         chosen = runs[0].benchmark.statements.measured
-        clusters = drawn.clusters, drawn.n_clusters
-        ready = tuple(weighted(r.benchmark, r.answers, _policy(r), chosen, *clusters) for r in runs)
+        ready = tuple(weighted_run(run, chosen, drawn.clusters, drawn.n_clusters) for run in runs)
         where = tuple(MEASURES.index(name) for name in measures)
         wide = None
         if drawn.sharing.crossed:
@@ -323,11 +317,3 @@ class StatementEvaluation(JointEvaluation):
         ours, theirs = first.statements, other.statements
         same = np.array_equal(ours.truth, theirs.truth) and np.array_equal(ours.measured, theirs.measured)
         return "" if same else "other true statements"
-
-
-def _policy(run: Run) -> Ties:
-    return Ties(run.result.ties["policy"])
-
-
-def _method(shared: Sharing) -> str:
-    return "crossed" if shared.crossed else "influence"

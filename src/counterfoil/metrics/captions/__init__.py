@@ -2,9 +2,8 @@
 
 Functions that give a number per caption: `ngrams.bleu`, `ngrams.rouge_l` and `cider.cider` of words as
 `ptb.tokenize_all` cuts them; `clip_score.clip_s` and `ref_clip_s` of embeddings (PAC-S with `PAC_WEIGHT`);
-`em_score.with_videos` and `with_references`, `token_match.token_match` of
-tokens and frames. METEOR and SPICE are programs, and metrics with a model behind them are scorers: see
-`counterfoil.models.captions`.
+`token_match.with_videos`, `with_references` and `token_match` of tokens and frames. METEOR and SPICE are
+programs, and metrics with a model behind them are scorers: see `counterfoil.models.captions`.
 
 >>> from counterfoil.metrics.captions.ptb import tokenize_all
 >>> from counterfoil.metrics.captions.ngrams import rouge_l

@@ -220,10 +220,29 @@ def bleu_counts(load: Load, *, length: Length = "closest") -> Float[ndarray, "it
     """What adds up to BLEU: of each item its matches and n-grams by order, and both lengths."""
     if length not in get_args(Length):
         raise InputError("unknown length of references", given=length, allowed=get_args(Length))
-    own = load.grams.lengths[load.candidates]
+    own, lengths = load.grams.lengths[load.candidates], load.grams.lengths[load.references]
+    if length == "shortest":
+        held = np.minimum.reduceat(lengths, load.starts[:-1])
+    elif length == "average":
+        held = np.add.reduceat(lengths, load.starts[:-1]) / np.diff(load.starts)
+    else:
+        # Nearest first, then shortest, as one number whose remainder is the length.
+        scale = int(lengths.max()) + 1
+        distance = np.abs(lengths - load.grams.lengths[load.against])
+        held = np.minimum.reduceat(distance * scale + lengths, load.starts[:-1]) % scale
+    # How many of each candidate's n-grams are in a reference, none more often than there.
+    counts, empty = load.grams.counts, len(load.texts)
+    matches = np.empty((len(load), ORDERS))
+    for block in load.blocks():
+        starts, ends = load.starts[:-1][block], load.starts[1:][block]
+        most = counts[load.references[starts]]
+        for nth in range(1, int((ends - starts).max())):
+            places = load.references[np.minimum(starts + nth, ends - 1)]
+            most = most.maximum(counts[np.where(starts + nth < ends, places, empty)])
+        matches[block] = load.grams.by_order(counts[load.candidates[block]].minimum(most))
     guesses = np.maximum(own[:, None] - np.arange(ORDERS), 0)
-    lengths = np.stack([own, _held_against(load, length)], axis=1)
-    return np.concatenate([_matches(load), guesses, lengths], axis=1).astype(np.float64)
+    both = np.stack([own, held], axis=1)
+    return np.concatenate([matches, guesses, both], axis=1).astype(np.float64)
 
 
 def bleu_of_sums(sums: Float[ndarray, "... 10"]) -> Float[ndarray, "... 4"]:
@@ -235,35 +254,6 @@ def bleu_of_sums(sums: Float[ndarray, "... 10"]) -> Float[ndarray, "... 4"]:
     ratio = (own + _TINY) / (held + _SMALL)
     penalty = np.exp(np.minimum(1 - 1 / ratio, 0))
     return np.asarray(means * penalty[..., None])
-
-
-def _matches(load: Load) -> Float[ndarray, "items 4"]:
-    """How many of each candidate's n-grams are in a reference, none more often than there."""
-    counts, empty = load.grams.counts, len(load.texts)
-    matches = np.empty((len(load), ORDERS))
-    for block in load.blocks():
-        starts, ends = load.starts[:-1][block], load.starts[1:][block]
-        most = counts[load.references[starts]]
-        for turn in range(1, int((ends - starts).max())):
-            more = starts + turn < ends
-            most = most.maximum(
-                counts[np.where(more, load.references[np.minimum(starts + turn, ends - 1)], empty)]
-            )
-        matches[block] = load.grams.by_order(counts[load.candidates[block]].minimum(most))
-    return matches
-
-
-def _held_against(load: Load, length: Length) -> ndarray:
-    """(items,) the length of the references."""
-    lengths, starts = load.grams.lengths[load.references], load.starts[:-1]
-    if length == "shortest":
-        return np.asarray(np.minimum.reduceat(lengths, starts))
-    if length == "average":
-        return np.add.reduceat(lengths, starts) / np.diff(load.starts)
-    # Nearest first, then shortest, as one number whose remainder is the length.
-    scale = int(lengths.max()) + 1
-    distance = np.abs(lengths - load.grams.lengths[load.against])
-    return np.asarray(np.minimum.reduceat(distance * scale + lengths, starts) % scale)
 
 
 #: How much more recall counts than precision, as the tool kit has it.

@@ -204,12 +204,9 @@ RELEASED_BATCH = 64
 
 
 @dataclass(frozen=True, eq=False)
-class EMScore:
+class EMScore(Matched):
     """The parts of EMScore, (rows,) each, in [-1, 1]; higher is better."""
 
-    precision: Float[ndarray, "rows"]
-    recall: Float[ndarray, "rows"]
-    f1: Float[ndarray, "rows"]
     coarse: Float[ndarray, "rows"]
 
     @property
@@ -283,13 +280,11 @@ def with_references(
         here = slice(first, first + len(own))
         first = here.stop
         matched = greedy(caption, own, floored=(floors[0][here], floors[1][here]))
-        coarse = np.stack([other.whole for other in own]).astype(np.float64) @ caption.whole.astype(
-            np.float64
-        )
+        wholes = np.stack([other.whole for other in own]).astype(np.float64)
+        coarse = wholes @ caption.whole.astype(np.float64)
         parts = np.stack([matched.precision, matched.recall, matched.f1, coarse])
-        rows[row] = (
-            parts.max(axis=1) if best == "component" else parts[:, int(np.argmax(matched.f1 + coarse))]
-        )
+        chosen = int(np.argmax(matched.f1 + coarse))
+        rows[row] = parts.max(axis=1) if best == "component" else parts[:, chosen]
     return EMScore(*rows.T)
 
 

@@ -9,11 +9,10 @@ from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison, compare
-from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.findings import CLAIMS, Claim, caption_findings, measure_of, verdict
-from counterfoil.evaluation.result import Run
 from counterfoil.world.benchmarks import clips
 from counterfoil.world.ratings import preferences, rated
+from evaluation.made_runs import evaluated
 
 SURE = Claim("sure", "The oracle knows more than luck does.", "clip-s", "cider")
 
@@ -29,12 +28,8 @@ def truth(benchmark: Benchmark) -> np.ndarray:
 def comparison(benchmark: Benchmark, names: tuple[str, str], *, seed: int = 0) -> Comparison:
     """Two runs: the truth under the first name, luck under the second."""
     luck = np.random.default_rng(seed).normal(size=truth(benchmark).shape)
-    runs = []
-    for name, values in zip(names, (truth(benchmark), luck), strict=True):
-        answers = Scores(values)
-        result = evaluate(benchmark, answers, scorer=name, draws=100)
-        runs.append(Run(name, benchmark, answers, per_item(benchmark, answers), result, {}))
-    return compare(runs)[0]
+    both = zip(names, (truth(benchmark), luck), strict=True)
+    return compare([evaluated(name, benchmark, Scores(values)) for name, values in both])[0]
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.forms import rated
-from counterfoil.evaluation.result import Run
 from counterfoil.stats.dependence import Sharing
+from evaluation.made_runs import evaluated
 
 
 def judged(images: int, captions: int, n: int, rng: np.random.Generator) -> Benchmark:
@@ -61,18 +61,14 @@ def test_units_are_images_and_samples_are_as_before_where_no_caption_repeats() -
     benchmark = judged(40, 200, 200, rng)
     unique = Sharing(benchmark.sharing.images, np.arange(200)[:, None])
     assert np.array_equal(unique.components, np.arange(200) % 40)
-    assert np.array_equal(
-        rated.shared_by(benchmark.sharing, rated.IntervalMethod.CLUSTERS).units, unique.units
-    )
+    by_images = rated.shared_by(benchmark.sharing, rated.IntervalMethod.CLUSTERS, images_alone=True)
+    assert np.array_equal(by_images.units, unique.units)
 
 
 def test_differences_know_of_captions_too() -> None:
     rng = np.random.default_rng(4)
     benchmark = judged(150, 25, 300, rng)
-    runs = []
-    for name in ("a", "b"):
-        scores = scored(benchmark, rng, 25)
-        runs.append(Run(name, benchmark, scores, {}, evaluate(benchmark, scores, scorer=name, draws=50), {}))
+    runs = [evaluated(name, benchmark, scored(benchmark, rng, 25), draws=50) for name in ("a", "b")]
     found = {
         kind: {d.measure: d for d in compare(runs, interval=kind)[0].differences}
         for kind in ("auto", "clusters")

@@ -8,16 +8,14 @@ from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import compare
-from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.replicates import Replicates
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.weighted_correlation import MEASURES
+from evaluation.made_runs import evaluated
 
 
 def _run(name: str, benchmark: Benchmark, values, ties: str = "strict") -> Run:
-    answers = Scores(values)
-    result = evaluate(benchmark, answers, scorer=name, draws=20, ties=ties)
-    return Run(name, benchmark, answers, per_item(benchmark, answers), result, {})
+    return evaluated(name, benchmark, Scores(values), draws=20, ties=ties)
 
 
 def _people(rng: np.random.Generator, images: int, each: int, raters: int):

@@ -9,6 +9,7 @@ from contracts.forms import preferred
 from counterfoil.benchmarks.answers import Outcomes, Scores
 from counterfoil.errors import ScoreError
 from counterfoil.evaluation.evaluate import chance, evaluate, main_measures, measure_names, per_item
+from counterfoil.metrics.contrast import preference_accuracy
 from counterfoil.metrics.ties import Ties
 
 
@@ -61,19 +62,13 @@ def test_draws_of_references_are_averaged() -> None:
     votes = _votes(12)
     benchmark = preferred(votes, sample=2, draws=3)
     scores = np.random.default_rng(2).integers(0, 3, (12, 2, 3)).astype(float)
-    found = per_item(benchmark, Scores(scores), ties=Ties.HALF)["accuracy"]
-    for question in range(12):
-        label = int(votes[question, 1] > votes[question, 0])
-        gaps = scores[question, label] - scores[question, 1 - label]
-        assert found[question] == pytest.approx(
-            np.mean([1.0 if g > 0 else 0.5 if g == 0 else 0.0 for g in gaps])
-        )
+    preferred_second = (votes[:, 1] > votes[:, 0]).astype(int)
+    expected = preference_accuracy(scores, preferred_second, ties=Ties.HALF)
+    np.testing.assert_array_equal(per_item(benchmark, Scores(scores), ties=Ties.HALF)["accuracy"], expected)
     result = evaluate(benchmark, Scores(scores), scorer="s", draws=50)
     assert result.ties["rate"] == pytest.approx((scores[:, 0] == scores[:, 1]).mean())
     assert result.ties["questions"] == (scores[:, 0] == scores[:, 1]).any(axis=1).sum()
-    assert result.measures["accuracy"].value == pytest.approx(
-        np.mean([v["accuracy"] for v in [result.ties["measures"]["strict"]]])
-    )
+    assert result.measures["accuracy"].value == pytest.approx(result.ties["measures"]["strict"]["accuracy"])
 
 
 def test_intervals_know_that_questions_share_an_image() -> None:

@@ -1,4 +1,4 @@
-"""Correlations over systems: against scipy, by looking at every order, and by COCO's table of people."""
+"""Correlations over systems: against scipy, every order, draws and swaps written out, and a simulation."""
 
 import json
 from itertools import permutations
@@ -8,25 +8,21 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.system_scores import MEASURES
-from counterfoil.evaluation.systems import system_correlations
+from counterfoil.evaluation.system_scores import MEASURES, SystemScores, together
+from counterfoil.evaluation.systems import ONE_PERSON, system_correlations
+from counterfoil.metrics.captions import ngrams
+from counterfoil.stats.resampling import cluster_draws, sign_draws
+from counterfoil.stats.tests import holm, williams
 
-#: COCO's challenge of 2015: M1 and M2 by system.
-PEOPLE = {
-    "Human": (0.638, 0.675),
-    "Google": (0.273, 0.317),
-    "MSR": (0.268, 0.322),
-    "Montreal/Toronto": (0.262, 0.272),
-    "MSR Captivator": (0.250, 0.301),
-    "Berkeley LRCN": (0.246, 0.268),
-    "m-RNN": (0.223, 0.252),
-    "Nearest Neighbor": (0.216, 0.255),
-    "PicSOM": (0.202, 0.250),
-    "Brno": (0.194, 0.213),
-    "MIL": (0.168, 0.197),
-    "NeuralTalk": (0.166, 0.192),
+#: COCO's challenge of 2015: M1 and M2 of its twelve systems, people first.
+HUMANS = {
+    "M1": (0.638, 0.273, 0.268, 0.262, 0.250, 0.246, 0.223, 0.216, 0.202, 0.194, 0.168, 0.166),
+    "M2": (0.675, 0.317, 0.322, 0.272, 0.301, 0.268, 0.252, 0.255, 0.250, 0.213, 0.197, 0.192),
 }
-HUMANS = {name: {system: both[k] for system, both in PEOPLE.items()} for k, name in enumerate(("M1", "M2"))}
+
+
+def _scipys(x, y) -> list[float]:
+    return [kendalltau(x, y).statistic, spearmanr(x, y).statistic, pearsonr(x, y).statistic]
 
 
 def _named(values) -> dict[str, float]:
@@ -34,10 +30,9 @@ def _named(values) -> dict[str, float]:
 
 
 def test_values_are_scipys() -> None:
-    found = system_correlations(HUMANS, HUMANS, over="systems", draws=300)
-    x, y = np.array(list(PEOPLE.values())).T
-    expected = (kendalltau(x, y).statistic, spearmanr(x, y).statistic, pearsonr(x, y).statistic)
-    for measure, value in zip(MEASURES, expected, strict=True):
+    people = {name: _named(values) for name, values in HUMANS.items()}
+    found = system_correlations(people, people, over="systems", draws=300)
+    for measure, value in zip(MEASURES, _scipys(*HUMANS.values()), strict=True):
         one = found.get("M1", "M2", measure)
         assert one.value == pytest.approx(value)
         assert one.low < one.value < one.high
@@ -45,7 +40,7 @@ def test_values_are_scipys() -> None:
         assert one.p < 0.01
         assert found.get("M1", "M1", measure).value == pytest.approx(1.0)
     assert found.notes == ()
-    assert found.to_json() == system_correlations(HUMANS, HUMANS, over="systems", draws=300).to_json()
+    assert found.to_json() == system_correlations(people, people, over="systems", draws=300).to_json()
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -54,13 +49,8 @@ def test_the_test_looks_at_every_order(seed: int) -> None:
     x, y = rng.integers(0, 5, 6).astype(float), rng.normal(size=6)
     x[:2] = 0.0, 7.0
     found = system_correlations({"m": _named(x)}, {"h": _named(y)}, over="systems", draws=50)
-    of = {
-        "kendall_tau_b": lambda a: kendalltau(a, y).statistic,
-        "spearman": lambda a: spearmanr(a, y).statistic,
-        "pearson": lambda a: pearsonr(a, y).statistic,
-    }
-    for measure, correlation in of.items():
-        values = np.array([correlation(np.array(order)) for order in permutations(x)])
+    of_orders = np.array([_scipys(np.array(order), y) for order in permutations(x)])
+    for measure, values in zip(MEASURES, of_orders.T, strict=True):
         one = found.get("m", "h", measure)
         assert one.exact
         assert one.p == pytest.approx((np.abs(values) >= abs(values[0]) - 1e-9).mean())
@@ -94,16 +84,194 @@ def test_systems_that_one_lacks_are_left_out_and_named() -> None:
     json.dumps(found.to_json(), allow_nan=False)
 
 
-def test_equal_means_have_no_correlation() -> None:
-    found = system_correlations(
-        {"m": _named([1, 1, 1, 1])}, {"h": _named(range(4))}, over="systems", draws=20
-    )
-    assert all(np.isnan([each.value, each.low, each.high, each.p]).all() for each in found.correlations)
-    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["correlations"][0]["value"] is None
-
-
 def test_what_cannot_be_correlated_is_refused() -> None:
     with pytest.raises(InputError, match="too few systems"):
         system_correlations({"m": {"a": 1.0, "b": 2.0, "c": 3.0}}, {"h": {"a": 1.0, "b": 2.0, "d": 3.0}})
     with pytest.raises(InputError, match="not a finite number"):
         system_correlations({"m": _named([1, float("nan"), 2])}, {"h": _named(range(3))})
+
+
+# ------------------------------------------------------------------------------ images drawn anew
+
+NAMES = ("a", "b", "c", "d", "e")
+IMAGES = 12
+
+
+def _world(seed: int, systems: int = 5, images: int = IMAGES) -> tuple[np.ndarray, ...]:
+    """Scores of two metrics and of three judges, (systems, images), which go together."""
+    rng = np.random.default_rng(seed)
+    quality = np.linspace(0, 2, systems)[:, None] + rng.normal(size=images)
+    return tuple(quality + rng.normal(size=quality.shape) for _ in range(5))
+
+
+def _found(world: int, **how):
+    first, second, *judged = _world(world)
+    judges = {name: SystemScores.means(NAMES, of) for name, of in zip("xyz", judged, strict=True)}
+    metrics = {"one": SystemScores.means(NAMES, first), "two": SystemScores.means(NAMES, second)}
+    return system_correlations(metrics, {"M": together(judges)}, judges={"M": judges}, **how)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_draws_of_images_written_out(seed: int) -> None:
+    first, second, *judged = _world(seed)
+    people = np.mean(judged, axis=0)
+    found = _found(seed, draws=60, seed=7)
+    rows = [
+        np.repeat(np.arange(IMAGES), w.astype(int))
+        for w in np.concatenate([*cluster_draws(IMAGES, 60, seed=7)])
+    ]
+    drawn = [
+        np.array([_scipys(of[:, row].mean(axis=1), people[:, row].mean(axis=1)) for row in rows])
+        for of in (first, second)
+    ]
+    values = [_scipys(of.mean(axis=1), people.mean(axis=1)) for of in (first, second)]
+    for metric, samples, own in zip(("one", "two"), drawn, values, strict=True):
+        ends = np.quantile(samples, [0.025, 0.975], axis=0)
+        for k, measure in enumerate(MEASURES):
+            one = found.get(metric, "M", measure)
+            assert one.value == pytest.approx(own[k])
+            assert one.low == pytest.approx(max(-1, min(ends[0, k], 2 * own[k] - ends[1, k], own[k])))
+            assert one.high == pytest.approx(min(1, max(ends[1, k], 2 * own[k] - ends[0, k], own[k])))
+    gap = np.array(values[0]) - values[1]
+    ends = np.quantile(drawn[0] - drawn[1], [0.025, 0.975], axis=0)
+    for k, each in enumerate(found.differences):
+        assert (each.a, each.b, each.measure) == ("one", "two", MEASURES[k])
+        assert each.value == pytest.approx(gap[k])
+        assert each.low == pytest.approx(min(ends[0, k], gap[k]))
+        assert each.high == pytest.approx(max(ends[1, k], gap[k]))
+
+
+@pytest.mark.parametrize("over", ["images", "systems"])
+def test_swaps_written_out(over: str) -> None:
+    first, second, *judged = _world(1)
+    people = np.mean(judged, axis=0).mean(axis=1)
+    found = _found(1, draws=100, seed=3, over=over)
+    if over == "systems":
+        first, second = (of.mean(axis=1, keepdims=True) for of in (first, second))
+    one, two = ((of - of.mean()) / of.std() for of in (first, second))
+    gap = np.array(_scipys(one.mean(axis=1), people)) - _scipys(two.mean(axis=1), people)
+    reached = np.zeros(3)
+    for signs in np.concatenate([*sign_draws(len(NAMES) if over == "systems" else IMAGES, 100, seed=3)]):
+        stay = signs[:, None] > 0 if over == "systems" else signs > 0
+        mixed, other = np.where(stay, one, two).mean(axis=1), np.where(stay, two, one).mean(axis=1)
+        reached += np.abs(np.array(_scipys(mixed, people)) - _scipys(other, people)) >= np.abs(gap) - 1e-9
+    p = (1 + reached) / 101
+    assert [each.p for each in found.differences] == pytest.approx(p)
+    assert [each.p_holm for each in found.differences] == pytest.approx(holm(p))
+    r = [pearsonr(a, b).statistic for a, b in (
+        (first.mean(axis=1), people), (second.mean(axis=1), people), (first.mean(axis=1), second.mean(axis=1))
+    )]  # fmt: skip
+    assert found.differences[-1].williams == pytest.approx(williams(*r, 5))
+    assert np.isnan([each.williams for each in found.differences[:-1]]).all()
+
+
+def test_one_person_against_the_mean_of_the_others() -> None:
+    judged = _world(2)[2:]
+    found = _found(2, draws=50)
+    means = [of.mean(axis=1) for of in judged]
+    expected = np.mean([_scipys(means[i], (sum(means) - means[i]) / 2) for i in range(3)], axis=0)
+    for measure, value in zip(MEASURES, expected, strict=True):
+        one = found.get(ONE_PERSON, "M", measure)
+        assert one.value == pytest.approx(value)
+        assert one.low <= one.value <= one.high
+        assert np.isnan(one.p)
+    # A single judge cannot be compared with others.
+    alone = {"x": SystemScores.means(NAMES, judged[0])}
+    with pytest.raises(StopIteration):
+        system_correlations({"m": alone["x"]}, {"M": together(alone)}, judges={"M": alone}, draws=20).get(
+            ONE_PERSON, "M", "pearson"
+        )
+
+
+def test_people_of_whom_no_images_are_known_are_taken_as_given() -> None:
+    first, second, *_ = _world(4)
+    people = dict(zip(NAMES, (5.0, 4.0, 3.0, 2.0, 1.0), strict=True))
+    found = system_correlations(
+        {"one": SystemScores.means(NAMES, first),
+         "fixed": dict(zip(NAMES, second.mean(axis=1), strict=True))},
+        {"M": people}, draws=40,
+    )  # fmt: skip
+    assert found.get("one", "M", "pearson").low < found.get("one", "M", "pearson").high
+    assert np.isnan(found.get("fixed", "M", "pearson").low)
+    assert any("known of systems, not of images" in note for note in found.notes)
+    assert any(note.startswith("fixed: no interval over images") for note in found.notes)
+    # What is known of systems alone cannot be swapped image by image.
+    assert np.isnan([each.p for each in found.differences]).all()
+
+
+def test_undefined_values_are_named() -> None:
+    same, other = np.ones((3, 4)), np.arange(12.0).reshape(3, 4)
+    three = ("a", "b", "c")
+    found = system_correlations(
+        {"flat": SystemScores.means(three, same), "one": SystemScores.means(three, other),
+         "two": SystemScores.means(three, other[::-1] ** 2)},
+        {"M": dict(zip(three, (1.0, 2.0, 3.0), strict=True))}, draws=20,
+    )  # fmt: skip
+    flat = found.get("flat", "M", "spearman")
+    assert np.isnan([flat.value, flat.low, flat.high, flat.p]).all()
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["correlations"][0]["value"] is None
+    assert any(note.startswith("flat: all systems have the same number") for note in found.notes)
+    assert {(each.a, each.b) for each in found.differences} == {("one", "two")}
+    assert all(np.isnan(each.williams) for each in found.differences)
+    assert "Williams' test takes 4 systems or more" in found.notes
+    with pytest.raises(InputError, match="different images"):
+        system_correlations(
+            {"one": SystemScores.means(three, other), "two": SystemScores.means(three, other[:, :2])},
+            {"M": dict.fromkeys(three, 1.0)},
+        )
+
+
+def test_bleu_of_drawn_images_is_that_of_their_captions_written_out() -> None:
+    candidates = ["a dog runs on grass", "two cats asleep", "a man rides one horse", "birds fly"]
+    references = [["a dog runs on the grass"], ["two cats sleep", "cats asleep"]]
+    references += [["a man on a horse"], ["birds fly by"]]
+    sums = ngrams.bleu_counts(ngrams.load(candidates, references))
+    scores = SystemScores.summed(("s",), sums[None], lambda each: ngrams.bleu_of_sums(each)[..., 1])
+    weights = np.array([[1.0, 1, 1, 1], [2, 0, 1, 1], [0, 0, 4, 0]])
+    for drawn, row in zip(scores.drawn(weights)[:, 0], weights.astype(int), strict=True):
+        chosen = np.repeat(np.arange(4), row)
+        whole = ngrams.bleu_of_load(
+            ngrams.load([candidates[i] for i in chosen], [references[i] for i in chosen])
+        )
+        assert drawn == pytest.approx(whole.corpus[1], abs=1e-12)
+
+
+def _simulated(
+    repetitions: int, systems: int, images: int, noise: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shares: covered correlations, covered differences of 0, and p of at most 5 %, by measure."""
+    rng, names = np.random.default_rng(5), tuple(f"s{i}" for i in range(systems))
+    counts = np.zeros((3, len(MEASURES)))
+    for seed in range(repetitions):
+        people = rng.normal(size=systems)
+        metric = 0.8 * people + 0.6 * rng.normal(size=systems)
+        shared = rng.normal(size=images)
+        judged, one, two = (
+            of[:, None] + shared + noise * rng.normal(size=(systems, images))
+            for of in (people, metric, metric)
+        )
+        found = system_correlations(
+            {"one": SystemScores.means(names, one), "two": SystemScores.means(names, two)},
+            {"M": SystemScores.means(names, judged)}, draws=300, seed=seed,
+        )  # fmt: skip
+        for k, (measure, truth) in enumerate(zip(MEASURES, _scipys(metric, people), strict=True)):
+            each = found.get("one", "M", measure)
+            counts[0, k] += each.low - 1e-9 <= truth <= each.high + 1e-9
+            counts[1, k] += found.differences[k].low <= 1e-9 and found.differences[k].high >= -1e-9
+            counts[2, k] += found.differences[k].p <= 0.05
+    return tuple(counts / repetitions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("systems", "images", "noise"), [(8, 60, 1.5), (12, 200, 1.5), (12, 200, 4.0)])
+def test_intervals_cover_and_p_values_are_small_as_often_as_they_say(systems, images, noise) -> None:
+    repetitions = 300
+    margin = 4 * (0.95 * 0.05 / repetitions) ** 0.5
+    covered, differences, small = _simulated(repetitions, systems, images, noise)
+    # Orders of few systems come in steps, so their intervals cover more, and their tests reject less.
+    assert (covered > 0.93 - margin).all()
+    assert (differences > 0.94 - margin).all()
+    assert (small < 0.05 + margin).all()
+    # Not by being of no use: Pearson's moves in small steps, and is not far off.
+    assert covered[-1] < 1.0
+    assert small[-1] > 0.05 - margin
