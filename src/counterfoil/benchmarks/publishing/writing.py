@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks import folder as own
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms.release import SPLIT, FormRelease, ReleaseColumn, ReleaseTable
+from counterfoil.benchmarks.forms.release import SPLIT, FormRelease, ReleaseColumn
 from counterfoil.benchmarks.publishing.croissant import croissant
 from counterfoil.benchmarks.publishing.dataset_card import dataset_card, describe
 from counterfoil.benchmarks.publishing.facts import MADE, Publication
@@ -145,7 +145,17 @@ def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication)
             allowed=", ".join(benchmark.questions.ids[:3]),
         )
     places = pa.array(known, pa.int64())
-    return replace(release, tables=tuple(_made(table, rows, places) for table in release.tables))
+    tables = []
+    for table in release.tables:
+        columns = dict(table.columns)
+        for name in rows.column_names if table.questions else ():
+            role = next((role for role in MADE if name.endswith(role)), "")
+            column = name.removesuffix(role)
+            if role and column in table.columns and name not in columns:
+                values = rows.column(name).combine_chunks().take(places)
+                columns[name] = ReleaseColumn("value", values, _MEANING[role].format(column))
+        tables.append(replace(table, columns=columns))
+    return replace(release, tables=tuple(tables))
 
 
 _MEANING = {
@@ -153,19 +163,6 @@ _MEANING = {
     "_from": "What `{}` was made from.",
     "_seed": "The seed `{}` was made with.",
 }
-
-
-def _made(table: ReleaseTable, rows: pa.Table, places: pa.Array) -> ReleaseTable:
-    if not table.questions:
-        return table
-    columns = dict(table.columns)
-    for name in rows.column_names:
-        role = next((role for role in MADE if name.endswith(role)), "")
-        column = name.removesuffix(role)
-        if role and column in table.columns and name not in columns:
-            values = rows.column(name).combine_chunks().take(places)
-            columns[name] = ReleaseColumn("value", values, _MEANING[role].format(column))
-    return replace(table, columns=columns)
 
 
 def check_target(out: Path) -> None:
@@ -178,18 +175,13 @@ def check_target(out: Path) -> None:
         raise InputError("not a folder", where=out, hint="name a new folder")
     there = _paths(out) if out.is_dir() else []
     try:
-        strange = sorted(set(there) - set(_checksums(out))) if there else []
+        lines = (out / CHECKSUMS).read_text(encoding="utf-8").splitlines() if there else []
+        strange = sorted(set(there) - {line.partition("  ")[2] for line in lines})
     except (OSError, UnicodeDecodeError):
         strange = there
     if strange:
         given = ", ".join(strange[:3])
         raise InputError("the folder holds other files", where=out, given=given, hint="name a new folder")
-
-
-def _checksums(folder: Path) -> dict[str, str]:
-    """The digests that were written, by path."""
-    lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
-    return {path: file_digest for file_digest, _, path in (line.partition("  ") for line in lines)}
 
 
 def _paths(folder: Path) -> list[str]:

@@ -33,7 +33,7 @@ from counterfoil.benchmarks.readers.questions import IdPositions, search
 from counterfoil.benchmarks.readers.released_captions import read_karpathy
 from counterfoil.benchmarks.readers.rows import not_on_hub
 from counterfoil.benchmarks.references import collapsed
-from counterfoil.benchmarks.tables import DataTable, floats, labels, read_table, shown, texts
+from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, labels, read_table, shown, texts
 from counterfoil.errors import DataError, MissingExtraError
 
 TABLE = "sits_test.csv"
@@ -147,11 +147,8 @@ def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np
     Raises `DataError` naming the row whose score is no number from 0 to 5, or whose ids are not COCO's.
     """
     scores = floats(table, "agg_score")
-    if ((scores < 0) | (scores > _HIGHEST)).any():
-        row = int(np.argmax((scores < 0) | (scores > _HIGHEST)))
-        raise DataError(
-            "rating out of range", where=table.where(row, "agg_score"), given=scores[row], allowed="0 to 5"
-        )
+    outside = (scores < 0) | (scores > _HIGHEST)
+    check_numbers(table, "agg_score", scores, outside, "rating out of range", "0 to 5")
     original = np.array([name == _ORIGINAL for name in texts(table, "sampling_method")], dtype=bool)
     return _ids(table, "caption", ":"), _ids(table, "image", "_"), scores, original
 

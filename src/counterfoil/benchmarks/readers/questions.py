@@ -297,7 +297,23 @@ def gallery(
         caption_parts=None if parts is None else parts[1],
     )
     card = card if card.size is not None else card.model_copy(update={"size": len(names)})
-    return _checked(Benchmark(card, tuple(images), tuple(captions), questions, source, path))
+    benchmark = Benchmark(card, tuple(images), tuple(captions), questions, source, path)
+    counts = {"images": len(images), "captions": len(captions), "outside": 0}
+    for name, direction in (("i2t", i2t), ("t2i", t2i)):
+        counts[name] = int(direction.defined.sum())
+        if not isinstance(direction.positives, Plausible):
+            counts[f"{name}_pairs"] = len(direction.positives.items)
+            counts["outside"] += int(direction.positives.absent.sum())
+    for name, expected in card.counts.items():
+        if counts[name] != expected:
+            raise DataError(
+                f"not the number of {_WORDS[name]} {card.title} has",
+                where=source,
+                given=f"{counts[name]:,}",
+                allowed=f"{expected:,}",
+                hint="is a file cut off, or another release?",
+            )
+    return benchmark
 
 
 def gallery_of_own(
@@ -318,26 +334,6 @@ def gallery_of_own(
     owners = np.repeat(np.arange(len(images)), [len(row) for row in captions]).astype(np.int64)
     written = [caption for row in captions for caption in row]
     return gallery(card, images, written, owners, own(owners, len(images)), source=source, path=path)
-
-
-def _checked(benchmark: Benchmark) -> Benchmark:
-    questions, card = benchmark.gallery, benchmark.card
-    counts = {"images": questions.n_images, "captions": questions.n_captions, "outside": 0}
-    for name, direction in (("i2t", questions.i2t), ("t2i", questions.t2i)):
-        counts[name] = int(direction.defined.sum())
-        if not isinstance(direction.positives, Plausible):
-            counts[f"{name}_pairs"] = len(direction.positives.items)
-            counts["outside"] += int(direction.positives.absent.sum())
-    for name, expected in card.counts.items():
-        if counts[name] != expected:
-            raise DataError(
-                f"not the number of {_WORDS[name]} {card.title} has",
-                where=benchmark.source,
-                given=f"{counts[name]:,}",
-                allowed=f"{expected:,}",
-                hint="is a file cut off, or another release?",
-            )
-    return benchmark
 
 
 _WORDS = {

@@ -25,6 +25,7 @@ from counterfoil.errors import DataError, ScoreError
 #: What columns of own tables may be called beside `own.ALIASES`: the statement, and whether it is true.
 _STATEMENT = ("statement", "caption", "text", "sentence", "claim")
 _LABEL = ("label", "truth", "true", "correct", "is_true", "answer")
+_VOTES = ("votes_false", "votes_true")
 #: The splits that choose the threshold.
 _DEV = ("dev", "val", "valid", "validation")
 #: Columns of own tables that group questions.
@@ -47,10 +48,10 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
     cells = zip(table["image"], ids, strict=True)
     called = [cell if isinstance(cell, str) else f"{name}_image" for cell, name in cells]
     votes: NDArray[np.float64] | None = None
-    if "votes_false" in table and "votes_true" in table:
-        counts = np.stack([integers(table, name) for name in ("votes_false", "votes_true")], axis=1)
+    if all(name in table for name in _VOTES):
+        counts = np.stack([integers(table, name) for name in _VOTES], axis=1)
         for row, column in np.argwhere(counts < 0).tolist():
-            where = table.where(row, ("votes_false", "votes_true")[column])
+            where = table.where(row, _VOTES[column])
             raise DataError("a negative number of votes", where=where, given=int(counts[row, column]))
         votes = counts.astype(np.float64)
     dev = np.isin(labels(table, "split"), _DEV) if "split" in table else None
