@@ -128,8 +128,12 @@ def read_judgements(
     # A pair that was proposed in both directions and judged once stands in the table twice.
     sides = 2 * pair + (np.array(of_row) == "t2i")
     codes, times = np.unique(sides[answered], return_counts=True)
-    named = [name for name in table.columns if name.startswith("place:")]
-    places = {name.removeprefix("place:"): _places(table, name) for name in named}
+    places = {}
+    for name in (name for name in table.columns if name.startswith("place:")):
+        cells = [0 if cell is None or cell == "" else cell for cell in table[name]]
+        of_rows = integers(DataTable({name: cells}, table.source, table.kind, table.parts), name)
+        check_numbers(table, name, of_rows, of_rows < 0, "a place is no place", "1, 2, ... or 0")
+        places[name.removeprefix("place:")] = of_rows
     directions = []
     for way in DIRECTIONS:
         rows = np.flatnonzero(answered_pairs & (np.array(of_row) == way))
@@ -234,13 +238,6 @@ def _gains(table: DataTable) -> NDArray[np.float64]:
             allowed="100% YES, Partially YES, Mostly NO, 100% NO, or a column 'gain' of numbers",
         )
     return np.array([known[word] for word in words], dtype=np.float64)
-
-
-def _places(table: DataTable, column: str) -> NDArray[np.int64]:
-    cells = [0 if cell is None or cell == "" else cell for cell in table[column]]
-    places = integers(DataTable({column: cells}, table.source, table.kind, table.parts), column)
-    check_numbers(table, column, places, places < 0, "a place is no place", "1, 2, ... or 0")
-    return places
 
 
 def _one_way(

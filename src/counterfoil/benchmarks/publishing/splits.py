@@ -53,7 +53,15 @@ def divided(gallery: Gallery, tested: NDArray[np.bool_]) -> tuple[Gallery, Split
             "the gallery is in parts already, each with its own queries", hint="leave --split out"
         )
     images = tested.astype(np.int64)
-    at = np.where(gallery.owners >= 0, gallery.owners, _first_right(gallery))
+    first_right = np.full(gallery.n_captions, -1)
+    for search, asks_images in ((gallery.i2t, True), (gallery.t2i, False)):
+        if isinstance(search.positives, Qrels):
+            held = search.positives.items >= 0
+            asking, item = search.queries[search.positives.queries[held]], search.positives.items[held]
+            image, caption = (asking, item) if asks_images else (item, asking)
+            # Of several the first is written last.
+            first_right[caption[::-1]] = image[::-1]
+    at = np.where(gallery.owners >= 0, gallery.owners, first_right)
     captions = np.where(at >= 0, images[at], 0)
     i2t, t2i = _within(gallery.i2t, images, captions), _within(gallery.t2i, captions, images)
     parts = np.concatenate([images[i2t.queries], captions[t2i.queries]])
@@ -71,19 +79,6 @@ def divided(gallery: Gallery, tested: NDArray[np.bool_]) -> tuple[Gallery, Split
         _right(search, *parts) for search, *parts in ((i2t, images, captions), (t2i, captions, images))
     )
     return split, SplitLoss(answers, answers - left, int((gallery.defined & ~split.defined).sum()))
-
-
-def _first_right(gallery: Gallery) -> Ids:
-    """The first image that is right of each caption, -1 where none is, or a rule says what is right."""
-    images = np.full(gallery.n_captions, -1)
-    for search, asks_images in ((gallery.i2t, True), (gallery.t2i, False)):
-        if isinstance(search.positives, Qrels):
-            held = search.positives.items >= 0
-            asking, item = search.queries[search.positives.queries[held]], search.positives.items[held]
-            image, caption = (asking, item) if asks_images else (item, asking)
-            # Of several the first is written last.
-            images[caption[::-1]] = image[::-1]
-    return images
 
 
 def _within(search: RetrievalDirection, of_query: Ids, of_item: Ids) -> RetrievalDirection:

@@ -85,7 +85,12 @@ def write_tables(
     `splits` are the questions of each split. A table whose rows are items is one split, the last, unless it
     says which questions they are of. Raises `DataError` where an image cannot be read.
     """
-    sizes = np.array([_size(image) for image in benchmark.images], dtype=np.int64)
+    sizes = np.zeros(len(benchmark.images), dtype=np.int64)
+    for at, image in enumerate(benchmark.images):
+        if isinstance(image.source, FileSource):
+            sizes[at] = image.source.path.stat().st_size
+        elif image.source is not None:
+            sizes[at] = len(image.read())
     total, done = sum(len(table) for table in tables), 0
     files: list[WrittenFile] = []
     for table in tables:
@@ -163,12 +168,6 @@ def _shards(
             start, held = at, 0
         held += int(weight[row])
     yield rows[start:]
-
-
-def _size(image: Image) -> int:
-    if isinstance(image.source, FileSource):
-        return image.source.path.stat().st_size
-    return len(image.read()) if image.source is not None else 0
 
 
 def with_videos(benchmark: Benchmark, release: FormRelease) -> FormRelease:

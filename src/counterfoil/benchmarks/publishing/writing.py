@@ -77,7 +77,16 @@ def publish_folder(
         benchmark, lost = with_split(benchmark, release, split, seed)
         release = with_videos(benchmark, benchmark.questions.release())
         release = replace(release, facts={**release.facts, **({"split": lost} if lost else {})})
-    splits, release = _splits(benchmark, release)
+    # The questions of each split, the tested last, and no column that says so.
+    splits = {"test": np.arange(len(benchmark), dtype=np.int64)}
+    labels = benchmark.questions.groupings.get(SPLIT, ())
+    names = [name for name in ("train", "validation", "test") if name in labels]
+    if release.tables[0].divided and names and set(labels) == set(names):
+        column = np.array(labels, dtype=object)
+        splits = {name: np.flatnonzero(column == name) for name in names}
+        columns = [{n: c for n, c in table.columns.items() if n != SPLIT} for table in release.tables]
+        tables = tuple(replace(t, columns=c) for t, c in zip(release.tables, columns, strict=True))
+        release = replace(release, tables=tables)
     release = _with_makers(benchmark, release, about)
     check_target(out)
     with _in_place(out) as folder:
@@ -113,21 +122,6 @@ def _write(
     return PublishedFolder(
         name, tuple(files), {path: (folder / path).stat().st_size for path in _paths(folder)}
     )
-
-
-def _splits(benchmark: Benchmark, release: FormRelease) -> tuple[dict[str, NDArray[np.int64]], FormRelease]:
-    """The questions of each split, the tested last, and the release without the column that says so."""
-    n = len(benchmark)
-    labels = benchmark.questions.groupings.get(SPLIT, ())
-    names = [name for name in ("train", "validation", "test") if name in labels]
-    if not release.tables[0].divided or not names or set(labels) != set(names):
-        return {"test": np.arange(n, dtype=np.int64)}, release
-    column = np.array(labels, dtype=object)
-    tables = tuple(
-        replace(table, columns={name: c for name, c in table.columns.items() if name != SPLIT})
-        for table in release.tables
-    )
-    return {name: np.flatnonzero(column == name) for name in names}, replace(release, tables=tables)
 
 
 def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication) -> FormRelease:

@@ -205,7 +205,22 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     caption_ids, image_ids = (np.unique(ids) for ids in (captions, pictures))
     candidates = np.searchsorted(caption_ids, captions).astype(np.int64)
     shown = np.searchsorted(image_ids, pictures).astype(np.int64)
-    texts, source = _texts(data, caption_ids)
+    folder = data if data.is_dir() else data.parent
+    files, karpathy = captions_of(folder), place(folder, KARPATHY)
+    texts: tuple[str | None, ...] = (None,) * len(caption_ids)
+    source = ""
+    if files or karpathy is not None:
+        written = read_captions(files) if files or karpathy is None else read_karpathy(karpathy)
+        at, source = IdPositions(written.captions, "caption", written.source).of(caption_ids), written.source
+        texts = tuple(collapsed(written.texts[row] or "") if row >= 0 else "" for row in at.tolist())
+        lacking = caption_ids[[not text for text in texts]]
+        if len(lacking):
+            raise DataError(
+                f"{len(lacking):,} of the {len(caption_ids):,} rated captions are not in this file",
+                where=source,
+                given=f"no caption {lacking[0]}",
+                hint="they are in captions_val2014.json",
+            )
     note = f"{path}, {source}" if source else f"{path} (without texts: COCO's captions are not in the folder)"
     images_at, captions_at = _captioned(image_ids, caption_ids, shown, texts, note).items(data, images)
     questions = Rated(
@@ -217,23 +232,3 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     )
     card = card if path.name == TABLE else _of_half(card, path)
     return finished(card, captions_at, images_at, questions, source=note, path=data)
-
-
-def _texts(data: Path, captions: Ids) -> tuple[tuple[str | None, ...], str]:
-    """The text of every caption and where it is from; all None where no file has them."""
-    folder = data if data.is_dir() else data.parent
-    files, karpathy = captions_of(folder), place(folder, KARPATHY)
-    if not files and karpathy is None:
-        return (None,) * len(captions), ""
-    written = read_captions(files) if files or karpathy is None else read_karpathy(karpathy)
-    at = IdPositions(written.captions, "caption", written.source).of(captions)
-    texts = tuple(collapsed(written.texts[place] or "") if place >= 0 else "" for place in at.tolist())
-    lacking = captions[[not text for text in texts]]
-    if len(lacking):
-        raise DataError(
-            f"{len(lacking):,} of the {len(captions):,} rated captions are not in this file",
-            where=written.source,
-            given=f"no caption {lacking[0]}",
-            hint="they are in captions_val2014.json",
-        )
-    return texts, written.source

@@ -216,8 +216,20 @@ def read_preferences(card: Card, data: Path | DataTable | None, images: Path | N
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     required(table, "image", "caption_a", "caption_b")
+    if "votes_a" in table and "votes_b" in table:
+        votes = np.stack([floats(table, name) for name in ("votes_a", "votes_b")], axis=1)
+        odd = (votes < 0).any(axis=1) | (votes.sum(axis=1) == 0)
+        check_numbers(table, None, votes, odd, "not votes", "0 or more, one at least")
+    elif "preferred" in table:
+        chosen = [side.lower() for side in labels(table, "preferred")]
+        sides = DataTable({"preferred": chosen}, table.source, table.kind, table.parts)
+        check_cells(sides, "preferred", ("a", "b").__contains__, "not a choice", "a or b")
+        votes = np.array([[side == "a", side == "b"] for side in chosen], dtype=np.float64)
+    else:
+        given, allowed = ", ".join(table.columns), "votes_a and votes_b, or preferred"
+        raise DataError("no votes", where=table.source, given=given, allowed=allowed)
     names = {name: name for name in ("caption_a", "caption_b")}
-    return _judged(card, table, folder, path, names, votes=_votes(table))
+    return _judged(card, table, folder, path, names, votes=votes)
 
 
 def _judged(
@@ -283,21 +295,6 @@ def row_images(
                 sought=looked_for(folder, cell),
             )
     return [images[name] for name in names]
-
-
-def _votes(table: DataTable) -> np.ndarray:
-    if "votes_a" in table and "votes_b" in table:
-        votes = np.stack([floats(table, name) for name in ("votes_a", "votes_b")], axis=1)
-        odd = (votes < 0).any(axis=1) | (votes.sum(axis=1) == 0)
-        check_numbers(table, None, votes, odd, "not votes", "0 or more, one at least")
-        return votes
-    if "preferred" not in table:
-        given, allowed = ", ".join(table.columns), "votes_a and votes_b, or preferred"
-        raise DataError("no votes", where=table.source, given=given, allowed=allowed)
-    chosen = [side.lower() for side in labels(table, "preferred")]
-    sides = DataTable({"preferred": chosen}, table.source, table.kind, table.parts)
-    check_cells(sides, "preferred", ("a", "b").__contains__, "not a choice", "a or b")
-    return np.array([[side == "a", side == "b"] for side in chosen], dtype=np.float64)
 
 
 def _references(table: DataTable) -> list[list[Caption]] | None:

@@ -59,7 +59,17 @@ def read(
         splits = list(coco.splits)
         source = f"all {len(coco.images):,} images of {coco.source}"
         card = card.model_copy(update={"title": f"{card.title}, {data.stem}", "counts": {}})
-    files = _instances(data, splits)
+    folder = annotation_folder(data.parent if data.is_file() else data)
+    files = [folder / f"instances_{split}.json" for split in splits]
+    if not all(file.is_file() for file in files):
+        files = sorted(folder.glob("instances_*.json"))
+    if not files:
+        raise DataError(
+            "no instances here, which say what objects an image shows",
+            where=folder,
+            allowed="instances_*.json",
+            hint="they come with COCO's annotations",
+        )
     codes = read_codes(files, coco.images)
     coco = replace(coco, source=f"{source}, {', '.join(file.name for file in files)}")
     of_items = parts(coco) if folds else None
@@ -102,18 +112,3 @@ def _holds_test(data: Path) -> bool:
             raise
         return False
     return bool((IdPositions(written.captions, "caption", written.source).of(ids) >= 0).all())
-
-
-def _instances(data: Path, splits: list[str]) -> list[Path]:
-    """The instances files of those parts of COCO, else all there are."""
-    folder = annotation_folder(data.parent if data.is_file() else data)
-    named = [folder / f"instances_{split}.json" for split in splits]
-    files = named if all(file.is_file() for file in named) else sorted(folder.glob("instances_*.json"))
-    if not files:
-        raise DataError(
-            "no instances here, which say what objects an image shows",
-            where=folder,
-            allowed="instances_*.json",
-            hint="they come with COCO's annotations",
-        )
-    return files

@@ -154,7 +154,18 @@ class CellSource:
     def read(self) -> bytes:
         """The bytes in the cell; raises `DataError` where it is empty or the file cannot be read."""
         try:
-            cell = _cell(self.path, self.column, self.row)
+            # A relative path names another file once the working folder changes.
+            file = self.path.resolve()
+            if file.suffix.lower() == ".arrow":
+                cell = _stream(file, _age(file)).column(self.column)[self.row].as_py()
+            else:
+                with _one_reader:
+                    metadata = _parquet(file, _age(file)).metadata
+                    groups = range(metadata.num_row_groups)
+                    ends = list(itertools.accumulate(metadata.row_group(i).num_rows for i in groups))
+                    group = bisect.bisect_right(ends, self.row)
+                    cells = _row_group(file, _age(file), self.column, group)
+                cell = cells[self.row - (ends[group - 1] if group else 0)]
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise DataError(
                 f"image cannot be read: {error}", where=self, hint="is the file cut off?"
@@ -315,20 +326,6 @@ def _joined(tables: Sequence[DataTable], source: str | None) -> DataTable:
         return DataTable(only.columns, source or only.source, only.kind, only.parts)
     joined = stack(tables, source=source or str(Path(tables[0].source).parent))
     return DataTable(joined.columns, joined.source, tables[0].kind, joined.parts)
-
-
-def _cell(path: Path, column: str, row: int) -> Any:
-    # A relative path names another file once the working folder changes.
-    path = path.resolve()
-    if path.suffix.lower() == ".arrow":
-        return _stream(path, _age(path)).column(column)[row].as_py()
-    with _one_reader:
-        opened = _parquet(path, _age(path))
-        groups = range(opened.metadata.num_row_groups)
-        ends = list(itertools.accumulate(opened.metadata.row_group(i).num_rows for i in groups))
-        group = bisect.bisect_right(ends, row)
-        cells = _row_group(path, _age(path), column, group)
-    return cells[row - (ends[group - 1] if group else 0)]
 
 
 #: Images are read by several threads, and Arrow's Parquet reader crashes the process when two of them use it.
