@@ -4,7 +4,7 @@ from importlib import import_module
 
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.catalog import benchmarks
 from counterfoil.errors import UnknownNameError
 
@@ -20,14 +20,14 @@ UNCOUNTED = (
 )
 
 
-def test_the_benchmarks_there_are() -> None:
+def test_the_benchmarks_there_are():
     assert len(benchmarks()) == 99
     with pytest.raises(UnknownNameError, match="did you mean 'bivlc'"):
         card("bivcl")
 
 
 @pytest.mark.parametrize("each", benchmarks().values(), ids=list(benchmarks()))
-def test_a_card_is_complete(each: Card) -> None:
+def test_a_card_is_complete(each):
     module, _, function = each.reader.partition(":")
     assert callable(getattr(import_module(module), function))
     assert each.measures
@@ -46,7 +46,7 @@ def test_a_card_is_complete(each: Card) -> None:
     assert each.macro or not any(name.endswith("_macro") for name in each.measures)
 
 
-def test_group_counts_add_up() -> None:
+def test_group_counts_add_up():
     bivlc, sugarcrepe, winoground = card("bivlc"), card("sugarcrepe"), card("winoground")
     subsets = ("add_obj", "add_att", "replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att")
     for each in (bivlc, sugarcrepe):

@@ -20,7 +20,7 @@ from counterfoil.errors import DataError
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path):
     """A home with a secret, and a folder of images with a picture and links: one inside, one out."""
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "id_rsa").write_text("secret")
@@ -33,7 +33,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _outside(home: Path) -> list[str]:
+def _outside(home):
     return [
         "../../.ssh/id_rsa",
         str(home / ".ssh" / "id_rsa"),
@@ -43,7 +43,7 @@ def _outside(home: Path) -> list[str]:
     ]
 
 
-def _pairs(home: Path, cell: str) -> Path:
+def _pairs(home, cell):
     table = home / "work" / "mine.csv"
     table.write_text(f"image,caption,negative_caption\n{cell},a cat,a dog\n")
     return table
@@ -52,7 +52,7 @@ def _pairs(home: Path, cell: str) -> Path:
 INSIDE = ("a.png", "./a.png", "inside.png", "../images/a.png")
 
 
-def test_pairs(home: Path) -> None:
+def test_pairs(home):
     card, images = benchmark_card("pairs"), home / "work" / "images"
     for cell in (*INSIDE, str(images / "a.png")):
         read = read_pairs(card, _pairs(home, cell), images)
@@ -64,20 +64,20 @@ def test_pairs(home: Path) -> None:
             assert read_pairs(card, _pairs(home, cell), images).images[0].read() == b"secret"
 
 
-def test_what_is_not_there_is_not_at_hand(home: Path) -> None:
+def test_what_is_not_there_is_not_at_hand(home):
     # Scores that are given need no images, and tables name files of other machines.
     read = read_pairs(benchmark_card("pairs"), _pairs(home, "/data/coco/1.jpg"), home / "work" / "images")
     assert read.images[0].source is None
 
 
-def test_without_a_folder_the_table_s_own_is_the_root(home: Path) -> None:
+def test_without_a_folder_the_table_s_own_is_the_root(home):
     card = benchmark_card("pairs")
     assert read_pairs(card, _pairs(home, "images/a.png"), None).images[0].source is not None
     with pytest.raises(DataError, match="an image outside of"):
         read_pairs(card, _pairs(home, "../.ssh/id_rsa"), None)
 
 
-def test_photos(home: Path) -> None:
+def test_photos(home):
     photos = Photos(home / "work" / "images")
     assert all(photos.source(cell) is not None for cell in INSIDE)
     for cell in _outside(home)[:-1]:
@@ -88,7 +88,7 @@ def test_photos(home: Path) -> None:
         Photos(None, home / "work").source(str(home / ".ssh" / "id_rsa"))
 
 
-def test_a_path_in_a_cell_of_parquet(home: Path) -> None:
+def test_a_path_in_a_cell_of_parquet(home):
     file = home / "work" / "rows.parquet"
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     cells = [{"bytes": None, "path": "images/a.png"}, {"bytes": None, "path": "../.ssh/id_rsa"}]
@@ -101,7 +101,7 @@ def test_a_path_in_a_cell_of_parquet(home: Path) -> None:
     assert kept.read() == b"secret"
 
 
-def test_training(home: Path) -> None:
+def test_training(home):
     table = home / "work" / "rows.csv"
     for cell in _outside(home)[:-1]:
         table.write_text(f"image,caption\n{cell},a cat\n")
@@ -109,7 +109,7 @@ def test_training(home: Path) -> None:
             read_training(table, images=home / "work" / "images")
 
 
-def test_rows_of_a_build(home: Path) -> None:
+def test_rows_of_a_build(home):
     images = home / "work" / "images"
     work = StepContext(home / "build", seed=0, photos=images)
     for cell in (*INSIDE, str(images / "a.png")):
@@ -121,7 +121,7 @@ def test_rows_of_a_build(home: Path) -> None:
         StepContext(home / "build", seed=0).image(str(home / ".ssh" / "id_rsa"))
 
 
-def test_a_link_in_a_benchmark_folder(home: Path) -> None:
+def test_a_link_in_a_benchmark_folder(home):
     read = read_pairs(benchmark_card("pairs"), _pairs(home, "images/a.png"), None)
     benchmarks.save(read, home / "saved")
     (kept,) = (home / "saved" / "images").iterdir()
@@ -131,7 +131,7 @@ def test_a_link_in_a_benchmark_folder(home: Path) -> None:
         benchmarks.load(home / "saved", verify=False)
 
 
-def test_places_at_a_distance() -> None:
+def test_places_at_a_distance():
     folder = Path("s3://bucket/images")
     assert image_path("a/b.jpg", folder) == folder / "a/b.jpg"
     for cell in ("/etc/passwd", "../other/b.jpg"):

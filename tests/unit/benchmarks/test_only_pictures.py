@@ -1,7 +1,5 @@
 """What is saved or published was decoded as a picture first."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,14 +18,14 @@ from counterfoil.world.training import save_training
 
 
 @pytest.fixture
-def secret(tmp_path: Path) -> Path:
+def secret(tmp_path):
     """A text file that is called as a picture."""
     path = tmp_path / "key.png"
     path.write_text("-----BEGIN OPENSSH PRIVATE KEY-----\n")
     return path
 
 
-def test_saved(secret: Path) -> None:
+def test_saved(secret):
     table = secret.with_name("mine.csv")
     table.write_text("image,caption,negative_caption\nkey.png,a cat,a dog\n")
     read = read_pairs(benchmark_card("pairs"), table, None)
@@ -36,12 +34,12 @@ def test_saved(secret: Path) -> None:
     assert not secret.with_name("out").exists()
 
 
-def test_published(secret: Path) -> None:
+def test_published(secret):
     with pytest.raises(DataError, match=r"key\.png: not an image file"):
         image_cell(Image("key.png", FileSource(secret)))
 
 
-def test_rows_to_learn_from(secret: Path, tmp_path: Path) -> None:
+def test_rows_to_learn_from(secret, tmp_path):
     images = Image("a", PixelSource(np.zeros((8, 8, 3), np.uint8))), Image("key", FileSource(secret))
     captions = Caption("0", "a"), Caption("1", "b")
     rows = {"image": np.array([0, 1]), "caption": np.array([0, 1])}
@@ -51,7 +49,7 @@ def test_rows_to_learn_from(secret: Path, tmp_path: Path) -> None:
     assert not list((tmp_path / "out").glob("*"))
 
 
-def test_rows_of_a_build(secret: Path, tmp_path: Path) -> None:
+def test_rows_of_a_build(secret, tmp_path):
     table = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"image": [secret.read_bytes()], "caption": ["a cat"]}), table)
     with pytest.raises(DataError, match="an image of the rows: not an image file"):
@@ -59,6 +57,6 @@ def test_rows_of_a_build(secret: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "build").exists()
 
 
-def test_bytes_in_memory() -> None:
+def test_bytes_in_memory():
     with pytest.raises(DataError, match="image 'x': not an image file"):
         Image("x", BytesSource(b"%!PS-Adobe-3.0 EPSF-3.0\n")).checked()

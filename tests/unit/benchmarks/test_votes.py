@@ -1,20 +1,18 @@
 """Votes as people hand them in: rows and squares say the same, and what is neither is refused."""
 
-from pathlib import Path
-
 import pytest
 
 from counterfoil.benchmarks.judgements import read_votes
 from counterfoil.errors import DataError
 
 
-def written(folder: Path, text: str) -> Path:
+def written(folder, text):
     path = folder / "votes.csv"
     path.write_text(text)
     return path
 
 
-def test_rows_and_a_square_say_the_same(tmp_path: Path) -> None:
+def test_rows_and_a_square_say_the_same(tmp_path):
     rows = read_votes(written(tmp_path, "winner,loser,count\nb,a,2\na,b,1\nc,a,4\nb,a,1\n"))
     square = read_votes(written(tmp_path, "who,a,b,c\na,0,1,0\nb,3,0,0\nc,4,0,9\n"))
     assert rows.names == square.names == ("a", "b", "c")
@@ -24,9 +22,8 @@ def test_rows_and_a_square_say_the_same(tmp_path: Path) -> None:
     assert rows.judges is square.judges is None
 
 
-def test_judges_keep_their_votes(tmp_path: Path) -> None:
+def test_judges_keep_their_votes(tmp_path):
     found = read_votes(written(tmp_path, "winner,loser,worker\nb,a,w2\na,b,w1\nb,a,w2\n"))
-    assert found.judges is not None
     assert found.judges.tolist() == [[[0, 1], [0, 0]], [[0, 0], [2, 0]]]
     assert (found.judges.sum(axis=0) == found.wins).all()
 
@@ -44,6 +41,6 @@ def test_judges_keep_their_votes(tmp_path: Path) -> None:
         ("who,a,b\na,0,-1\nb,1,0\n", "column 'b': votes are counts"),
     ],
 )
-def test_what_is_neither_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_what_is_neither_is_refused(tmp_path, text, message):
     with pytest.raises(DataError, match=message):
         read_votes(written(tmp_path, text))

@@ -1,26 +1,22 @@
 """ARO's four sets."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
-from counterfoil.benchmarks.forms import Choice
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 
 
-def _sized(name: str, size: int, **facts: Any) -> Card:
+def _sized(name, size, **facts):
     return card(name).model_copy(update={"size": size, **facts})
 
 
 @pytest.fixture
-def relations(tmp_path: Path, jpeg: Callable[..., bytes]) -> Path:
+def relations(tmp_path, jpeg):
     """Four items on two photographs; two of them look at one box of one photograph."""
     (tmp_path / "images").mkdir()
     for n in (1, 2):
@@ -44,9 +40,8 @@ def relations(tmp_path: Path, jpeg: Callable[..., bytes]) -> Path:
     return tmp_path
 
 
-def test_relation(relations: Path) -> None:
+def test_relation(relations):
     found = read(_sized("aro-vg-relation", 4), relations, None)
-    assert isinstance(found.questions, Choice)
     assert found.questions.ids == ("0", "1", "2", "3")
     assert [found.captions[i].text for i in found.questions.candidates[0]] == [
         "the horse is behind the man 0",
@@ -64,7 +59,7 @@ def test_relation(relations: Path) -> None:
     assert found.card.macro == "relation_kept"
 
 
-def test_attribution_keeps_groups_of_enough_items(tmp_path: Path) -> None:
+def test_attribution_keeps_groups_of_enough_items(tmp_path):
     pairs = [["furry", "white"], ["old", "red"], ["furry", "white"]]
     items = [
         {
@@ -91,9 +86,7 @@ def test_attribution_keeps_groups_of_enough_items(tmp_path: Path) -> None:
         read(_sized("aro-vg-attribution", 3), path, None)
 
 
-def test_hub_layout_with_a_box_in_a_cell(
-    tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
-) -> None:
+def test_hub_layout_with_a_box_in_a_cell(tmp_path, jpeg, hub_parquet):
     columns = {
         "image": [jpeg(1, (40, 30)), jpeg(2, (40, 30))],
         "bbox": [{"x": 1, "y": 2, "w": 10, "h": 20}, {"x": 0, "y": 0, "w": 40, "h": 30}],
@@ -110,13 +103,12 @@ def test_hub_layout_with_a_box_in_a_cell(
         read(_sized("aro-vg-relation", 2), hub_parquet(path, columns), None)
 
 
-def test_order(tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]) -> None:
-    columns: dict[str, list[Any]] = {"images": [jpeg(1), jpeg(2)]}
+def test_order(tmp_path, jpeg, hub_parquet):
+    columns = {"images": [jpeg(1), jpeg(2)]}
     for j, name in enumerate(("correct_caption", "hard_text_1", "hard_text_2", "hard_text_3", "hard_text_4")):
         columns[name] = [f"words {j}", "the same words"]
     path = hub_parquet(tmp_path / "data" / "test-0.parquet", columns)
     found = read(_sized("aro-coco-order", 2), tmp_path, None)
-    assert isinstance(found.questions, Choice)
     assert found.questions.candidates.shape == (2, 5)
     assert [found.captions[i].text for i in found.questions.candidates[0]] == [f"words {j}" for j in range(5)]
     assert found.images[1].read() == jpeg(2)

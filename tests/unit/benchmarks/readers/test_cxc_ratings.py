@@ -3,13 +3,11 @@
 import csv
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import Card, card
-from counterfoil.benchmarks.forms import Rated
 from counterfoil.benchmarks.readers.cxc import read_ratings
 from counterfoil.errors import DataError
 
@@ -18,15 +16,14 @@ Free = Callable[[str], Card]
 HEADER = "caption,image,agg_score,sampling_method\n"
 
 
-def _row(caption: int, image: int, score: object, how: str = "c2i_intrasim") -> str:
+def _row(caption, image, score, how="c2i_intrasim"):
     return f"COCO_val2014:sentid:{caption},COCO_val2014_{image:012d}.jpg,{score},{how}\n"
 
 
-def test_the_validation_half(shared_data: Path) -> None:
+def test_the_validation_half(shared_data):
     folder = shared_data / "cxc"
     benchmark = read_ratings(card("cxc-sits"), folder, shared_data / "coco_mini" / "images")
     asked = benchmark.judged
-    assert isinstance(asked, Rated)
     with open(folder / "sits_val.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(benchmark) == len(rows) == 44_722
@@ -47,7 +44,7 @@ def test_the_validation_half(shared_data: Path) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, coco_captions: Callable[..., Path]) -> Path:
+def folder(tmp_path, coco_captions):
     """Two images with two captions each, ids 0 to 3 in the order of the file."""
     (tmp_path / "sits_val.csv").write_text(
         HEADER + _row(3, 7, 0.5) + _row(0, 42, 4.75, "c2i_original") + _row(3, 42, 5)
@@ -56,10 +53,9 @@ def folder(tmp_path: Path, coco_captions: Callable[..., Path]) -> Path:
     return tmp_path
 
 
-def test_texts_of_coco(folder: Path, free: Free) -> None:
+def test_texts_of_coco(folder, free):
     benchmark = read_ratings(free("cxc-sits"), folder, None)
     asked = benchmark.judged
-    assert isinstance(asked, Rated)
     assert asked.ids == ("3-7", "0-42", "3-42")
     assert [benchmark.captions[at].text for at in asked.captions] == ["a bus", "a cat", "a bus"]
     assert [benchmark.images[at].id for at in asked.images] == ["7", "42", "42"]
@@ -75,19 +71,17 @@ def test_texts_of_coco(folder: Path, free: Free) -> None:
     assert read_ratings(free("cxc-sits"), folder / "sits_val.csv", None).digest == benchmark.digest
     images.pop()
     (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
-    with pytest.raises(
-        DataError, match="1 of the 2 rated captions are not in this file; given: no caption 3;"
-    ):
+    with pytest.raises(DataError, match="1 of the 2 rated captions are not in this file"):
         read_ratings(free("cxc-sits"), folder, None)
 
 
-def test_the_test_half_goes_first_and_is_counted(folder: Path) -> None:
+def test_the_test_half_goes_first_and_is_counted(folder):
     (folder / "sits_test.csv").write_text(HEADER + _row(1, 7, 2))
     with pytest.raises(DataError, match=r"SITS has in group 'c2i_original'; given: 0; allowed: 25,000"):
         read_ratings(card("cxc-sits"), folder, None)
     assert len(read_ratings(card("cxc-sits"), folder / "sits_val.csv", None)) == 3
 
 
-def test_no_ratings(tmp_path: Path, free: Free) -> None:
+def test_no_ratings(tmp_path, free):
     with pytest.raises(DataError, match=r"no ratings here; allowed: sits_test\.csv or sits_val\.csv"):
         read_ratings(free("cxc-sits"), tmp_path, None)

@@ -1,21 +1,16 @@
 """ECCV Caption: some queries, verified positives in each direction, a few outside the gallery."""
 
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
-from counterfoil.benchmarks.forms import RetrievalDirection
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import coco, cxc
 from counterfoil.errors import DataError
-from counterfoil.metrics.ranks import Qrels
 
 
-def test_some_queries_and_no_transpose(half: Callable[..., Any], free: Callable[[str], Card]) -> None:
+def test_some_queries_and_no_transpose(half, free):
     made = half()
     images, captions = made.images, made.captions
     made.write("eccv_image_to_caption.json", {str(images[2]): [captions[0][1], 1, captions[2][0]]})
@@ -39,7 +34,7 @@ def test_some_queries_and_no_transpose(half: Callable[..., Any], free: Callable[
         coco.read_eccv(card("eccv"), made.folder, None)
 
 
-def test_the_real_files(shared_data: Path) -> None:
+def test_the_real_files(shared_data):
     """ECCV Table 3, every count of it that COCO, CxC and ECCV Caption have; FORMATS 4.1's two strangers."""
     data = shared_data / "eccv"
     found = coco.read_eccv(card("eccv"), data, None)
@@ -50,7 +45,7 @@ def test_the_real_files(shared_data: Path) -> None:
         questions,
     ]
 
-    def count(search: RetrievalDirection, queries: np.ndarray) -> int:
+    def count(search, queries):
         rows = np.searchsorted(search.queries, queries)
         assert np.array_equal(search.queries[rows], queries)
         return len(search.positives.take(rows).items)
@@ -68,13 +63,12 @@ def test_the_real_files(shared_data: Path) -> None:
     assert (questions.t2i.positives.counts.min(), questions.t2i.positives.counts.max()) == (1, 19)
 
 
-def _sets(search: RetrievalDirection) -> dict[int, set[int]]:
-    assert isinstance(search.positives, Qrels)
+def _sets(search):
     starts, items = search.positives.starts.tolist(), search.positives.items.tolist()
     return {q: set(items[a:b]) for q, (a, b) in zip(search.queries.tolist(), pairwise(starts), strict=True)}
 
 
-def test_the_package_holds_the_same(shared_data: Path) -> None:
+def test_the_package_holds_the_same(shared_data):
     pytest.importorskip("eccv_caption", reason="pip install '.[eccv]'")
     found = coco.read_eccv(card("eccv"), None, None)
     assert found.digest == coco.read_eccv(card("eccv"), shared_data / "eccv", None).digest

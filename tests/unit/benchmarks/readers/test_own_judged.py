@@ -1,9 +1,7 @@
 """A user's own ratings, and preferences, of captions."""
 
 import json
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,19 +14,19 @@ RATINGS, VOTES = card("ratings"), card("preferences")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, jpeg: Callable[..., bytes]) -> Path:
+def folder(tmp_path, jpeg):
     for name in "ab":
         (tmp_path / f"{name}.jpg").write_bytes(jpeg(ord(name)))
     return tmp_path
 
 
-def written(folder: Path, *rows: str) -> Path:
+def written(folder, *rows):
     path = folder / "mine.csv"
     path.write_text("\n".join(rows) + "\n")
     return path
 
 
-def test_ratings_of_several_people(folder: Path) -> None:
+def test_ratings_of_several_people(folder):
     path = written(
         folder,
         "Image,Caption,rating_1,rating_2,reference_1,reference_2,type",
@@ -53,7 +51,7 @@ def test_ratings_of_several_people(folder: Path) -> None:
     assert "1 rows without a rating left out" in found.source
 
 
-def test_images_by_their_whole_path_and_references_as_lists(folder: Path, tmp_path_factory) -> None:
+def test_images_by_their_whole_path_and_references_as_lists(folder, tmp_path_factory):
     rows = [{"image": str(folder / "a.jpg"), "caption": "a cat", "rating": 3, "references": ["x", "y"]}]
     path = tmp_path_factory.mktemp("elsewhere") / "mine.json"
     path.write_text(json.dumps(rows))
@@ -65,7 +63,7 @@ def test_images_by_their_whole_path_and_references_as_lists(folder: Path, tmp_pa
     assert found.judged.references.counts.tolist() == [2]
 
 
-def test_votes_and_choices(folder: Path) -> None:
+def test_votes_and_choices(folder):
     path = written(
         folder,
         "id,image,caption_a,caption_b,votes_a,votes_b",
@@ -98,6 +96,6 @@ def test_votes_and_choices(folder: Path) -> None:
         ),
     ],
 )
-def test_tables_that_do_not_fit(folder: Path, read: Callable, rows: tuple[str, ...], message: str) -> None:
+def test_tables_that_do_not_fit(folder, read, rows, message):
     with pytest.raises(DataError, match=message):
         read(RATINGS if read is own.read_ratings else VOTES, written(folder, *rows), None)

