@@ -12,6 +12,8 @@ from counterfoil.benchmarks.tables import DataTable, read_table, stack
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import parse_json
 
+KEYED = '{"7": {"b": "x"}, "9": {"b": "y"}}'
+
 
 def _write(path, text, encoding="utf-8"):
     path.write_bytes(text.encode(encoding))
@@ -27,39 +29,23 @@ def test_csv_keeps_line_breaks_quotes_and_blanks_in_cells(tmp_path):
     assert len(table) == 2
 
 
-def test_tsv_is_split_at_tabs(tmp_path):
-    table = read_table(_write(tmp_path / "a.tsv", "id\tcaption\n1\ta, b\n"))
-    assert list(table["caption"]) == ["a, b"]
-
-
-def test_json_list(tmp_path):
-    table = read_table(_write(tmp_path / "a.json", '[{"id": 1, "score": 0.5}, {"id": 2, "extra": null}]'))
-    assert list(table["score"]) == [0.5, None]  # a cell that a row does not have
-    assert table.kind == "json"
-
-
-def test_json_object_of_objects_gets_an_id_column(tmp_path):
-    table = read_table(
-        _write(tmp_path / "a.json", '{"7": {"filename": "x.jpg"}, "9": {"filename": "y.jpg"}}')
-    )
-    assert list(table["id"]) == ["7", "9"]
-    assert list(table["filename"]) == ["x.jpg", "y.jpg"]
-    assert table.kind == "keyed"
-    assert table.where(1, "filename") == f"{tmp_path / 'a.json'}, item '9', column 'filename'"
-
-
-def test_json_object_of_values_gets_id_and_value(tmp_path):
-    table = read_table(_write(tmp_path / "a.json", '{"a": 0.25, "b": true}'))
-    assert {name: list(cells) for name, cells in table.columns.items()} == {
-        "id": ["a", "b"],
-        "value": [0.25, True],
-    }
-
-
-def test_json_lines_number_their_lines(tmp_path):
-    table = read_table(_write(tmp_path / "a.jsonl", '{"label": "0_c0_i0"}\n\n{"label": "0_c0_i1"}\n'))
-    assert list(table["label"]) == ["0_c0_i0", "0_c0_i1"]
-    assert table.where(1) == f"{tmp_path / 'a.jsonl'}, line 3"  # the blank line counts
+@pytest.mark.parametrize(
+    ("name", "kind", "text", "columns", "last"),
+    [
+        ("a.tsv", "tsv", "id\tcaption\n1\ta, b\n", {"id": ["1"], "caption": ["a, b"]}, "row 1"),
+        # A cell that a row does not have.
+        ("a.json", "json", '[{"id": 1}, {"id": 2, "b": 0.5}]', {"id": [1, 2], "b": [None, 0.5]}, "row 2"),
+        ("a.json", "keyed", KEYED, {"id": ["7", "9"], "b": ["x", "y"]}, "item '9'"),
+        ("a.json", "keyed", '{"a": 0.25, "b": true}', {"id": ["a", "b"], "value": [0.25, True]}, "item 'b'"),
+        # The blank line counts.
+        ("a.jsonl", "jsonl", '{"label": "0"}\n\n{"label": "1"}\n', {"label": ["0", "1"]}, "line 3"),
+    ],
+)
+def test_layouts(tmp_path, name, kind, text, columns, last):
+    table = read_table(_write(tmp_path / name, text))
+    assert {column: list(cells) for column, cells in table.columns.items()} == columns
+    assert table.kind == kind
+    assert table.where(len(table) - 1, "x") == f"{tmp_path / name}, {last}, column 'x'"
 
 
 def test_parquet_image_cells(tmp_path, hub_parquet, jpeg):

@@ -11,6 +11,7 @@ from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.readers.activitynet import OVERLAP, overlapping, read
 from counterfoil.benchmarks.videos import FrameFeatures
 from counterfoil.errors import DataError
+from judged_rows import judged_rows
 
 Free = Callable[[str], Card]
 
@@ -54,15 +55,11 @@ def _write(folder, **changes):
 
 def _rows(benchmark):
     """(question, side, sentence, segment, start, end, references) of every row."""
-    asked = benchmark.judged
-    text = [caption.text for caption in benchmark.captions]
-    found = []
-    for row, (owner, side) in enumerate(zip(asked.owners, asked.sides, strict=True)):
-        video = benchmark.images[asked.images[row]]
-        refs = [text[at] for at in asked.references.row(row)]
-        sentence = text[asked.captions[row]]
-        found.append((asked.ids[owner], int(side), sentence, video.id, video.start, video.end, refs))
-    return found
+    sides, videos = benchmark.judged.sides.tolist(), {image.id: image for image in benchmark.images}
+    return [
+        (name, side, text, image, videos[image].start, videos[image].end, references)
+        for (name, image, text, references), side in zip(judged_rows(benchmark), sides, strict=True)
+    ]
 
 
 def test_sentences_segments_and_references(tmp_path, free):

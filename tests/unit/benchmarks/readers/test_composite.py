@@ -8,6 +8,7 @@ import pytest
 from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
+from judged_rows import judged_rows
 
 Free = Callable[[str], Card]
 
@@ -63,18 +64,9 @@ def captioned(folder, coco_captions):
 
 
 def _rows(benchmark):
-    asked = benchmark.questions
-    text = [caption.text for caption in benchmark.captions]
-    return [
-        (
-            name,
-            benchmark.images[asked.images[at]].id,
-            text[asked.captions[at]],
-            float(asked.ratings[at, 0]),
-            [] if asked.references is None else [text[each] for each in asked.references.row(at)],
-        )
-        for at, name in enumerate(asked.ids)
-    ]
+    """(id, image, caption, rating, references) of every question."""
+    ratings = benchmark.rated.ratings[:, 0].tolist()
+    return [(*row[:3], rating, row[3]) for row, rating in zip(judged_rows(benchmark), ratings, strict=True)]
 
 
 def test_the_first_three_captions_without_the_reference_that_is_one(captioned, free):

@@ -9,6 +9,7 @@ import pytest
 from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
+from judged_rows import judged_rows
 
 Free = Callable[[str], Card]
 
@@ -30,15 +31,7 @@ def folder(tmp_path):
 
 def _texts(benchmark):
     """(candidate, image, references) of every question."""
-    asked = benchmark.questions
-    return [
-        (
-            benchmark.captions[caption].text,
-            benchmark.images[image].id,
-            [benchmark.captions[each].text for each in asked.references.row(row)],
-        )
-        for row, (caption, image) in enumerate(zip(asked.captions, asked.images, strict=True))
-    ]
+    return [(caption, image, references) for _, image, caption, references in judged_rows(benchmark)]
 
 
 def test_the_experts_of_flickr8k(shared_data):

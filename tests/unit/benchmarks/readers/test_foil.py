@@ -8,6 +8,7 @@ import pytest
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
+from judged_rows import judged_rows
 
 Free = Callable[[str], Card]
 
@@ -51,19 +52,12 @@ def _shown(benchmark):
     asked = benchmark.judged
     assert asked.votes.tolist() == [[1, 0]] * len(asked)
     assert asked.label.tolist() == [0] * len(asked)
-    text = [caption.text for caption in benchmark.captions]
-    found = {}
-    for at, name in enumerate(asked.ids):
-        references = [] if asked.references is None else asked.references.row(2 * at).tolist()
-        if asked.references is not None:
-            assert references == asked.references.row(2 * at + 1).tolist()
-        found[name] = (
-            benchmark.images[asked.images[2 * at]].id,
-            text[asked.captions[2 * at]],
-            text[asked.captions[2 * at + 1]],
-            [text[each] for each in references],
-        )
-    return found
+    rows = judged_rows(benchmark)
+    assert [row[3] for row in rows[::2]] == [row[3] for row in rows[1::2]]
+    return {
+        name: (image, original, foil, references)
+        for (name, image, original, references), (_, _, foil, _) in zip(rows[::2], rows[1::2], strict=True)
+    }
 
 
 ALL = {

@@ -1,7 +1,6 @@
 """A user's own ratings, and preferences, of captions."""
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import own
 from counterfoil.errors import DataError
+from judged_rows import judged_rows
 
 RATINGS, VOTES = card("ratings"), card("preferences")
 
@@ -38,15 +38,13 @@ def test_ratings_of_several_people(folder):
     found = own.read_ratings(RATINGS, path, None)
     questions = found.judged
     assert found.card.title == "mine"
-    assert questions.ids == ("0", "1", "2")
     np.testing.assert_array_equal(questions.ratings, [[4, 3], [1, np.nan], [2, 2]])
-    assert [found.captions[at].text for at in questions.captions] == ["a cat", "a dog", "a cat"]
-    assert [found.images[at].id for at in questions.images] == ["a.jpg", "a.jpg", "b.jpg"]
+    assert judged_rows(found) == [
+        ("0", "a.jpg", "a cat", ["the cat", "a cat sits"]),
+        ("1", "a.jpg", "a dog", ["the cat"]),
+        ("2", "b.jpg", "a cat", ["a bus"]),
+    ]
     assert all(image.source is not None for image in found.images)
-    starts, references = questions.references.starts, questions.references.captions
-    assert [[found.captions[at].text for at in references[i:j]] for i, j in pairwise(starts)] == [
-        ["the cat", "a cat sits"], ["the cat"], ["a bus"],
-    ]  # fmt: skip
     assert questions.groupings["type"] == ("x", "y", "x")
     assert "1 rows without a rating left out" in found.source
 

@@ -2,7 +2,6 @@
 
 import pickle
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
-from counterfoil.inputs.pickled import plain_pickle
+from judged_rows import judged_rows
 
 Free = Callable[[str], Card]
 
@@ -38,13 +37,10 @@ def test_ratings_and_references(tmp_path, free):
     asked = benchmark.judged
     assert asked.ratings.tolist() == [[0, 10, 20], [1, 11, 21], [2, 12, 22], [3, 13, 23]]
     assert (asked.raters, asked.decimals) == ("apart", 4)
-    assert asked.ids == ("vid_0", "vid_0/2", "vid_1", "vid_1/2")
-    text = [caption.text for caption in benchmark.captions]
-    assert [text[at] for at in asked.captions] == [f"caption {at}" for at in range(4)]
-    for row in range(4):
-        found = [text[at] for at in asked.references.row(row)]
-        assert found == [f"reference {row}.{k}" for k in range(9)]
-    assert [image.id for image in benchmark.images] == ["vid_0", "vid_1"]
+    assert judged_rows(benchmark) == [
+        (name, name[:5], f"caption {at}", [f"reference {at}.{k}" for k in range(9)])
+        for at, name in enumerate(("vid_0", "vid_0/2", "vid_1", "vid_1/2"))
+    ]
     assert all(isinstance(v, Video) and v.sampling == Sampling(count=10) for v in benchmark.images)
     assert not benchmark.images_at_hand
     assert np.array_equal(benchmark.clusters, [0, 0, 1, 1])
@@ -115,24 +111,3 @@ def test_a_pickle_that_calls_something_is_refused(tmp_path, free):
     with pytest.raises(DataError, match=r"video_ids\.pkl: a pickle of more than .*given: builtins.eval"):
         read(free("vatex-eval"), tmp_path / "v", None)
     assert not (tmp_path / "harm").exists()
-
-
-@pytest.mark.parametrize("value", [print, Path("x"), np.random.default_rng(0), np.dot])
-def test_other_classes_are_refused(tmp_path, value):
-    (tmp_path / "x.pkl").write_bytes(pickle.dumps([value]))
-    with pytest.raises(DataError, match="a pickle of more than texts, numbers and arrays is not read"):
-        plain_pickle(tmp_path / "x.pkl")
-
-
-def test_plain_values_and_broken_files(tmp_path):
-    path = tmp_path / "x.pkl"
-    value = {"a": [1, 2.5, None, True, (b"\xff", "ü")], "s": {1, 2}, "n": np.float32(3), "t": np.str_("x")}
-    for protocol in range(6):
-        path.write_bytes(pickle.dumps(value, protocol=protocol))
-        assert plain_pickle(path) == value
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(DataError, match=r"x\.pkl: not a readable pickle: .*cut off"):
-        plain_pickle(path)
-    path.unlink()
-    with pytest.raises(DataError, match=r"x\.pkl: no such file"):
-        plain_pickle(path)
