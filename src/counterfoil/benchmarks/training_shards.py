@@ -138,21 +138,13 @@ def _samples(shard: Path, shelf: Path | None) -> Iterator[tuple[str, dict[str, S
         raise DataError(
             "a compressed shard", where=shard, allowed=".tar", hint="unpack it to .tar: images are compressed"
         )
-    members_read = _of_disk(shard) if isinstance(where, Path) else _of_url(shard, where, shelf)
+    members_read = _members_of(shard, where, shelf)
     for key, group in groupby(members_read, lambda member: _parted(member.name)[0]):
         members: dict[str, ShardMember] = {}
         for member in group:
             if members.setdefault(_parted(member.name)[1], member) is not member:
                 raise DataError("two members of one name", where=f"{located(shard)}, {member.name}")
         yield key, members
-
-
-def _of_disk(shard: Path) -> Iterator[ShardMember]:
-    try:
-        with open(shard, "rb") as file:
-            yield from _members(shard, file, os.fstat(file.fileno()).st_size)
-    except OSError as error:
-        raise DataError(f"not a readable tar file: {error}", where=shard, hint=_BROKEN) from None
 
 
 #: Raised when the meaning of the files changes: older ones are then never looked at.
@@ -167,8 +159,15 @@ _KEPT = Schema(
 )
 
 
-def _of_url(shard: Path, where: Location, shelf: Path | None) -> Iterator[ShardMember]:
-    """The members of a shard at a distance, from what is kept of it where that is there."""
+def _members_of(shard: Path, where: Path | Location, shelf: Path | None) -> Iterator[ShardMember]:
+    """The members of a shard; of one at a distance from what is kept of it, where that is there."""
+    if isinstance(where, Path):
+        try:
+            with open(shard, "rb") as file:
+                yield from _members(shard, file, os.fstat(file.fileno()).st_size)
+        except OSError as error:
+            raise DataError(f"not a readable tar file: {error}", where=shard, hint=_BROKEN) from None
+        return
     stamp = None if shelf is None else stamp_of(where)
     cache_file = None
     if shelf is not None and stamp is not None:
@@ -183,10 +182,10 @@ def _of_url(shard: Path, where: Location, shelf: Path | None) -> Iterator[ShardM
                 yield from map(ShardMember, *(columns[name] for name in ShardMember._fields))
                 return
     members = []
-    with open_file(where) as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        for member in _members(shard, file, size):
+    with open_file(where) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+        for member in _members(shard, stream, size):
             if cache_file is not None:
                 members.append(member)
             yield member

@@ -68,7 +68,18 @@ def read_rows(
             for file in files:
                 _check_cells(file)
             return _of_columns(path, held, columns, images, shelf, missing)
-    table = _open(path, files, split)
+    place = path
+    if files:
+        table = parquet_rows(files, _IMAGE_COLUMNS, source=str(path))
+    else:
+        if path.is_file() and split not in (None, "train"):
+            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
+        plain = sorted(path.glob("[!.]*.*")) if path.is_dir() and not _saved(path) else []
+        if len(plain := [file for file in plain if file.suffix.lower() in EXTENSIONS]) > 1:
+            # One table per split; more than one of a split is for `open_rows` to complain of.
+            chosen = of_split(plain, split, where=path)
+            place = chosen[0] if len(chosen) == 1 else path
+        table = open_rows(place, _IMAGE_COLUMNS, split=split or "train")
     for file in files:
         _check_cells(file)
     columns = _columns(table.columns, table.source)
@@ -153,19 +164,6 @@ def _parquet_files(path: Path, split: str | None) -> list[Path]:
     if path.suffix.lower() != ".parquet" or not path.is_file():
         return []
     return [path]
-
-
-def _open(path: Path, files: list[Path], split: str | None) -> DataTable:
-    if not files:
-        if path.is_file() and split not in (None, "train"):
-            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
-        plain = sorted(path.glob("[!.]*.*")) if path.is_dir() and not _saved(path) else []
-        if len(plain := [file for file in plain if file.suffix.lower() in EXTENSIONS]) > 1:
-            # One table per split; more than one of a split is for `open_rows` to complain of.
-            chosen = of_split(plain, split, where=path)
-            path = chosen[0] if len(chosen) == 1 else path
-        return open_rows(path, _IMAGE_COLUMNS, split=split or "train")
-    return parquet_rows(files, _IMAGE_COLUMNS, source=str(path))
 
 
 def _saved(folder: Path) -> bool:

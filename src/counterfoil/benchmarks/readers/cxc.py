@@ -53,12 +53,26 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     answer. `data` is as for COCO 5K; or sits_val.csv, or a folder with nothing else. Raises `DataError` where
     the directions, or files and table, do not agree, and naming the row that is broken.
     """
-    lone = _lone(data)
-    if lone is not None:
-        return _of_table(card, lone, data, images)
-    test = read_test(data)
-    i2t, t2i, source = _positives(test, data)
-    return test.gallery(card, (i2t, t2i), data, images, positives=source)
+    path = _lone(data)
+    if path is None:
+        test = read_test(data)
+        i2t, t2i, source = _positives(test, data)
+        return test.gallery(card, (i2t, t2i), data, images, positives=source)
+    # The gallery of what one table names, in its order of pairs as they were written.
+    captions, pictures, scores, original = ratings(read_table(path))
+    caption_ids, image_ids = (
+        first_use(np.concatenate([ids[original], ids[~original]])) for ids in (captions, pictures)
+    )
+    caption = IdPositions(caption_ids, "caption", path).of(captions)
+    image = IdPositions(image_ids, "image", path).of(pictures)
+    owners = np.full(len(caption_ids), -1, dtype=np.int64)
+    owners[caption[original]] = image[original]
+    _, counts = np.unique(caption[original], return_counts=True)
+    if (counts > 1).any():
+        raise DataError(f"a caption has two rows '{_ORIGINAL}'", where=path)
+    searches = _searches(caption, image, scores >= RIGHT, caption_ids, image_ids, path)
+    coco = _captioned(image_ids, caption_ids, owners, (None,) * len(caption_ids), str(path))
+    return coco.gallery(_of_half(card, path), searches, data, images)
 
 
 def _lone(data: Path | None) -> Path | None:
@@ -107,27 +121,6 @@ def _positives(test: Captioned, data: Path | None) -> tuple[RetrievalDirection, 
             hint="take the one you do not trust out of the folder",
         )
     return *searches[0], ", ".join(sources)
-
-
-def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) -> Benchmark:
-    """The gallery of what one table names, in its order of pairs as they were written."""
-    table = read_table(path)
-    captions, pictures, scores, original = ratings(table)
-    caption_ids, image_ids = (
-        first_use(np.concatenate([ids[original], ids[~original]])) for ids in (captions, pictures)
-    )
-    caption, image = (
-        IdPositions(caption_ids, "caption", path).of(captions),
-        IdPositions(image_ids, "image", path).of(pictures),
-    )
-    owners = np.full(len(caption_ids), -1, dtype=np.int64)
-    owners[caption[original]] = image[original]
-    _, counts = np.unique(caption[original], return_counts=True)
-    if (counts > 1).any():
-        raise DataError(f"a caption has two rows '{_ORIGINAL}'", where=path)
-    searches = _searches(caption, image, scores >= RIGHT, caption_ids, image_ids, path)
-    coco = _captioned(image_ids, caption_ids, owners, (None,) * len(caption_ids), str(path))
-    return coco.gallery(_of_half(card, path), searches, data, images)
 
 
 def _of_half(card: Card, path: Path) -> Card:

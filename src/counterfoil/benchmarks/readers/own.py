@@ -260,13 +260,26 @@ def _judged(
         for row, cell in enumerate(table["image"])
     ]
     called = texts(table, "image_id") if "image_id" in table else called
+    references: list[list[Caption]] | None = None
+    columns = [name for name in table.columns if _REFERENCE.fullmatch(name)]
+    if columns:
+        references = []
+        for row in range(len(table)):
+            of_row: list[str] = []
+            for name in columns:
+                cell, where = table[name][row], table.where(row, name)
+                listed = [
+                    text for text in (cell if isinstance(cell, list | tuple) else [cell]) if text is not None
+                ]
+                of_row += [clean_caption(text, where, "reference") for text in listed if str(text).strip()]
+            references.append([Caption(f"r{row}_{at}", text) for at, text in enumerate(of_row)])
     benchmark = judged(
         card.model_copy(update={"title": title_of(path)}),
         _ids(table),
         candidates,
         row_images(table, "image", folder, called),
         {name: labels(table, name) for name in ("type", "source") if name in table},
-        references=_references(table),
+        references=references,
         source=table.source,
         **judgements,
     )
@@ -295,25 +308,6 @@ def row_images(
                 sought=looked_for(folder, cell),
             )
     return [images[name] for name in names]
-
-
-def _references(table: DataTable) -> list[list[Caption]] | None:
-    columns = [name for name in table.columns if _REFERENCE.fullmatch(name)]
-    if not columns:
-        return None
-    rows = []
-    for row in range(len(table)):
-        written: list[str] = []
-        for name in columns:
-            cell = table[name][row]
-            listed: Sequence[object] = cell if isinstance(cell, list | tuple) else [cell]
-            written += [
-                clean_caption(text, table.where(row, name), "reference")
-                for text in listed
-                if text is not None and str(text).strip()
-            ]
-        rows.append([Caption(f"r{row}_{at}", text) for at, text in enumerate(written)])
-    return rows
 
 
 def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:

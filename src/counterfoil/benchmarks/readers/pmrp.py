@@ -51,11 +51,23 @@ def read(
     """
     if data is None:
         raise not_on_hub(card)
-    if _holds_test(data):
+    # Whether the captions files hold all captions of COCO's test half, or there are none to ask.
+    holds_test = place(data, CAPTIONS) is None and bool(place(data, KARPATHY) or not captions_files(data))
+    if not holds_test:
+        written = captioned(data)
+        try:
+            ids = read_ids(find(data, IDS))
+            known = IdPositions(written.captions, "caption", written.source)
+            holds_test = bool((known.of(ids) >= 0).all())
+        except MissingExtraError:
+            # With so many captions the test half may be included, which cannot be decided without the ids.
+            if len(written.captions) >= _TEST_CAPTIONS:
+                raise
+    if holds_test:
         coco, splits = read_test(data), ["val2014"]
         source = f"COCO's test half: {coco.source}"
     else:
-        coco = captioned(data)
+        coco = written
         splits = list(coco.splits)
         source = f"all {len(coco.images):,} images of {coco.source}"
         card = card.model_copy(update={"title": f"{card.title}, {data.stem}", "counts": {}})
@@ -97,18 +109,3 @@ def read(
 #: PCME's evaluation: the mean over three thresholds, R as it is, images without an object left out.
 read_original = partial(read, thresholds=(0, 1, 2), cap=None, bare=False)
 read_original_1k = partial(read_original, folds=True)
-
-
-def _holds_test(data: Path) -> bool:
-    """Whether the captions files hold all captions of COCO's test half, or there are none to ask."""
-    if place(data, CAPTIONS) is None and (place(data, KARPATHY) or not captions_files(data)):
-        return True
-    written = captioned(data)
-    try:
-        ids = read_ids(find(data, IDS))
-    except MissingExtraError:
-        # With so many captions the test half may be included, which cannot be decided without the ids.
-        if len(written.captions) >= _TEST_CAPTIONS:
-            raise
-        return False
-    return bool((IdPositions(written.captions, "caption", written.source).of(ids) >= 0).all())

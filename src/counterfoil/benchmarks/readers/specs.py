@@ -259,8 +259,16 @@ def benchmark_of(
     captions: Any = _side(table, layout.captions)
     shown_images = _images(layout, table, ids, home, images)
     if layout.right:
-        several = captions if len(captions) > 1 else shown_images
-        several[:] = _right_first(table, layout, several)
+        # The right candidate of each row goes first, before the others in their order.
+        several, ordered = captions if len(captions) > 1 else shown_images, []
+        right = integers(table, layout.right).tolist()
+        for row, (place, candidates) in enumerate(zip(right, zip(*several, strict=True), strict=True)):
+            number = sum(candidate is not None for candidate in candidates)
+            if not 0 <= place < number:
+                where = table.where(row, layout.right)
+                raise DataError("no such option", where=where, given=place, allowed=f"0 to {number - 1}")
+            ordered.append((candidates[place], *candidates[:place], *candidates[place + 1 :]))
+        several[:] = zip(*ordered, strict=True)
     groupings: dict[str, tuple[str, ...]] = {}
     lacking: set[str] = set()
     for name, text in layout.groups.items():
@@ -561,21 +569,6 @@ def _side(table: DataTable, columns: Sequence[str | Label]) -> list[Sequence[str
         else:
             spread.append(_column(table, text, empty=False) or (None,) * len(table))
     return spread
-
-
-def _right_first(
-    table: DataTable, layout: Layout, candidates: Sequence[Sequence[Any]]
-) -> list[tuple[Any, ...]]:
-    """The candidates, a column for each, the right one of each row first and the others in order."""
-    rows = []
-    right = integers(table, layout.right).tolist()
-    for row, (place, options) in enumerate(zip(right, zip(*candidates, strict=True), strict=True)):
-        number = sum(option is not None for option in options)
-        if not 0 <= place < number:
-            where = table.where(row, layout.right)
-            raise DataError("no such option", where=where, given=place, allowed=f"0 to {number - 1}")
-        rows.append((options[place], *options[:place], *options[place + 1 :]))
-    return list(zip(*rows, strict=True))
 
 
 def _images(
