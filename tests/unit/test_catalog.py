@@ -116,8 +116,3 @@ class TestTheModelBehind:
                 assert "no model to look with: it does not embed" in str(error)  # noqa: PT017
         # Nothing is loaded of kinds that embed nothing, and the others are looked at.
         assert loaded == ([behind] if entry.embeds else [])
-
-    @pytest.mark.parametrize("behind", ["blind:length", "world:oracle", "given:x.csv", "metric:cider"])
-    def test_what_embeds_nothing_cannot_stand_behind(self, behind):
-        with pytest.raises(InputError, match=r"no model to look with: it does not embed"):
-            catalog.scorer("metric:clip-s", Options(backbone=behind))

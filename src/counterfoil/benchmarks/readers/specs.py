@@ -26,7 +26,6 @@ from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, 
 from counterfoil.benchmarks.readers.questions import (
     choices,
     gallery_of_own,
-    image_choices,
     paraphrases,
     quads,
 )
@@ -296,61 +295,60 @@ def benchmark_of(
     columns = [integers(table, name) for name in layout.votes if name in table]
     votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
     image: Any = shown_images[0]
-    if card.form == "quad":
-        both: Any = (captions[0], captions[1])
-        return quads(card, ids, both, (image, shown_images[1]), groupings, part=part, **common)
-    if card.form == "paraphrase":
-        return paraphrases(card, ids, captions, image, groupings, part=part, **common)
-    if card.form == "choice" and len(shown_images) > 1:
-        query = captions[0]
-        return image_choices(card, ids, query, shown_images, groupings, caption_ids=caption_ids, **common)
-    if card.form == "choice":
-        return choices(card, ids, captions, image, groupings, correct=layout.correct, part=part, **common)
-    if card.form == "gallery":
-        written: Any = (
-            table["captions"]
-            if not captions
-            else [
-                numbered((text for text in row if text is not None), shown.id)
-                for shown, row in zip(image, zip(*captions, strict=True), strict=True)
-            ]
-        )
+    pair: Any = tuple(captions[:2])
+
+    def of_choices() -> Benchmark:
+        if len(shown_images) == 1:
+            return choices(card, ids, captions, image, groupings, correct=layout.correct, part=part, **common)
+        of_caption: dict[str, Any] = {"asks": "caption", "caption_ids": caption_ids}
+        return choices(card, ids, shown_images, captions[0], groupings, **of_caption, **common)
+
+    def of_gallery() -> Benchmark:
+        if not captions:
+            return gallery_of_own(card, table["captions"], image, **common)
+        rows = zip(image, zip(*captions, strict=True), strict=True)
+        written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
         return gallery_of_own(card, written, image, **common)
-    if card.form == "statement":
-        return statements(
+
+    def of_statements() -> Benchmark:
+        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
+        facts: dict[str, Any] = {"truth": truths(table, layout.truth), "calibration": dev, "votes": votes}
+        return statements(card, ids, pair[0], image, groupings, caption_ids=caption_ids, **facts, **common)
+
+    def of_judged() -> Benchmark:
+        plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
+        label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
+        benchmark = judged(
             card,
             ids,
-            captions[0],
+            [
+                [Caption(name, plain[text]) for name, text in zip(names or (), side, strict=True)]
+                for names, side in zip(names_of_captions, captions, strict=True)
+            ],
             image,
             groupings,
-            truth=truths(table, layout.truth),
-            calibration=np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None,
+            ratings=ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
             votes=votes,
-            caption_ids=caption_ids,
-            **common,
+            references=table.columns.get("references"),
+            most=layout.references,
+            source=table.source,
+            notes=table.notes,
+            **layout.judged,
+            **label,
         )
-    plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
-    label = {"label": np.asarray(table["label"], dtype=np.int64)} if "label" in table else {}
-    benchmark = judged(
-        card,
-        ids,
-        [
-            [Caption(name, plain[text]) for name, text in zip(names or (), side, strict=True)]
-            for names, side in zip(names_of_captions, captions, strict=True)
-        ],
-        image,
-        groupings,
-        ratings=ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
-        votes=votes,
-        references=table.columns.get("references"),
-        most=layout.references,
-        source=table.source,
-        notes=table.notes,
-        **layout.judged,
-        **label,
-    )
-    corpus = (home or Path()) / layout.corpus if layout.corpus else None
-    return replace(benchmark, path=path, corpus=corpus)
+        corpus = (home or Path()) / layout.corpus if layout.corpus else None
+        return replace(benchmark, path=path, corpus=corpus)
+
+    builders: dict[str, Callable[[], Benchmark]] = {
+        "quad": lambda: quads(card, ids, pair, (image, shown_images[1]), groupings, part=part, **common),
+        "paraphrase": lambda: paraphrases(card, ids, captions, image, groupings, part=part, **common),
+        "choice": of_choices,
+        "gallery": of_gallery,
+        "statement": of_statements,
+        "rated": of_judged,
+        "preference": of_judged,
+    }
+    return builders[card.form]()
 
 
 def _call(step: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:

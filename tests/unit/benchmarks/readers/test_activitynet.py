@@ -18,32 +18,24 @@ Free = Callable[[str], Card]
 
 def _files():
     """v_b has two sentences, v_a one and a wrong paragraph in another order of the file."""
-    return {
-        "final_right_video_sentences": {
-            "results": {
-                "v_b": [{"sentence": "a dog  runs"}, {"sentence": "it sits"}],
-                "v_a": [{"sentence": "a man"}],
-            }
-        },
-        "final_foil_video_sentences": {
-            "results": {
-                "v_a": [{"sentence": "a pan"}],
-                "v_b": [{"sentence": "a cat runs"}, {"sentence": "it sits"}],
-            }
-        },
-        "anet_entities_test_1": {
-            "v_a": {"duration": 19.0, "sentences": ["a man"], "timestamps": [[0, 20.0]]},
-            "v_b": {"duration": 50.0, "sentences": ["x", "y"], "timestamps": [[0, 9.9], [10.5, 40.0]]},
-        },
-        "anet_entities_test_2": {
-            "v_a": {"duration": 20.0, "sentences": ["someone", "a guy"], "timestamps": [[30, 40], [50, 60]]},
-            "v_b": {
-                "duration": 50.0,
-                "sentences": ["one", "two", "three"],
-                "timestamps": [[0, 4], [5, 16], [11, 30]],
-            },
-        },
+    right = {"v_b": ["a dog  runs", "it sits"], "v_a": ["a man"]}
+    foil = {"v_a": ["a pan"], "v_b": ["a cat runs", "it sits"]}
+    first = {"v_a": (19.0, ["a man"], [[0, 20.0]]), "v_b": (50.0, ["x", "y"], [[0, 9.9], [10.5, 40.0]])}
+    second = {
+        "v_a": (20.0, ["someone", "a guy"], [[30, 40], [50, 60]]),
+        "v_b": (50.0, ["one", "two", "three"], [[0, 4], [5, 16], [11, 30]]),
     }
+    paragraphs = [
+        {"results": {video: [{"sentence": text} for text in texts] for video, texts in of.items()}}
+        for of in (right, foil)
+    ]
+    keys = ("duration", "sentences", "timestamps")
+    timed = [
+        {video: dict(zip(keys, facts, strict=True)) for video, facts in of.items()} for of in (first, second)
+    ]
+    names = ("final_right_video_sentences", "final_foil_video_sentences")
+    names += ("anet_entities_test_1", "anet_entities_test_2")
+    return dict(zip(names, [*paragraphs, *timed], strict=True))
 
 
 def _write(folder, **changes):

@@ -1,7 +1,6 @@
 """BiVLC in all its layouts."""
 
 import csv
-import pickle
 from typing import Any
 
 import numpy as np
@@ -46,15 +45,6 @@ def test_parquet_in_two_shards_keeps_order(tmp_path, small, hub_parquet, bivlc_c
         hub_parquet(tmp_path / f"test-{part:05}-of-00002.parquet", cut)
     hub_parquet(tmp_path / "train-00000-of-00001.parquet", bivlc_columns)  # another split is left alone
     _check(read(small, tmp_path, None), bivlc_columns)
-
-
-def test_sources_are_lazy_and_picklable(tmp_path, small, hub_parquet, bivlc_columns):
-    file = hub_parquet(tmp_path / "a.parquet", bivlc_columns)
-    image = read(small, file, None).images[9]
-    packed = pickle.dumps(image)
-    assert len(packed) < 600  # a path and a row, not the bytes
-    assert pickle.loads(packed).read() == bivlc_columns["negative_image"][4]
-    assert str(image.source) == f"{file}, row 5, column 'negative_image'"
 
 
 def test_a_table_of_paths(tmp_path, small, bivlc_columns):

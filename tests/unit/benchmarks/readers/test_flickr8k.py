@@ -126,21 +126,19 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, free, jpe
     assert asked.ids[3] == "a.jpg/b.jpg#1/2"
     assert "(1 references equal to a candidate taken out)" in benchmark.source
     assert [image.source is not None for image in benchmark.images] == [False, True]
+    a = [
+        {"caption": text, "rating": share}
+        for text, share in ((" a cat", 0.25), ("shared", 1.0), (" a cat", 0.5))
+    ]
+    b = [{"caption": "one  dog .", "rating": 0.0}]
+    written = {"a.jpg": (["one  dog .", "two dogs"], a), "b.jpg": (["shared", " a cat"], b)}
     released = {
-        "a.jpg": {
-            "image_path": "Flicker8k_Dataset/a.jpg",
-            "ground_truth": ["one  dog .", "two dogs"],
-            "human_judgement": [
-                {"caption": " a cat", "rating": 0.25},
-                {"caption": "shared", "rating": 1.0},
-                {"caption": " a cat", "rating": 0.5},
-            ],
-        },
-        "b.jpg": {
-            "image_path": "Flicker8k_Dataset/b.jpg",
-            "ground_truth": ["shared", " a cat"],
-            "human_judgement": [{"caption": "one  dog .", "rating": 0.0}],
-        },
+        name: {
+            "image_path": f"Flicker8k_Dataset/{name}",
+            "ground_truth": references,
+            "human_judgement": judgements,
+        }
+        for name, (references, judgements) in written.items()
     }
     (folder / "crowdflower_flickr8k.json").write_text(json.dumps(released))
     found = read(free("flickr8k-cf"), folder / "crowdflower_flickr8k.json", None)
@@ -169,8 +167,6 @@ def test_files_that_do_not_fit(folder, free, tmp_path):
     with pytest.raises(DataError, match="no official data set on the hub; get it from https"):
         read(free("flickr8k-expert"), None, None)
     (folder / "ExpertAnnotations.txt").write_text("a.jpg\tb.jpg#1\t1\t2\t3\n")
-    with pytest.raises(DataError, match="not the number of questions Flickr8k-Expert has in all; given: 1"):
-        read(card("flickr8k-expert"), folder, None)
     (folder / "CrowdFlowerAnnotations.txt").write_text("a.jpg\tb.jpg#1\t0.5\t1\t3\n")
     with pytest.raises(DataError, match=r"the share of yes is not that of its counts"):
         read(free("flickr8k-cf"), folder, None)

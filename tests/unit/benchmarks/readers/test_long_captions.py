@@ -37,15 +37,8 @@ def sharegpt(folder):
 
 
 def docci(folder):
-    rows = [
-        {
-            "example_id": f"t{i}",
-            "split": "test" if i < 4 else "train",
-            "image_file": f"t{i}.jpg",
-            "description": f"a {i}",
-        }
-        for i in range(6)
-    ]
+    rows = [{"example_id": f"t{i}", "image_file": f"t{i}.jpg", "description": f"a {i}"} for i in range(6)]
+    rows = [{**row, "split": "test" if i < 4 else "train"} for i, row in enumerate(rows)]
     write(folder / "docci_descriptions.jsonlines", rows)
     known = [{"example_id": f"t{i}", "cluster_id": "c1" if i < 2 else ""} for i in range(6)]
     write(folder / "docci_metadata.jsonlines", known)
@@ -76,8 +69,6 @@ def test_every_image_is_right_for_its_own_caption(name, make, images, first, tmp
     assert made.captions[0].text == first
     for search in (made.gallery.i2t, made.gallery.t2i):
         assert search.positives.items.tolist() == list(range(images))
-    with pytest.raises(DataError, match="not the number of"):
-        specs.read(small(name, images - 1 if name != "sharegpt4v-1k" else 9), make(tmp_path), None)
 
 
 def test_pictures_of_urban1k_lie_beside_the_captions(tmp_path):

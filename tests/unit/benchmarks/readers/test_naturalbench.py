@@ -35,21 +35,13 @@ def rows(n):
     found = []
     for index in range(n):
         kind, (yes, no) = (("yes_no", ("Yes", "No")), ("multiple_choice", ("A", "B")))[index % 2]
-        found.append(
-            {
-                "Index": index,
-                "Image_0": {"bytes": png(2 * index), "path": None},
-                "Image_1": {"bytes": png(2 * index + 1), "path": None},
-                "Question_0": f"Is number {index} first?",
-                "Question_1": f"Is number {index} second?",
-                "Image_0_Question_0": yes,
-                "Image_1_Question_0": no,
-                "Image_0_Question_1": no,
-                "Image_1_Question_1": yes,
-                "Question_Type": kind,
-                "Source": "DOCCI" if index % 3 else "Flickr",
-            }
-        )
+        row = {"Index": index, "Question_Type": kind, "Source": "DOCCI" if index % 3 else "Flickr"}
+        for at, place in enumerate(("first", "second")):
+            row[f"Image_{at}"] = {"bytes": png(2 * index + at), "path": None}
+            row[f"Question_{at}"] = f"Is number {index} {place}?"
+            for image in (0, 1):
+                row[f"Image_{image}_Question_{at}"] = yes if image == at else no
+        found.append(row)
     return found
 
 

@@ -113,11 +113,6 @@ def test_an_error_says_where_an_image_was_looked_for(folder):
         found.images[1].read()
 
 
-def test_data_must_be_given():
-    with pytest.raises(DataError, match="--data"):
-        own.read_pairs(PAIRS, None, None)
-
-
 def test_names_and_separators_of_other_programs(folder):
     path = _csv(folder / "mine.csv", "Filename;Caption;Foil", "0.jpg;a cat, black;a dog", "1.jpg;b;c")
     found = own.read_pairs(PAIRS, path, None)
