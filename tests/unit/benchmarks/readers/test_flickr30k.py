@@ -92,39 +92,6 @@ def test_the_real_token_file(shared_data):
     assert [f"{c.id}\t{c.text}" for c in found.captions] == lines
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("x.token", "1.jpg#0\ta\n1.jpg#0\tb", "caption id occurs twice; given: 1.jpg#0"),
-        ("x.token", "1.jpg#0\ta\n1.jpg a", "line 2: not a caption; given: 1.jpg a"),
-        ("x.token", "\n", "no captions"),
-        ("x.json", "[]", "not a data set after Karpathy"),
-        ("x.csv", "raw,sentids,filename\n1,2,3", "no column 'split'"),
-        (
-            "x.csv",
-            'raw,sentids,split,filename\n"[""a""]",[1,test,x.jpg',
-            r"'sentids', line 1, column 3: not valid",
-        ),
-        (
-            "x.csv",
-            "raw,sentids,split,filename\n3,[1],test,x.jpg",
-            "column 'raw': not a list; given: 3",
-        ),
-        (
-            "x.csv",
-            'raw,sentids,split,filename\n"[""a"", ""b""]",[1],test,x.jpg',
-            "not an id per caption; given: 1 ids, 2 captions",
-        ),
-        ("readme.md", "", "not a caption|no captions"),
-    ],
-)
-def test_broken_files(tmp_path, name, text, message):
-    path = tmp_path / name
-    path.write_text(text)
-    with pytest.raises(DataError, match=message):
-        read(card("flickr30k"), path, None)
-
-
 def test_no_files(tmp_path):
     with pytest.raises(DataError, match=r"nothing of Flickr30k here; allowed: dataset_flickr30k\.json"):
         read(card("flickr30k"), tmp_path, None)

@@ -173,26 +173,3 @@ def test_files_that_do_not_fit(folder, free, tmp_path):
     (folder / "Flickr8k.token.txt").unlink()
     with pytest.raises(DataError, match=r"token.txt: file missing; it lies beside ExpertAnnotations.txt"):
         read(free("flickr8k-expert"), folder, None)
-
-
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ([], "not judgements"),
-        ({"a": {"ground_truth": ["x"]}}, "image 'a': no list 'human_judgement'"),
-        ({"a": {"ground_truth": [3], "human_judgement": []}}, "reference 1: a reference is no text"),
-        (
-            {"a": {"ground_truth": ["x"], "human_judgement": [{"caption": "y"}]}},
-            "judgement 1: not a judgement",
-        ),
-        ({"a": {"ground_truth": ["x"], "human_judgement": []}}, "no judgements"),
-        (
-            {"a": {"ground_truth": [], "human_judgement": [{"caption": "y", "rating": 1}]}},
-            "no row is left",
-        ),
-    ],
-)
-def test_json_that_does_not_fit(tmp_path, free, entry, message):
-    (tmp_path / "flickr8k.json").write_text(json.dumps(entry))
-    with pytest.raises(DataError, match=message):
-        read(free("flickr8k-expert"), tmp_path, None)

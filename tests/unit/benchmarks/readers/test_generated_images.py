@@ -6,7 +6,6 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import read
-from counterfoil.errors import DataError
 
 
 def write(folder, name, value):
@@ -54,18 +53,3 @@ def test_nine_images_of_each_prompt(tmp_path):
         "SD/00007_01.jpeg",
     ]
     assert made.rated.ratings[:, 0].tolist() == [4.5, 1.5, 3]
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ({"0": {"prompt": "a cat"}}, "no column 'models'; given: id, prompt"),
-        ({"0": entry("a cat", M=[])}, "item '0', column 'models': no ratings"),
-        ([1], "row 1: not an object; given: 1"),
-        ({}, "the table has no rows"),
-    ],
-)
-def test_what_does_not_fit_is_named(tmp_path, value, message):
-    write(tmp_path, "genai_image.json", value)
-    with pytest.raises(DataError, match=message):
-        read(card("genai-bench-527"), tmp_path, None)

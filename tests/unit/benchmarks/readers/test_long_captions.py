@@ -123,10 +123,3 @@ def test_the_released_captions_of_imagecode(shared_data):
     names = [made.images[i].id for i in questions.candidates[5]]
     assert names[0] == f"{directory}/img{number}.jpg"
     assert sorted(names) == [f"{directory}/img{k}.jpg" for k in range(10)]
-
-
-@pytest.mark.parametrize("captions", [{"10": "a cat"}, {"3": ""}, {"3": 7}, ["a cat"]])
-def test_sets_of_imagecode_that_do_not_fit_are_named(tmp_path, captions):
-    write(tmp_path / "valid_data.json", {"video-1": captions})
-    with pytest.raises(DataError, match="'video-1': not"):
-        specs.read(card("imagecode"), tmp_path, None)

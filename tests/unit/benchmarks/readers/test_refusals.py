@@ -10,6 +10,35 @@ from counterfoil.errors import InputError
 
 _NEG = "image_path,caption_0,caption_1,caption_2,caption_3,correct_answer,correct_answer_template\n"
 _SVO = "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
+_HEADER = "raw,sentids,split,filename\n"
+
+#: Files of Flickr30k: a name, the text, the message.
+FLICKR30K = [
+    ("x.token", "1.jpg#0\ta\n1.jpg#0\tb", "caption id occurs twice; given: 1.jpg#0"),
+    ("x.token", "1.jpg#0\ta\n1.jpg a", "line 2: not a caption; given: 1.jpg a"),
+    ("x.token", "\n", "no captions"),
+    ("x.json", "[]", "not a data set after Karpathy"),
+    ("x.csv", "raw,sentids,filename\n1,2,3", "no column 'split'"),
+    ("x.csv", _HEADER + '"[""a""]",[1,test,x.jpg', r"'sentids', line 1, column 3: not valid"),
+    ("x.csv", _HEADER + "3,[1],test,x.jpg", "column 'raw': not a list; given: 3"),
+    ("x.csv", _HEADER + '"[""a"", ""b""]",[1],test,x.jpg', "not an id per caption; given: 1 ids, 2 captions"),
+    ("readme.md", "", "no captions"),
+]
+FLICKR8K = [
+    ([], "not judgements"),
+    ({"a": {"ground_truth": ["x"]}}, "image 'a': no list 'human_judgement'"),
+    ({"a": {"ground_truth": [3], "human_judgement": []}}, "reference 1: a reference is no text"),
+    ({"a": {"ground_truth": ["x"], "human_judgement": [{"caption": "y"}]}}, "judgement 1: not a judgement"),
+    ({"a": {"ground_truth": ["x"], "human_judgement": []}}, "no judgements"),
+    ({"a": {"ground_truth": [], "human_judgement": [{"caption": "y", "rating": 1}]}}, "no row is left"),
+]
+GENAI = [
+    ({"0": {"prompt": "a cat"}}, "no column 'models'; given: id, prompt"),
+    ({"0": {"prompt": "a cat", "models": {"M": []}}}, "item '0', column 'models': no ratings"),
+    ([1], "row 1: not an object; given: 1"),
+    ({}, "the table has no rows"),
+]
+IMAGECODE = [{"10": "a cat"}, {"3": ""}, {"3": 7}, ["a cat"]]
 
 
 @pytest.mark.parametrize(
@@ -50,18 +79,17 @@ _SVO = "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
             "column 'caption_options': not a list of 4 texts",
         ),
         ("whatsup-vg-one", "a.json", [[1, "a"]], "row 1: not a row of this layout"),
-        (
-            "svo-probes",
-            "a.csv",
-            _SVO + "a,1,2,True,True,False\n",
-            "row 1: not of one type",
-        ),
+        ("svo-probes", "a.csv", _SVO + "a,1,2,True,True,False\n", "row 1: not of one type"),
         (
             "vl-checklist",
             "Attribute/a.json",
             [["x.jpg", {"POS": [], "NEG": ["a"]}]],
             "a.json, row 1, column 'texts': no 'POS.0' in the cell; given: {'NEG': ['a'], 'POS': []}",
         ),
+        *(("flickr30k", *row) for row in FLICKR30K),
+        *(("flickr8k-expert", "flickr8k.json", *row) for row in FLICKR8K),
+        *(("genai-bench-527", "genai_image.json", *row) for row in GENAI),
+        *(("imagecode", "valid_data.json", {"video-1": value}, "'video-1': not") for value in IMAGECODE),
     ],
 )
 def test_odd_files_are_named(name, file, value, message, tmp_path):
