@@ -29,6 +29,7 @@ from counterfoil.benchmarks.forms.tables import (
     questions_schema,
     unpacked,
 )
+from counterfoil.benchmarks.references import bounds
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
 from counterfoil.inputs.files import Stored
@@ -440,8 +441,7 @@ class Gallery(Form):
             else:
                 mine = (question >= first) & (question < last)
                 counts = np.bincount(question[mine] - first, minlength=last - first)
-                starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-                positives = Qrels(starts, item[mine], gain[mine]).checked(where=name)
+                positives = Qrels(bounds(counts), item[mine], gain[mine]).checked(where=name)
             searches.append(RetrievalDirection(query[first:last], positives))
             first = last
         has_parts = bool(len(part)) and bool((part >= 0).all())

@@ -9,6 +9,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import Ids
 from counterfoil.benchmarks.forms.gallery import Gallery, RetrievalDirection
 from counterfoil.benchmarks.forms.release import SPLIT, FormRelease
+from counterfoil.benchmarks.references import bounds
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
@@ -88,8 +89,8 @@ def _within(search: RetrievalDirection, of_query: Ids, of_item: Ids) -> Retrieva
         return search
     same_part = (listed.items < 0) | (of_item[listed.items] == of_query[search.queries][listed.queries])
     counts = np.bincount(listed.queries[same_part], minlength=len(search))
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return RetrievalDirection(search.queries, Qrels(starts, listed.items[same_part], listed.gains[same_part]))
+    left = Qrels(bounds(counts), listed.items[same_part], listed.gains[same_part])
+    return RetrievalDirection(search.queries, left)
 
 
 def _right(search: RetrievalDirection, of_query: Ids | None = None, of_item: Ids | None = None) -> int:

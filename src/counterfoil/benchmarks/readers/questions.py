@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Choice, Gallery, Ids, Paraphrase, Quad, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.references import bounds
 from counterfoil.benchmarks.tables import first_double
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible
@@ -220,7 +221,7 @@ def search(
             hint="are these the positives of another gallery?",
         )
     worth = np.ones(len(item)) if gains is None else gains[order]
-    return RetrievalDirection(queries, Qrels(_bounds(counts), item, worth))
+    return RetrievalDirection(queries, Qrels(bounds(counts), item, worth))
 
 
 def own(owners: Ids, n_images: int) -> tuple[RetrievalDirection, RetrievalDirection]:
@@ -231,8 +232,8 @@ def own(owners: Ids, n_images: int) -> tuple[RetrievalDirection, RetrievalDirect
     captions = np.arange(len(owners), dtype=np.int64)
     owned = owners >= 0
     counts, ones = np.bincount(owners[owned], minlength=n_images), np.ones(int(owned.sum()))
-    i2t = Qrels(_bounds(counts), captions[owned][np.argsort(owners[owned], kind="stable")], ones)
-    t2i = Qrels(_bounds(owned.astype(np.int64)), owners[owned], ones)
+    i2t = Qrels(bounds(counts), captions[owned][np.argsort(owners[owned], kind="stable")], ones)
+    t2i = Qrels(bounds(owned.astype(np.int64)), owners[owned], ones)
     return RetrievalDirection(np.arange(n_images, dtype=np.int64), i2t), RetrievalDirection(captions, t2i)
 
 
@@ -320,7 +321,3 @@ _WORDS = {
     "t2i_pairs": "right answers to captions",
     "outside": "right answers outside the gallery",
 }
-
-
-def _bounds(counts: Ids) -> Ids:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
