@@ -134,3 +134,8 @@ def test_a_folder_with_a_file_per_subset(folder, tmp_path_factory):
     assert found.questions.ids == ("add/0", "swap/0")
     assert found.questions.groupings["subset"] == ("add", "swap")
     assert [image.id for image in found.images] == ["0.jpg"]
+
+
+def test_data_must_be_given():
+    with pytest.raises(DataError, match="--data"):
+        own.read_pairs(PAIRS, None, None)
