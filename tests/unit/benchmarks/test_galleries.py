@@ -88,6 +88,14 @@ CODES = np.eye(3, dtype=bool)
 BY_RULE = RetrievalDirection(np.array([0, 2]), Plausible(CODES[[0, 2]], CODES[[0, 0, 1, 1, 2]]))
 
 
+def _parts(images, captions):
+    return {"image_parts": np.array(images), "caption_parts": np.array(captions)}
+
+
+def _ruled(queries, items):
+    return {"i2t": RetrievalDirection(np.array([0, 2]), Plausible(queries, items))}
+
+
 def test_right_by_rule():
     questions = _gallery(i2t=BY_RULE)
     assert questions.defined.tolist() == [True, True, True, True, True, False]
@@ -109,26 +117,11 @@ def test_right_by_rule():
         ({"owners": np.array([0, 0, 1, 1, 3])}, "a caption's image is no image of the gallery; given: 3"),
         ({"owners": np.array([0, 0, 1, 1, -2])}, "a caption's image is no image of the gallery; given: -2"),
         ({"image_parts": np.array([0, 0, 0])}, "only one kind of item is in parts"),
-        (
-            {"image_parts": np.array([0, 0]), "caption_parts": np.zeros(5, dtype=np.int64)},
-            r"parts of images have the wrong shape; given: \(2,\); allowed: \(3,\)",
-        ),
-        (
-            {"image_parts": np.array([0, 0, -1]), "caption_parts": np.zeros(5, dtype=np.int64)},
-            "an item is in no part",
-        ),
-        (
-            {"image_parts": np.array([0, 1, 1]), "caption_parts": np.array([0, 0, 1, 1, 1])},
-            "a right answer of t2i lies in another part of the gallery than its query",
-        ),
-        (
-            {"i2t": RetrievalDirection(np.array([0, 2]), Plausible(CODES[[0, 2]], CODES))},
-            r"codes of items have the wrong shape; given: \(3, 3\); allowed: \(5, 3\)",
-        ),
-        (
-            {"i2t": RetrievalDirection(np.array([0, 2]), Plausible(CODES, CODES[[0, 0, 1, 1, 2]]))},
-            r"codes of image queries have the wrong shape; given: \(3, 3\); allowed: \(2, 3\)",
-        ),
+        (_parts([0, 0], [0] * 5), r"parts of images have the wrong shape; given: \(2,\); allowed: \(3,\)"),
+        (_parts([0, 0, -1], [0] * 5), "an item is in no part"),
+        (_parts([0, 1, 1], [0, 0, 1, 1, 1]), "a right answer of t2i lies in another part of the gallery"),
+        (_ruled(CODES[[0, 2]], CODES), r"codes of items have the wrong shape; given: \(3, 3\)"),
+        (_ruled(CODES, CODES[[0, 0, 1, 1, 2]]), r"codes of image queries have the wrong shape"),
     ],
 )
 def test_what_is_no_gallery(changes, message):

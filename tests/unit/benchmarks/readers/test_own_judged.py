@@ -11,6 +11,7 @@ from counterfoil.errors import DataError
 from judged_rows import judged_rows
 
 RATINGS, VOTES = card("ratings"), card("preferences")
+PAIR = "image,caption_a,caption_b"
 
 
 @pytest.fixture
@@ -81,17 +82,9 @@ def test_votes_and_choices(folder):
     [
         (own.read_ratings, ("image,caption", "a.jpg,x"), "no column of ratings"),
         (own.read_ratings, ("image,caption,rating", "a.jpg,x,"), "no row is left"),
-        (own.read_preferences, ("image,caption_a,caption_b", "a.jpg,x,y"), "no votes"),
-        (
-            own.read_preferences,
-            ("image,caption_a,caption_b,votes_a,votes_b", "a.jpg,x,y,0,0"),
-            "row 1: not votes",
-        ),
-        (
-            own.read_preferences,
-            ("image,caption_a,caption_b,preferred", "a.jpg,x,y,first"),
-            "not a choice; given: first; allowed: a or b",
-        ),
+        (own.read_preferences, (PAIR, "a.jpg,x,y"), "no votes"),
+        (own.read_preferences, (f"{PAIR},votes_a,votes_b", "a.jpg,x,y,0,0"), "row 1: not votes"),
+        (own.read_preferences, (f"{PAIR},preferred", "a.jpg,x,y,first"), "not a choice; given: first"),
     ],
 )
 def test_tables_that_do_not_fit(folder, read, rows, message):

@@ -92,16 +92,8 @@ class TestEqBen:
         [
             ("private_info.json", lambda value: value[:-1], "the key does not fit the list of pairs"),
             ("private_random_idx.json", lambda value: [0, *value[1:]], "the key does not fit the list"),
-            (
-                "private_info.json",
-                lambda value: [{**value[0], "name": "c2i0"}, *value[1:]],
-                "says of no pair",
-            ),
-            (
-                "private_info.json",
-                lambda value: [{**value[0], "sample_cnt": 1}, *value[1:]],
-                "two pairs of one quad differ in caption0",
-            ),
+            ("private_info.json", lambda value: [value[0] | {"name": "c2i0"}, *value[1:]], "of no pair"),
+            ("private_info.json", lambda value: [value[0] | {"sample_cnt": 1}, *value[1:]], "two pairs of"),
         ],
     )
     def test_a_key_that_does_not_fit(self, name, change, message, tmp_path, free):

@@ -8,9 +8,16 @@ from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import InputError
 
+_MMVP = "Question ID,Type,Statement\n"
+_VOTES = {"a": {"image_file": "x", "caption": "c", "foil": "f", "mturk": 3}}
 _NEG = "image_path,caption_0,caption_1,caption_2,caption_3,correct_answer,correct_answer_template\n"
 _SVO = "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
 _HEADER = "raw,sentids,split,filename\n"
+
+
+def _behind(options):
+    return [{"image_path": "mug_behind_table.jpeg", "caption_options": list(options)}]
+
 
 #: Files of Flickr30k: a name, the text, the message.
 FLICKR30K = [
@@ -48,36 +55,16 @@ IMAGECODE = [{"10": "a cat"}, {"3": ""}, {"3": 7}, ["a cat"]]
         ("cola", "a.json", [["u", "c", "u"]], "row 1: not a row of this layout"),
         ("eqben", "a.json", [3], "row 1: not a row of EqBen; given: 3"),
         ("eqben-mini", "a.json", [], "the table has no rows"),
-        (
-            "mmvp-vlm",
-            "a.csv",
-            "Question ID,Type,Statement\n2,Texts,a\n3,Texts,b\n",
-            "row 1: two rows that are no pair",
-        ),
-        ("mmvp-vlm", "a.csv", "Question ID,Type,Statement\n1,Texts,a\n", "row without its second"),
+        ("mmvp-vlm", "a.csv", _MMVP + "2,Texts,a\n3,Texts,b\n", "row 1: two rows that are no pair"),
+        ("mmvp-vlm", "a.csv", _MMVP + "1,Texts,a\n", "row without its second"),
         ("countercurate", "a.csv", "captions\timages\na\tb\n", "no column 'neg_captions'"),
         ("vismin", "object.csv", "image_path\na\n", "files missing: attribute.csv, counting.csv,"),
         ("valse", "existence.json", [{"a": 1}], "not an object keyed by item id"),
-        (
-            "valse",
-            "existence.json",
-            {"a": {"image_file": "x", "caption": "c", "foil": "f", "mturk": 3}},
-            "item 'a', column 'mturk': no 'caption' in the cell; given: 3",
-        ),
+        ("valse", "existence.json", _VOTES, "item 'a', column 'mturk': no 'caption' in the cell; given: 3"),
         ("valse", "other.json", {}, "not the file of a subset"),
         ("negbench-mcq", "a_mcq_b.csv", _NEG + "x,a,b,c,d,4,positive\n", "'correct_answer': no such option"),
-        (
-            "whatsup-a",
-            "a.json",
-            [{"image_path": "mug_behind_table.jpeg", "caption_options": ["a", "b", "c", "d"]}],
-            "a name without objects and relation; given: mug_behind_table",
-        ),
-        (
-            "whatsup-b",
-            "a.json",
-            [{"image_path": "mug_behind_table.jpeg", "caption_options": ["a", "b", "c"]}],
-            "column 'caption_options': not a list of 4 texts",
-        ),
+        ("whatsup-a", "a.json", _behind("abcd"), "a name without objects and relation; given: mug_behind"),
+        ("whatsup-b", "a.json", _behind("abc"), "column 'caption_options': not a list of 4 texts"),
         ("whatsup-vg-one", "a.json", [[1, "a"]], "row 1: not a row of this layout"),
         ("svo-probes", "a.csv", _SVO + "a,1,2,True,True,False\n", "row 1: not of one type"),
         (
