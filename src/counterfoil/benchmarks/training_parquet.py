@@ -11,7 +11,6 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -66,19 +65,13 @@ class StoredCaptions(Lazy[Caption]):
                 yield Caption(str(at), text)
 
 
-@dataclass(frozen=True, eq=False)
-class Spoken:
-    """Captions, and for each column that was read the positions of its texts, and how many each row has.
-
-    `counts` lacks the columns that have one text per row.
-    """
-
-    captions: StoredCaptions
-    positions: Mapping[str, Int64[ndarray, "texts"]]
-    counts: Mapping[str, Int64[ndarray, "rows"]]
+#: Of a column or a role the positions of its texts, and how many each row has; None where each has one.
+Texts = tuple[Int64[ndarray, "texts"], Int64[ndarray, "rows"] | None]
 
 
-def spoken(files: Sequence[Path], columns: Sequence[str], check: Check, *, shelf: Path | None) -> Spoken:
+def spoken(
+    files: Sequence[Path], columns: Sequence[str], check: Check, *, shelf: Path | None
+) -> tuple[StoredCaptions, dict[str, Texts]]:
     """The texts in `columns` of Parquet files, which are texts or lists of texts: equal ones are one caption.
 
     Captions are numbered as they occur, column after column. What was read is kept in the folder `shelf`,
@@ -93,16 +86,17 @@ def spoken(files: Sequence[Path], columns: Sequence[str], check: Check, *, shelf
         folder = shelf / digest_value({"schema": SCHEMA, "files": stats, "columns": list(columns)})
     if not all((folder / f"{column}.npy").is_file() for column in columns):
         _write(folder, files, columns, check)
-    positions: dict[str, ndarray] = {}
-    counts: dict[str, ndarray] = {}
+    texts: dict[str, Texts] = {}
     for column in columns:
-        positions[column] = np.load(folder / f"{column}.npy", mmap_mode="r", allow_pickle=False)
-        if (folder / f"{column}.counts.npy").is_file():
-            counts[column] = np.load(folder / f"{column}.counts.npy", mmap_mode="r", allow_pickle=False)
+        positions, counts = folder / f"{column}.npy", folder / f"{column}.counts.npy"
+        texts[column] = (
+            np.load(positions, mmap_mode="r", allow_pickle=False),
+            np.load(counts, mmap_mode="r", allow_pickle=False) if counts.is_file() else None,
+        )
     captions = StoredCaptions(folder / _TEXTS)
     if shelf is None:
         weakref.finalize(captions, shutil.rmtree, folder, ignore_errors=True)
-    return Spoken(captions, positions, counts)
+    return captions, texts
 
 
 def _write(folder: Path, files: Sequence[Path], columns: Sequence[str], check: Check) -> None:
@@ -300,13 +294,11 @@ class Columns:
 
     def captions(
         self, columns: Mapping[str, str], shelf: Path | None
-    ) -> tuple[StoredCaptions, dict[str, tuple[ndarray, ndarray | None]]]:
+    ) -> tuple[StoredCaptions, dict[str, Texts]]:
         """The captions, and of each role the positions of its texts and how many each row has (None: one)."""
         roles = {role: column for role, column in columns.items() if role in CAPTION_ROLES}
-        texts = spoken(self.files, list(roles.values()), self._checked, shelf=shelf)
-        return texts.captions, {
-            role: (texts.positions[column], texts.counts.get(column)) for role, column in roles.items()
-        }
+        captions, texts = spoken(self.files, list(roles.values()), self._checked, shelf=shelf)
+        return captions, {role: texts[column] for role, column in roles.items()}
 
     def _checked(self, column: str, row: int, cells: pa.Array) -> pa.Array:
         """The texts of cells, without outer blanks; raises `DataError` for a row that lacks one."""
