@@ -51,7 +51,7 @@ LONG = {
 HELPERS = {"processor"}
 
 
-def test_every_script_has_a_tiny_size() -> None:
+def test_every_script_has_a_tiny_size():
     assert {path.stem for path in SCRIPTS.glob("*.py")} - HELPERS == set(TINY)
     named = re.findall(r"benchmarks/(\w+)\.py", (ROOT / "Makefile").read_text())
     assert named
@@ -62,7 +62,7 @@ def test_every_script_has_a_tiny_size() -> None:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in TINY]
 )
-def test_a_script_runs_to_its_end(name: str, tmp_path: Path) -> None:
+def test_a_script_runs_to_its_end(name, tmp_path):
     pytest.importorskip("torch")
     arguments = TINY[name].replace("FOLDER", str(tmp_path / "build")).split()
     if "shares.jsonl" in arguments:

@@ -1,8 +1,6 @@
 """Caption metrics by name, and the model behind several of them."""
 
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ READING = [name for name, entry in METRICS.items() if not entry.has_model and "j
 
 
 @pytest.mark.parametrize("name", READING)
-def test_metrics_that_read_need_no_model(name: str) -> None:
+def test_metrics_that_read_need_no_model(name):
     metric = catalog.scorer(f"metric:{name}")
     assert isinstance(metric, TextMetric)
     assert metric.identity.name == f"metric:{name}"
@@ -27,7 +25,7 @@ def test_metrics_that_read_need_no_model(name: str) -> None:
         catalog.scorer(f"metric:{name}", Options(backbone="hf:x"))
 
 
-def test_names_that_nobody_knows() -> None:
+def test_names_that_nobody_knows():
     with pytest.raises(UnknownNameError, match="did you mean 'rouge-l'"):
         catalog.scorer("metric:rouge")
     with pytest.raises(InputError, match=r"allowed: metric:NAME"):
@@ -35,41 +33,39 @@ def test_names_that_nobody_knows() -> None:
 
 
 @pytest.mark.parametrize("spec", ["hf:some/model", "open-clip:ViT-B-32/openai"])
-def test_a_missing_library_is_named(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named(spec, monkeypatch):
     module = f"counterfoil.models.{spec.partition(':')[0].replace('-', '_')}"
     monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(
-        MissingExtraError, match=r"'torch' is not installed.*pip install 'counterfoil\[models\]'"
-    ):
+    with pytest.raises(MissingExtraError, match=r"'torch' is not installed.*pip install"):
         catalog.scorer(spec)
 
 
 @pytest.mark.models
 class TestTheModelBehind:
     @pytest.fixture
-    def spec(self, tmp_path: Path) -> str:
+    def spec(self, tmp_path):
         pytest.importorskip("open_clip")
         from tiny_families import write_random_checkpoint
 
         return write_random_checkpoint(tmp_path / "tiny")
 
     @pytest.fixture
-    def loads(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    def loads(self, monkeypatch):
         """What the loader of open_clip was asked for."""
         from counterfoil.models import open_clip
 
-        seen: list[str] = []
+        seen = []
         load = open_clip.load
 
-        def counted(argument: str, options: Options) -> Any:
+        def counted(argument, options):
             seen.append(options.prompt)
             return load(argument, options)
 
         monkeypatch.setattr(open_clip, "load", counted)
         return seen
 
-    def test_metrics_share_it_whatever_they_put_before_captions(self, spec: str, loads: list[str]) -> None:
+    def test_metrics_share_it_whatever_they_put_before_captions(self, spec, loads):
         names = ["clip-s", "pac-s", "em-score", "cider"]
         metrics = catalog.caption_metrics(names, Options(backbone=spec, device="cpu"))
         assert loads == ["A photo depicts {}"]
@@ -84,7 +80,7 @@ class TestTheModelBehind:
         assert alone.local.identity == frames.local.identity
         assert np.array_equal(ours.vectors, theirs.vectors)
 
-    def test_a_second_time_nothing_is_loaded(self, spec: str, loads: list[str], tmp_path: Path) -> None:
+    def test_a_second_time_nothing_is_loaded(self, spec, loads, tmp_path):
         names = ["clip-s", "em-score"]
         options = Options(backbone=spec, device="cpu")
         first = catalog.caption_metrics(names, options, memory=tmp_path / "memory")
@@ -100,14 +96,12 @@ class TestTheModelBehind:
         assert len(loads) == 2
 
     @pytest.mark.parametrize("behind", sorted(catalog.scorers()))
-    def test_every_kind_says_whether_it_can_stand_behind(
-        self, behind: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_every_kind_says_whether_it_can_stand_behind(self, behind, monkeypatch):
         entry = catalog.scorers()[behind]
         assert entry.embeds is not None
-        loaded: list[str] = []
+        loaded = []
 
-        def load(entry: Any, argument: str, options: Options) -> None:
+        def load(entry, argument, options):
             loaded.append(entry.prefix)
 
         monkeypatch.setattr(catalog, "_load", load)
@@ -122,8 +116,3 @@ class TestTheModelBehind:
                 assert "no model to look with: it does not embed" in str(error)  # noqa: PT017
         # Nothing is loaded of kinds that embed nothing, and the others are looked at.
         assert loaded == ([behind] if entry.embeds else [])
-
-    @pytest.mark.parametrize("behind", ["blind:length", "world:oracle", "given:x.csv", "metric:cider"])
-    def test_what_embeds_nothing_cannot_stand_behind(self, behind: str) -> None:
-        with pytest.raises(InputError, match=r"no model to look with: it does not embed"):
-            catalog.scorer("metric:clip-s", Options(backbone=behind))

@@ -274,14 +274,11 @@ def _of_list(places: Sequence[str], entries: Sequence[Any]) -> Iterator[Entry]:
             )
         if key is None:
             raise DataError("no caption", where=where, given=", ".join(entry), allowed=_TEXTS)
-        yield where, str(name), entry[key], _number(entry.get("candidate"))
-
-
-def _number(value: Any) -> int | None:
-    """A whole number from 0; None for anything else."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+        number = entry.get("candidate")
+        if isinstance(number, str) and number.isascii() and number.isdigit() and len(number) < 10:
+            number = int(number)
+        whole = isinstance(number, int) and not isinstance(number, bool) and number >= 0
+        yield where, str(name), entry[key], number if whole else None
 
 
 def _text(value: Any, where: str) -> str:

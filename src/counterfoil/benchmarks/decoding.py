@@ -210,7 +210,12 @@ def track(path: Path) -> Track:
                 stamps.append(packet.pts)
                 hidden |= bool(getattr(packet, "is_discard", False))
         exact = "mp4" in container.format.name
-        length = _length(stream)
+        # The tag that Matroska files carry.
+        *clock, seconds = stream.metadata.get("DURATION", "").split(":")
+        try:
+            length = int(clock[0]) * 3600 + int(clock[1]) * 60 + float(seconds) if len(clock) == 2 else None
+        except ValueError:
+            length = None
         counted = stream.frames
         base, step = stream.time_base, _step(stream)
     lacking = counted - len(stamps)
@@ -373,15 +378,6 @@ def _step(stream: Any) -> float:
     """How long a frame is shown, in seconds."""
     rate = stream.average_rate or stream.guessed_rate
     return float(1 / rate) if rate else 1 / 25
-
-
-def _length(stream: Any) -> float | None:
-    """How long the stream is by the tag that Matroska files carry, in seconds; None elsewhere."""
-    try:
-        hours, minutes, seconds = stream.metadata["DURATION"].split(":")
-        return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
-    except (KeyError, ValueError):
-        return None
 
 
 def _picture(frame: Any) -> PIL.Image.Image:

@@ -79,9 +79,8 @@ def releases() -> dict[str, Release]:
     >>> releases()["sugarcrepe"].repository
     'RAIVNLab/sugar-crepe'
     """
-    rows = tomllib.loads(
-        files("counterfoil.benchmarks").joinpath("releases.toml").read_text(encoding="utf-8")
-    )
+    text = files("counterfoil.benchmarks").joinpath("releases.toml").read_text(encoding="utf-8")
+    rows = tomllib.loads(text)
     return {name: Release(name=name, **facts) for name, facts in rows.items()}
 
 
@@ -210,20 +209,20 @@ def _fetch(
             digest = _sha256(path)
             if expected and digest == expected:
                 unchanged.append(target)
-                records[target] = FetchedFile(
-                    size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256)
-                )
+                size, pinned = path.stat().st_size, bool(file.sha256)
+                records[target] = FetchedFile(size=size, sha256=digest, pinned=pinned)
                 continue
             ours = target in known and known[target].sha256 == digest
             if not (ours or overwrite):
-                raise InputError(
-                    "there is another file of that name"
-                    if expected
-                    else "there is a file of that name already",
-                    where=path,
-                    hint="move it away, choose another folder with --to, or say --overwrite",
-                )
-        digest = _download(_address(release, base, revision, file), path, file, token, progress)
+                what = "another file of that name" if expected else "a file of that name already"
+                hint = "move it away, choose another folder with --to, or say --overwrite"
+                raise InputError(f"there is {what}", where=path, hint=hint)
+        source = urllib.parse.quote(file.path)
+        if release.host == "hub":
+            address = f"{base}/datasets/{release.repository}/resolve/{revision}/{source}"
+        else:
+            address = f"{base}/{release.repository}/{revision}/{source}"
+        digest = _download(address, path, file, token, progress)
         new.append(target)
         records[target] = FetchedFile(size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256))
     record = Record(
@@ -282,13 +281,6 @@ def _listed(release: Release, base: str, token: str | None) -> tuple[str, tuple[
             "another commit than the pinned one", where=address, given=revision, allowed=release.revision
         )
     return revision, tuple(listed)
-
-
-def _address(release: Release, base: str, revision: str, file: ReleasedFile) -> str:
-    path = urllib.parse.quote(file.path)
-    if release.host == "hub":
-        return f"{base}/datasets/{release.repository}/resolve/{revision}/{path}"
-    return f"{base}/{release.repository}/{revision}/{path}"
 
 
 def _download(address: str, path: Path, file: ReleasedFile, token: str | None, progress: Progress) -> str:
@@ -389,8 +381,5 @@ def _open(address: str, token: str | None, start: int = 0) -> Any:
 
 
 def _sha256(path: Path) -> str:
-    state = hashlib.sha256()
     with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            state.update(block)
-    return state.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -104,7 +104,20 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
     written stays behind then.
     """
     folder = Path(folder)
-    _check_target(folder)
+    if folder.exists() and not folder.is_dir():
+        raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    # What a machine that stopped while saving leaves behind is ours too.
+    names = [name for name in names if not (name.startswith(".") and name.endswith(".part"))]
+    # Forms of other packages may have tables of other names.
+    saved = set(read_json(folder / _MANIFEST).get("files") or ()) if is_benchmark_folder(folder) else set()
+    strange = sorted(set(names) - set(FILES) - saved)
+    if not strange and names and begun(folder) is None and not is_benchmark_folder(folder):
+        # Files of the right names that no benchmark came with, such as a folder of one's own images.
+        strange = sorted(names)
+    if strange and not overwriting():
+        given, hint = ", ".join(strange[:5]), "name a new folder to save the benchmark in"
+        raise InputError("the folder holds other files", where=folder, given=given, hint=hint)
     fresh = [place for place in (folder / _IMAGES, folder) if not place.exists()]
     begin(folder, _FORMAT)
     remove(folder / _MANIFEST)
@@ -203,28 +216,6 @@ def read_tables(folder: Path, facts: Mapping[str, Any], *, where: object, verify
         source=str(folder),
         path=folder,
     )
-
-
-def _check_target(folder: Path) -> None:
-    """Raise `InputError` where `save` would refuse to write: the folder holds other files, or is none."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    # What a machine that stopped while saving leaves behind is ours too.
-    names = [name for name in names if not (name.startswith(".") and name.endswith(".part"))]
-    # Forms of other packages may have tables of other names.
-    saved = set(read_json(folder / _MANIFEST).get("files") or ()) if is_benchmark_folder(folder) else set()
-    strange = sorted(set(names) - set(FILES) - saved)
-    if not strange and names and begun(folder) is None and not is_benchmark_folder(folder):
-        # Files of the right names that no benchmark came with, such as a folder of one's own images.
-        strange = sorted(names)
-    if strange and not overwriting():
-        raise InputError(
-            "the folder holds other files",
-            where=folder,
-            given=", ".join(strange[:5]),
-            hint="name a new folder to save the benchmark in",
-        )
 
 
 def files_of(form: str) -> tuple[str, ...]:

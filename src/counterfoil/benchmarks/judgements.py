@@ -17,7 +17,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.benchmarks.tables import DataTable, floats, integers, labels, read_table
+from counterfoil.benchmarks.tables import (
+    DataTable,
+    check_numbers,
+    floats,
+    integers,
+    labels,
+    read_table,
+)
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import RANGES, check_amount, check_room
 from counterfoil.metrics.annotators import Pool
@@ -106,13 +113,27 @@ def read_judgements(
     answered = ~np.isnan(gains)
     if not answered.any():
         raise DataError("no pair has an answer", where=table.source, given=f"{len(table)} rows")
-    merged = _merged(pair[answered], gains[answered], int(pair.max()) + 1, aggregate)[pair]
+    judged, judged_gains, n = pair[answered], gains[answered], int(pair.max()) + 1
+    count = np.bincount(judged, minlength=n)
+    if aggregate == "mean":
+        total = np.bincount(judged, weights=judged_gains, minlength=n)
+        merged = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)[pair]
+    else:
+        levels, level = np.unique(judged_gains, return_inverse=True)
+        cells = judged * len(levels) + level.reshape(-1)
+        votes = np.bincount(cells, minlength=n * len(levels)).reshape(n, -1)
+        # argmax takes the first of equals, which is the lowest gain.
+        merged = np.where(count > 0, levels[votes.argmax(axis=1)], np.nan)[pair]
     answered_pairs = ~np.isnan(merged)
     # A pair that was proposed in both directions and judged once stands in the table twice.
     sides = 2 * pair + (np.array(of_row) == "t2i")
     codes, times = np.unique(sides[answered], return_counts=True)
-    named = [name for name in table.columns if name.startswith("place:")]
-    places = {name.removeprefix("place:"): _places(table, name) for name in named}
+    places = {}
+    for name in (name for name in table.columns if name.startswith("place:")):
+        cells = [0 if cell is None or cell == "" else cell for cell in table[name]]
+        of_rows = integers(DataTable({name: cells}, table.source, table.kind, table.parts), name)
+        check_numbers(table, name, of_rows, of_rows < 0, "a place is no place", "1, 2, ... or 0")
+        places[name.removeprefix("place:")] = of_rows
     directions = []
     for way in DIRECTIONS:
         rows = np.flatnonzero(answered_pairs & (np.array(of_row) == way))
@@ -155,7 +176,10 @@ def pool_table(
     (i2t) or `images` (t2i).
     """
     parts = []
-    number = {"image": _positions(images), "caption": _positions(captions)}
+    number = {
+        role: {name: at for at, name in enumerate(ids)}
+        for role, ids in (("image", images), ("caption", captions))
+    }
     for way, pooled in pools.items():
         query_role, item_role = ROLES[way]
         ids = images if item_role == "image" else captions
@@ -184,10 +208,6 @@ def pool_table(
     return whole.set_column(0, "pair", pa.array(rank[inverse.reshape(-1)]))
 
 
-def _positions(ids: Sequence[str]) -> dict[str, int]:
-    return {name: at for at, name in enumerate(ids)}
-
-
 def _ids(table: DataTable, column: str) -> tuple[str, ...]:
     ids = labels(table, column)
     if "" in ids:
@@ -202,14 +222,8 @@ def _gains(table: DataTable) -> NDArray[np.float64]:
         empty = np.array([cell is None or cell == "" for cell in table["gain"]])
         cells = [0.0 if none else cell for cell, none in zip(table["gain"], empty, strict=True)]
         gains = floats(DataTable({"gain": cells}, table.source, table.kind, table.parts), "gain")
-        outside = np.flatnonzero((gains < 0) | (gains > 1))
-        if len(outside):
-            raise DataError(
-                "a gain is out of range",
-                where=table.where(int(outside[0]), "gain"),
-                given=gains[outside[0]],
-                allowed="0 (no match) to 1 (a full match)",
-            )
+        outside, allowed = (gains < 0) | (gains > 1), "0 (no match) to 1 (a full match)"
+        check_numbers(table, "gain", gains, outside, "a gain is out of range", allowed)
         return np.where(empty, np.nan, gains)
     if "answer" not in table:
         raise DataError("no answers: no column 'answer' or 'gain'", where=table.source, allowed=table.columns)
@@ -224,34 +238,6 @@ def _gains(table: DataTable) -> NDArray[np.float64]:
             allowed="100% YES, Partially YES, Mostly NO, 100% NO, or a column 'gain' of numbers",
         )
     return np.array([known[word] for word in words], dtype=np.float64)
-
-
-def _merged(
-    pair: NDArray[np.int64], gains: NDArray[np.float64], n: int, aggregate: str
-) -> NDArray[np.float64]:
-    """One gain per pair, NaN where there is none."""
-    count = np.bincount(pair, minlength=n)
-    if aggregate == "mean":
-        total = np.bincount(pair, weights=gains, minlength=n)
-        return np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
-    levels, level = np.unique(gains, return_inverse=True)
-    votes = np.bincount(pair * len(levels) + level.reshape(-1), minlength=n * len(levels)).reshape(n, -1)
-    # argmax takes the first of equals, which is the lowest gain.
-    return np.where(count > 0, levels[votes.argmax(axis=1)], np.nan)
-
-
-def _places(table: DataTable, column: str) -> NDArray[np.int64]:
-    cells = [0 if cell is None or cell == "" else cell for cell in table[column]]
-    places = integers(DataTable({column: cells}, table.source, table.kind, table.parts), column)
-    if (places < 0).any():
-        row = int(np.argmax(places < 0))
-        raise DataError(
-            "a place is no place",
-            where=table.where(row, column),
-            given=int(places[row]),
-            allowed="1, 2, ... or 0",
-        )
-    return places
 
 
 def _one_way(
@@ -318,40 +304,6 @@ def read_votes(path: Path) -> Votes:
     table = read_table(path)
     if "winner" in table or "loser" in table:
         return _from_rows(table)
-    return _from_square(table)
-
-
-def _from_rows(table: DataTable) -> Votes:
-    sides = [labels(table, "winner"), labels(table, "loser")]
-    for side, role in zip(sides, ("winner", "loser"), strict=True):
-        if "" in side:
-            raise DataError("empty name", where=table.where(side.index(""), role))
-    count = _counts(table, "count") if "count" in table else np.ones(len(table), dtype=np.int64)
-    names = tuple(sorted({*sides[0], *sides[1]}))
-    number = {name: i for i, name in enumerate(names)}
-    winner, loser = (np.array([number[name] for name in side], dtype=np.int64) for side in sides)
-    n = len(names)
-    check_amount("systems", n, what="the number of names", where=table.source)
-    wins = np.zeros((n, n), dtype=np.int64)
-    np.add.at(wins, (winner, loser), count)
-    column = next((name for name in JUDGES if name in table), None)
-    if column is None:
-        return Votes(names, wins)
-    who = labels(table, column)
-    if "" in who:
-        raise DataError("empty name", where=table.where(who.index(""), column))
-    _, judge = np.unique(who, return_inverse=True)
-    check_room(
-        8 * n * n * (int(judge.max()) + 1),
-        where=table.source,
-        what=f"the votes of {int(judge.max()) + 1:,} judges between {n:,} names",
-    )
-    judges = np.zeros((int(judge.max()) + 1, n, n), dtype=np.int64)
-    np.add.at(judges, (judge.reshape(-1), winner, loser), count)
-    return Votes(names, wins, judges)
-
-
-def _from_square(table: DataTable) -> Votes:
     first, *columns = table.columns
     rows = labels(table, first)
     if tuple(columns) != rows or len(set(rows)) < len(rows):
@@ -364,16 +316,36 @@ def _from_square(table: DataTable) -> Votes:
     return Votes(rows, np.stack([_counts(table, name) for name in columns], axis=1))
 
 
+def _from_rows(table: DataTable) -> Votes:
+    def of(column: str) -> tuple[str, ...]:
+        names = labels(table, column)
+        if "" in names:
+            raise DataError("empty name", where=table.where(names.index(""), column))
+        return names
+
+    sides = [of("winner"), of("loser")]
+    count = _counts(table, "count") if "count" in table else np.ones(len(table), dtype=np.int64)
+    names = tuple(sorted({*sides[0], *sides[1]}))
+    number = {name: i for i, name in enumerate(names)}
+    winner, loser = (np.array([number[name] for name in side], dtype=np.int64) for side in sides)
+    n = len(names)
+    check_amount("systems", n, what="the number of names", where=table.source)
+    wins = np.zeros((n, n), dtype=np.int64)
+    np.add.at(wins, (winner, loser), count)
+    column = next((name for name in JUDGES if name in table), None)
+    if column is None:
+        return Votes(names, wins)
+    who, judge = np.unique(of(column), return_inverse=True)
+    what = f"the votes of {len(who):,} judges between {n:,} names"
+    check_room(8 * n * n * len(who), where=table.source, what=what)
+    judges = np.zeros((len(who), n, n), dtype=np.int64)
+    np.add.at(judges, (judge.reshape(-1), winner, loser), count)
+    return Votes(names, wins, judges)
+
+
 def _counts(table: DataTable, column: str) -> NDArray[np.int64]:
     counts = integers(table, column)
     low, high = RANGES["votes"]
     odd = (counts < low) | (counts > high)
-    if odd.any():
-        row = int(np.argmax(odd))
-        raise DataError(
-            "votes are counts",
-            where=table.where(row, column),
-            given=int(counts[row]),
-            allowed=f"0 and above, up to {high:,}",
-        )
+    check_numbers(table, column, counts, odd, "votes are counts", f"0 and above, up to {high:,}")
     return counts

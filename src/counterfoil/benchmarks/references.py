@@ -67,6 +67,15 @@ def edit_distance(left: str, right: str) -> int:
 Ids = NDArray[np.int64]
 
 
+def bounds(counts: Sequence[int] | NDArray[np.int64]) -> Ids:
+    """Where the entries of each row begin, by how many it has, and the end of the last.
+
+    >>> bounds([2, 0, 1])
+    array([0, 2, 2, 3])
+    """
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
 @dataclass(frozen=True, eq=False)
 class References:
     """For each of some rows the captions that people wrote, as positions; a row may have any number, or none.
@@ -88,7 +97,7 @@ class References:
     @classmethod
     def of(cls, rows: "list[list[int]] | list[Ids]") -> "References":
         """The references of these rows."""
-        starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        starts = bounds(list(map(len, rows)))
         parts = [np.asarray(row, dtype=np.int64) for row in rows]
         return cls(starts, np.concatenate([*parts, np.empty(0, np.int64)]))
 
@@ -112,7 +121,7 @@ class References:
     def take(self, rows: Ids) -> "References":
         """The references of some rows, in that order."""
         counts = self.counts[rows]
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        starts = bounds(counts)
         within = np.arange(int(starts[-1])) - np.repeat(starts[:-1], counts)
         return References(starts, self.captions[np.repeat(self.starts[rows], counts) + within])
 
@@ -123,7 +132,7 @@ class References:
         for start, stop in zip(self.starts[:-1], self.starts[1:], strict=True):
             drawn[start + np.argsort(order[start:stop], kind="stable")[:most]] = True
         counts = np.minimum(self.counts, most)
-        return References(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), self.captions[drawn])
+        return References(bounds(counts), self.captions[drawn])
 
     def renumber(self, caption_of: Ids) -> "References":
         """The same references where caption c is now at `caption_of[c]`."""

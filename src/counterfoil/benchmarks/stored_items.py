@@ -32,6 +32,12 @@ _KEPT = re.compile(r"[0-9a-f]{32}(\.\w+)?")
 _FILE, _FRAMES, _FEATURES, _ABSENT = "file", "frames", "features", "absent"
 
 
+_KINDS: tuple[tuple[type, str], ...] = (
+    (type(None), _ABSENT),
+    (FrameFeatures, _FEATURES),
+    (FrameStack, _FRAMES),
+    (object, _FILE),
+)
 _SECONDS = ColumnSchema("real", null=True, low=0, required=False)
 IMAGES = Schema(
     {
@@ -73,7 +79,15 @@ class Store:
 
     def keep_frames(self, frames: FrameStack) -> tuple[str, str]:
         """Write a picture per frame, unless they are there: the folder's name and digest."""
-        pictures = _pictures(frames)
+        if isinstance(frames, FrameFolder):
+            files = frames.files()
+            pictures = [(Image("", source).checked(), source.path.suffix.lower()) for source in files]
+        else:
+            pictures = []
+            for number in range(len(frames)):
+                buffer = io.BytesIO()
+                frames.frame(number).save(buffer, format="PNG")
+                pictures.append((buffer.getvalue(), ".png"))
         name = digest(b"".join(data for data, _ in pictures))
         if name not in self.names:
             target = self.folder / name
@@ -145,26 +159,20 @@ def load_items(
     Raises `DataError` naming the row (of the table `where`) that does not fit together.
     """
     for number, row in enumerate(rows, start=1):
-        odd = _odd(row)
-        if odd is not None:
+        kind, odd = row.get("video"), ""
+        if (row["file"] is None) != (row["digest"] is None):
+            odd = "only one of 'file' and 'digest' is there"
+        elif row["file"] is not None and Path(row["file"]).name in ("", ".."):
+            odd = f"'{row['file']}' is no name of a file"
+        elif row["crop"] is not None and len(row["crop"]) != 4:
+            odd = "the crop is not of four numbers"
+        elif kind not in (None, _FILE, _FRAMES, _FEATURES, _ABSENT):
+            odd = f"'{kind}' is no kind of video"
+        elif kind is not None and {"start", "end", "count", "rate", "duration", "frame_rate"} - set(row):
+            odd = "a video without its columns"
+        if odd:
             raise DataError(odd, where=f"{where}, row {number}", hint="was it edited?")
     return tuple(_load(row, folder, verify) for row in rows)
-
-
-def _odd(row: Mapping[str, Any]) -> str | None:
-    """The inconsistency within a row, None where there is none."""
-    if (row["file"] is None) != (row["digest"] is None):
-        return "only one of 'file' and 'digest' is there"
-    if row["file"] is not None and Path(row["file"]).name in ("", ".."):
-        return f"'{row['file']}' is no name of a file"
-    if row["crop"] is not None and len(row["crop"]) != 4:
-        return "the crop is not of four numbers"
-    kind = row.get("video")
-    if kind is not None and kind not in (_FILE, _FRAMES, _FEATURES, _ABSENT):
-        return f"'{kind}' is no kind of video"
-    if kind is not None and {"start", "end", "count", "rate", "duration", "frame_rate"} - set(row):
-        return "a video without its columns"
-    return None
 
 
 def ending_of(data: bytes) -> str:
@@ -196,25 +204,15 @@ def _save(image: Image, store: Store) -> tuple[str, str]:
     return store.keep(image.read(), ending if ending in VIDEOS else ".bin")
 
 
-def _pictures(frames: FrameStack) -> list[tuple[bytes, str]]:
-    """Every frame's bytes and the ending of its file."""
-    if isinstance(frames, FrameFolder):
-        files = frames.files()
-        return [(Image("", source).checked(), source.path.suffix.lower()) for source in files]
-    pictures = []
-    for number in range(len(frames)):
-        buffer = io.BytesIO()
-        frames.frame(number).save(buffer, format="PNG")
-        pictures.append((buffer.getvalue(), ".png"))
-    return pictures
-
-
 def _video_columns(videos: Sequence[Video | None]) -> dict[str, pa.Array]:
     def column(kind: pa.DataType, value: Callable[[Video], Any]) -> pa.Array:
         return pa.array([value(video) if video is not None else None for video in videos], kind)
 
     return {
-        "video": column(pa.string(), _kind),
+        "video": column(
+            pa.string(),
+            lambda video: next(kind for source, kind in _KINDS if isinstance(video.source, source)),
+        ),
         "start": column(pa.float64(), lambda video: video.start),
         "end": column(pa.float64(), lambda video: video.end),
         "count": column(pa.int64(), lambda video: video.sampling.count),
@@ -224,14 +222,6 @@ def _video_columns(videos: Sequence[Video | None]) -> dict[str, pa.Array]:
             pa.float64(), lambda video: video.source.rate if isinstance(video.source, FrameStack) else None
         ),
     }
-
-
-def _kind(video: Video) -> str:
-    if video.source is None:
-        return _ABSENT
-    if isinstance(video.source, FrameFeatures):
-        return _FEATURES
-    return _FRAMES if isinstance(video.source, FrameStack) else _FILE
 
 
 def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:

@@ -193,6 +193,30 @@ def names(table: DataTable, column: str) -> tuple[str, ...]:
     return names_read
 
 
+def check_cells(
+    table: DataTable, column: str, fits: Callable[[Any], object], what: str, allowed: str | None = None
+) -> Sequence[Any]:
+    """The cells of a column; raises `DataError` naming the row of the first that does not fit."""
+    for row, cell in enumerate(table[column]):
+        if not fits(cell):
+            raise DataError(what, where=table.where(row, column), given=shown(cell), allowed=allowed)
+    return table[column]
+
+
+def check_numbers(
+    table: DataTable,
+    column: str | None,
+    numbers: NDArray[Any],
+    odd: NDArray[np.bool_],
+    what: str,
+    allowed: str,
+) -> None:
+    """Raise `DataError` naming the first row of `numbers` that is odd."""
+    if odd.any():
+        row = int(np.argmax(odd))
+        raise DataError(what, where=table.where(row, column), given=numbers[row].tolist(), allowed=allowed)
+
+
 def floats(table: DataTable, column: str) -> NDArray[np.float64]:
     """A column of finite numbers, (rows,) float64, up to `LARGEST`.
 
@@ -210,12 +234,9 @@ def floats(table: DataTable, column: str) -> NDArray[np.float64]:
         # Written so that NaN is refused, too.
         if number is None or not abs(number) <= LARGEST:
             finite = number is not None and math.isfinite(number)
+            what = "a number out of range" if finite else "not a finite number"
             raise ScoreError(
-                "a number out of range"
-                if finite
-                else "not a number"
-                if number is None
-                else "not a finite number",
+                what if number is not None else "not a number",
                 where=table.where(row, column),
                 given=shown(cell),
                 allowed=f"{-LARGEST:g} to {LARGEST:g}" if finite else None,
@@ -253,14 +274,10 @@ def booleans(table: DataTable, column: str) -> NDArray[np.bool_]:
     """
     answers = np.empty(len(table), dtype=np.bool_)
     for row, cell in enumerate(table[column]):
-        word = shown(cell).strip().lower() if isinstance(cell, dict | list) else str(cell).strip().lower()
+        word = (shown(cell) if isinstance(cell, dict | list) else str(cell)).strip().lower()
         if word not in _TRUE and word not in _FALSE:
-            raise ScoreError(
-                "neither true nor false",
-                where=table.where(row, column),
-                given=shown(cell),
-                allowed="true, false, yes, no, 1, 0",
-            )
+            where, allowed = table.where(row, column), "true, false, yes, no, 1, 0"
+            raise ScoreError("neither true nor false", where=where, given=shown(cell), allowed=allowed)
         answers[row] = word in _TRUE
     return answers
 
@@ -332,10 +349,23 @@ def read_table(path: str | Path, *, summaries: bool = False) -> DataTable:
     """
     path = Path(path)
     try:
-        if path.is_dir():
-            return _read_folder(path, summaries)
+        entries = sorted(path.iterdir()) if path.is_dir() else None
     except OSError as error:
         raise unreadable(path, error) from None
+    if entries is not None:
+        files = [
+            file
+            for file in entries
+            if file.is_file() and file.suffix.lower() in _READERS and not file.name.startswith(".")
+        ]
+        if not files:
+            raise DataError("no table in this folder", where=path, allowed=EXTENSIONS)
+        stems = [file.stem for file in files]
+        double = first_double(stems)
+        if double is not None:
+            raise DataError("two files for one subset", where=path, given=double)
+        tables = [read_table(file, summaries=summaries) for file in files]
+        return stack(tables, source=str(path), column="subset", values=stems)
     regular(path, missing="no such file or folder")
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
@@ -366,12 +396,9 @@ def _read_delimited(path: Path) -> DataTable:
                 if not row and len(header) > 1:
                     continue
                 if len(row) != len(header):
-                    raise DataError(
-                        "ragged row",
-                        where=f"{path}, row {len(rows) + 1} (line {lines.line_num})",
-                        given=f"{len(row)} cells",
-                        allowed=f"{len(header)}, as many as the header names",
-                    )
+                    where = f"{path}, row {len(rows) + 1} (line {lines.line_num})"
+                    allowed = f"{len(header)}, as many as the header names"
+                    raise DataError("ragged row", where=where, given=f"{len(row)} cells", allowed=allowed)
                 rows.append(row)
         except csv.Error as error:
             raise DataError(
@@ -404,19 +431,11 @@ def _read_json(path: Path, summaries: bool = False) -> DataTable:
             return replace(objects_table(objects, part, "keyed"), passed_over=passed_over)
         for row, item in enumerate(value.values()):
             if isinstance(item, dict | list):
-                raise DataError(
-                    "items are of different kinds",
-                    where=part.where(row),
-                    given=shown(item),
-                    allowed="all objects, or all single values",
-                )
+                what, allowed = "items are of different kinds", "all objects, or all single values"
+                raise DataError(what, where=part.where(row), given=shown(item), allowed=allowed)
         return DataTable({"id": tuple(keys), "value": tuple(value.values())}, str(path), "keyed", (part,))
-    raise DataError(
-        "not a table",
-        where=path,
-        given=shown(value),
-        allowed="a list of objects, or an object keyed by item id",
-    )
+    allowed = "a list of objects, or an object keyed by item id"
+    raise DataError("not a table", where=path, given=shown(value), allowed=allowed)
 
 
 def summary_keys(items: Mapping[str, object]) -> list[str]:
@@ -465,22 +484,6 @@ _READERS: dict[str, Callable[[Path], DataTable]] = {
     ".jsonlines": _read_lines,
     ".parquet": _read_parquet,
 }
-
-
-def _read_folder(folder: Path, summaries: bool) -> DataTable:
-    files = sorted(
-        file
-        for file in folder.iterdir()
-        if file.is_file() and file.suffix.lower() in _READERS and not file.name.startswith(".")
-    )
-    if not files:
-        raise DataError("no table in this folder", where=folder, allowed=EXTENSIONS)
-    stems = [file.stem for file in files]
-    double = first_double(stems)
-    if double is not None:
-        raise DataError("two files for one subset", where=folder, given=double)
-    tables = [read_table(file, summaries=summaries) for file in files]
-    return stack(tables, source=str(folder), column="subset", values=stems)
 
 
 def first_double(values: Iterable[Hashable]) -> Any:

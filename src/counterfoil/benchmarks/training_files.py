@@ -7,7 +7,6 @@ import numpy as np
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
-from counterfoil.benchmarks.forms import Ids
 from counterfoil.benchmarks.readers.coco_files import captions_files, photographs, read_captions
 from counterfoil.benchmarks.records import Caption, FileSource, Image
 from counterfoil.benchmarks.tables import EXTENSIONS
@@ -89,7 +88,23 @@ def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> Trai
     """
     questions, place = benchmark.questions, benchmark.source or benchmark.name
     source, rows = questions.training_rows(where=place)
-    _check_at_hand(benchmark, rows, missing)
+    for role, positions in rows.items():
+        is_image = role.endswith("image")
+        if is_image:
+            lacks = np.array([image.source is None for image in benchmark.images])[positions]
+        else:
+            lacks = np.array([caption.text is None for caption in benchmark.captions])[positions]
+        if lacks.any() and not (is_image and missing != "refuse"):
+            at = int(positions[np.argmax(lacks)])
+            item = (
+                f"image '{benchmark.images[at].id}'" if is_image else f"caption '{benchmark.captions[at].id}'"
+            )
+            raise DataError(
+                f"{int(lacks.sum()):,} of {len(positions):,} rows have no {role} at hand",
+                where=place,
+                given=item,
+                hint="learning needs the pictures and the texts themselves",
+            )
     return TrainingSet(
         name=benchmark.name,
         images=benchmark.images,
@@ -100,26 +115,6 @@ def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> Trai
         else {name: tuple(labels[i] for i in source) for name, labels in questions.groupings.items()},
         source=benchmark.source,
     )
-
-
-def _check_at_hand(benchmark: Benchmark, rows: dict[str, Ids], missing_images: Missing) -> None:
-    lacks = {
-        "image": np.array([image.source is None for image in benchmark.images], dtype=bool),
-        "caption": np.array([caption.text is None for caption in benchmark.captions], dtype=bool),
-    }
-    for role, positions in rows.items():
-        kind = "image" if role.endswith("image") else "caption"
-        missing = lacks[kind][positions]
-        if missing.any() and not (kind == "image" and missing_images != "refuse"):
-            item = (benchmark.images if kind == "image" else benchmark.captions)[
-                int(positions[np.argmax(missing)])
-            ]
-            raise DataError(
-                f"{int(missing.sum()):,} of {len(positions):,} rows have no {role} at hand",
-                where=benchmark.source or benchmark.name,
-                given=f"{kind} '{item.id}'",
-                hint="learning needs the pictures and the texts themselves",
-            )
 
 
 def read(
@@ -165,20 +160,16 @@ def read(
         return read_shards(path, split=split)
     if is_coco(path):
         return read_coco(path, images=images, split=split, missing=missing)
-    inside = _folder_of_split(path, split)
-    if inside is not None:
-        return read(inside, images=images, shelf=shelf, missing=missing)
+    # A folder that holds nothing but folders of splits (and photographs).
+    places = (path, path / "data") if path.is_dir() else ()
+    saved = any((path / name).is_file() for name in ("dataset_dict.json", "state.json"))
+    tables = any(file.suffix.lower() in EXTENSIONS for place in places for file in place.glob("*"))
+    if path.is_dir() and not saved and not tables:
+        held_out = split in ("val", "validation")
+        for name in ("validation", "val", "valid") if held_out else (split or "train",):
+            if (path / name).is_dir():
+                return read(path / name, images=images, shelf=shelf, missing=missing)
     return read_rows(path, images=images, split=split, shelf=shelf, missing=missing)
-
-
-def _folder_of_split(path: Path, split: str | None) -> Path | None:
-    """The folder of a split in a folder that holds nothing but such folders (and photographs)."""
-    names = ("validation", "val", "valid") if split in ("val", "validation") else (split or "train",)
-    if not path.is_dir() or any((path / name).is_file() for name in ("dataset_dict.json", "state.json")):
-        return None
-    if any(file.suffix.lower() in EXTENSIONS for place in (path, path / "data") for file in place.glob("*")):
-        return None
-    return next((path / name for name in names if (path / name).is_dir()), None)
 
 
 def split(data: TrainingSet, *, share: float = 0.2, seed: int = 42) -> tuple[TrainingSet, TrainingSet]:

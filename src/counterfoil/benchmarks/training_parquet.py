@@ -11,7 +11,6 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ import pyarrow.parquet as pq
 from jaxtyping import Int64
 from numpy import ndarray
 
-from counterfoil.benchmarks.readers.rows import CellSource
+from counterfoil.benchmarks.readers.rows import CellSource, holds_bytes
 from counterfoil.benchmarks.records import Caption, Image, Lazy, Source
 from counterfoil.benchmarks.tables import DataTable, TablePart, shown
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES, LABELS, label
@@ -66,44 +65,38 @@ class StoredCaptions(Lazy[Caption]):
                 yield Caption(str(at), text)
 
 
-@dataclass(frozen=True, eq=False)
-class Spoken:
-    """Captions, and for each column that was read the positions of its texts, and how many each row has.
-
-    `counts` lacks the columns that have one text per row.
-    """
-
-    captions: StoredCaptions
-    positions: Mapping[str, Int64[ndarray, "texts"]]
-    counts: Mapping[str, Int64[ndarray, "rows"]]
+#: Of a column or a role the positions of its texts, and how many each row has; None where each has one.
+Texts = tuple[Int64[ndarray, "texts"], Int64[ndarray, "rows"] | None]
 
 
-def spoken(files: Sequence[Path], columns: Sequence[str], check: Check, *, shelf: Path | None) -> Spoken:
+def spoken(
+    files: Sequence[Path], columns: Sequence[str], check: Check, *, shelf: Path | None
+) -> tuple[StoredCaptions, dict[str, Texts]]:
     """The texts in `columns` of Parquet files, which are texts or lists of texts: equal ones are one caption.
 
     Captions are numbered as they occur, column after column. What was read is kept in the folder `shelf`,
     where the next process finds it; with None in a temporary folder, for as long as the captions are used.
     Raises what `check` raises.
     """
-    folder = Path(tempfile.mkdtemp(prefix="counterfoil-")) if shelf is None else shelf / _key(files, columns)
+    if shelf is None:
+        folder = Path(tempfile.mkdtemp(prefix="counterfoil-"))
+    else:
+        # The texts of files that lie where they lay and were not written since.
+        stats = [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in files]
+        folder = shelf / digest_value({"schema": SCHEMA, "files": stats, "columns": list(columns)})
     if not all((folder / f"{column}.npy").is_file() for column in columns):
         _write(folder, files, columns, check)
-    positions: dict[str, ndarray] = {}
-    counts: dict[str, ndarray] = {}
+    texts: dict[str, Texts] = {}
     for column in columns:
-        positions[column] = np.load(folder / f"{column}.npy", mmap_mode="r", allow_pickle=False)
-        if (folder / f"{column}.counts.npy").is_file():
-            counts[column] = np.load(folder / f"{column}.counts.npy", mmap_mode="r", allow_pickle=False)
+        positions, counts = folder / f"{column}.npy", folder / f"{column}.counts.npy"
+        texts[column] = (
+            np.load(positions, mmap_mode="r", allow_pickle=False),
+            np.load(counts, mmap_mode="r", allow_pickle=False) if counts.is_file() else None,
+        )
     captions = StoredCaptions(folder / _TEXTS)
     if shelf is None:
         weakref.finalize(captions, shutil.rmtree, folder, ignore_errors=True)
-    return Spoken(captions, positions, counts)
-
-
-def _key(files: Sequence[Path], columns: Sequence[str]) -> str:
-    """What names the texts of files that lie where they lay and were not written since."""
-    stats = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    return digest_value({"schema": SCHEMA, "files": [list(stat) for stat in stats], "columns": list(columns)})
+    return captions, texts
 
 
 def _write(folder: Path, files: Sequence[Path], columns: Sequence[str], check: Check) -> None:
@@ -233,7 +226,7 @@ class Columns:
         return all(
             _text(kind) or (_listed(kind) and _text(kind.value_type))
             if role in CAPTION_ROLES
-            else _held(kind) or _text(kind) or pa.types.is_integer(kind)
+            else holds_bytes(kind) or _text(kind) or pa.types.is_integer(kind)
             for role, kind in ((role, wanted[name]) for role, name in columns.items())
         )
 
@@ -250,7 +243,7 @@ class Columns:
         for role, column in columns.items():
             if role not in IMAGE_ROLES:
                 continue
-            if _held(self.schema.field(column).type):
+            if holds_bytes(self.schema.field(column).type):
                 cells.append(Cells(self.files, self.rows, column))
                 waiting.append(role)
                 continue
@@ -276,9 +269,15 @@ class Columns:
         for name in LABELS:
             if name not in self.schema.names:
                 continue
-            kind = self.schema.field(name).type
+            kind, types = self.schema.field(name).type, pa.types
+            plain = kind.value_type if types.is_dictionary(kind) else kind
             # Arrow codes no lists, and has dates that Python has not.
-            if not _plain(kind.value_type if pa.types.is_dictionary(kind) else kind):
+            if (
+                not _text(plain)
+                and plain != pa.null()
+                and plain != pa.bool_()
+                and not types.is_integer(plain)
+            ):
                 raise DataError(
                     "not a column of labels",
                     where=f"{self.table.source}, column '{name}'",
@@ -295,13 +294,11 @@ class Columns:
 
     def captions(
         self, columns: Mapping[str, str], shelf: Path | None
-    ) -> tuple[StoredCaptions, dict[str, tuple[ndarray, ndarray | None]]]:
+    ) -> tuple[StoredCaptions, dict[str, Texts]]:
         """The captions, and of each role the positions of its texts and how many each row has (None: one)."""
         roles = {role: column for role, column in columns.items() if role in CAPTION_ROLES}
-        texts = spoken(self.files, list(roles.values()), self._checked, shelf=shelf)
-        return texts.captions, {
-            role: (texts.positions[column], texts.counts.get(column)) for role, column in roles.items()
-        }
+        captions, texts = spoken(self.files, list(roles.values()), self._checked, shelf=shelf)
+        return captions, {role: texts[column] for role, column in roles.items()}
 
     def _checked(self, column: str, row: int, cells: pa.Array) -> pa.Array:
         """The texts of cells, without outer blanks; raises `DataError` for a row that lacks one."""
@@ -330,21 +327,12 @@ class Columns:
 
     def _distinct(self, column: str) -> tuple[list[object], ndarray, ndarray]:
         """The values of a column in order of first occurrence, the place of each row's, and first rows."""
-        whole = pa.chunked_array(list(self._read(column))).combine_chunks()
+        batches = [batch for file in self.files for batch in read_batches(file, column)]
+        whole = pa.chunked_array(batches).combine_chunks()
         coded = whole.dictionary_encode(null_encoding="encode")
         codes = coded.indices.to_numpy(zero_copy_only=False)
         _, first = np.unique(codes, return_index=True)
         return coded.dictionary.to_pylist(), codes, first
-
-    def _read(self, column: str) -> Iterator[pa.Array]:
-        for file in self.files:
-            yield from read_batches(file, column)
-
-
-def _plain(kind: pa.DataType) -> bool:
-    """Whether a column's cells may be labels."""
-    types = pa.types
-    return _text(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind)
 
 
 def _text(kind: pa.DataType) -> bool:
@@ -353,10 +341,3 @@ def _text(kind: pa.DataType) -> bool:
 
 def _listed(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
-
-
-def _held(kind: pa.DataType) -> bool:
-    """Whether a column's cells hold pictures."""
-    if pa.types.is_struct(kind):
-        return any(kind.field(i).name == "bytes" for i in range(kind.num_fields))
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))

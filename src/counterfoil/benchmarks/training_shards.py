@@ -23,7 +23,7 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from io import BufferedReader
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,28 +104,22 @@ def expand(pattern: str) -> list[str]:
         count *= listed.count(",") + 1 if listed else max(int(last) - int(first) + 1, 0)
     if count:
         check_amount("files", count, what=f"the number of files that '{pattern[:80]}' stands for")
-    match = _PATTERN.search(pattern)
-    if match is None:
-        return [pattern]
-    first, last, listed = match.groups()
-    if listed is None:
-        width = len(first)
-        middle = [str(number).zfill(width) for number in range(int(first), int(last) + 1)]
-    else:
-        middle = listed.split(",")
-    return [
-        name
-        for middle_part in middle
-        for name in expand(pattern[: match.start()] + middle_part + pattern[match.end() :])
-    ]
+    # Literal texts, each but the last followed by the three groups of a match.
+    *pieces, end = _PATTERN.split(pattern)
+    choices = []
+    for literal, first, last, listed in zip(*(pieces[at::4] for at in range(4)), strict=True):
+        if listed is None:
+            middle = [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
+        else:
+            middle = listed.split(",")
+        choices.append([literal + part for part in middle])
+    return ["".join(parts) + end for parts in product(*choices)]
 
 
 def _shards(path: Path, split: str | None) -> list[Path]:
     if not path.name.lower().endswith(_SHARDS) or path.is_dir():
         where = location(path)
-        names = (
-            names_in(where) if isinstance(where, Location) else [entry.name for entry in path.glob("*.tar")]
-        )
+        names = [entry.name for entry in path.glob("*.tar")] if isinstance(where, Path) else names_in(where)
         return of_split([path / name for name in sorted(names) if name.endswith(".tar")], split, where=path)
     shards = [Path(name) for name in expand(str(path))]
     if not shards:
@@ -144,21 +138,13 @@ def _samples(shard: Path, shelf: Path | None) -> Iterator[tuple[str, dict[str, S
         raise DataError(
             "a compressed shard", where=shard, allowed=".tar", hint="unpack it to .tar: images are compressed"
         )
-    members_read = _of_disk(shard) if isinstance(where, Path) else _of_url(shard, where, shelf)
-    for key, group in groupby(members_read, lambda member: _key(member.name)):
+    members_read = _members_of(shard, where, shelf)
+    for key, group in groupby(members_read, lambda member: _parted(member.name)[0]):
         members: dict[str, ShardMember] = {}
         for member in group:
-            if members.setdefault(_ending(member.name), member) is not member:
+            if members.setdefault(_parted(member.name)[1], member) is not member:
                 raise DataError("two members of one name", where=f"{located(shard)}, {member.name}")
         yield key, members
-
-
-def _of_disk(shard: Path) -> Iterator[ShardMember]:
-    try:
-        with open(shard, "rb") as file:
-            yield from _members(shard, file, os.fstat(file.fileno()).st_size)
-    except OSError as error:
-        raise DataError(f"not a readable tar file: {error}", where=shard, hint=_BROKEN) from None
 
 
 #: Raised when the meaning of the files changes: older ones are then never looked at.
@@ -173,8 +159,15 @@ _KEPT = Schema(
 )
 
 
-def _of_url(shard: Path, where: Location, shelf: Path | None) -> Iterator[ShardMember]:
-    """The members of a shard at a distance, from what is kept of it where that is there."""
+def _members_of(shard: Path, where: Path | Location, shelf: Path | None) -> Iterator[ShardMember]:
+    """The members of a shard; of one at a distance from what is kept of it, where that is there."""
+    if isinstance(where, Path):
+        try:
+            with open(shard, "rb") as file:
+                yield from _members(shard, file, os.fstat(file.fileno()).st_size)
+        except OSError as error:
+            raise DataError(f"not a readable tar file: {error}", where=shard, hint=_BROKEN) from None
+        return
     stamp = None if shelf is None else stamp_of(where)
     cache_file = None
     if shelf is not None and stamp is not None:
@@ -189,10 +182,10 @@ def _of_url(shard: Path, where: Location, shelf: Path | None) -> Iterator[ShardM
                 yield from map(ShardMember, *(columns[name] for name in ShardMember._fields))
                 return
     members = []
-    with open_file(where) as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        for member in _members(shard, file, size):
+    with open_file(where) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+        for member in _members(shard, stream, size):
             if cache_file is not None:
                 members.append(member)
             yield member
@@ -213,9 +206,16 @@ def _members(shard: Path, file: BufferedReader, size: int) -> Iterator[ShardMemb
                 stem, dot, _ = member.name.rpartition("/")[2].partition(".")
                 if not member.isreg() or not stem or not dot or _META.match(member.name):
                     continue
-                yield ShardMember(
-                    member.name, member.offset_data, member.size, _text(shard, file, size, member)
-                )
+                ending = _parted(member.name)[1]
+                role, kind = _role(ending)
+                text = None
+                if ending == "json" or (kind == "text" and role in CAPTION_ROLES):
+                    where = f"{located(shard)}, {member.name}"
+                    if member.offset_data + member.size > size:
+                        raise DataError("the shard is cut off", where=where)
+                    file.seek(member.offset_data)
+                    text = decoded(file.read(member.size), where=where)
+                yield ShardMember(member.name, member.offset_data, member.size, text)
     except (tarfile.TarError, EOFError) as error:
         raise DataError(f"not a readable tar file: {error}", where=shard, hint=_BROKEN) from None
     # A whole tar file ends in blocks of zeros; one that was cut between two members does not.
@@ -224,26 +224,15 @@ def _members(shard: Path, file: BufferedReader, size: int) -> Iterator[ShardMemb
         raise DataError("the shard is cut off", where=shard, hint="it does not end as tar files do")
 
 
-def _text(shard: Path, file: BufferedReader, size: int, member: tarfile.TarInfo) -> str | None:
-    """The text of a member that is one, None of others."""
-    ending = _ending(member.name)
-    role, kind = _role(ending)
-    if not (ending == "json" or (kind == "text" and role in CAPTION_ROLES)):
-        return None
-    where = f"{located(shard)}, {member.name}"
-    if member.offset_data + member.size > size:
-        raise DataError("the shard is cut off", where=where)
-    file.seek(member.offset_data)
-    return decoded(file.read(member.size), where=where)
+def _parted(name: str) -> tuple[str, str]:
+    """The key of a member's sample, and the end of its name.
 
-
-def _key(name: str) -> str:
+    >>> _parted("a.b/001.negative.JPG")
+    ('a.b/001', 'negative.jpg')
+    """
     folder, slash, base = name.rpartition("/")
-    return folder + slash + base.partition(".")[0]
-
-
-def _ending(name: str) -> str:
-    return name.rpartition("/")[2].partition(".")[2].lower()
+    stem, _, ending = base.partition(".")
+    return folder + slash + stem, ending.lower()
 
 
 def _add(rows: Rows, shard: Path, key: str, members: Mapping[str, ShardMember]) -> None:
@@ -267,8 +256,12 @@ def _add(rows: Rows, shard: Path, key: str, members: Mapping[str, ShardMember]) 
     for role in CAPTION_ROLES:
         if role not in texts:
             given = facts.get(role, facts.get(f"{role}s"))
+            listed = given if isinstance(given, list) else [] if given is None else [given]
+            for text in listed:
+                if not isinstance(text, str):
+                    raise DataError("not a text", where=f"{where}, '{role}'", given=shown(text))
             if given is not None:
-                texts[role] = _listed(given, f"{where}, '{role}'")
+                texts[role] = [text.strip() for text in listed]
     rows.add(where, pictures, texts, {name: facts[name] for name in LABELS if facts.get(name) is not None})
 
 
@@ -279,13 +272,3 @@ def _role(ending: str) -> tuple[str, str]:
     item = "image" if kind == "image" else "caption"
     name = ".".join(named)
     return (item if not name else f"{name}_{item}" if name in ("negative", "generated") else name), kind
-
-
-def _listed(given: object, where: str) -> list[str]:
-    """One caption or a list of them, as a list."""
-    texts = []
-    for text in given if isinstance(given, list) else [given]:
-        if not isinstance(text, str):
-            raise DataError("not a text", where=where, given=shown(text))
-        texts.append(text.strip())
-    return texts

@@ -40,6 +40,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 
 
+#: The columns that may hold images.
+_IMAGE_COLUMNS = tuple(dict.fromkeys([*_NAMES["image"], *IMAGE_ROLES]))
+
+
 def read_rows(
     path: Path,
     *,
@@ -64,7 +68,18 @@ def read_rows(
             for file in files:
                 _check_cells(file)
             return _of_columns(path, held, columns, images, shelf, missing)
-    table = _open(path, files, split)
+    place = path
+    if files:
+        table = parquet_rows(files, _IMAGE_COLUMNS, source=str(path))
+    else:
+        if path.is_file() and split not in (None, "train"):
+            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
+        plain = sorted(path.glob("[!.]*.*")) if path.is_dir() and not _saved(path) else []
+        if len(plain := [file for file in plain if file.suffix.lower() in EXTENSIONS]) > 1:
+            # One table per split; more than one of a split is for `open_rows` to complain of.
+            chosen = of_split(plain, split, where=path)
+            place = chosen[0] if len(chosen) == 1 else path
+        table = open_rows(place, _IMAGE_COLUMNS, split=split or "train")
     for file in files:
         _check_cells(file)
     columns = _columns(table.columns, table.source)
@@ -151,26 +166,9 @@ def _parquet_files(path: Path, split: str | None) -> list[Path]:
     return [path]
 
 
-def _open(path: Path, files: list[Path], split: str | None) -> DataTable:
-    if not files:
-        if path.is_file() and split not in (None, "train"):
-            raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")
-        plain = sorted(path.glob("[!.]*.*")) if path.is_dir() and not _saved(path) else []
-        if len(plain := [file for file in plain if file.suffix.lower() in EXTENSIONS]) > 1:
-            # One table per split; more than one of a split is for `open_rows` to complain of.
-            chosen = of_split(plain, split, where=path)
-            path = chosen[0] if len(chosen) == 1 else path
-        return open_rows(path, _image_columns(), split=split or "train")
-    return parquet_rows(files, _image_columns(), source=str(path))
-
-
 def _saved(folder: Path) -> bool:
     """Whether the `datasets` library saved this folder."""
     return (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file()
-
-
-def _image_columns() -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*_NAMES["image"], *IMAGE_ROLES]))
 
 
 def _columns(named: Collection[str], source: str) -> dict[str, str]:
@@ -194,21 +192,14 @@ def _check_cells(file: Path) -> None:
     """
     offset = 0
     for number, group in enumerate(groups(file)):
-        for column in _image_columns():
+        for column in _IMAGE_COLUMNS:
             if group.nulls.get(f"{column}.bytes", group.nulls.get(column)):
-                for row, cell in enumerate(read_group(file, column, number)):
-                    if not _holds(cell.as_py()):
-                        raise DataError(
-                            "no image", where=f"{file}, row {offset + row + 1}, column '{column}'"
-                        )
+                for row, cell in enumerate(read_group(file, column, number).to_pylist(), offset + 1):
+                    # What is no picture (a whole number, say) is the name of one.
+                    value = cell.get("bytes") or cell.get("path") if isinstance(cell, dict) else cell
+                    if value is None or value in (b"", ""):
+                        raise DataError("no image", where=f"{file}, row {row}, column '{column}'")
         offset += group.rows
-
-
-def _holds(value: object) -> bool:
-    # What is no picture (a whole number, say) is the name of one.
-    if isinstance(value, dict):
-        return bool(value.get("bytes") or value.get("path"))
-    return value is not None and value not in (b"", "")
 
 
 @dataclass
@@ -286,10 +277,10 @@ class _Sayings:
             if not listed:
                 raise DataError("no caption", where=self.table.where(row, column))
             for sentence in listed:
-                # Some data sets keep what else they know of a sentence beside it.
-                text = (
-                    sentence.get("raw", sentence.get("caption")) if isinstance(sentence, dict) else sentence
-                )
+                text = sentence
+                if isinstance(sentence, dict):
+                    # Some data sets keep what else they know of a sentence beside it.
+                    text = sentence.get("raw", sentence.get("caption"))
                 text = text.strip() if isinstance(text, str) else text
                 if not isinstance(text, str) or not text:
                     raise DataError(

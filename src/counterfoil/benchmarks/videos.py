@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import PIL.Image
@@ -105,14 +105,11 @@ class FrameFeatures:
             )
         return self.checked(read_npy(self.path))
 
-    def checked(self, features: object) -> Float32[ndarray, "frames width"]:
+    def checked(self, features: Any) -> Float32[ndarray, "frames width"]:
         """The features as a float32 array of their own; raises as `read`."""
         if not isinstance(features, ndarray) or features.ndim != 2 or features.dtype.kind not in "fiu":
-            given = (
-                f"{features.dtype} of {features.shape}"
-                if isinstance(features, ndarray)
-                else type(features).__name__
-            )
+            is_array = isinstance(features, ndarray)
+            given = f"{features.dtype} of {features.shape}" if is_array else type(features).__name__
             raise DataError(
                 "not frame features", where=self.path, given=given, allowed="numbers, (frames, width)"
             )
@@ -253,12 +250,12 @@ def _listed_at(folder: Path, _: int) -> tuple[str, ...]:
         raise DataError(
             "the video has no frames", where=folder, hint=f"a folder of frames holds {', '.join(_PICTURES)}"
         )
-    return tuple(sorted(names, key=_natural))
 
+    def natural(name: str) -> list[tuple[int, int, str]]:
+        parts = re.split(r"(\d+)", name)
+        return [(1, int(part), part) if part.isdigit() else (0, 0, part) for part in parts if part]
 
-def _natural(name: str) -> list[tuple[int, int, str]]:
-    parts = re.split(r"(\d+)", name)
-    return [(1, int(part), part) if part.isdigit() else (0, 0, part) for part in parts if part]
+    return tuple(sorted(names, key=natural))
 
 
 #: Video files by the end of their names, in the order in which they are looked for.

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -12,7 +11,6 @@ import pytest
 from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil.benchmarks.records import Image, TarSource
 from counterfoil.benchmarks.training_files import read
-from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.errors import DataError
 from counterfoil.models.images import Untouched, prepared
 from counterfoil.storage import Location, location, open_place
@@ -22,13 +20,13 @@ from tar_shards import pair, png, write_tar
 
 
 @pytest.fixture
-def root() -> Iterator[str]:
+def root():
     with s3_server() as server, s3_at(server):
         yield f"s3://{new_bucket()}"
 
 
 @pytest.fixture
-def near(tmp_path: Path) -> Path:
+def near(tmp_path):
     """Two shards to train on and one to validate on, with every kind of member."""
     for shard in range(2):
         members = []
@@ -41,14 +39,14 @@ def near(tmp_path: Path) -> Path:
     return tmp_path / "shards"
 
 
-def _copied(near: Path, url: str) -> str:
+def _copied(near, url):
     place = open_place(url)
     for file in near.iterdir():
         place.write(file.name, file.read_bytes())
     return url
 
 
-def _same(far: TrainingSet, near: TrainingSet) -> None:
+def _same(far, near):
     assert {role: rows.tolist() for role, rows in far.rows.items()} == {
         role: rows.tolist() for role, rows in near.rows.items()
     }
@@ -58,7 +56,7 @@ def _same(far: TrainingSet, near: TrainingSet) -> None:
     assert pictures(far, "image") == pictures(near, "image")
 
 
-def test_rows_and_images_are_those_of_a_disk(root: str, near: Path) -> None:
+def test_rows_and_images_are_those_of_a_disk(root, near):
     far = _copied(near, f"{root}/shards")
     for given in ("train-{000..001}.tar", "train-{001,000}.tar", "train-001.tar"):
         _same(read(f"{far}/{given}"), read(near / given))
@@ -74,7 +72,7 @@ def test_rows_and_images_are_those_of_a_disk(root: str, near: Path) -> None:
     assert str(source) == f"{named}, k11.jpg"
 
 
-def test_images_of_a_batch_are_read_together(root: str, near: Path) -> None:
+def test_images_of_a_batch_are_read_together(root, near):
     images = read(_copied(near, f"{root}/shards")).images
     expected = [np.asarray(image.decode()) for image in read(near).images]
     found = [each for batch in prepared([images[:5], images[5:]], Untouched(), workers=0) for each in batch]
@@ -84,9 +82,7 @@ def test_images_of_a_batch_are_read_together(root: str, near: Path) -> None:
         list(prepared([[images[0], gone, gone]], Untouched(), workers=0))
 
 
-def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(
-    root: str, near: Path, tmp_path: Path
-) -> None:
+def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(root, near, tmp_path):
     far, shelf = _copied(near, f"{root}/shards"), tmp_path / "shelf"
     opened = "counterfoil.benchmarks.training_shards.open_file"
     with patch(opened, side_effect=open_file) as streams:
@@ -110,7 +106,7 @@ def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(
             assert streams.call_count == 4
 
 
-def test_what_is_wrong_names_the_shard(root: str, near: Path) -> None:
+def test_what_is_wrong_names_the_shard(root, near):
     far = _copied(near, f"{root}/shards")
     place = open_place(far)
     whole = (near / "train-000.tar").read_bytes()
@@ -136,9 +132,7 @@ def test_what_is_wrong_names_the_shard(root: str, near: Path) -> None:
         read(f"{far}/notes")
 
 
-def test_a_file_is_read_anywhere_with_a_few_blocks_in_memory(
-    root: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_read_anywhere_with_a_few_blocks_in_memory(root, monkeypatch):
     data = np.random.default_rng(0).bytes(100_003)
     open_place(root).write("a/large", data)
     where = location(f"{root}/a/large")

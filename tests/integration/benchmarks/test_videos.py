@@ -21,16 +21,16 @@ av = pytest.importorskip("av", reason="the extra 'video' is not installed")
 from numbered_videos import BITS, KINDS, number_of, numbered, write  # noqa: E402
 
 
-def video(path: Path, *, start: float | None = None, end: float | None = None, **sampling: float) -> Video:
+def video(path, *, start=None, end=None, **sampling):
     return Video(path.stem, FileSource(path), start=start, end=end, sampling=Sampling(**sampling))
 
 
-def numbers(made: Video) -> list[int]:
+def numbers(made):
     return [number_of(picture) for picture in made.frames()]
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def clip(request, tmp_path_factory) -> Path:
+def clip(request, tmp_path_factory):
     return write(tmp_path_factory.mktemp("clips") / f"clip.{request.param}")
 
 
@@ -75,7 +75,7 @@ def test_a_real_clip(shared_data):
     assert late == whole[200:210]
 
 
-def remuxed(path: Path, out: Path, *, start: float = 0.0, **options: str) -> Path:
+def remuxed(path, out, *, start=0.0, **options):
     """The same packets in another file, those before `start` kept but not to be shown."""
     with av.open(str(path)) as given, av.open(str(out), "w", options=options) as made:
         old = given.streams.video[0]
@@ -129,15 +129,6 @@ def test_a_file_cut_off_in_the_middle_is_named_with_what_is_left(kind, tmp_path)
             found = str(caught.value)
             assert "\n" not in found
             assert "120" in found
-
-
-def test_a_file_without_its_table_is_no_video(tmp_path):
-    # Without faststart the table of an mp4 is at its end.
-    path = write(tmp_path / "whole.mp4")
-    cut = tmp_path / "cut.mp4"
-    cut.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(DataError, match=r"cut\.mp4: .*cut off\?"):
-        next(video(cut).frames())
 
 
 def test_damage_in_the_middle_is_an_error_and_not_fewer_frames(tmp_path):
@@ -196,15 +187,9 @@ def test_a_phone_held_upright_shows_upright(tmp_path):
     assert np.flatnonzero(rows > 120).tolist() == [1]
 
 
-def test_a_crop_applies_to_every_frame(tmp_path):
-    path = write(tmp_path / "clip.mp4", 4)
-    made = Video("clip", FileSource(path), crop=(0, 0, 8, 32))
-    assert [picture.size for picture in made.frames()] == [(8, 32)] * 4
-
-
 def test_few_frames_are_held_at_a_time(tmp_path):
     path = write(tmp_path / "long.mp4", 1000)
-    alive: weakref.WeakValueDictionary[int, PIL.Image.Image] = weakref.WeakValueDictionary()
+    alive = weakref.WeakValueDictionary()
     most = seen = 0
     for picture in video(path).frames():
         alive[seen] = picture
@@ -217,7 +202,7 @@ def test_few_frames_are_held_at_a_time(tmp_path):
 def test_the_file_is_closed_with_the_iterator(tmp_path):
     path = write(tmp_path / "clip.mp4")
 
-    def handles() -> int:
+    def handles():
         links = Path("/proc/self/fd")
         if not links.is_dir():
             pytest.skip("no list of open files here")
@@ -252,7 +237,7 @@ def test_without_pyav_the_extra_is_named(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def folder(tmp_path):
     made = tmp_path / "frames"
     made.mkdir()
     for number in range(12):
@@ -343,7 +328,7 @@ def test_feature_files_that_cannot_be_read(tmp_path):
 # What they are called.
 
 
-def keys(*made: Video) -> list[str]:
+def keys(*made):
     return image_keys(made, cache=None, progress=silent)
 
 

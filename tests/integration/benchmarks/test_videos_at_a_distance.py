@@ -1,6 +1,5 @@
 """Videos behind a URL: the frames, names and errors of videos on a disk, read by their ranges."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +22,13 @@ from numbered_videos import number_of, numbered, write
 
 
 @pytest.fixture
-def root() -> Iterator[str]:
+def root():
     with s3_server() as server, s3_at(server):
         yield f"s3://{new_bucket()}"
 
 
 @pytest.fixture
-def near(tmp_path: Path) -> Path:
+def near(tmp_path):
     """A video in two containers, one that counts no frames, and one as a folder of pictures."""
     folder = tmp_path / "near"
     (folder / "c").mkdir(parents=True)
@@ -41,24 +40,23 @@ def near(tmp_path: Path) -> Path:
     return folder
 
 
-def _copied(near: Path, url: str) -> Path:
+def _copied(near, url):
     for file in near.rglob("*.*"):
         open_place(url).write(str(file.relative_to(near)), file.read_bytes())
     return Path(url)
 
 
-def _videos(folder: Path) -> list[Video]:
+def _videos(folder):
     candidates = Written(Path("c.json"), {"a": ("x",), "b": ("x",), "c": ("x",)})
     found = MediaFolder(videos=folder, sampling=Sampling(count=7)).items(candidates, silent_note)
-    assert found is not None
     return [each for each in found if isinstance(each, Video)]
 
 
-def silent_note(_: str) -> None:
+def silent_note(_):
     """Nothing is noted."""
 
 
-def test_frames_and_names_are_those_of_a_disk(root: str, near: Path) -> None:
+def test_frames_and_names_are_those_of_a_disk(root, near):
     far = _videos(_copied(near, f"{root}/shown"))
     here = _videos(near)
     for one, other in zip(far, here, strict=True):
@@ -71,9 +69,7 @@ def test_frames_and_names_are_those_of_a_disk(root: str, near: Path) -> None:
     assert [number_of(frame) for frame in part.frames()] == [20, 22, 24, 26, 28]
 
 
-def test_a_large_video_is_named_and_decoded_a_block_at_a_time(
-    root: str, near: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_video_is_named_and_decoded_a_block_at_a_time(root, near, monkeypatch):
     far = _videos(_copied(near, f"{root}/shown"))
     monkeypatch.setattr("counterfoil.storage.files._BLOCK", 512)
     monkeypatch.setattr("counterfoil.storage.files._BUFFER", 64)
@@ -84,7 +80,7 @@ def test_a_large_video_is_named_and_decoded_a_block_at_a_time(
     )
 
 
-def test_what_is_wrong_is_one_line(root: str, near: Path) -> None:
+def test_what_is_wrong_is_one_line(root, near):
     url = f"{root}/shown"
     place, far = open_place(url), _copied(near, url)
     whole = (near / "a.mp4").read_bytes()

@@ -48,15 +48,9 @@ def test_annotations_of_coco(tmp_path):
         ({"a": ["b"]}, r"c.json, 'a': a list where one caption is asked for"),
         ({}, r"c.json: no captions"),
         ([], r"c.json: no captions"),
-        (
-            [{"image_id": 1, "caption": "a"}, {"image_id": 1, "caption": "b"}],
-            r"entry 2: a second candidate .*'1'",
-        ),
+        ([{"image_id": 1, "caption": "a"}, {"image_id": 1, "caption": "b"}], r"entry 2: a second candidate"),
         ([{"image_id": 1, "caption": None}], r"c.json, entry 1: the caption is no string; given: "),
-        (
-            [{"image_id": 1}],
-            r"c.json, entry 1: no caption; given: image_id; allowed: caption, text, sentence",
-        ),
+        ([{"image_id": 1}], r"c.json, entry 1: no caption; given: image_id"),
         ([{"caption": "a"}], r"c.json, entry 1: no id of an image or video; given: caption"),
         ([{"image_id": True, "caption": "a"}], r"entry 1: no id of an image"),
         (["a"], r"c.json, entry 1: not an entry"),

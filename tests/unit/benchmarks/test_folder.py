@@ -2,30 +2,27 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
 import pytest
 
+import small_galleries
+from contracts import forms
 from counterfoil.benchmarks.benchmark import Benchmark, card
 from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.folder import SCHEMA_VERSION, is_benchmark_folder, load, save
-from counterfoil.benchmarks.forms import Choice, Gallery, Preference, Quad, Rated, RetrievalDirection
+from counterfoil.benchmarks.forms import Quad, Rated
 from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image
-from counterfoil.benchmarks.references import References
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.errors import CounterfoilError, DataError, InputError, StorageError
-from counterfoil.metrics.class_rules import Plausible
-from counterfoil.metrics.ranks import Qrels
 from counterfoil.store import begin
 
 
 @pytest.fixture
-def quads(jpeg: Callable[..., bytes]) -> Benchmark:
+def quads(jpeg):
     """Two questions; two images of the same bytes, one cropped, one missing; one caption missing."""
     return Benchmark(
         card=card("bivlc").model_copy(update={"size": 2, "counts": {"add": 1}}),
@@ -51,48 +48,8 @@ def quads(jpeg: Callable[..., bytes]) -> Benchmark:
     )
 
 
-@pytest.fixture
-def choices(jpeg: Callable[..., bytes]) -> Benchmark:
-    return Benchmark(
-        card=card("sugarcrepe-pp"),
-        images=tuple(Image(str(seed), BytesSource(jpeg(seed))) for seed in range(3)),
-        captions=(Caption("c", "a caption"), Caption("d", "another")),
-        questions=Choice(
-            ("x", "y"),
-            query=np.array([1, 0]),
-            candidates=np.array([[0, 1, 2], [2, 1, 0]]),
-            correct=2,
-            asks="caption",
-        ),
-    )
-
-
-def _galleries(quads: Benchmark) -> dict[str, Benchmark]:
-    """Listed and graded, with one right answer outside; by rule; by rule in one direction, and in parts."""
-    codes = np.random.default_rng(2).random((4, 11)) < 0.5
-    graded = Qrels.of([[1, -1], [], [0]], [[1.0, 0.5], [], [0.25]])
-    listed, ruled = (
-        RetrievalDirection(np.array([0, 1, 3]), graded),
-        RetrievalDirection(np.array([2]), Plausible(codes[:1], codes)),
-    )
-    several = RetrievalDirection(np.array([3, 0]), Plausible(codes[:2], codes, (0, 1, 2), 50))
-    zeros = np.zeros(4, dtype=np.int64)
-    owners = np.array([0, 0, 3, -1])
-
-    def of(i2t: RetrievalDirection, t2i: RetrievalDirection, **facts: Any) -> Benchmark:
-        ids = tuple(f"q{i}" for i in range(len(i2t) + len(t2i)))
-        questions = Gallery(ids, i2t=i2t, t2i=t2i, owners=owners, n_images=4, **facts)
-        return replace(quads, card=card("gallery"), questions=questions)
-
-    return {
-        "listed": of(listed, listed, groupings={"kind": tuple("abcabc")}),
-        "by rule": of(ruled, several),
-        "both": of(ruled, listed, image_parts=zeros, caption_parts=zeros),
-    }
-
-
-def test_a_gallery_that_lacks_facts(tmp_path: Path, quads: Benchmark) -> None:
-    save(_galleries(quads)["listed"], tmp_path)
+def test_a_gallery_that_lacks_facts(tmp_path):
+    save(forms.gallery(), tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     del manifest["t2i"]
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
@@ -100,7 +57,7 @@ def test_a_gallery_that_lacks_facts(tmp_path: Path, quads: Benchmark) -> None:
         load(tmp_path)
 
 
-def _contents(folder: Path) -> dict[str, bytes]:
+def _contents(folder):
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -108,35 +65,35 @@ def _contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def _plain(value: Any) -> Any:
-    """Fields, arrays and mappings as plain values that can be compared, NaN and all, when printed."""
-    if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, np.ndarray):
-        return value.dtype.kind, value.shape, value.tolist()
-    return dict(value) if isinstance(value, Mapping) else value
+#: The version of the folder by what is in it: what older code reads is written as before.
 
 
 #: The version of the folder by what is in it: what older code reads is written as before.
 VERSIONS = {
-    **dict.fromkeys(("quads", "choices"), 1),
-    **dict.fromkeys(("listed", "by rule", "both"), 2),
-    **dict.fromkeys(("rated", "bare", "between", "paragraphs"), 3),
+    "quads": (1, forms.quads),
+    "graded gallery": (2, lambda: small_galleries.benchmark(np.random.default_rng(0), 6, 9)),
+    "rated with gaps": (3, lambda: forms.rated(np.array([[1.0, np.nan], [0.1 + 0.2, -3.0], [np.nan, 4.0]]))),
 }
 
 
 @pytest.mark.parametrize("which", VERSIONS)
-def test_round_trip(tmp_path: Path, quads: Benchmark, choices: Benchmark, which: str) -> None:
-    every = {"quads": quads, "choices": choices, **_galleries(quads), **_judged(quads)}
-    benchmark = every[which]
-    save(benchmark, tmp_path / "b")
-    assert json.loads((tmp_path / "b/manifest.json").read_text())["schema_version"] == VERSIONS[which]
+def test_another_form_in_its_place_leaves_nothing_of_it(tmp_path, quads, which):
+    """Forms come back to the bit: see the contract of forms."""
+    version, make = VERSIONS[which]
+    save(make(), tmp_path / "b")
+    assert load(tmp_path / "b").digest == make().digest
+    assert json.loads((tmp_path / "b/manifest.json").read_text())["schema_version"] == version
+    save(quads, tmp_path / "b")
+    save(quads, tmp_path / "fresh")
+    assert _contents(tmp_path / "b") == _contents(tmp_path / "fresh")
+
+
+def test_round_trip(tmp_path, quads):
+    save(quads, tmp_path / "b")
     found = load(tmp_path / "b")
-    assert (found.card, found.digest) == (benchmark.card, benchmark.digest)
-    assert (type(found.questions), found.captions) == (type(benchmark.questions), benchmark.captions)
-    assert repr(_plain(found.questions)) == repr(_plain(benchmark.questions))
-    assert [(image.id, image.crop) for image in found.images] == [(i.id, i.crop) for i in benchmark.images]
-    for new, old in zip(found.images, benchmark.images, strict=True):
+    assert (found.card, found.digest, found.captions) == (quads.card, quads.digest, quads.captions)
+    assert [(image.id, image.crop) for image in found.images] == [(i.id, i.crop) for i in quads.images]
+    for new, old in zip(found.images, quads.images, strict=True):
         assert (new.source and new.read()) == (old.source and old.read())  # the encoded bytes as they were
     assert found.path == tmp_path / "b"
     assert is_benchmark_folder(tmp_path / "b")
@@ -145,13 +102,9 @@ def test_round_trip(tmp_path: Path, quads: Benchmark, choices: Benchmark, which:
         before = _contents(tmp_path / "b")
         save(found, tmp_path / name)
         assert _contents(tmp_path / name) == before
-    # Another form in its place leaves nothing of it.
-    save(quads, tmp_path / "b")
-    save(quads, tmp_path / "fresh")
-    assert _contents(tmp_path / "b") == _contents(tmp_path / "fresh")
 
 
-def test_equal_images_are_kept_once_under_honest_names(tmp_path: Path, quads: Benchmark) -> None:
+def test_equal_images_are_kept_once_under_honest_names(tmp_path, quads):
     save(quads, tmp_path)
     names = sorted(path.suffix for path in (tmp_path / "images").iterdir())
     assert names == [".jpg", ".png"]  # four images, three at hand, two different
@@ -160,7 +113,7 @@ def test_equal_images_are_kept_once_under_honest_names(tmp_path: Path, quads: Be
 @pytest.mark.parametrize(
     "name", ["card.json", "questions.parquet", "captions.parquet", "images.parquet", "image"]
 )
-def test_a_changed_or_missing_file_is_named(tmp_path: Path, quads: Benchmark, name: str) -> None:
+def test_a_changed_or_missing_file_is_named(tmp_path, quads, name):
     save(quads, tmp_path)
     path = next((tmp_path / "images").iterdir()) if name == "image" else tmp_path / name
     data = bytearray(path.read_bytes())
@@ -175,24 +128,22 @@ def test_a_changed_or_missing_file_is_named(tmp_path: Path, quads: Benchmark, na
     assert str(caught.value).startswith(f"{path}: file of the benchmark is missing")
 
 
-def test_images_may_be_left_unchecked(tmp_path: Path, quads: Benchmark) -> None:
+def test_images_may_be_left_unchecked(tmp_path, quads):
     save(quads, tmp_path)
     next((tmp_path / "images").iterdir()).write_bytes(b"changed")
     assert len(load(tmp_path, verify=False)) == 2
 
 
-def test_a_newer_schema_is_refused(tmp_path: Path, quads: Benchmark) -> None:
+def test_a_newer_schema_is_refused(tmp_path, quads):
     save(quads, tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     manifest["schema_version"] = SCHEMA_VERSION + 1
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(
-        DataError, match=r"saved by a newer counterfoil; given: schema version 5; .*update counterfoil"
-    ):
+    with pytest.raises(DataError, match=r"saved by a newer counterfoil; given: schema version 5"):
         load(tmp_path)
 
 
-def test_folders_that_are_no_benchmark(tmp_path: Path) -> None:
+def test_folders_that_are_no_benchmark(tmp_path):
     with pytest.raises(DataError, match="not a benchmark that counterfoil saved"):
         load(tmp_path)
     with pytest.raises(DataError, match="no such folder"):
@@ -204,7 +155,7 @@ def test_folders_that_are_no_benchmark(tmp_path: Path) -> None:
     assert not is_benchmark_folder(tmp_path / "nowhere")
 
 
-def test_other_peoples_folders_are_left_alone(tmp_path: Path, quads: Benchmark) -> None:
+def test_other_peoples_folders_are_left_alone(tmp_path, quads):
     (tmp_path / "thesis.tex").write_text("precious")
     with pytest.raises(InputError, match=r"the folder holds other files; given: thesis\.tex"):
         save(quads, tmp_path)
@@ -213,7 +164,7 @@ def test_other_peoples_folders_are_left_alone(tmp_path: Path, quads: Benchmark) 
     assert list(tmp_path.iterdir()) == [tmp_path / "thesis.tex"]
 
 
-def test_a_folder_of_images_is_no_benchmark_to_replace(tmp_path: Path, quads: Benchmark) -> None:
+def test_a_folder_of_images_is_no_benchmark_to_replace(tmp_path, quads):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "holiday.jpg").write_bytes(b"precious")
     with pytest.raises(InputError, match="the folder holds other files; given: images"):
@@ -221,7 +172,7 @@ def test_a_folder_of_images_is_no_benchmark_to_replace(tmp_path: Path, quads: Be
     assert (tmp_path / "images" / "holiday.jpg").read_bytes() == b"precious"
 
 
-def test_what_was_put_among_a_benchmarks_images_stays_there(tmp_path: Path, quads: Benchmark) -> None:
+def test_what_was_put_among_a_benchmarks_images_stays_there(tmp_path, quads):
     save(quads, tmp_path)
     (tmp_path / "images" / "holiday.jpg").write_bytes(b"precious")
     save(quads, tmp_path)
@@ -229,7 +180,7 @@ def test_what_was_put_among_a_benchmarks_images_stays_there(tmp_path: Path, quad
     assert load(tmp_path).digest == quads.digest
 
 
-def test_an_image_that_cannot_be_read_leaves_nothing_behind(tmp_path: Path, quads: Benchmark) -> None:
+def test_an_image_that_cannot_be_read_leaves_nothing_behind(tmp_path, quads):
     broken = replace(quads.images[2], source=_Broken())
     with pytest.raises(DataError, match="gone"):
         save(replace(quads, images=(*quads.images[:2], broken, quads.images[3])), tmp_path)
@@ -238,17 +189,15 @@ def test_an_image_that_cannot_be_read_leaves_nothing_behind(tmp_path: Path, quad
 
 
 class _Broken:
-    def read(self) -> bytes:
+    def read(self):
         raise DataError("gone")
 
 
-def test_a_full_disk_leaves_nothing_behind(
-    tmp_path: Path, quads: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_nothing_behind(tmp_path, quads, monkeypatch):
     """The disk fills up when the manifest is to be moved into place, after all else was written."""
     move = os.replace
 
-    def full(source: str, target: Path) -> None:
+    def full(source, target):
         if Path(target).name == "manifest.json":
             raise OSError(28, "No space left on device")
         move(source, target)
@@ -259,7 +208,7 @@ def test_a_full_disk_leaves_nothing_behind(
     assert not _contents(tmp_path)
 
 
-def test_saving_is_taken_up_again_after_a_stop(tmp_path: Path, quads: Benchmark) -> None:
+def test_saving_is_taken_up_again_after_a_stop(tmp_path, quads):
     """A machine that stops before the manifest leaves no benchmark; saving again finishes it."""
     save(quads, tmp_path / "whole")
     save(quads, tmp_path / "half")
@@ -273,7 +222,7 @@ def test_saving_is_taken_up_again_after_a_stop(tmp_path: Path, quads: Benchmark)
     assert load(tmp_path / "half").digest == quads.digest
 
 
-def test_real_photographs(tmp_path: Path, shared_data: Path) -> None:
+def test_real_photographs(tmp_path, shared_data):
     from counterfoil.benchmarks.readers import specs
 
     photos = shared_data / "coco_mini" / "images" / "val2017"
@@ -284,55 +233,13 @@ def test_real_photographs(tmp_path: Path, shared_data: Path) -> None:
     assert [image.read() for image in again.images] == [image.read() for image in found.images]
 
 
-def _judged(quads: Benchmark) -> dict[str, Benchmark]:
-    """Ratings with gaps, with and without references; preferences between captions and between paragraphs."""
-    gaps = np.array([[1.0, np.nan], [0.1 + 0.2, -3.0], [np.nan, 4.0]])
-    references = References.of([[3], [], [0, 0, 2]])
-    rated = Rated(
-        ("a", "b", "c"),
-        groupings={"source": ("x", "", "y")},
-        captions=np.array([2, 0, 2]),
-        images=np.array([3, 3, 1]),
-        ratings=gaps,
-        references=references,
-        raters="apart",
-        decimals=4,
-    )
-    between = Preference.between(
-        ("a", "b"),
-        np.array([[0, 1], [2, 1]]),
-        np.array([3, 0]),
-        np.array([[24.0, 24.0], [47.0, 1.0]]),
-        np.array([1, 0]),
-        references=References.of([[3, 2, 1], [1]]),
-        groupings={"category": ("HC", "MM")},
-        sample=2,
-        draws=3,
-        seed=11,
-    )
-    paragraphs = Preference(
-        ("p",),
-        captions=np.array([0, 1, 3]),
-        images=np.array([0, 1, 0]),
-        owners=np.array([0, 0, 0]),
-        sides=np.array([0, 0, 1]),
-        votes=np.array([[1.0, 0.0]]),
-        label=np.array([0]),
-    )
-    return {
-        "rated": replace(quads, card=card("flickr8k-expert"), questions=rated),
-        "bare": replace(quads, card=card("flickr8k-cf"), questions=replace(rated, references=None)),
-        "between": replace(quads, questions=between),
-        "paragraphs": replace(quads, questions=paragraphs),
-    }
-
-
-def test_references_that_were_tampered_with(quads: Benchmark, tmp_path: Path) -> None:
-    save(_judged(quads)["rated"], tmp_path)
+def test_references_that_were_tampered_with(tmp_path):
+    rated = forms.rated(forms.grades(4))
+    save(rated, tmp_path)
     (tmp_path / "references.parquet").unlink()
     with pytest.raises(DataError, match=r"references\.parquet: file of the benchmark is missing"):
         load(tmp_path)
-    save(_judged(quads)["rated"], tmp_path)
+    save(rated, tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     del manifest["raters"]
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
@@ -345,20 +252,20 @@ class _Stack:
 
     rate = 2.0
 
-    def __len__(self) -> int:
+    def __len__(self):
         return 2
 
-    def frame(self, number: int) -> PIL.Image.Image:
+    def frame(self, number):
         return PIL.Image.new("RGB", (4, 3), (number * 200, 0, 9))
 
-    def read(self) -> bytes:
+    def read(self):
         return b"a name for both"
 
-    def __str__(self) -> str:
+    def __str__(self):
         return "drawn"
 
 
-def _videos(quads: Benchmark, folder: Path, jpeg: Callable[..., bytes]) -> Benchmark:
+def _videos(quads, folder, jpeg):
     """Two parts of one file, features, a folder of frames, drawn frames, and one that is not at hand."""
     folder.mkdir()
     (folder / "clip.MP4").write_bytes(b"a film")
@@ -379,7 +286,7 @@ def _videos(quads: Benchmark, folder: Path, jpeg: Callable[..., bytes]) -> Bench
     return replace(quads, images=items, questions=rated)
 
 
-def test_videos_round_trip(quads: Benchmark, tmp_path: Path, jpeg: Callable[..., bytes]) -> None:
+def test_videos_round_trip(quads, tmp_path, jpeg):
     before = _videos(quads, tmp_path / "source", jpeg)
     save(before, tmp_path / "one")
     after = load(tmp_path / "one")
@@ -425,9 +332,7 @@ def test_videos_round_trip(quads: Benchmark, tmp_path: Path, jpeg: Callable[...,
     assert not frames.path.exists()
 
 
-def test_videos_that_cannot_be_read_leave_nothing(
-    quads: Benchmark, tmp_path: Path, jpeg: Callable[..., bytes]
-) -> None:
+def test_videos_that_cannot_be_read_leave_nothing(quads, tmp_path, jpeg):
     before = _videos(quads, tmp_path / "source", jpeg)
     lost = replace(before, images=(*before.images[:5], Video("x", FileSource(tmp_path / "lost.mp4"))))
     with pytest.raises(DataError, match=r"lost\.mp4"):

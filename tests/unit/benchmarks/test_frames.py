@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.decoding import ALL, Sampling, Timeline, chosen, cut, evenly
+from counterfoil.benchmarks.decoding import ALL, Sampling, Timeline, chosen, cut
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFeatures, FrameFolder, find
 from counterfoil.errors import DataError, InputError
@@ -42,11 +42,6 @@ def test_the_frames_are_those_of_the_slow_twin(seed):
         start = None if rng.random() < 0.3 else float(rng.random() * line.end * 0.9)
         end = None if rng.random() < 0.3 else (start or 0.0) + float(rng.random() * line.end + 1e-3)
         assert chosen(line, sampling, start, end).tolist() == slowly(times, line.end, sampling, start, end)
-
-
-@pytest.mark.parametrize(("frames", "count"), [(1, 1), (1, 10), (7, 10), (10, 10), (250, 10), (301, 12)])
-def test_evenly_is_what_the_official_code_computes(frames, count):
-    assert evenly(frames, count).tolist() == [int(x) for x in np.linspace(0, frames - 1, count)]
 
 
 def test_a_boundary_belongs_to_the_part_that_begins_there():

@@ -1,7 +1,6 @@
 """The form of a gallery: what it takes, what it refuses, and what its questions are."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,16 +13,16 @@ from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 
 
-def _search(queries: list[int], positives: list[list[int]]) -> RetrievalDirection:
+def _search(queries, positives):
     return RetrievalDirection(np.array(queries, dtype=np.int64), Qrels.of(positives))
 
 
-def _gallery(**changes: Any) -> Gallery:
+def _gallery(**changes):
     """Three images, five captions: two of image 0, two of image 1, one of nobody. Image 1 is no query.
 
     Image 0 has a right answer that the gallery does not hold, caption 4 has none at all.
     """
-    facts: dict[str, Any] = {
+    facts = {
         "ids": ("i2t/a", "i2t/c", "t2i/0", "t2i/1", "t2i/3", "t2i/4"),
         "i2t": _search([0, 2], [[0, 1, -1], [4]]),
         "t2i": _search([0, 1, 3, 4], [[0], [0, 1], [1], []]),
@@ -34,7 +33,7 @@ def _gallery(**changes: Any) -> Gallery:
     return Gallery(facts.pop("ids"), **facts)
 
 
-def _benchmark(questions: Gallery) -> Benchmark:
+def _benchmark(questions):
     return Benchmark(
         card=card("gallery"),
         images=tuple(Image(name, BytesSource(name.encode())) for name in "abc"),
@@ -43,7 +42,7 @@ def _benchmark(questions: Gallery) -> Benchmark:
     )
 
 
-def test_what_it_says_of_itself() -> None:
+def test_what_it_says_of_itself():
     questions = _gallery()
     assert len(questions) == 6
     assert questions.n_captions == 5
@@ -54,12 +53,12 @@ def test_what_it_says_of_itself() -> None:
     assert (captions.tolist(), images.tolist()) == ([0, 1, 2, 3, 4], [0, 1, 2])
 
 
-def test_an_image_and_what_was_written_for_it_are_one_cluster() -> None:
+def test_an_image_and_what_was_written_for_it_are_one_cluster():
     """Queries: image 0, image 2, captions 0 and 1 (of image 0), 3 (of image 1), 4 (of nobody)."""
     assert _benchmark(_gallery()).clusters.tolist() == [0, 1, 0, 0, 2, 3]
 
 
-def test_some_queries_of_the_same_gallery() -> None:
+def test_some_queries_of_the_same_gallery():
     found = _benchmark(_gallery(groupings={"kind": tuple("uvwxyz")})).select(np.array([4, 1]))
     questions = found.gallery
     assert questions.ids == ("i2t/c", "t2i/3")
@@ -74,7 +73,7 @@ def test_some_queries_of_the_same_gallery() -> None:
         _benchmark(_gallery()).select(np.zeros(6, dtype=bool))
 
 
-def test_parts() -> None:
+def test_parts():
     questions = _gallery(
         i2t=_search([0, 2], [[0, 1, -1], [4]]),
         t2i=_search([0, 1, 3, 4], [[0], [0], [1], []]),
@@ -89,11 +88,18 @@ CODES = np.eye(3, dtype=bool)
 BY_RULE = RetrievalDirection(np.array([0, 2]), Plausible(CODES[[0, 2]], CODES[[0, 0, 1, 1, 2]]))
 
 
-def test_right_by_rule() -> None:
+def _parts(images, captions):
+    return {"image_parts": np.array(images), "caption_parts": np.array(captions)}
+
+
+def _ruled(queries, items):
+    return {"i2t": RetrievalDirection(np.array([0, 2]), Plausible(queries, items))}
+
+
+def test_right_by_rule():
     questions = _gallery(i2t=BY_RULE)
     assert questions.defined.tolist() == [True, True, True, True, True, False]
     kept = questions.select(np.array([1, 2])).i2t.positives
-    assert isinstance(kept, Plausible)
     assert kept.distances(slice(None)).tolist() == [[2, 2, 2, 2, 0]]
 
 
@@ -107,46 +113,28 @@ def test_right_by_rule() -> None:
         ({"i2t": _search([2, 2], [[0], [1]])}, "an image is a query twice"),
         ({"t2i": _search([0, 1, 3, 3], [[0], [0], [1], []])}, "a caption is a query twice"),
         ({"i2t": _search([0, 2], [[0]])}, "not a row of right answers per query; given: 1; allowed: 2"),
-        (
-            {"i2t": _search([0, 2], [[0], [5]])},
-            "a right answer is outside the gallery; given: 5; allowed: 0 to 4",
-        ),
+        ({"i2t": _search([0, 2], [[0], [5]])}, "a right answer is outside the gallery; given: 5"),
         ({"owners": np.array([0, 0, 1, 1, 3])}, "a caption's image is no image of the gallery; given: 3"),
         ({"owners": np.array([0, 0, 1, 1, -2])}, "a caption's image is no image of the gallery; given: -2"),
         ({"image_parts": np.array([0, 0, 0])}, "only one kind of item is in parts"),
-        (
-            {"image_parts": np.array([0, 0]), "caption_parts": np.zeros(5, dtype=np.int64)},
-            r"parts of images have the wrong shape; given: \(2,\); allowed: \(3,\)",
-        ),
-        (
-            {"image_parts": np.array([0, 0, -1]), "caption_parts": np.zeros(5, dtype=np.int64)},
-            "an item is in no part",
-        ),
-        (
-            {"image_parts": np.array([0, 1, 1]), "caption_parts": np.array([0, 0, 1, 1, 1])},
-            "a right answer of t2i lies in another part of the gallery than its query",
-        ),
-        (
-            {"i2t": RetrievalDirection(np.array([0, 2]), Plausible(CODES[[0, 2]], CODES))},
-            r"codes of items have the wrong shape; given: \(3, 3\); allowed: \(5, 3\)",
-        ),
-        (
-            {"i2t": RetrievalDirection(np.array([0, 2]), Plausible(CODES, CODES[[0, 0, 1, 1, 2]]))},
-            r"codes of image queries have the wrong shape; given: \(3, 3\); allowed: \(2, 3\)",
-        ),
+        (_parts([0, 0], [0] * 5), r"parts of images have the wrong shape; given: \(2,\); allowed: \(3,\)"),
+        (_parts([0, 0, -1], [0] * 5), "an item is in no part"),
+        (_parts([0, 1, 1], [0, 0, 1, 1, 1]), "a right answer of t2i lies in another part of the gallery"),
+        (_ruled(CODES[[0, 2]], CODES), r"codes of items have the wrong shape; given: \(3, 3\)"),
+        (_ruled(CODES, CODES[[0, 0, 1, 1, 2]]), r"codes of image queries have the wrong shape"),
     ],
 )
-def test_what_is_no_gallery(changes: dict[str, Any], message: str) -> None:
+def test_what_is_no_gallery(changes, message):
     with pytest.raises(DataError, match=message):
         _gallery(**changes)
 
 
-def test_items_must_be_those_of_the_gallery() -> None:
+def test_items_must_be_those_of_the_gallery():
     with pytest.raises(DataError, match="given: 3 images and 5 captions; allowed: 4 and 5"):
         _benchmark(_gallery(n_images=4))
 
 
-def test_the_digest_knows_all_that_decides_a_number() -> None:
+def test_the_digest_knows_all_that_decides_a_number():
     parts = {"image_parts": np.zeros(3, dtype=np.int64), "caption_parts": np.zeros(5, dtype=np.int64)}
     graded = RetrievalDirection(np.array([0, 2]), Qrels.of([[0, 1, -1], [4]], [[1.0, 0.5, 1.0], [1.0]]))
     variants = [
@@ -166,7 +154,7 @@ def test_the_digest_knows_all_that_decides_a_number() -> None:
     assert _benchmark(_gallery()).digest == digests[0]
 
 
-def test_a_gallery_is_measured_whole() -> None:
+def test_a_gallery_is_measured_whole():
     whole = _benchmark(_gallery())
     assert whole.available() is whole
     assert whole.gallery is whole.questions

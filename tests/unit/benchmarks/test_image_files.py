@@ -11,16 +11,21 @@ import pytest
 
 from counterfoil.benchmarks import folder as benchmarks
 from counterfoil.benchmarks.image_files import image_path, outside_allowed
+from counterfoil.benchmarks.publishing.tables import image_cell
 from counterfoil.benchmarks.readers.own import read_pairs
 from counterfoil.benchmarks.readers.rows import CellSource, Photos
+from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, PixelSource
+from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.benchmarks.training_tables import read_rows as read_training
+from counterfoil.build.rows import read_rows
 from counterfoil.build.step import StepContext
 from counterfoil.catalog import benchmark_card
 from counterfoil.errors import DataError
+from counterfoil.world.training import save_training
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path):
     """A home with a secret, and a folder of images with a picture and links: one inside, one out."""
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "id_rsa").write_text("secret")
@@ -33,7 +38,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _outside(home: Path) -> list[str]:
+def _outside(home):
     return [
         "../../.ssh/id_rsa",
         str(home / ".ssh" / "id_rsa"),
@@ -43,7 +48,7 @@ def _outside(home: Path) -> list[str]:
     ]
 
 
-def _pairs(home: Path, cell: str) -> Path:
+def _pairs(home, cell):
     table = home / "work" / "mine.csv"
     table.write_text(f"image,caption,negative_caption\n{cell},a cat,a dog\n")
     return table
@@ -52,7 +57,7 @@ def _pairs(home: Path, cell: str) -> Path:
 INSIDE = ("a.png", "./a.png", "inside.png", "../images/a.png")
 
 
-def test_pairs(home: Path) -> None:
+def test_pairs(home):
     card, images = benchmark_card("pairs"), home / "work" / "images"
     for cell in (*INSIDE, str(images / "a.png")):
         read = read_pairs(card, _pairs(home, cell), images)
@@ -64,20 +69,20 @@ def test_pairs(home: Path) -> None:
             assert read_pairs(card, _pairs(home, cell), images).images[0].read() == b"secret"
 
 
-def test_what_is_not_there_is_not_at_hand(home: Path) -> None:
+def test_what_is_not_there_is_not_at_hand(home):
     # Scores that are given need no images, and tables name files of other machines.
     read = read_pairs(benchmark_card("pairs"), _pairs(home, "/data/coco/1.jpg"), home / "work" / "images")
     assert read.images[0].source is None
 
 
-def test_without_a_folder_the_table_s_own_is_the_root(home: Path) -> None:
+def test_without_a_folder_the_table_s_own_is_the_root(home):
     card = benchmark_card("pairs")
     assert read_pairs(card, _pairs(home, "images/a.png"), None).images[0].source is not None
     with pytest.raises(DataError, match="an image outside of"):
         read_pairs(card, _pairs(home, "../.ssh/id_rsa"), None)
 
 
-def test_photos(home: Path) -> None:
+def test_photos(home):
     photos = Photos(home / "work" / "images")
     assert all(photos.source(cell) is not None for cell in INSIDE)
     for cell in _outside(home)[:-1]:
@@ -88,7 +93,7 @@ def test_photos(home: Path) -> None:
         Photos(None, home / "work").source(str(home / ".ssh" / "id_rsa"))
 
 
-def test_a_path_in_a_cell_of_parquet(home: Path) -> None:
+def test_a_path_in_a_cell_of_parquet(home):
     file = home / "work" / "rows.parquet"
     kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     cells = [{"bytes": None, "path": "images/a.png"}, {"bytes": None, "path": "../.ssh/id_rsa"}]
@@ -101,7 +106,7 @@ def test_a_path_in_a_cell_of_parquet(home: Path) -> None:
     assert kept.read() == b"secret"
 
 
-def test_training(home: Path) -> None:
+def test_training(home):
     table = home / "work" / "rows.csv"
     for cell in _outside(home)[:-1]:
         table.write_text(f"image,caption\n{cell},a cat\n")
@@ -109,7 +114,7 @@ def test_training(home: Path) -> None:
             read_training(table, images=home / "work" / "images")
 
 
-def test_rows_of_a_build(home: Path) -> None:
+def test_rows_of_a_build(home):
     images = home / "work" / "images"
     work = StepContext(home / "build", seed=0, photos=images)
     for cell in (*INSIDE, str(images / "a.png")):
@@ -121,7 +126,7 @@ def test_rows_of_a_build(home: Path) -> None:
         StepContext(home / "build", seed=0).image(str(home / ".ssh" / "id_rsa"))
 
 
-def test_a_link_in_a_benchmark_folder(home: Path) -> None:
+def test_a_link_in_a_benchmark_folder(home):
     read = read_pairs(benchmark_card("pairs"), _pairs(home, "images/a.png"), None)
     benchmarks.save(read, home / "saved")
     (kept,) = (home / "saved" / "images").iterdir()
@@ -131,9 +136,54 @@ def test_a_link_in_a_benchmark_folder(home: Path) -> None:
         benchmarks.load(home / "saved", verify=False)
 
 
-def test_places_at_a_distance() -> None:
+def test_places_at_a_distance():
     folder = Path("s3://bucket/images")
     assert image_path("a/b.jpg", folder) == folder / "a/b.jpg"
     for cell in ("/etc/passwd", "../other/b.jpg"):
         with pytest.raises(DataError, match="an image outside of"):
             image_path(cell, folder)
+
+
+@pytest.fixture
+def secret(tmp_path):
+    """A text file that is called as a picture."""
+    path = tmp_path / "key.png"
+    path.write_text("-----BEGIN OPENSSH PRIVATE KEY-----\n")
+    return path
+
+
+def test_saved(secret):
+    table = secret.with_name("mine.csv")
+    table.write_text("image,caption,negative_caption\nkey.png,a cat,a dog\n")
+    read = read_pairs(benchmark_card("pairs"), table, None)
+    with pytest.raises(DataError, match=r"key\.png: not an image file"):
+        benchmarks.save(read, secret.with_name("out"))
+    assert not secret.with_name("out").exists()
+
+
+def test_published(secret):
+    with pytest.raises(DataError, match=r"key\.png: not an image file"):
+        image_cell(Image("key.png", FileSource(secret)))
+
+
+def test_rows_to_learn_from(secret, tmp_path):
+    images = Image("a", PixelSource(np.zeros((8, 8, 3), np.uint8))), Image("key", FileSource(secret))
+    captions = Caption("0", "a"), Caption("1", "b")
+    rows = {"image": np.array([0, 1]), "caption": np.array([0, 1])}
+    made = TrainingSet("t", images, captions, rows, {}, "t")
+    with pytest.raises(DataError, match=r"key\.png: not an image file"):
+        save_training(made, tmp_path / "out", share=0.5)
+    assert not list((tmp_path / "out").glob("*"))
+
+
+def test_rows_of_a_build_are_pictures(secret, tmp_path):
+    table = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"image": [secret.read_bytes()], "caption": ["a cat"]}), table)
+    with pytest.raises(DataError, match="an image of the rows: not an image file"):
+        read_rows(table, StepContext(tmp_path / "build", seed=0))
+    assert not (tmp_path / "build").exists()
+
+
+def test_bytes_in_memory():
+    with pytest.raises(DataError, match="image 'x': not an image file"):
+        Image("x", BytesSource(b"%!PS-Adobe-3.0 EPSF-3.0\n")).checked()

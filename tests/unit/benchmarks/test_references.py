@@ -9,7 +9,7 @@ from counterfoil.benchmarks.references import References, contained, edit_distan
 from counterfoil.errors import DataError
 
 
-def test_references_are_taken_row_by_row() -> None:
+def test_references_are_taken_row_by_row():
     rows = [[3, 1], [], [2, 2, 5], [0]]
     found = References.of(rows)
     order = np.array([2, 0, 1, 2])
@@ -18,7 +18,7 @@ def test_references_are_taken_row_by_row() -> None:
     assert found.rows.tolist() == [0, 0, 2, 2, 2, 3]
 
 
-def test_drawn_references_are_some_of_their_row_in_their_order() -> None:
+def test_drawn_references_are_some_of_their_row_in_their_order():
     rows = [list(range(start, start + size)) for start, size in ((0, 48), (100, 3), (200, 5), (300, 9))]
     found = References.of(rows)
     drawn = found.sample(5, np.random.default_rng(1))
@@ -32,7 +32,7 @@ def test_drawn_references_are_some_of_their_row_in_their_order() -> None:
     assert found.sample(5, np.random.default_rng(2)).captions.tolist() != drawn.captions.tolist()
 
 
-def test_each_reference_is_drawn_as_often_as_any_other() -> None:
+def test_each_reference_is_drawn_as_often_as_any_other():
     found, rng = References.of([list(range(6))]), np.random.default_rng(0)
     often = np.bincount(np.concatenate([found.sample(2, rng).captions for _ in range(3000)]), minlength=6)
     # Binomial with 3,000 trials of 1/3: 1,000 give or take five of its standard deviations, 26.
@@ -42,11 +42,11 @@ def test_each_reference_is_drawn_as_often_as_any_other() -> None:
 TEXTS = ["a dog runs", "a dog  runs ", "a cat", "two cats", "a dog runs"]
 
 
-def _rows(references: References) -> list[list[int]]:
+def _rows(references):
     return [references.row(row).tolist() for row in range(len(references))]
 
 
-def test_policies() -> None:
+def test_policies():
     # Row 0 asks about text 0, which 1 and 4 are too; row 1 about "a cat", which is among its references
     # once; row 2 about "two cats", which is not.
     candidates = np.array([0, 2, 3])
@@ -66,7 +66,7 @@ def test_policies() -> None:
         contained(TEXTS, candidates, references, "drop")
 
 
-def test_a_shared_list_loses_what_any_of_its_rows_takes() -> None:
+def test_a_shared_list_loses_what_any_of_its_rows_takes():
     # As the released code does it: one list per image, `list.remove` for each candidate in turn.
     rng = random.Random(5)
     for _ in range(50):
@@ -88,7 +88,7 @@ def test_a_shared_list_loses_what_any_of_its_rows_takes() -> None:
             assert [texts[each] for each in found.references.row(row)] == expected[own]
 
 
-def _slow(left: str, right: str) -> int:
+def _slow(left, right):
     row = list(range(len(right) + 1))
     for i, one in enumerate(left, start=1):
         new = [i]
@@ -98,7 +98,7 @@ def _slow(left: str, right: str) -> int:
     return row[-1]
 
 
-def test_edit_distance() -> None:
+def test_edit_distance():
     rng = random.Random(1)
     for _ in range(100):
         left, right = ("".join(rng.choice("abcé ") for _ in range(rng.randrange(90))) for _ in range(2))
@@ -106,7 +106,7 @@ def test_edit_distance() -> None:
         assert edit_distance(left, left) == 0
 
 
-def test_the_nearest_reference() -> None:
+def test_the_nearest_reference():
     assert nearest("a dog runs .", ["a cat", "a dog runs", "the dog runs ."]) == 1
     assert nearest("ab", ["xb", "ax"]) == 0  # as near as the other: the first
     assert nearest("ab", ["aab", "ab", "ab"]) == 1

@@ -1,7 +1,6 @@
 """Benchmarks that were saved as training data: questions become rows."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ from role_values import pictures, texts
 Jpeg = Callable[..., bytes]
 
 
-def _benchmark(questions: Quad | Choice | Gallery, jpeg: Jpeg, images: int, captions: int) -> Benchmark:
+def _benchmark(questions, jpeg, images, captions):
     return Benchmark(
         card=Card(name="mine", title="Mine", form=questions.form),
         images=tuple(Image(f"i{i}", BytesSource(jpeg(i))) for i in range(images)),
@@ -35,7 +34,7 @@ def _benchmark(questions: Quad | Choice | Gallery, jpeg: Jpeg, images: int, capt
     )
 
 
-def test_a_saved_quad_gives_all_four_roles(tmp_path: Path, jpeg: Jpeg) -> None:
+def test_a_saved_quad_gives_all_four_roles(tmp_path, jpeg):
     quad = Quad(
         ("a", "b"),
         groupings={"type": ("swap", "add")},
@@ -53,7 +52,7 @@ def test_a_saved_quad_gives_all_four_roles(tmp_path: Path, jpeg: Jpeg) -> None:
         read(tmp_path / "quads", split="validation")
 
 
-def test_a_saved_choice_gives_every_right_with_every_wrong_candidate(tmp_path: Path, jpeg: Jpeg) -> None:
+def test_a_saved_choice_gives_every_right_with_every_wrong_candidate(tmp_path, jpeg):
     candidates = np.array([[0, 1, 2, 3], [4, 5, 6, 7]])
     choice = Choice(("a", "b"), query=np.array([1, 0]), candidates=candidates, correct=2)
     save(_benchmark(choice, jpeg, 2, 8), tmp_path / "choices")
@@ -69,7 +68,7 @@ def test_a_saved_choice_gives_every_right_with_every_wrong_candidate(tmp_path: P
     assert "negative_image" not in data.rows
 
 
-def test_a_choice_among_images_gives_negative_images(tmp_path: Path, jpeg: Jpeg) -> None:
+def test_a_choice_among_images_gives_negative_images(tmp_path, jpeg):
     choice = Choice(("a",), query=np.array([0]), candidates=np.array([[2, 0]]), asks="caption")
     save(_benchmark(choice, jpeg, 3, 1), tmp_path / "choices")
     data = read(tmp_path / "choices")
@@ -79,7 +78,7 @@ def test_a_choice_among_images_gives_negative_images(tmp_path: Path, jpeg: Jpeg)
 
 
 @pytest.mark.parametrize("owned", [True, False])
-def test_a_saved_gallery_gives_images_with_their_captions(tmp_path: Path, jpeg: Jpeg, owned: bool) -> None:
+def test_a_saved_gallery_gives_images_with_their_captions(tmp_path, jpeg, owned):
     # Caption 0 was written for image 1 and fits image 0 too, of which nobody says so where it is owned.
     gallery = Gallery(
         ("i2t/i0", "i2t/i1", "t2i/c0", "t2i/c1"),
@@ -95,7 +94,7 @@ def test_a_saved_gallery_gives_images_with_their_captions(tmp_path: Path, jpeg: 
     assert pairs == ([(1, 0), (1, 1)] if owned else [(0, 0), (1, 0)])
 
 
-def test_a_benchmark_without_pictures_teaches_nothing(tmp_path: Path, jpeg: Jpeg) -> None:
+def test_a_benchmark_without_pictures_teaches_nothing(tmp_path, jpeg):
     choice = Choice(("a",), query=np.array([0]), candidates=np.array([[0, 1]]))
     benchmark = Benchmark(
         card=Card(name="mine", title="Mine", form="choice"),

@@ -2,7 +2,6 @@
 
 import pickle
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ from counterfoil.errors import DataError
 WORDS = ("cat", "dog", " cat ", "katze\u00e9", "\u732b", "a cat")
 
 
-def table(rows: int, seed: int, listed: bool) -> pa.Table:
+def table(rows, seed, listed):
     """Captions of which many are equal, some but for blanks; photographs that occur several times."""
     rng = np.random.default_rng(seed)
     said = [str(WORDS[i]) for i in rng.integers(0, len(WORDS), rows)]
@@ -30,14 +29,14 @@ def table(rows: int, seed: int, listed: bool) -> pa.Table:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     (tmp_path / "images").mkdir()
     for number in range(5):
         (tmp_path / "images" / f"{number:012d}.jpg").touch()
     return tmp_path
 
 
-def everything(data) -> tuple:
+def everything(data):
     images = [(image.id, str(image.source)) for image in data.images]
     captions = [(caption.id, caption.text) for caption in data.captions]
     rows = {role: positions.tolist() for role, positions in data.rows.items()}
@@ -46,7 +45,7 @@ def everything(data) -> tuple:
 
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("files", [1, 3])
-def test_the_same_as_python_objects(folder: Path, listed: bool, files: int, monkeypatch) -> None:
+def test_the_same_as_python_objects(folder, listed, files, monkeypatch):
     (folder / "data").mkdir()
     for number in range(files):
         name = f"train-{number:05d}-of-{files:05d}.parquet"
@@ -61,11 +60,11 @@ def test_the_same_as_python_objects(folder: Path, listed: bool, files: int, monk
     assert len(found.captions) < 3 * 150 * files / 2
 
 
-def text_of(captions: training_parquet.StoredCaptions, place: int) -> str:
+def text_of(captions, place):
     return str(captions[place].text)
 
 
-def test_processes_share_one_file(folder: Path) -> None:
+def test_processes_share_one_file(folder):
     pq.write_table(table(60, 0, listed=False), folder / "train.parquet")
     read = {"images": folder / "images", "shelf": folder / "shelf"}
     first = training_files.read(folder / "train.parquet", **read)
@@ -85,7 +84,7 @@ def test_processes_share_one_file(folder: Path) -> None:
     assert len(training_files.read(folder / "train.parquet", **read)) == 80
 
 
-def test_without_a_shelf_nothing_stays(folder: Path, tmp_path_factory, monkeypatch) -> None:
+def test_without_a_shelf_nothing_stays(folder, tmp_path_factory, monkeypatch):
     place = tmp_path_factory.mktemp("temporary")
     monkeypatch.setattr("tempfile.tempdir", str(place))
     pq.write_table(table(60, 0, listed=False), folder / "train.parquet")
@@ -108,7 +107,7 @@ def test_without_a_shelf_nothing_stays(folder: Path, tmp_path_factory, monkeypat
         ([["a"], ["b", ""], ["c"]], "row 2, column 'caption': empty text"),
     ],
 )
-def test_a_row_without_a_text_is_named(folder: Path, cells: list, said: str) -> None:
+def test_a_row_without_a_text_is_named(folder, cells, said):
     pq.write_table(pa.table({"image_id": [0] * 3, "caption": cells}), folder / "train.parquet")
     with pytest.raises(DataError, match=said):
         training_files.read(folder / "train.parquet", images=folder / "images", shelf=folder / "shelf")
@@ -126,7 +125,7 @@ def test_a_row_without_a_text_is_named(folder: Path, cells: list, said: str) -> 
     ],
     ids=lambda cells: str(cells.type),
 )
-def test_a_column_that_holds_no_labels_is_named(folder: Path, cells: pa.Array) -> None:
+def test_a_column_that_holds_no_labels_is_named(folder, cells):
     columns = {"image_id": [0, 1], "caption": ["a", "b"], "subset": cells}
     pq.write_table(pa.table(columns), folder / "train.parquet")
     with pytest.raises(DataError, match=r"train.parquet.*, column 'subset': not a (column of labels|label)"):

@@ -23,7 +23,7 @@ from tar_shards import pair, write_tar
 Jpeg = Callable[..., bytes]
 
 
-def test_the_files_of_a_split(tmp_path: Path, jpeg: Jpeg, hub_parquet: Callable[..., Path]) -> None:
+def test_the_files_of_a_split(tmp_path, jpeg, hub_parquet):
     for name, seeds in (
         ("train-00000-of-00002", (0, 1)),
         ("train-00001-of-00002", (2,)),
@@ -39,7 +39,7 @@ def test_the_files_of_a_split(tmp_path: Path, jpeg: Jpeg, hub_parquet: Callable[
         read(tmp_path, split="test")
 
 
-def test_folders_of_splits_and_tables_of_splits(tmp_path: Path, jpeg: Jpeg) -> None:
+def test_folders_of_splits_and_tables_of_splits(tmp_path, jpeg):
     for name, seed in (("train", 0), ("val", 1)):
         write_tar(tmp_path / "shards" / name / "00000.tar", pair("k", seed))
         table = pa.table({"image": [jpeg(seed)], "caption": [f"caption {seed}"]})
@@ -69,18 +69,18 @@ def test_folders_of_splits_and_tables_of_splits(tmp_path: Path, jpeg: Jpeg) -> N
         ("coco2017-val-01.tar", "coco2017-val"),
     ],
 )
-def test_which_split_a_file_is_of(name: str, of: str) -> None:
+def test_which_split_a_file_is_of(name, of):
     assert of_split([Path(name)], of, where=Path()) == [Path(name)]
     with pytest.raises(DataError, match=f"allowed: {of}$"):
         of_split([Path(name)], "other", where=Path())
 
 
-def test_files_of_no_split_are_all_read() -> None:
+def test_files_of_no_split_are_all_read():
     files = [Path("00000.tar"), Path("00001.tar")]
     assert of_split(files, None, where=Path()) == files
 
 
-def _coco(folder: Path, split: str = "train2017") -> Path:
+def _coco(folder, split="train2017"):
     value = {
         "images": [
             {"id": 5, "file_name": "5.jpg"},
@@ -99,7 +99,7 @@ def _coco(folder: Path, split: str = "train2017") -> Path:
     return path
 
 
-def test_captions_of_coco_in_the_order_of_the_file(tmp_path: Path, jpeg: Jpeg) -> None:
+def test_captions_of_coco_in_the_order_of_the_file(tmp_path, jpeg):
     path = _coco(tmp_path)
     (tmp_path / "images" / "train2017").mkdir(parents=True)
     (tmp_path / "images" / "train2017" / "5.jpg").write_bytes(jpeg(5))
@@ -124,7 +124,7 @@ def test_captions_of_coco_in_the_order_of_the_file(tmp_path: Path, jpeg: Jpeg) -
         read(path, images=tmp_path / "nowhere")
 
 
-def test_real_photographs(shared_data: Path) -> None:
+def test_real_photographs(shared_data):
     folder = shared_data / "coco_mini"
     training, validation = read(folder), read(folder, split="validation")
     assert len(training) + len(validation) == 795
@@ -143,7 +143,7 @@ def test_real_photographs(shared_data: Path) -> None:
 
 @pytest.mark.models
 @pytest.mark.parametrize(("n", "share", "seed"), [(795, 0.2, 42), (11, 0.5, 3), (7, 0.3, 0)])
-def test_the_split_is_that_of_datasets(n: int, share: float, seed: int) -> None:
+def test_the_split_is_that_of_datasets(n, share, seed):
     datasets = pytest.importorskip("datasets")
     rows = {"image": np.arange(n), "caption": np.arange(n)}
     data = TrainingSet("n", (Image("a"),) * n, (Caption("b", "b"),) * n, rows)
@@ -153,7 +153,7 @@ def test_the_split_is_that_of_datasets(n: int, share: float, seed: int) -> None:
     assert validation.rows["image"].tolist() == theirs["test"]["row"]
 
 
-def test_the_split_of_coco_has_the_released_sizes() -> None:
+def test_the_split_of_coco_has_the_released_sizes():
     n = 591_753
     rows = {"image": np.zeros(n, dtype=np.int64), "caption": np.zeros(n, dtype=np.int64)}
     data = TrainingSet("coco", (Image("a"),), (Caption("b", "b"),), rows)
@@ -161,7 +161,7 @@ def test_the_split_of_coco_has_the_released_sizes() -> None:
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.5, 0.95])
-def test_a_split_that_leaves_nothing_is_refused(share: float) -> None:
+def test_a_split_that_leaves_nothing_is_refused(share):
     rows = {"image": np.zeros(4, dtype=np.int64), "caption": np.zeros(4, dtype=np.int64)}
     data = TrainingSet("four", (Image("a"),), (Caption("b", "b"),), rows)
     with pytest.raises(InputError, match="one side empty"):

@@ -2,8 +2,6 @@
 
 import pickle
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +19,7 @@ from role_values import pictures, texts
 Jpeg = Callable[..., bytes]
 
 
-def test_parquet_as_trohn_img_is_read_lazily(
-    tmp_path: Path, jpeg: Jpeg, hub_parquet: Callable[..., Path]
-) -> None:
+def test_parquet_as_trohn_img_is_read_lazily(tmp_path, jpeg, hub_parquet):
     columns = {
         "image": [jpeg(i) for i in range(5)],
         "caption": [f"A cat {i}." for i in range(5)],
@@ -44,7 +40,7 @@ def test_parquet_as_trohn_img_is_read_lazily(
     assert len(pickle.dumps(data.images[0].source)) < 400
 
 
-def test_parquet_as_trohn_text_names_its_photographs(tmp_path: Path, jpeg: Jpeg) -> None:
+def test_parquet_as_trohn_text_names_its_photographs(tmp_path, jpeg):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "000000000007.jpg").write_bytes(jpeg(7))
     table = pa.table(
@@ -62,7 +58,7 @@ def test_parquet_as_trohn_text_names_its_photographs(tmp_path: Path, jpeg: Jpeg)
         read(tmp_path / "text.parquet")
 
 
-def test_what_is_said_twice_is_kept_once(tmp_path: Path, jpeg: Jpeg) -> None:
+def test_what_is_said_twice_is_kept_once(tmp_path, jpeg):
     (tmp_path / "images").mkdir()
     for name in "ab":
         (tmp_path / "images" / f"{name}.jpg").write_bytes(jpeg(ord(name)))
@@ -84,30 +80,24 @@ def test_what_is_said_twice_is_kept_once(tmp_path: Path, jpeg: Jpeg) -> None:
     assert len(data.captions) == len({text for _, *both in expected for text in both})
 
 
-def test_lists_of_another_length_are_refused(
-    tmp_path: Path, jpeg: Jpeg, hub_parquet: Callable[..., Path]
-) -> None:
+def test_lists_of_another_length_are_refused(tmp_path, jpeg, hub_parquet):
     columns = {
         "image": [jpeg(0), jpeg(1)],
         "captions": [["a", "b"], ["c", "d", "e"]],
         "negative_captions": [["a", "b"], ["c", "d"]],
     }
-    with pytest.raises(
-        DataError, match=r"row 2, column 'negative_captions': not as many .*given: 2; allowed: 1 or 3"
-    ):
+    with pytest.raises(DataError, match=r"row 2, column 'negative_captions': not as many .*given: 2"):
         read(hub_parquet(tmp_path / "mine.parquet", columns))
 
 
-def test_ids_that_are_numbers_are_cocos(tmp_path: Path, jpeg: Jpeg) -> None:
+def test_ids_that_are_numbers_are_cocos(tmp_path, jpeg):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "000000000139.jpg").write_bytes(jpeg(1))
     pq.write_table(pa.table({"image_id": [139], "caption": ["A room."]}), tmp_path / "mine.parquet")
     assert pictures(read(tmp_path / "mine.parquet"), "image") == [jpeg(1)]
 
 
-def test_a_list_of_captions_is_a_row_for_each(
-    tmp_path: Path, jpeg: Jpeg, hub_parquet: Callable[..., Path]
-) -> None:
+def test_a_list_of_captions_is_a_row_for_each(tmp_path, jpeg, hub_parquet):
     columns = {
         "image": [jpeg(0), jpeg(1)],
         "captions": [["one", "two", "three"], ["four"]],
@@ -121,7 +111,7 @@ def test_a_list_of_captions_is_a_row_for_each(
     assert data.groupings == {"type": ("x", "x", "x", "y")}
 
 
-def test_sentences_with_facts_beside_them(tmp_path: Path, jpeg: Jpeg) -> None:
+def test_sentences_with_facts_beside_them(tmp_path, jpeg):
     rows = [
         {
             "image": {"bytes": jpeg(0), "path": None},
@@ -133,9 +123,9 @@ def test_sentences_with_facts_beside_them(tmp_path: Path, jpeg: Jpeg) -> None:
 
 
 @pytest.mark.parametrize("row", [0, 3, 4])
-def test_an_empty_image_cell_is_found_before_training_starts(tmp_path: Path, jpeg: Jpeg, row: int) -> None:
+def test_an_empty_image_cell_is_found_before_training_starts(tmp_path, jpeg, row):
     kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})
-    cells: list[Any] = [{"bytes": jpeg(i), "path": f"{i}.jpg"} for i in range(5)]
+    cells = [{"bytes": jpeg(i), "path": f"{i}.jpg"} for i in range(5)]
     cells[row] = None
     table = pa.table({"image": pa.array(cells, kind), "caption": list("abcde")})
     pq.write_table(table, tmp_path / "mine.parquet", row_group_size=2)
@@ -143,7 +133,7 @@ def test_an_empty_image_cell_is_found_before_training_starts(tmp_path: Path, jpe
         read(tmp_path / "mine.parquet")
 
 
-def test_a_damaged_footer_ends_no_process(tmp_path: Path) -> None:
+def test_a_damaged_footer_ends_no_process(tmp_path):
     # Asked for a single column of such a file Arrow aborts, and this test with it: of these some are such.
     kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})
     cells = [{"bytes": bytes(50), "path": f"{i}.jpg"} for i in range(5)]
@@ -164,13 +154,13 @@ def test_a_damaged_footer_ends_no_process(tmp_path: Path) -> None:
     assert 0 < refused < len(places)
 
 
-def test_a_table_without_captions_says_what_it_has(tmp_path: Path) -> None:
+def test_a_table_without_captions_says_what_it_has(tmp_path):
     (tmp_path / "mine.csv").write_text("image,legend\na.jpg,a cat\n")
     with pytest.raises(DataError, match="no column of the captions; given: image, legend; allowed: caption"):
         read(tmp_path / "mine.csv")
 
 
-def test_a_csv_with_photographs_beside_it(tmp_path: Path, jpeg: Jpeg) -> None:
+def test_a_csv_with_photographs_beside_it(tmp_path, jpeg):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.jpg").write_bytes(jpeg(0))
     (tmp_path / "mine.csv").write_text("filepath,title\na.jpg,a cat\nb.jpg,a dog\n")
@@ -189,7 +179,7 @@ def test_a_csv_with_photographs_beside_it(tmp_path: Path, jpeg: Jpeg) -> None:
         read(tmp_path / "mine.csv", split="validation")
 
 
-def test_large_parquet_is_not_read_whole(tmp_path: Path) -> None:
+def test_large_parquet_is_not_read_whole(tmp_path):
     # Eight megabytes of pictures in row groups of half a megabyte: reading the set, and then one picture,
     # takes two or three groups of Arrow's memory, and not sixteen.
     rng = np.random.default_rng(0)

@@ -83,6 +83,8 @@ class Form(ABC):
     known: ClassVar[type[Facts]] = Facts
     #: The tables in a benchmark folder, by file name.
     schemas: ClassVar[Mapping[str, Schema]]
+    #: The fields that have an entry per question, or None.
+    per_question: ClassVar[tuple[str, ...]] = ("captions", "images")
 
     def __post_init__(self) -> None:
         if len(set(self.ids)) != len(self.ids):
@@ -163,9 +165,9 @@ class Form(ABC):
     def check_items(self, images: int, captions: int, *, where: str) -> None:
         """Raise `DataError` unless the positions fit a benchmark of so many images and captions."""
 
-    @abstractmethod
     def select(self: _Form, rows: Ids) -> _Form:
         """The chosen questions over the same items."""
+        return replace(self, **self.chosen(rows), **self.entries(self.per_question, rows))
 
     @abstractmethod
     def take(self: _Form, rows: Ids) -> tuple[_Form, Ids | None, Ids | None]:
@@ -194,6 +196,12 @@ class Form(ABC):
 
         Raises `DataError` where the questions are no training set.
         """
+
+    def no_training_set(self, what: str, where: str) -> DataError:
+        """The error of a form whose questions are no training set."""
+        given = f"a benchmark of form '{self.form}'"
+        what = f"{what} are no training set"
+        return DataError(what, where=where, given=given, allowed="quads, choices or a gallery")
 
     def release(self) -> FormRelease:
         """The tables that are published for other programs.
@@ -261,6 +269,14 @@ class Form(ABC):
             },
         }
 
+    def entries(self, names: Sequence[str], rows: Ids) -> dict[str, Any]:
+        """The chosen entries of some fields, for `dataclasses.replace`; None stays."""
+        values = {name: getattr(self, name) for name in names}
+        return {
+            name: value and value.take(rows) if isinstance(value, References | None) else value[rows]
+            for name, value in values.items()
+        }
+
     def groups(self, *, without: Collection[str] = ()) -> dict[str, Mask]:
         """Every group of every grouping but some as a mask over the questions, in order of first appearance.
 
@@ -292,6 +308,11 @@ class Listed(Form):
     @abstractmethod
     def slots(self) -> tuple[Ids, Ids]:
         """Positions of the captions and of the images that each question shows, (n, k) and (n, l)."""
+
+    def about(self) -> tuple[Ids, Ids]:
+        """The images and the captions that it shows."""
+        captions, images = self.slots()
+        return images, captions
 
     @property
     def filled(self) -> Mask | None:
@@ -340,9 +361,11 @@ class Listed(Form):
         shown = captions >= 0
         return np.where(shown, values[captions], 0.0).sum(axis=1) / shown.sum(axis=1)
 
-    @abstractmethod
     def renumber(self: _Listed, caption_of: Ids, image_of: Ids) -> _Listed:
         """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
+        fields: Any = self
+        moved: dict[str, Any] = {"captions": caption_of[fields.captions], "images": image_of[fields.images]}
+        return replace(self, **moved)
 
     def has_shape(self, shape: tuple[int, ...]) -> bool:
         """Whether scores of this shape answer the questions."""
@@ -433,20 +456,8 @@ class Judged(Listed):
         return np.unique(known), np.unique(self.images)
 
     def renumber(self: _Judged, caption_of: Ids, image_of: Ids) -> _Judged:
-        return replace(
-            self,
-            captions=caption_of[self.captions],
-            images=image_of[self.images],
-            references=self.references and self.references.renumber(caption_of),
-        )
-
-    def rows(self, chosen_rows: Ids) -> dict[str, Any]:
-        """The chosen rows of what both forms share, for `dataclasses.replace`."""
-        return {
-            "captions": self.captions[chosen_rows],
-            "images": self.images[chosen_rows],
-            "references": None if self.references is None else self.references.take(chosen_rows),
-        }
+        references = self.references and self.references.renumber(caption_of)
+        return replace(super().renumber(caption_of, image_of), references=references)
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
         references = self.references
@@ -458,12 +469,7 @@ class Judged(Listed):
         }
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
-        raise DataError(
-            "captions that people judged are no training set",
-            where=where,
-            given=f"a benchmark of form '{self.form}'",
-            allowed="quads, choices or a gallery",
-        )
+        raise self.no_training_set("captions that people judged", where)
 
 
 def first_use(positions: ndarray) -> Ids:

@@ -69,10 +69,6 @@ class Quad(Listed):
         check_shape("captions", self.captions, (len(self), 2))
         check_shape("images", self.images, (len(self), 2))
 
-    def about(self) -> tuple[Ids, Ids]:
-        """Both images and both captions."""
-        return self.images, self.captions
-
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of its scores, (n, 2, 2)."""
@@ -83,14 +79,6 @@ class Quad(Listed):
         captions = np.repeat(self.captions[:, :, None], 2, axis=2)
         images = np.repeat(self.images[:, None, :], 2, axis=1)
         return captions, images
-
-    def select(self, rows: Ids) -> "Quad":
-        """The chosen questions."""
-        return replace(self, **self.chosen(rows), captions=self.captions[rows], images=self.images[rows])
-
-    def renumber(self, caption_of: Ids, image_of: Ids) -> "Quad":
-        """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
-        return replace(self, captions=caption_of[self.captions], images=image_of[self.images])
 
     def slots(self) -> tuple[Ids, Ids]:
         """Both captions and both images."""
@@ -167,6 +155,7 @@ class Choice(Listed):
         "or id, s0, s1, ...; or id, correct; or rows of id and score with ids like '17_c0'"
     )
     known: ClassVar[type[Facts]] = _ChoiceFacts
+    per_question: ClassVar[tuple[str, ...]] = ("query", "candidates")
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
             dict.fromkeys(("query", "candidate_0", "candidate_1"), POSITION),
@@ -205,12 +194,11 @@ class Choice(Listed):
         Wrong candidates decide too: with none of them counted, intervals of choices among six captions of a
         pool covered 56 to 86 % in simulation where captions matter.
         """
-        apart = self.candidates.shape[1] <= MOST_APART
-        candidates, query = (
-            self.candidates if apart else self.candidates[:, : self.correct],
-            self.query[:, None],
-        )
-        return (query, candidates) if self.asks == "image" else (candidates, query)
+        captions, images = self.slots()
+        if self.candidates.shape[1] > MOST_APART:
+            right = self.candidates[:, : self.correct]
+            return (images, right) if self.asks == "image" else (right, captions)
+        return images, captions
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -244,10 +232,6 @@ class Choice(Listed):
         counts = self.counts
         same = (len(self), int(counts[0])) if (counts == counts[0]).all() else counts.tolist()
         return {**super().digest_facts(texts, names), "shape": same}
-
-    def select(self, rows: Ids) -> "Choice":
-        """The chosen questions."""
-        return replace(self, **self.chosen(rows), query=self.query[rows], candidates=self.candidates[rows])
 
     def renumber(self, caption_of: Ids, image_of: Ids) -> "Choice":
         """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
@@ -382,10 +366,6 @@ class Paraphrase(Listed):
         """The three captions and the image."""
         return self.captions, self.images[:, None]
 
-    def about(self) -> tuple[Ids, Ids]:
-        """The image and the three captions."""
-        return self.images[:, None], self.captions
-
     def used(self) -> tuple[Ids, Ids]:
         """The captions; no image."""
         return first_use(self.captions), np.empty(0, dtype=np.int64)
@@ -396,14 +376,6 @@ class Paraphrase(Listed):
     def at_hand(self, texts: Mask, sources: Mask, *, where: str) -> Mask:
         return np.asarray(texts[self.captions].all(axis=1))
 
-    def select(self, rows: Ids) -> "Paraphrase":
-        """The chosen questions."""
-        return replace(self, **self.chosen(rows), captions=self.captions[rows], images=self.images[rows])
-
-    def renumber(self, caption_of: Ids, image_of: Ids) -> "Paraphrase":
-        """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
-        return replace(self, captions=caption_of[self.captions], images=image_of[self.images])
-
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
         return {
             "captions": [texts[i] for i in self.captions.reshape(-1).tolist()],
@@ -411,12 +383,7 @@ class Paraphrase(Listed):
         }
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
-        raise DataError(
-            "captions that are compared with each other are no training set",
-            where=where,
-            given=f"a benchmark of form '{self.form}'",
-            allowed="quads, choices or a gallery",
-        )
+        raise self.no_training_set("captions that are compared with each other", where)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         return {"image": pa.array(self.images)} | cells("caption_", self.captions), {}, {}

@@ -29,6 +29,7 @@ from counterfoil.benchmarks.forms.tables import (
     questions_schema,
     unpacked,
 )
+from counterfoil.benchmarks.references import bounds
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
 from counterfoil.inputs.files import Stored
@@ -380,8 +381,29 @@ class Gallery(Form):
                 [*_codes(i2t, "query_codes", len(i2t)), *_codes(t2i, "query_codes", len(t2i))], pa.binary()
             ),
         }
+        n, m = self.n_images, self.n_captions
+        parts: list[int | None] = [None] * (n + m)
+        if self.image_parts is not None and self.caption_parts is not None:
+            parts = [*self.image_parts.tolist(), *self.caption_parts.tolist()]
+        members = {
+            "kind": pa.array(["image"] * n + ["caption"] * m, pa.string()),
+            "owner": pa.array(
+                [None] * n + [owner if owner >= 0 else None for owner in self.owners.tolist()], pa.int64()
+            ),
+            "part": pa.array(parts, pa.int64()),
+            "code": pa.array([*_codes(t2i, "item_codes", n), *_codes(i2t, "item_codes", m)], pa.binary()),
+        }
+        listed = [(0, i2t.positives), (len(i2t), t2i.positives)]
+        right = [(start, rows) for start, rows in listed if isinstance(rows, Qrels)]
+        items = np.concatenate([*(rows.items for _, rows in right), np.empty(0, np.int64)])
+        questions = [rows.queries + start for start, rows in right]
+        positives = {
+            "question": pa.array(np.concatenate([*questions, np.empty(0, np.int64)]), pa.int64()),
+            "item": pa.array(items, pa.int64(), mask=items < 0),
+            "gain": pa.array(np.concatenate([*(rows.gains for _, rows in right), np.empty(0)]), pa.float64()),
+        }
         facts = {"i2t": _facts(i2t), "t2i": _facts(t2i)}
-        return columns, facts, {_MEMBERS: _members(self), _POSITIVES: _positives(i2t, t2i)}
+        return columns, facts, {_MEMBERS: pa.table(members), _POSITIVES: pa.table(positives)}
 
     @classmethod
     def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -419,8 +441,7 @@ class Gallery(Form):
             else:
                 mine = (question >= first) & (question < last)
                 counts = np.bincount(question[mine] - first, minlength=last - first)
-                starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-                positives = Qrels(starts, item[mine], gain[mine]).checked(where=name)
+                positives = Qrels(bounds(counts), item[mine], gain[mine]).checked(where=name)
             searches.append(RetrievalDirection(query[first:last], positives))
             first = last
         has_parts = bool(len(part)) and bool((part >= 0).all())
@@ -490,40 +511,6 @@ def _codes(search: RetrievalDirection, which: str, rows: int) -> list[bytes | No
         return [None] * rows
     codes: NDArray[np.bool_] = getattr(search.positives, which)
     return [row.tobytes() for row in np.packbits(codes, axis=1)]
-
-
-def _members(questions: Gallery) -> pa.Table:
-    n, m = questions.n_images, questions.n_captions
-    owners = [None] * n + [owner if owner >= 0 else None for owner in questions.owners.tolist()]
-    parts: list[int | None] = [None] * (n + m)
-    if questions.image_parts is not None and questions.caption_parts is not None:
-        parts = [*questions.image_parts.tolist(), *questions.caption_parts.tolist()]
-    codes = [*_codes(questions.t2i, "item_codes", n), *_codes(questions.i2t, "item_codes", m)]
-    return pa.table(
-        {
-            "kind": pa.array(["image"] * n + ["caption"] * m, pa.string()),
-            "owner": pa.array(owners, pa.int64()),
-            "part": pa.array(parts, pa.int64()),
-            "code": pa.array(codes, pa.binary()),
-        }
-    )
-
-
-def _positives(i2t: RetrievalDirection, t2i: RetrievalDirection) -> pa.Table:
-    question, item, gain = [], [], []
-    for start, search in ((0, i2t), (len(i2t), t2i)):
-        if isinstance(search.positives, Qrels):
-            question.append(search.positives.queries + start)
-            item.append(search.positives.items)
-            gain.append(search.positives.gains)
-    items = np.concatenate([*item, np.empty(0, np.int64)])
-    return pa.table(
-        {
-            "question": pa.array(np.concatenate([*question, np.empty(0, np.int64)]), pa.int64()),
-            "item": pa.array(items, pa.int64(), mask=items < 0),
-            "gain": pa.array(np.concatenate([*gain, np.empty(0)]), pa.float64()),
-        }
-    )
 
 
 def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:

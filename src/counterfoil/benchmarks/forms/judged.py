@@ -66,6 +66,7 @@ class Rated(Judged):
     given_as: ClassVar[str] = "a score per question: columns id, score; or image, caption, score"
     row_per_question: ClassVar[bool] = True
     known: ClassVar[type[Facts]] = _RatedFacts
+    per_question: ClassVar[tuple[str, ...]] = ("captions", "images", "references", "ratings")
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
             {"caption": POSITION, "image": POSITION, "rating_0": _RATING}, {"rating_": _RATING}
@@ -116,14 +117,6 @@ class Rated(Judged):
 
     def drawn(self) -> tuple[References, ...]:
         return () if self.references is None else (self.references,)
-
-    def about(self) -> tuple[Ids, Ids]:
-        """The image and the candidate."""
-        return self.images[:, None], self.captions[:, None]
-
-    def select(self, rows: Ids) -> "Rated":
-        """The chosen questions."""
-        return replace(self, **self.chosen(rows), **self.rows(rows), ratings=self.ratings[rows])
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
         given = [[None if np.isnan(value) else value for value in row] for row in self.ratings.tolist()]
@@ -350,11 +343,6 @@ class Preference(Judged):
         own = self.references.take(first)
         return tuple(own.sample(self.sample, rng).take(self.owners) for _ in range(self.draws))
 
-    def slots(self) -> tuple[Ids, Ids]:
-        """The sentences of both candidates and their images, -1 behind the last."""
-        images, captions = self.about()
-        return captions, images
-
     @property
     def single(self) -> bool:
         """Whether every candidate is one caption."""
@@ -364,11 +352,11 @@ class Preference(Judged):
         """None: the captions alone do not say which candidate is preferred."""
         return []
 
-    def about(self) -> tuple[Ids, Ids]:
-        """The images and the captions of both candidates."""
+    def slots(self) -> tuple[Ids, Ids]:
+        """The sentences of both candidates and their images, -1 behind the last."""
         nth = np.arange(len(self.owners)) - np.searchsorted(self.owners, self.owners)
         both = np.full((2, len(self), int(nth.max()) + 1), -1, dtype=np.int64)
-        both[:, self.owners, nth] = self.images, self.captions
+        both[:, self.owners, nth] = self.captions, self.images
         return both[0], both[1]
 
     def select(self, rows: Ids) -> "Preference":
@@ -379,11 +367,9 @@ class Preference(Judged):
         return replace(
             self,
             **self.chosen(rows),
-            **self.rows(chosen_rows),
+            **self.entries(("captions", "images", "references", "sides"), chosen_rows),
+            **self.entries(("votes", "label"), rows),
             owners=np.repeat(np.arange(len(rows)), [len(part) for part in of_rows]),
-            sides=self.sides[chosen_rows],
-            votes=self.votes[rows],
-            label=self.label[rows],
         )
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:

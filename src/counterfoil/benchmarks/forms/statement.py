@@ -45,6 +45,7 @@ class Statement(Listed):
         "or id, correct"
     )
     known: ClassVar[type[Facts]] = _StatementFacts
+    per_question: ClassVar[tuple[str, ...]] = ("captions", "images", "truth", "calibration", "votes")
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
             {
@@ -89,10 +90,6 @@ class Statement(Listed):
         """The statement and the image."""
         return self.captions[:, None], self.images[:, None]
 
-    def about(self) -> tuple[Ids, Ids]:
-        """The image and the statement."""
-        return self.images[:, None], self.captions[:, None]
-
     def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]] | None:
         """The votes for false and for true."""
         return None if self.votes is None else ("votes", self.votes)
@@ -104,22 +101,11 @@ class Statement(Listed):
 
     def select(self, rows: Ids) -> "Statement":
         """The chosen questions; those that only choose a threshold count where no others are left."""
-        calibration = None if self.calibration is None else self.calibration[rows]
+        entries = self.entries(self.per_question, rows)
+        calibration = entries["calibration"]
         if calibration is not None and (calibration.all() or not calibration.any()):
-            calibration = None
-        return replace(
-            self,
-            **self.chosen(rows),
-            captions=self.captions[rows],
-            images=self.images[rows],
-            truth=self.truth[rows],
-            calibration=calibration,
-            votes=None if self.votes is None else self.votes[rows],
-        )
-
-    def renumber(self, caption_of: Ids, image_of: Ids) -> "Statement":
-        """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
-        return replace(self, captions=caption_of[self.captions], images=image_of[self.images])
+            entries["calibration"] = None
+        return replace(self, **self.chosen(rows), **entries)
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
         facts: dict[str, object] = {**super().digest_facts(texts, names), "truth": self.truth.tolist()}

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from counterfoil.benchmarks.forms.registry import FormName
-from counterfoil.benchmarks.references import References
+from counterfoil.benchmarks.references import References, bounds
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
 from counterfoil.inputs.files import Stored
@@ -92,9 +92,7 @@ def read_references(table: pa.Table, rows: int, facts: Mapping[str, Any]) -> Ref
     of_row = table.column("row").to_numpy()
     check_order("rows of references", of_row, rows)
     counts = np.bincount(of_row, minlength=rows)
-    return References(
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), table.column("caption").to_numpy()
-    )
+    return References(bounds(counts), table.column("caption").to_numpy())
 
 
 def unpacked(rows: list[bytes | None], classes: int) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.forms.release import FormRelease, ReleaseColumn, ReleaseTable
-from counterfoil.benchmarks.publishing.facts import MADE, Publication
+from counterfoil.benchmarks.publishing.facts import Publication
 from counterfoil.benchmarks.publishing.tables import WrittenFile
 
 VERSION = "http://mlcommons.org/croissant/1.1"
@@ -68,7 +68,44 @@ def croissant(
     """The Croissant description as JSON; `digests` are the SHA-256 of the files by path."""
     base = f"https://huggingface.co/datasets/{about.repository}" if about.repository else ""
     several = {table.name for table in release.tables if sum(f.table == table.name for f in files) > 1}
-    names = list(dict.fromkeys(file.split for file in files))
+    provenance = about.provenance
+    facts = {
+        "rai:dataLimitations": [*card.pitfalls, *provenance.limits],
+        "rai:dataUseCases": list(provenance.uses),
+        "rai:dataCollection": provenance.method,
+        "rai:annotatorDemographics": list(provenance.people),
+        "prov:wasDerivedFrom": [
+            {
+                "@type": "prov:Entity",
+                "prov:label": entry.name,
+                **({"license": entry.licence} if entry.licence else {}),
+                **({"url": entry.url} if entry.url else {}),
+            }
+            for entry in provenance.sources
+        ],
+        "prov:wasGeneratedBy": [
+            {
+                "@type": "prov:Activity",
+                "prov:label": f"{entry.name}: {entry.summary}" if entry.summary else entry.name,
+            }
+            for entry in provenance.steps
+        ],
+    }
+    splits = {
+        "@type": "cr:RecordSet",
+        "@id": "splits",
+        "name": "splits",
+        "dataType": "cr:Split",
+        "key": {"@id": "splits/name"},
+        "field": [
+            {"@type": "cr:Field", "@id": "splits/name", "name": "name", "dataType": "sc:Text"},
+            {"@type": "cr:Field", "@id": "splits/url", "name": "url", "dataType": ["sc:URL", "cr:Split"]},
+        ],
+        "data": [
+            {"splits/name": split, "splits/url": _SPLITS.get(split, f"cr:Split/{split}")}
+            for split in dict.fromkeys(file.split for file in files)
+        ],
+    }
     return {
         "@context": dict(CONTEXT),
         "@type": "sc:Dataset",
@@ -83,46 +120,10 @@ def croissant(
         **({"inLanguage": about.language} if about.language else {}),
         "citeAs": card.citation or f"{', '.join(about.creators_of(card))}: {card.title or name}",
         "keywords": ["vision-language", "benchmark", card.form],
-        **_responsible(card, about),
-        **_provenance(about),
+        **{key: value for key, value in facts.items() if value},
         "distribution": _distribution(files, digests, several, base),
-        "recordSet": [_splits(names), *(_records(table, files, several) for table in release.tables)],
+        "recordSet": [splits, *(_records(table, files, several) for table in release.tables)],
     }
-
-
-def _responsible(card: Card, about: Publication) -> dict[str, Any]:
-    provenance = about.provenance
-    facts = {
-        "rai:dataLimitations": [*card.pitfalls, *provenance.limits],
-        "rai:dataUseCases": list(provenance.uses),
-        "rai:dataCollection": provenance.method,
-        "rai:annotatorDemographics": list(provenance.people),
-    }
-    return {key: value for key, value in facts.items() if value}
-
-
-def _provenance(about: Publication) -> dict[str, Any]:
-    provenance = about.provenance
-    facts: dict[str, Any] = {}
-    if provenance.sources:
-        facts["prov:wasDerivedFrom"] = [
-            {
-                "@type": "prov:Entity",
-                "prov:label": entry.name,
-                **({"license": entry.licence} if entry.licence else {}),
-                **({"url": entry.url} if entry.url else {}),
-            }
-            for entry in provenance.sources
-        ]
-    if provenance.steps:
-        facts["prov:wasGeneratedBy"] = [
-            {
-                "@type": "prov:Activity",
-                "prov:label": f"{entry.name}: {entry.summary}" if entry.summary else entry.name,
-            }
-            for entry in provenance.steps
-        ]
-    return facts
 
 
 def _distribution(
@@ -159,33 +160,26 @@ def _distribution(
     return objects
 
 
-def _splits(names: Sequence[str]) -> dict[str, Any]:
-    return {
-        "@type": "cr:RecordSet",
-        "@id": "splits",
-        "name": "splits",
-        "dataType": "cr:Split",
-        "key": {"@id": "splits/name"},
-        "field": [
-            {"@type": "cr:Field", "@id": "splits/name", "name": "name", "dataType": "sc:Text"},
-            {"@type": "cr:Field", "@id": "splits/url", "name": "url", "dataType": ["sc:URL", "cr:Split"]},
-        ],
-        "data": [
-            {"splits/name": name, "splits/url": _SPLITS.get(name, f"cr:Split/{name}")} for name in names
-        ],
-    }
-
-
 def _records(table: ReleaseTable, files: Sequence[WrittenFile], several: set[str]) -> dict[str, Any]:
     """The record set of a table: a field per column, and the split, which is in the name of the file."""
-    own = [file for file in files if file.table == table.name]
+    source = {"fileObject": {"@id": next(file.path for file in files if file.table == table.name)}}
     if table.name in several:
         source = {"fileSet": {"@id": f"files-of-{table.name}"}}
-    else:
-        source = {"fileObject": {"@id": own[0].path}}
     fields = [_field(table, name, column, source) for name, column in table.columns.items()]
     if table.divided and "split" not in table.columns:
-        fields.append(_split_field(table.name, source))
+        # The expression also takes the name that it gave: readers apply it again where they join.
+        name_of_file = {"regex": r"^(?:.*/)?([^/]+?)(?:-\d+-of-\d+\.parquet)?$"}
+        fields.append(
+            {
+                "@type": "cr:Field",
+                "@id": f"{table.name}/split",
+                "name": "split",
+                "description": "The split that the row is in.",
+                "dataType": "sc:Text",
+                "source": {**source, "extract": {"fileProperty": "filename"}, "transform": name_of_file},
+                "references": {"field": {"@id": "splits/name"}},
+            }
+        )
     records: dict[str, Any] = {
         "@type": "cr:RecordSet",
         "@id": table.name,
@@ -246,23 +240,6 @@ def _annotation(table: ReleaseTable, name: str, role: str, source: Mapping[str, 
     }
 
 
-def _split_field(table: str, source: Mapping[str, Any]) -> dict[str, Any]:
-    # The expression also takes the name that it gave: readers apply it again where they join.
-    return {
-        "@type": "cr:Field",
-        "@id": f"{table}/split",
-        "name": "split",
-        "description": "The split that the row is in.",
-        "dataType": "sc:Text",
-        "source": {
-            **source,
-            "extract": {"fileProperty": "filename"},
-            "transform": {"regex": r"^(?:.*/)?([^/]+?)(?:-\d+-of-\d+\.parquet)?$"},
-        },
-        "references": {"field": {"@id": "splits/name"}},
-    }
-
-
 def _id(table: ReleaseTable, name: str) -> str:
     """The identifier of a field, of letters that need no escape in one.
 
@@ -272,16 +249,3 @@ def _id(table: ReleaseTable, name: str) -> str:
     at = list(table.columns).index(name)
     twice = plain.count(plain[at]) > 1
     return f"{table.name}/{plain[at]}{f'.{at}' if twice else ''}"
-
-
-def made_columns(names: Sequence[str]) -> list[str]:
-    """Those of the columns that say who made another one, from what, or with which seed.
-
-    >>> made_columns(["caption", "caption_by", "standby"])
-    ['caption_by']
-    """
-    return [
-        name
-        for name in names
-        if any(name.endswith(role) and name.removesuffix(role) in names for role in MADE)
-    ]

@@ -27,6 +27,13 @@ def dataset_card(
     """The README as text; `sizes` are the bytes of the files by path."""
     card = benchmark.card
     title = card.title or name
+    config = f', "{release.tables[0].name}"' if len(release.tables) > 1 else ""
+    people = list(about.provenance.people)
+    opinions = benchmark.questions.opinions()
+    if opinions is not None:
+        kind, answers = opinions
+        what = f"{answers.shape[1]} ratings" if kind == "ratings" else "votes"
+        people.append(f"People gave {what} per question; they are in the tables as numbers, without names.")
     parts = [
         "---",
         *_yaml(_header(title, benchmark, release, files, sizes, about)),
@@ -42,7 +49,7 @@ def dataset_card(
         *_process(benchmark, about),
         "## People",
         *_bullets(
-            _people(benchmark, about),
+            people,
             "Nothing is recorded of the people who wrote captions, checked questions or are seen in images.",
         ),
         "## Licences",
@@ -60,7 +67,20 @@ def dataset_card(
             "cannot be measured with them.",
         ),
         "## How it is read",
-        *_reading(release, files, about),
+        "",
+        "```python",
+        "import datasets",
+        "",
+        f'rows = datasets.load_dataset("{about.repository or "FOLDER"}"{config})',
+        "```",
+        "",
+        "The folder is also a benchmark of counterfoil, which measures any scorer with it:",
+        "",
+        "    counterfoil evaluate SCORER FOLDER",
+        "",
+        "`checksums.sha256` has the digest of every file (`sha256sum -c checksums.sha256`), and",
+        "`croissant.json` describes the files in the Croissant format.",
+        "",
     ]
     if card.citation:
         parts += ["## Citation", "", card.citation, ""]
@@ -124,9 +144,16 @@ def _info(
     table: ReleaseTable, splits: Sequence[str], files: Sequence[WrittenFile], sizes: Mapping[str, int]
 ) -> dict[str, Any]:
     own = [file for file in files if file.table == table.name]
+    features: list[dict[str, Any]] = []
+    for name, column in table.columns.items():
+        feature = feature_of(column)
+        if feature["_type"] == "List":
+            features.append({"name": name, "list": feature["feature"]["dtype"]})
+        else:
+            features.append({"name": name, "dtype": feature.get("dtype", feature["_type"].lower())})
     return {
         "config_name": table.name,
-        "features": [{"name": name, **_feature(feature_of(c))} for name, c in table.columns.items()],
+        "features": features,
         "splits": [
             {
                 "name": split,
@@ -138,14 +165,6 @@ def _info(
         "download_size": sum(sizes[file.path] for file in own),
         "dataset_size": sum(file.bytes for file in own),
     }
-
-
-def _feature(feature: Mapping[str, Any]) -> dict[str, Any]:
-    if feature["_type"] in ("Image", "Video"):
-        return {"dtype": feature["_type"].lower()}
-    return (
-        {"list": feature["feature"]["dtype"]} if feature["_type"] == "List" else {"dtype": feature["dtype"]}
-    )
 
 
 def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
@@ -230,16 +249,6 @@ def _process(benchmark: Benchmark, about: Publication) -> Iterator[str]:
         yield ""
 
 
-def _people(benchmark: Benchmark, about: Publication) -> list[str]:
-    people = list(about.provenance.people)
-    opinions = benchmark.questions.opinions()
-    if opinions is not None:
-        kind, answers = opinions
-        what = f"{answers.shape[1]} ratings" if kind == "ratings" else "votes"
-        people.append(f"People gave {what} per question; they are in the tables as numbers, without names.")
-    return people
-
-
 def _bullets(texts: Sequence[str], *otherwise: str) -> Iterator[str]:
     """A list of the texts, or what is said where there are none."""
     yield ""
@@ -262,28 +271,6 @@ def _licences(benchmark: Benchmark, about: Publication) -> Iterator[str]:
     for entry in about.overridden:
         yield f"**Published although {_plain(entry)}.**"
         yield ""
-
-
-def _reading(release: FormRelease, files: Sequence[WrittenFile], about: Publication) -> Iterator[str]:
-    place = about.repository or "FOLDER"
-    several = len(release.tables) > 1
-    config = f', "{release.tables[0].name}"' if several else ""
-    yield from (
-        "",
-        "```python",
-        "import datasets",
-        "",
-        f'rows = datasets.load_dataset("{place}"{config})',
-        "```",
-        "",
-        "The folder is also a benchmark of counterfoil, which measures any scorer with it:",
-        "",
-        "    counterfoil evaluate SCORER FOLDER",
-        "",
-        "`checksums.sha256` has the digest of every file (`sha256sum -c checksums.sha256`), and",
-        "`croissant.json` describes the files in the Croissant format.",
-        "",
-    )
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

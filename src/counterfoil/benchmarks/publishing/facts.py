@@ -51,15 +51,12 @@ class StepOfMaking(_Said):
     dropped: Mapping[str, StrictInt] = Field(default_factory=dict)
 
 
-def _listed(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
-def _named(value: object) -> object:
-    return {"name": value} if isinstance(value, str) else value
-
-
-_Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+_Texts = Annotated[
+    tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
+]
+_Source = Annotated[
+    SourceOfData, BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
+]
 
 
 class Provenance(_Said):
@@ -72,7 +69,7 @@ class Provenance(_Said):
     method: str = ""
     steps: tuple[StepOfMaking, ...] = ()
     people: _Texts = ()
-    sources: tuple[Annotated[SourceOfData, BeforeValidator(_named)], ...] = ()
+    sources: tuple[_Source, ...] = ()
     limits: _Texts = ()
     uses: _Texts = ()
     rows: pa.Table | None = None
@@ -94,26 +91,24 @@ class Provenance(_Said):
         if unknown:
             raise DataError("unknown key", where=where, given=unknown[0], allowed=list(cls.model_fields))
         checked = check_model(facts, cls, where=where, hint=None)
-        if checked.rows is None:
+        rows = checked.rows
+        if rows is None:
             return checked
-        return checked.model_copy(update={"rows": _checked_rows(checked.rows, f"{where}, rows")})
-
-
-def _checked_rows(rows: pa.Table, where: str) -> pa.Table:
-    if "id" not in rows.column_names:
-        raise DataError("no column 'id'", where=where, given=rows.column_names)
-    columns_of_makers = [name for name in rows.column_names if name.endswith(MADE)]
-    ids = rows.column("id").cast(pa.string())
-    if len(ids.unique()) != len(ids) or ids.null_count:
-        raise DataError("an id is missing or there twice", where=where)
-    columns: dict[str, pa.ChunkedArray] = {"id": ids}
-    for name in columns_of_makers:
-        kind = pa.int64() if name.endswith("_seed") else pa.string()
-        try:
-            columns[name] = rows.column(name).cast(kind)
-        except pa.ArrowException as error:
-            raise DataError(f"not of type {kind}: {error}", where=f"{where}, column '{name}'") from None
-    return pa.table(columns)
+        place = f"{where}, rows"
+        if "id" not in rows.column_names:
+            raise DataError("no column 'id'", where=place, given=rows.column_names)
+        ids = rows.column("id").cast(pa.string())
+        if len(ids.unique()) != len(ids) or ids.null_count:
+            raise DataError("an id is missing or there twice", where=place)
+        columns: dict[str, pa.ChunkedArray] = {"id": ids}
+        for name in (name for name in rows.column_names if name.endswith(MADE)):
+            kind = pa.int64() if name.endswith("_seed") else pa.string()
+            try:
+                columns[name] = rows.column(name).cast(kind)
+            except pa.ArrowException as error:
+                what = f"not of type {kind}: {error}"
+                raise DataError(what, where=f"{place}, column '{name}'") from None
+        return checked.model_copy(update={"rows": pa.table(columns)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,10 +132,10 @@ class Publication:
     def __post_init__(self) -> None:
         if self.date:
             try:
-                parsed = date.fromisoformat(self.date)
+                plain = date.fromisoformat(self.date).isoformat()
             except ValueError:
-                parsed = None
-            if parsed is None or self.date != parsed.isoformat():
+                plain = ""
+            if self.date != plain:
                 raise InputError("not a date", where="--date", given=self.date, allowed="YYYY-MM-DD")
         if not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", self.version):
             raise InputError("not a version", where="--release", given=self.version, allowed="such as 1.0.0")

@@ -15,6 +15,14 @@ from counterfoil.errors import InputError, MissingExtraError
 _HUBS = (".gitattributes",)
 
 
+#: What the hub refused, by the status of its answer, and what to do.
+_REFUSALS = {
+    401: ("the hub does not know the user", "log in with 'hf auth login', or set HF_TOKEN"),
+    403: ("the token may not write there", "take a token with the right to write, and a name of one's own"),
+    409: ("the data set exists already", "name another, or add a revision with --overwrite"),
+}
+
+
 @dataclass(frozen=True)
 class Upload:
     """What came back from the hub: the page of the data set and the revision of the commit."""
@@ -71,27 +79,15 @@ def upload(
         )
     # The library passes on whatever its own checks, its network library and its storage raise.
     except Exception as error:
-        raise _refused(repository, error, created=created and not update) from None
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        # What was made stays there, empty.
+        left = "; the repository was made and is empty: go on with --overwrite"
+        what, hint = _REFUSALS.get(status or 0, ("the hub did not take the data set", "try again"))
+        raise InputError(
+            what,
+            where=f"hub:{repository}",
+            given=None if status in _REFUSALS else f"{type(error).__name__}: {reason}",
+            hint=hint + (left if created and not update else ""),
+        ) from None
     return Upload(str(page), str(commit.oid))
-
-
-def _refused(repository: str, error: Exception, *, created: bool) -> InputError:
-    """One line for an error of the hub; what was `created` stays there, empty."""
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    reason = str(error).strip().split("\n")[0] or type(error).__name__
-    left = "; the repository was made and is empty: go on with --overwrite" if created else ""
-    known = {
-        401: ("the hub does not know the user", "log in with 'hf auth login', or set HF_TOKEN"),
-        403: (
-            "the token may not write there",
-            "take a token with the right to write, and a name of one's own",
-        ),
-        409: ("the data set exists already", "name another, or add a revision with --overwrite"),
-    }
-    what, hint = known.get(status or 0, ("the hub did not take the data set", "try again"))
-    return InputError(
-        what,
-        where=f"hub:{repository}",
-        given=None if status in known else f"{type(error).__name__}: {reason}",
-        hint=hint + left,
-    )

@@ -9,6 +9,7 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms.base import Ids
 from counterfoil.benchmarks.forms.gallery import Gallery, RetrievalDirection
 from counterfoil.benchmarks.forms.release import SPLIT, FormRelease
+from counterfoil.benchmarks.references import bounds
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
@@ -53,7 +54,15 @@ def divided(gallery: Gallery, tested: NDArray[np.bool_]) -> tuple[Gallery, Split
             "the gallery is in parts already, each with its own queries", hint="leave --split out"
         )
     images = tested.astype(np.int64)
-    at = np.where(gallery.owners >= 0, gallery.owners, _first_right(gallery))
+    first_right = np.full(gallery.n_captions, -1)
+    for search, asks_images in ((gallery.i2t, True), (gallery.t2i, False)):
+        if isinstance(search.positives, Qrels):
+            held = search.positives.items >= 0
+            asking, item = search.queries[search.positives.queries[held]], search.positives.items[held]
+            image, caption = (asking, item) if asks_images else (item, asking)
+            # Of several the first is written last.
+            first_right[caption[::-1]] = image[::-1]
+    at = np.where(gallery.owners >= 0, gallery.owners, first_right)
     captions = np.where(at >= 0, images[at], 0)
     i2t, t2i = _within(gallery.i2t, images, captions), _within(gallery.t2i, captions, images)
     parts = np.concatenate([images[i2t.queries], captions[t2i.queries]])
@@ -73,19 +82,6 @@ def divided(gallery: Gallery, tested: NDArray[np.bool_]) -> tuple[Gallery, Split
     return split, SplitLoss(answers, answers - left, int((gallery.defined & ~split.defined).sum()))
 
 
-def _first_right(gallery: Gallery) -> Ids:
-    """The first image that is right of each caption, -1 where none is, or a rule says what is right."""
-    images = np.full(gallery.n_captions, -1)
-    for search, asks_images in ((gallery.i2t, True), (gallery.t2i, False)):
-        if isinstance(search.positives, Qrels):
-            held = search.positives.items >= 0
-            asking, item = search.queries[search.positives.queries[held]], search.positives.items[held]
-            image, caption = (asking, item) if asks_images else (item, asking)
-            # Of several the first is written last.
-            images[caption[::-1]] = image[::-1]
-    return images
-
-
 def _within(search: RetrievalDirection, of_query: Ids, of_item: Ids) -> RetrievalDirection:
     """The search without right answers in other parts; what the gallery does not hold stays, as do rules."""
     listed = search.positives
@@ -93,8 +89,8 @@ def _within(search: RetrievalDirection, of_query: Ids, of_item: Ids) -> Retrieva
         return search
     same_part = (listed.items < 0) | (of_item[listed.items] == of_query[search.queries][listed.queries])
     counts = np.bincount(listed.queries[same_part], minlength=len(search))
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return RetrievalDirection(search.queries, Qrels(starts, listed.items[same_part], listed.gains[same_part]))
+    left = Qrels(bounds(counts), listed.items[same_part], listed.gains[same_part])
+    return RetrievalDirection(search.queries, left)
 
 
 def _right(search: RetrievalDirection, of_query: Ids | None = None, of_item: Ids | None = None) -> int:

@@ -85,7 +85,12 @@ def write_tables(
     `splits` are the questions of each split. A table whose rows are items is one split, the last, unless it
     says which questions they are of. Raises `DataError` where an image cannot be read.
     """
-    sizes = np.array([_size(image) for image in benchmark.images], dtype=np.int64)
+    sizes = np.zeros(len(benchmark.images), dtype=np.int64)
+    for at, image in enumerate(benchmark.images):
+        if isinstance(image.source, FileSource):
+            sizes[at] = image.source.path.stat().st_size
+        elif image.source is not None:
+            sizes[at] = len(image.read())
     total, done = sum(len(table) for table in tables), 0
     files: list[WrittenFile] = []
     for table in tables:
@@ -165,12 +170,6 @@ def _shards(
     yield rows[start:]
 
 
-def _size(image: Image) -> int:
-    if isinstance(image.source, FileSource):
-        return image.source.path.stat().st_size
-    return len(image.read()) if image.source is not None else 0
-
-
 def with_videos(benchmark: Benchmark, release: FormRelease) -> FormRelease:
     """The release with its columns of images as videos; itself where the benchmark has no video.
 
@@ -189,34 +188,28 @@ def with_videos(benchmark: Benchmark, release: FormRelease) -> FormRelease:
             hint="'counterfoil save' writes a folder with both",
         )
     for video in videos:
-        wrong = ""
-        if video.source is not None and not isinstance(video.source, FileSource | BytesSource):
-            wrong = "a video that is no file cannot be published"
-        elif video.crop is not None:
-            wrong = "a video that is a part of its frames cannot be published"
-        if wrong:
+        is_file = video.source is None or isinstance(video.source, FileSource | BytesSource)
+        if not is_file or video.crop is not None:
+            what = "a part of its frames" if is_file else "no file"
             raise DataError(
-                wrong,
+                f"a video that is {what} cannot be published",
                 where=f"{benchmark.name}, video '{video.id}'",
                 allowed="files of videos, whole or from one second to another",
                 hint="'counterfoil save' writes a folder of any videos",
             )
-    tables = tuple(
-        replace(table, columns=_video_columns(benchmark.images, table)) for table in release.tables
-    )
-    return replace(release, tables=tables)
-
-
-def _video_columns(images: Sequence[Image], table: ReleaseTable) -> dict[str, ReleaseColumn]:
-    columns: dict[str, ReleaseColumn] = {}
-    for name, column in table.columns.items():
-        if column.kind != "image":
+    tables = []
+    for table in release.tables:
+        columns: dict[str, ReleaseColumn] = {}
+        for name, column in table.columns.items():
             columns[name] = column
-            continue
-        columns[name] = ReleaseColumn("video", column.values, column.about.replace("image", "video"))
-        for end in ("start", "end"):
-            seconds = [None if at < 0 else getattr(images[at], end) for at in column.values.tolist()]
-            if any(second is not None for second in seconds):
-                about = f"The second of the file at which `{name}` {end}s; null where the file does."
-                columns[f"{name}_{end}"] = ReleaseColumn("value", pa.array(seconds, pa.float64()), about)
-    return columns
+            if column.kind != "image":
+                continue
+            columns[name] = ReleaseColumn("video", column.values, column.about.replace("image", "video"))
+            for end in ("start", "end"):
+                places = column.values.tolist()
+                seconds = [None if at < 0 else getattr(benchmark.images[at], end) for at in places]
+                if any(second is not None for second in seconds):
+                    about = f"The second of the file at which `{name}` {end}s; null where the file does."
+                    columns[f"{name}_{end}"] = ReleaseColumn("value", pa.array(seconds, pa.float64()), about)
+        tables.append(replace(table, columns=columns))
+    return replace(release, tables=tuple(tables))

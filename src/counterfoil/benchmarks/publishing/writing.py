@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks import folder as own
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms.release import SPLIT, FormRelease, ReleaseColumn, ReleaseTable
+from counterfoil.benchmarks.forms.release import SPLIT, FormRelease, ReleaseColumn
 from counterfoil.benchmarks.publishing.croissant import croissant
 from counterfoil.benchmarks.publishing.dataset_card import dataset_card, describe
 from counterfoil.benchmarks.publishing.facts import MADE, Publication
@@ -77,7 +77,16 @@ def publish_folder(
         benchmark, lost = with_split(benchmark, release, split, seed)
         release = with_videos(benchmark, benchmark.questions.release())
         release = replace(release, facts={**release.facts, **({"split": lost} if lost else {})})
-    splits, release = _splits(benchmark, release)
+    # The questions of each split, the tested last, and no column that says so.
+    splits = {"test": np.arange(len(benchmark), dtype=np.int64)}
+    labels = benchmark.questions.groupings.get(SPLIT, ())
+    names = [name for name in ("train", "validation", "test") if name in labels]
+    if release.tables[0].divided and names and set(labels) == set(names):
+        column = np.array(labels, dtype=object)
+        splits = {name: np.flatnonzero(column == name) for name in names}
+        columns = [{n: c for n, c in table.columns.items() if n != SPLIT} for table in release.tables]
+        tables = tuple(replace(t, columns=c) for t, c in zip(release.tables, columns, strict=True))
+        release = replace(release, tables=tables)
     release = _with_makers(benchmark, release, about)
     check_target(out)
     with _in_place(out) as folder:
@@ -115,21 +124,6 @@ def _write(
     )
 
 
-def _splits(benchmark: Benchmark, release: FormRelease) -> tuple[dict[str, NDArray[np.int64]], FormRelease]:
-    """The questions of each split, the tested last, and the release without the column that says so."""
-    n = len(benchmark)
-    labels = benchmark.questions.groupings.get(SPLIT, ())
-    names = [name for name in ("train", "validation", "test") if name in labels]
-    if not release.tables[0].divided or not names or set(labels) != set(names):
-        return {"test": np.arange(n, dtype=np.int64)}, release
-    column = np.array(labels, dtype=object)
-    tables = tuple(
-        replace(table, columns={name: c for name, c in table.columns.items() if name != SPLIT})
-        for table in release.tables
-    )
-    return {name: np.flatnonzero(column == name) for name in names}, replace(release, tables=tables)
-
-
 def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication) -> FormRelease:
     """The release with the columns that say who made what, question by question."""
     rows = about.provenance.rows
@@ -145,7 +139,17 @@ def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication)
             allowed=", ".join(benchmark.questions.ids[:3]),
         )
     places = pa.array(known, pa.int64())
-    return replace(release, tables=tuple(_made(table, rows, places) for table in release.tables))
+    tables = []
+    for table in release.tables:
+        columns = dict(table.columns)
+        for name in rows.column_names if table.questions else ():
+            role = next((role for role in MADE if name.endswith(role)), "")
+            column = name.removesuffix(role)
+            if role and column in table.columns and name not in columns:
+                values = rows.column(name).combine_chunks().take(places)
+                columns[name] = ReleaseColumn("value", values, _MEANING[role].format(column))
+        tables.append(replace(table, columns=columns))
+    return replace(release, tables=tuple(tables))
 
 
 _MEANING = {
@@ -153,19 +157,6 @@ _MEANING = {
     "_from": "What `{}` was made from.",
     "_seed": "The seed `{}` was made with.",
 }
-
-
-def _made(table: ReleaseTable, rows: pa.Table, places: pa.Array) -> ReleaseTable:
-    if not table.questions:
-        return table
-    columns = dict(table.columns)
-    for name in rows.column_names:
-        role = next((role for role in MADE if name.endswith(role)), "")
-        column = name.removesuffix(role)
-        if role and column in table.columns and name not in columns:
-            values = rows.column(name).combine_chunks().take(places)
-            columns[name] = ReleaseColumn("value", values, _MEANING[role].format(column))
-    return replace(table, columns=columns)
 
 
 def check_target(out: Path) -> None:
@@ -178,18 +169,13 @@ def check_target(out: Path) -> None:
         raise InputError("not a folder", where=out, hint="name a new folder")
     there = _paths(out) if out.is_dir() else []
     try:
-        strange = sorted(set(there) - set(_checksums(out))) if there else []
+        lines = (out / CHECKSUMS).read_text(encoding="utf-8").splitlines() if there else []
+        strange = sorted(set(there) - {line.partition("  ")[2] for line in lines})
     except (OSError, UnicodeDecodeError):
         strange = there
     if strange:
         given = ", ".join(strange[:3])
         raise InputError("the folder holds other files", where=out, given=given, hint="name a new folder")
-
-
-def _checksums(folder: Path) -> dict[str, str]:
-    """The digests that were written, by path."""
-    lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
-    return {path: file_digest for file_digest, _, path in (line.partition("  ") for line in lines)}
 
 
 def _paths(folder: Path) -> list[str]:

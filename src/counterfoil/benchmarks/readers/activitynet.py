@@ -62,7 +62,18 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """
     released_set(card, data, (RIGHT, FOIL, TIMES, REFERENCES))
     assert data is not None
-    right, foil = (_paragraphs(data / name) for name in (RIGHT, FOIL))
+    right: dict[str, list[str]] = {}
+    foil: dict[str, list[str]] = {}
+    for file, sentences_of in ((data / RIGHT, right), (data / FOIL, foil)):
+        value = _object(file)
+        results = value.get("results")
+        if not isinstance(results, dict) or not results:
+            given = ", ".join(value)
+            raise DataError("no 'results'", where=file, given=given, allowed="{video: sentences}")
+        for name, listed in results.items():
+            cells = listed if isinstance(listed, list) else []
+            cells = [cell.get("sentence") if isinstance(cell, dict) else cell for cell in cells]
+            sentences_of[name] = _sentences(cells, f"{file}, video '{name}'")
     odd = sorted(set(right) ^ set(foil))
     if odd:
         raise DataError(
@@ -157,19 +168,6 @@ def overlapping(segment: tuple[float, float], others: list[tuple[float, float]])
         if stop >= begin and max(shared, 0) / (stop - begin + 1) > OVERLAP:
             positions.append(at)
     return positions or list(range(len(others)))
-
-
-def _paragraphs(path: Path) -> dict[str, list[str]]:
-    value = _object(path)
-    results = value.get("results")
-    if not isinstance(results, dict) or not results:
-        raise DataError("no 'results'", where=path, given=", ".join(value), allowed="{video: sentences}")
-    sentences_of = {}
-    for name, value in results.items():
-        cells = value if isinstance(value, list) else []
-        cells = [cell.get("sentence") if isinstance(cell, dict) else cell for cell in cells]
-        sentences_of[name] = _sentences(cells, f"{path}, video '{name}'")
-    return sentences_of
 
 
 def _sentences(value: Any, where: str) -> list[str]:

@@ -34,6 +34,7 @@ IDS = "coco_test_ids.npy"
 KARPATHY = "dataset_coco.json"
 OWNERS = ("original_image_to_caption.json", "original_caption_to_image.json")
 CAPTIONS = "captions_val2014.json"
+WAYS = ("image_to_caption", "caption_to_image")
 
 #: COCO 1K is five parts of so many images, in the order of the test half.
 PART = 1000
@@ -81,9 +82,18 @@ def read_test(data: Path | None) -> Captioned:
     and where two files give a caption to different images.
     """
     karpathy = place(data, KARPATHY)
-    if data is not None:
-        _check_folder(data)
     written = captions_of(data)
+    if data is not None and not written:
+        known = [IDS, KARPATHY, *OWNERS, "sits_test.csv", "instances_val2014.json"]
+        known += [f"{name}_{way}.json" for name in ("cxc", "eccv") for way in WAYS]
+        photographs = data.is_dir() and any((data / name / "val2014").is_dir() for name in ("", "images"))
+        if not photographs and not any(place(data, name) for name in known):
+            raise DataError(
+                "nothing of COCO here",
+                where=data,
+                allowed=f"a folder with annotations/{CAPTIONS}, val2014, {KARPATHY}, {IDS} or positives",
+                hint="without --data, the files of the package eccv_caption are read",
+            )
     if karpathy is None or place(data, IDS) is not None:
         test = _listed(find(data, IDS), find(data, OWNERS[1]), find(data, OWNERS[0]))
         if karpathy is not None:
@@ -128,24 +138,6 @@ def captions_of(data: Path | None) -> list[Path]:
     return [file for file in captions_files(data) if file.name.startswith("captions_")]
 
 
-def _check_folder(data: Path) -> None:
-    known = [IDS, KARPATHY, *OWNERS, "sits_test.csv", "instances_val2014.json"]
-    known += [f"{name}_{way}.json" for name in ("cxc", "eccv") for way in _WAYS]
-    if any(place(data, name) for name in known) or captions_of(data):
-        return
-    if data.is_dir() and any((data / folder / "val2014").is_dir() for folder in ("", "images")):
-        return
-    raise DataError(
-        "nothing of COCO here",
-        where=data,
-        allowed=f"a folder with annotations/{CAPTIONS}, val2014, {KARPATHY}, {IDS} or positives",
-        hint="without --data, the files of the package eccv_caption are read",
-    )
-
-
-_WAYS = ("image_to_caption", "caption_to_image")
-
-
 def _listed(ids: Path, owners: Path, back: Path) -> Captioned:
     """The test half from its list of caption ids and the two files that say whose they are."""
     captions = read_ids(ids)
@@ -164,11 +156,8 @@ def _listed(ids: Path, owners: Path, back: Path) -> Captioned:
         raise DataError(
             "the two directions do not agree", where=back, given=f"not the pairs of {owners.name}"
         )
-    return _blocks(captions, of_caption, said(ids))
-
-
-def _blocks(captions: Ids, of_caption: Ids, source: str) -> Captioned:
-    """Images in order of first use; COCO 1K needs the five captions of each to stand together."""
+    # Images in order of first use; COCO 1K needs the five captions of each to stand together.
+    source = said(ids)
     blocks = of_caption.reshape(-1, _EACH) if len(of_caption) % _EACH == 0 else of_caption[:, None]
     images = blocks[:, 0]
     if blocks.shape[1] != _EACH or (blocks != images[:, None]).any() or len(np.unique(images)) < len(images):
@@ -241,7 +230,7 @@ def read_eccv(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     eccv_image_to_caption.json and eccv_caption_to_image.json from there or from the package `eccv_caption`.
     """
     test = read_test(data)
-    i2t, t2i = (find(data, f"eccv_{way}.json") for way in ("image_to_caption", "caption_to_image"))
+    i2t, t2i = (find(data, f"eccv_{way}.json") for way in WAYS)
     searches = searches_of(test, i2t, t2i, every=False)
     return test.gallery(card, searches, data, images, positives=f"{said(i2t)}, {t2i.name}")
 

@@ -23,7 +23,7 @@ from counterfoil.benchmarks.image_files import image_names, image_path
 from counterfoil.benchmarks.readers.questions import IdPositions, gallery
 from counterfoil.benchmarks.readers.released_files import object_tables
 from counterfoil.benchmarks.records import Caption, FileSource, Image
-from counterfoil.benchmarks.tables import DataTable, integers, shown
+from counterfoil.benchmarks.tables import check_cells, integers, shown
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
 from counterfoil.inputs.files import parse_json, read_text
@@ -207,7 +207,10 @@ def _captions(path: Path, size: int, changed: int) -> Captioned:
         integers(table, column)
         for table, column in ((images, "id"), (annotations, "image_id"), (annotations, "id"))
     )
-    names, texts = _strings(images, "file_name"), _strings(annotations, "caption")
+    names, texts = (
+        tuple(check_cells(table, column, lambda cell: isinstance(cell, str), "not a text"))
+        for table, column in ((images, "file_name"), (annotations, "caption"))
+    )
     owners = IdPositions(ids, "image", path).of(of_image)
     IdPositions(captions, "caption", path)
     if not len(captions):
@@ -246,14 +249,6 @@ def _age(path: Path) -> tuple[int, int]:
 def json_file(path: Path, without: tuple[str, ...] = ()) -> Any:
     """The JSON value in a file; raises `DataError` naming the file, and line and column of what is broken."""
     return parse_json(read_text(path), where=path, without=without)
-
-
-def _strings(table: DataTable, column: str) -> tuple[str, ...]:
-    """A column of texts, which may be empty."""
-    for row, cell in enumerate(table[column]):
-        if not isinstance(cell, str):
-            raise DataError("not a text", where=table.where(row, column), given=shown(cell))
-    return tuple(table[column])
 
 
 def find(data: Path | None, name: str) -> Path:

@@ -33,7 +33,7 @@ from counterfoil.benchmarks.readers.questions import IdPositions, search
 from counterfoil.benchmarks.readers.released_captions import read_karpathy
 from counterfoil.benchmarks.readers.rows import not_on_hub
 from counterfoil.benchmarks.references import collapsed
-from counterfoil.benchmarks.tables import DataTable, floats, labels, read_table, shown, texts
+from counterfoil.benchmarks.tables import DataTable, check_numbers, floats, labels, read_table, shown, texts
 from counterfoil.errors import DataError, MissingExtraError
 
 TABLE = "sits_test.csv"
@@ -53,12 +53,26 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     answer. `data` is as for COCO 5K; or sits_val.csv, or a folder with nothing else. Raises `DataError` where
     the directions, or files and table, do not agree, and naming the row that is broken.
     """
-    lone = _lone(data)
-    if lone is not None:
-        return _of_table(card, lone, data, images)
-    test = read_test(data)
-    i2t, t2i, source = _positives(test, data)
-    return test.gallery(card, (i2t, t2i), data, images, positives=source)
+    path = _lone(data)
+    if path is None:
+        test = read_test(data)
+        i2t, t2i, source = _positives(test, data)
+        return test.gallery(card, (i2t, t2i), data, images, positives=source)
+    # The gallery of what one table names, in its order of pairs as they were written.
+    captions, pictures, scores, original = ratings(read_table(path))
+    caption_ids, image_ids = (
+        first_use(np.concatenate([ids[original], ids[~original]])) for ids in (captions, pictures)
+    )
+    caption = IdPositions(caption_ids, "caption", path).of(captions)
+    image = IdPositions(image_ids, "image", path).of(pictures)
+    owners = np.full(len(caption_ids), -1, dtype=np.int64)
+    owners[caption[original]] = image[original]
+    _, counts = np.unique(caption[original], return_counts=True)
+    if (counts > 1).any():
+        raise DataError(f"a caption has two rows '{_ORIGINAL}'", where=path)
+    searches = _searches(caption, image, scores >= RIGHT, caption_ids, image_ids, path)
+    coco = _captioned(image_ids, caption_ids, owners, (None,) * len(caption_ids), str(path))
+    return coco.gallery(_of_half(card, path), searches, data, images)
 
 
 def _lone(data: Path | None) -> Path | None:
@@ -109,27 +123,6 @@ def _positives(test: Captioned, data: Path | None) -> tuple[RetrievalDirection, 
     return *searches[0], ", ".join(sources)
 
 
-def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) -> Benchmark:
-    """The gallery of what one table names, in its order of pairs as they were written."""
-    table = read_table(path)
-    captions, pictures, scores, original = ratings(table)
-    caption_ids, image_ids = (
-        first_use(np.concatenate([ids[original], ids[~original]])) for ids in (captions, pictures)
-    )
-    caption, image = (
-        IdPositions(caption_ids, "caption", path).of(captions),
-        IdPositions(image_ids, "image", path).of(pictures),
-    )
-    owners = np.full(len(caption_ids), -1, dtype=np.int64)
-    owners[caption[original]] = image[original]
-    _, counts = np.unique(caption[original], return_counts=True)
-    if (counts > 1).any():
-        raise DataError(f"a caption has two rows '{_ORIGINAL}'", where=path)
-    searches = _searches(caption, image, scores >= RIGHT, caption_ids, image_ids, path)
-    coco = _captioned(image_ids, caption_ids, owners, (None,) * len(caption_ids), str(path))
-    return coco.gallery(_of_half(card, path), searches, data, images)
-
-
 def _of_half(card: Card, path: Path) -> Card:
     """The card, which counts the test half, for a table of another."""
     return card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}})
@@ -147,11 +140,8 @@ def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np
     Raises `DataError` naming the row whose score is no number from 0 to 5, or whose ids are not COCO's.
     """
     scores = floats(table, "agg_score")
-    if ((scores < 0) | (scores > _HIGHEST)).any():
-        row = int(np.argmax((scores < 0) | (scores > _HIGHEST)))
-        raise DataError(
-            "rating out of range", where=table.where(row, "agg_score"), given=scores[row], allowed="0 to 5"
-        )
+    outside = (scores < 0) | (scores > _HIGHEST)
+    check_numbers(table, "agg_score", scores, outside, "rating out of range", "0 to 5")
     original = np.array([name == _ORIGINAL for name in texts(table, "sampling_method")], dtype=bool)
     return _ids(table, "caption", ":"), _ids(table, "image", "_"), scores, original
 
@@ -208,7 +198,22 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     caption_ids, image_ids = (np.unique(ids) for ids in (captions, pictures))
     candidates = np.searchsorted(caption_ids, captions).astype(np.int64)
     shown = np.searchsorted(image_ids, pictures).astype(np.int64)
-    texts, source = _texts(data, caption_ids)
+    folder = data if data.is_dir() else data.parent
+    files, karpathy = captions_of(folder), place(folder, KARPATHY)
+    texts: tuple[str | None, ...] = (None,) * len(caption_ids)
+    source = ""
+    if files or karpathy is not None:
+        written = read_captions(files) if files or karpathy is None else read_karpathy(karpathy)
+        at, source = IdPositions(written.captions, "caption", written.source).of(caption_ids), written.source
+        texts = tuple(collapsed(written.texts[row] or "") if row >= 0 else "" for row in at.tolist())
+        lacking = caption_ids[[not text for text in texts]]
+        if len(lacking):
+            raise DataError(
+                f"{len(lacking):,} of the {len(caption_ids):,} rated captions are not in this file",
+                where=source,
+                given=f"no caption {lacking[0]}",
+                hint="they are in captions_val2014.json",
+            )
     note = f"{path}, {source}" if source else f"{path} (without texts: COCO's captions are not in the folder)"
     images_at, captions_at = _captioned(image_ids, caption_ids, shown, texts, note).items(data, images)
     questions = Rated(
@@ -220,23 +225,3 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     )
     card = card if path.name == TABLE else _of_half(card, path)
     return finished(card, captions_at, images_at, questions, source=note, path=data)
-
-
-def _texts(data: Path, captions: Ids) -> tuple[tuple[str | None, ...], str]:
-    """The text of every caption and where it is from; all None where no file has them."""
-    folder = data if data.is_dir() else data.parent
-    files, karpathy = captions_of(folder), place(folder, KARPATHY)
-    if not files and karpathy is None:
-        return (None,) * len(captions), ""
-    written = read_captions(files) if files or karpathy is None else read_karpathy(karpathy)
-    at = IdPositions(written.captions, "caption", written.source).of(captions)
-    texts = tuple(collapsed(written.texts[place] or "") if place >= 0 else "" for place in at.tolist())
-    lacking = captions[[not text for text in texts]]
-    if len(lacking):
-        raise DataError(
-            f"{len(lacking):,} of the {len(captions):,} rated captions are not in this file",
-            where=written.source,
-            given=f"no caption {lacking[0]}",
-            hint="they are in captions_val2014.json",
-        )
-    return texts, written.source

@@ -20,7 +20,6 @@ from counterfoil.benchmarks.readers.judged import clean_caption, left_out, noted
 from counterfoil.benchmarks.readers.released_captions import (
     FLICKR8K,
     FLICKR30K,
-    Written,
     coco_captions,
     flickr_captions,
     karpathy_part,
@@ -31,7 +30,7 @@ from counterfoil.benchmarks.readers.released_files import list_of, object_tables
 from counterfoil.benchmarks.readers.statements import truths
 from counterfoil.benchmarks.records import Caption
 from counterfoil.benchmarks.references import collapsed, nearest
-from counterfoil.benchmarks.tables import DataTable, TablePart, integers, labels, shown, texts
+from counterfoil.benchmarks.tables import DataTable, TablePart, check_cells, integers, labels, shown, texts
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import decoded, read_bytes, read_json, read_text
 from counterfoil.inputs.pickled import plain_pickle
@@ -307,9 +306,9 @@ def unfolded(table: DataTable, card: Card, home: Path | None, *, column: str, ke
     rows: list[int] = []
     keys: list[str] = []
     values: list[Any] = []
-    for row, cell in enumerate(table[column]):
-        if not isinstance(cell, Mapping):
-            raise DataError("not an object", where=table.where(row, column), given=shown(cell))
+    for row, cell in enumerate(
+        check_cells(table, column, lambda cell: isinstance(cell, Mapping), "not an object")
+    ):
         rows += [row] * len(cell)
         keys += cell.keys()
         values += cell.values()
@@ -365,7 +364,20 @@ def composite(card: Card, data: Path, *, scale: str) -> tuple[DataTable, bool]:
     columns: dict[str, Sequence[Any]] = dict(
         zip(("source", "candidate", "id", "image", "caption", "rating"), zip(*rows, strict=True), strict=True)
     )
-    written = _composite_captions(data)
+    captions_of = {
+        "flickr8k": flickr_captions(data, FLICKR8K),
+        "flickr30k": flickr_captions(data, FLICKR30K),
+        "coco": coco_captions(data),
+    }
+    written = {name: captions for name, captions in captions_of.items() if captions is not None}
+    if written and len(written) < len(captions_of):
+        raise DataError(
+            f"no captions of {', '.join(name for name in captions_of if name not in written)} here",
+            where=data,
+            allowed="Flickr8k.token.txt, results_20130124.token or dataset_flickr30k.json, and "
+            "captions_val2014.json or dataset_coco.json",
+            hint="without any of them, captions are rated without references",
+        )
     notes = list(left_out(junk, "rows at the end of a file, without an image,"))
     if written:
         lists: dict[str, list[Caption]] = {}
@@ -399,6 +411,7 @@ def _composite_rows(path: Path, source: str, number: int) -> tuple[list[list[str
     last = max((place for place, name in enumerate(files) if name), default=-1) + 1
     if not last:
         raise DataError("no rows", where=path, allowed=f"a column {_ADDRESS}, the texts and their ratings")
+    cells = []
     for place, (name, row) in enumerate(zip(files[:last], rows, strict=False), start=1):
         where = f"{path}, row {place}"
         if not name:
@@ -408,34 +421,10 @@ def _composite_rows(path: Path, source: str, number: int) -> tuple[list[list[str
                 "no image of COCO", where=where, given=name, allowed="COCO_val2014_000000000042.jpg"
             )
         if len(row) <= at + 2 * number:
-            raise DataError(
-                "a row is cut short",
-                where=where,
-                given=f"{len(row)} cells",
-                allowed=f"more than {at + 2 * number}",
-            )
-    return [
-        [name, *row[at + 1 : at + 1 + 2 * number]] for name, row in zip(files[:last], rows, strict=False)
-    ], len(rows) - last
-
-
-def _composite_captions(data: Path) -> Mapping[str, Written]:
-    """The captions of the three sources' images, or of none of them."""
-    captions_of = {
-        "flickr8k": flickr_captions(data, FLICKR8K),
-        "flickr30k": flickr_captions(data, FLICKR30K),
-        "coco": coco_captions(data),
-    }
-    there = {name: written for name, written in captions_of.items() if written is not None}
-    if there and len(there) < len(captions_of):
-        raise DataError(
-            f"no captions of {', '.join(name for name in captions_of if name not in there)} here",
-            where=data,
-            allowed="Flickr8k.token.txt, results_20130124.token or dataset_flickr30k.json, and "
-            "captions_val2014.json or dataset_coco.json",
-            hint="without any of them, captions are rated without references",
-        )
-    return there
+            given, allowed = f"{len(row)} cells", f"more than {at + 2 * number}"
+            raise DataError("a row is cut short", where=where, given=given, allowed=allowed)
+        cells.append([name, *row[at + 1 : at + 1 + 2 * number]])
+    return cells, len(rows) - last
 
 
 #: How many people judged each pair of Pascal-50S, each with a reference of their own.
@@ -513,12 +502,8 @@ def _votes(
                 raise DataError("no winner", where=where, given=type(winner).__name__, allowed="a number")
             chosen = left if winner == 1 else right
             if chosen not in sides:
-                raise DataError(
-                    f"the judgement is not of pair {number}",
-                    where=where,
-                    given=chosen,
-                    allowed=" | ".join(sides),
-                )
+                what = f"the judgement is not of pair {number}"
+                raise DataError(what, where=where, given=chosen, allowed=" | ".join(sides))
             # By its text, as the released code counts: equal captions share their votes.
             votes = [vote + (chosen == text) for vote, text in zip(votes, sides, strict=True)]
             references.append(Caption(f"{number}_r{at % _JUDGED}", reference))
@@ -617,12 +602,8 @@ def vatex(card: Card, data: Path, *, references: int) -> tuple[DataTable, bool]:
     except (TypeError, ValueError):
         raise DataError("a rating is no number", where=files[2], given=shown(given)) from None
     if len(ratings) != 3 * n:
-        raise DataError(
-            "not three ratings of every candidate",
-            where=files[2],
-            given=len(ratings),
-            allowed=str(3 * n),
-        )
+        what = "not three ratings of every candidate"
+        raise DataError(what, where=files[2], given=len(ratings), allowed=str(3 * n))
     lists = []
     for row, cell in enumerate(written):
         where = f"{files[1]}, row {row + 1}"

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Ids
@@ -24,7 +23,16 @@ from counterfoil.benchmarks.readers.questions import choices, gallery, listed, q
 from counterfoil.benchmarks.readers.rows import cell_source, looked_for, not_on_hub, open_rows
 from counterfoil.benchmarks.records import Caption, Image
 from counterfoil.benchmarks.references import collapsed
-from counterfoil.benchmarks.tables import DataTable, floats, labels, names, shown, texts
+from counterfoil.benchmarks.tables import (
+    DataTable,
+    check_cells,
+    check_numbers,
+    floats,
+    labels,
+    names,
+    shown,
+    texts,
+)
 from counterfoil.errors import DataError
 
 #: What a column may be called, by its name here.
@@ -90,21 +98,15 @@ _TOLD_BY: Mapping[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def kind_of(columns: Iterable[str]) -> str | None:
+def kind_of(named: Iterable[str]) -> str | None:
     """The name under which a table of one's own with these columns is a benchmark; None for other tables.
 
     >>> kind_of(["image", "caption", "Negative Caption"]), kind_of(["image", "caption"]), kind_of(["score"])
     ('pairs', 'gallery', None)
     """
-    plain = {name.strip().lower().replace(" ", "_") for name in columns}
-    return next(
-        (
-            kind
-            for kind, columns_of_kind in _TOLD_BY.items()
-            if all(plain & {*names} for names in columns_of_kind)
-        ),
-        None,
-    )
+    plain = {name.strip().lower().replace(" ", "_") for name in named}
+    kinds = (kind for kind, columns in _TOLD_BY.items() if all(plain & {*names} for names in columns))
+    return next(kinds, None)
 
 
 _IMAGES = ("image", "negative_image")
@@ -161,7 +163,10 @@ def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -
     facts = {"title": title_of(path), "form": form, "size": len(table), "measures": measures}
     card = card.model_copy(update=facts)
     captions = texts(table, "caption"), texts(table, "negative_caption")
-    groupings = _pair_groupings(table)
+    groupings = {name: labels(table, name) for name in ("type", "subset", "split") if name in table}
+    if "subset" not in table and "type" in table and "subtype" in table:
+        pairs = zip(groupings["type"], labels(table, "subtype"), strict=True)
+        groupings["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
     if len(sides) == 2:
         return quads(card, ids, captions, (sides[0], sides[1]), groupings, source=table.source, path=path)
     return choices(card, ids, captions, sides[0], groupings, source=table.source, path=path)
@@ -176,14 +181,6 @@ def _ids(table: DataTable) -> tuple[str, ...]:
         return names(table, "id")
     inside = [f"{part}/{name}" if name else "" for part, name in zip(table[within], called, strict=True)]
     return names(DataTable({**table.columns, "id": inside}, table.source, table.kind, table.parts), "id")
-
-
-def _pair_groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
-    groupings = {name: labels(table, name) for name in ("type", "subset", "split") if name in table}
-    if "subset" not in table and "type" in table and "subtype" in table:
-        pairs = zip(groupings["type"], labels(table, "subtype"), strict=True)
-        groupings["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
-    return groupings
 
 
 _RATING = re.compile(r"(rating|score_?human|rater)(_?\d+)?")
@@ -202,11 +199,9 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     raters = [name for name in table.columns if _RATING.fullmatch(name)]
     if not raters:
+        given = ", ".join(table.columns)
         raise DataError(
-            "no column of ratings",
-            where=table.source,
-            given=", ".join(table.columns),
-            allowed="rating, rating_1, ...",
+            "no column of ratings", where=table.source, given=given, allowed="rating, rating_1, ..."
         )
     required(table, "image", "caption")
     ratings = ratings_of(table, raters, missing=True)
@@ -221,8 +216,20 @@ def read_preferences(card: Card, data: Path | DataTable | None, images: Path | N
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
     required(table, "image", "caption_a", "caption_b")
+    if "votes_a" in table and "votes_b" in table:
+        votes = np.stack([floats(table, name) for name in ("votes_a", "votes_b")], axis=1)
+        odd = (votes < 0).any(axis=1) | (votes.sum(axis=1) == 0)
+        check_numbers(table, None, votes, odd, "not votes", "0 or more, one at least")
+    elif "preferred" in table:
+        chosen = [side.lower() for side in labels(table, "preferred")]
+        sides = DataTable({"preferred": chosen}, table.source, table.kind, table.parts)
+        check_cells(sides, "preferred", ("a", "b").__contains__, "not a choice", "a or b")
+        votes = np.array([[side == "a", side == "b"] for side in chosen], dtype=np.float64)
+    else:
+        given, allowed = ", ".join(table.columns), "votes_a and votes_b, or preferred"
+        raise DataError("no votes", where=table.source, given=given, allowed=allowed)
     names = {name: name for name in ("caption_a", "caption_b")}
-    return _judged(card, table, folder, path, names, votes=_votes(table))
+    return _judged(card, table, folder, path, names, votes=votes)
 
 
 def _judged(
@@ -233,47 +240,55 @@ def _judged(
     names: Mapping[str, str],
     **judgements: Any,
 ) -> Benchmark:
-    """What people judged the captions of some columns, which are called by `names` and their rows."""
+    """What people judged the captions of some columns, which are called by `names` and their rows.
+
+    Equal captions are called by the column and the row of the first. Images are called by a column
+    `image_id`, else by their paths.
+    """
+    name_of: dict[str, str] = {}
+    candidates = []
+    for column, start in names.items():
+        written = [collapsed(cell) if isinstance(cell, str) else "" for cell in table[column]]
+        if not all(written):
+            row = written.index("")
+            clean_caption(table[column][row], table.where(row, column))
+        candidates.append(
+            [Caption(name_of.setdefault(text, f"{start}{row}"), text) for row, text in enumerate(written)]
+        )
+    called: Sequence[str] = [
+        cell if isinstance(cell, str) else f"image of row {row + 1}"
+        for row, cell in enumerate(table["image"])
+    ]
+    called = texts(table, "image_id") if "image_id" in table else called
+    references: list[list[Caption]] | None = None
+    columns = [name for name in table.columns if _REFERENCE.fullmatch(name)]
+    if columns:
+        references = []
+        for row in range(len(table)):
+            of_row: list[str] = []
+            for name in columns:
+                cell, where = table[name][row], table.where(row, name)
+                listed = [
+                    text for text in (cell if isinstance(cell, list | tuple) else [cell]) if text is not None
+                ]
+                of_row += [clean_caption(text, where, "reference") for text in listed if str(text).strip()]
+            references.append([Caption(f"r{row}_{at}", text) for at, text in enumerate(of_row)])
     benchmark = judged(
         card.model_copy(update={"title": title_of(path)}),
         _ids(table),
-        _candidates(table, names),
-        _pictures(table, folder),
+        candidates,
+        row_images(table, "image", folder, called),
         {name: labels(table, name) for name in ("type", "source") if name in table},
-        references=_references(table),
+        references=references,
         source=table.source,
         **judgements,
     )
     return replace(benchmark, path=path)
 
 
-def _candidates(table: DataTable, names: Mapping[str, str]) -> list[list[Caption]]:
-    """The captions of some columns; equal ones are called by the column and the row of the first."""
-    name_of: dict[str, str] = {}
-    sides = []
-    for column, start in names.items():
-        written = [collapsed(cell) if isinstance(cell, str) else "" for cell in table[column]]
-        if not all(written):
-            row = written.index("")
-            clean_caption(table[column][row], table.where(row, column))
-        sides.append(
-            [Caption(name_of.setdefault(text, f"{start}{row}"), text) for row, text in enumerate(written)]
-        )
-    return sides
-
-
 def title_of(path: Path | None) -> str:
     """What tables call the benchmark: its file; "" where it was in memory, for its name."""
     return "" if path is None else path.stem
-
-
-def _pictures(table: DataTable, folder: Path | None) -> list[Image]:
-    """The image of each row, called by its path, or by a column `image_id`."""
-    keys: Sequence[str] = [
-        cell if isinstance(cell, str) else f"image of row {row + 1}"
-        for row, cell in enumerate(table["image"])
-    ]
-    return row_images(table, "image", folder, texts(table, "image_id") if "image_id" in table else keys)
 
 
 def row_images(
@@ -293,53 +308,6 @@ def row_images(
                 sought=looked_for(folder, cell),
             )
     return [images[name] for name in names]
-
-
-def _votes(table: DataTable) -> np.ndarray:
-    if "votes_a" in table and "votes_b" in table:
-        votes = np.stack([floats(table, name) for name in ("votes_a", "votes_b")], axis=1)
-        bad = np.flatnonzero((votes < 0).any(axis=1) | (votes.sum(axis=1) == 0))
-        if len(bad):
-            raise DataError(
-                "not votes",
-                where=table.where(int(bad[0])),
-                given=votes[bad[0]].tolist(),
-                allowed="0 or more, one at least",
-            )
-        return votes
-    if "preferred" not in table:
-        raise DataError(
-            "no votes",
-            where=table.source,
-            given=", ".join(table.columns),
-            allowed="votes_a and votes_b, or preferred",
-        )
-    chosen = [side.lower() for side in labels(table, "preferred")]
-    for row, side in enumerate(chosen):
-        if side not in ("a", "b"):
-            raise DataError(
-                "not a choice", where=table.where(row, "preferred"), given=shown(side), allowed="a or b"
-            )
-    return np.array([[side == "a", side == "b"] for side in chosen], dtype=np.float64)
-
-
-def _references(table: DataTable) -> list[list[Caption]] | None:
-    columns = [name for name in table.columns if _REFERENCE.fullmatch(name)]
-    if not columns:
-        return None
-    rows = []
-    for row in range(len(table)):
-        written: list[str] = []
-        for name in columns:
-            cell = table[name][row]
-            listed: Sequence[object] = cell if isinstance(cell, list | tuple) else [cell]
-            written += [
-                clean_caption(text, table.where(row, name), "reference")
-                for text in listed
-                if text is not None and str(text).strip()
-            ]
-        rows.append([Caption(f"r{row}_{at}", text) for at, text in enumerate(written)])
-    return rows
 
 
 def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
@@ -363,7 +331,9 @@ def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None)
         Caption(key if "caption_id" in table else f"c{at}", written[row])
         for at, (key, row) in enumerate(zip(keys, first, strict=True))
     ]
-    gains = _gallery_gains(table)
+    gains = floats(table, "relevance") if "relevance" in table else np.ones(len(table))
+    outside = (gains < 0) | (gains > 1)
+    check_numbers(table, "relevance", gains, outside, "relevance out of range", "0 (wrong) to 1 (right)")
     rows: dict[tuple[int, int], int] = {}
     for row, pair in enumerate(zip(image.tolist(), caption.tolist(), strict=True)):
         before = rows.setdefault(pair, row)
@@ -416,22 +386,6 @@ def _distinct(table: DataTable, column: str, allowed: str) -> tuple[list[str], I
     return list(first), np.array([number[name] for name in names], dtype=np.int64)
 
 
-def _gallery_gains(table: DataTable) -> NDArray[np.float64]:
-    if "relevance" not in table:
-        return np.ones(len(table))
-    gains = floats(table, "relevance")
-    outside = (gains < 0) | (gains > 1)
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise DataError(
-            "relevance out of range",
-            where=table.where(row, "relevance"),
-            given=gains[row],
-            allowed="0 (wrong) to 1 (right)",
-        )
-    return gains
-
-
 def _gallery_owners(
     table: DataTable, pictures: Sequence[Image], n_captions: int, caption: Ids, pairs: tuple[Ids, Ids]
 ) -> Ids:
@@ -445,19 +399,11 @@ def _gallery_owners(
     for row, name in enumerate(labels(table, "written_for")):
         if not name:
             continue
-        at = number.get(name)
+        at, where = number.get(name), table.where(row, "written_for")
         if at is None:
-            raise DataError(
-                "written for an image that is not in the table",
-                where=table.where(row, "written_for"),
-                given=name,
-            )
+            raise DataError("written for an image that is not in the table", where=where, given=name)
         if owners[caption[row]] not in (-1, at):
-            raise DataError(
-                "a caption is written for one image",
-                where=table.where(row, "written_for"),
-                given=name,
-                allowed=pictures[owners[caption[row]]].id,
-            )
+            allowed = pictures[owners[caption[row]]].id
+            raise DataError("a caption is written for one image", where=where, given=name, allowed=allowed)
         owners[caption[row]] = at
     return owners

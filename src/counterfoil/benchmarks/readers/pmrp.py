@@ -51,15 +51,37 @@ def read(
     """
     if data is None:
         raise not_on_hub(card)
-    if _holds_test(data):
+    # Whether the captions files hold all captions of COCO's test half, or there are none to ask.
+    holds_test = place(data, CAPTIONS) is None and bool(place(data, KARPATHY) or not captions_files(data))
+    if not holds_test:
+        written = captioned(data)
+        try:
+            ids = read_ids(find(data, IDS))
+            known = IdPositions(written.captions, "caption", written.source)
+            holds_test = bool((known.of(ids) >= 0).all())
+        except MissingExtraError:
+            # With so many captions the test half may be included, which cannot be decided without the ids.
+            if len(written.captions) >= _TEST_CAPTIONS:
+                raise
+    if holds_test:
         coco, splits = read_test(data), ["val2014"]
         source = f"COCO's test half: {coco.source}"
     else:
-        coco = captioned(data)
+        coco = written
         splits = list(coco.splits)
         source = f"all {len(coco.images):,} images of {coco.source}"
         card = card.model_copy(update={"title": f"{card.title}, {data.stem}", "counts": {}})
-    files = _instances(data, splits)
+    folder = annotation_folder(data.parent if data.is_file() else data)
+    files = [folder / f"instances_{split}.json" for split in splits]
+    if not all(file.is_file() for file in files):
+        files = sorted(folder.glob("instances_*.json"))
+    if not files:
+        raise DataError(
+            "no instances here, which say what objects an image shows",
+            where=folder,
+            allowed="instances_*.json",
+            hint="they come with COCO's annotations",
+        )
     codes = read_codes(files, coco.images)
     coco = replace(coco, source=f"{source}, {', '.join(file.name for file in files)}")
     of_items = parts(coco) if folds else None
@@ -87,33 +109,3 @@ def read(
 #: PCME's evaluation: the mean over three thresholds, R as it is, images without an object left out.
 read_original = partial(read, thresholds=(0, 1, 2), cap=None, bare=False)
 read_original_1k = partial(read_original, folds=True)
-
-
-def _holds_test(data: Path) -> bool:
-    """Whether the captions files hold all captions of COCO's test half, or there are none to ask."""
-    if place(data, CAPTIONS) is None and (place(data, KARPATHY) or not captions_files(data)):
-        return True
-    written = captioned(data)
-    try:
-        ids = read_ids(find(data, IDS))
-    except MissingExtraError:
-        # With so many captions the test half may be included, which cannot be decided without the ids.
-        if len(written.captions) >= _TEST_CAPTIONS:
-            raise
-        return False
-    return bool((IdPositions(written.captions, "caption", written.source).of(ids) >= 0).all())
-
-
-def _instances(data: Path, splits: list[str]) -> list[Path]:
-    """The instances files of those parts of COCO, else all there are."""
-    folder = annotation_folder(data.parent if data.is_file() else data)
-    named = [folder / f"instances_{split}.json" for split in splits]
-    files = named if all(file.is_file() for file in named) else sorted(folder.glob("instances_*.json"))
-    if not files:
-        raise DataError(
-            "no instances here, which say what objects an image shows",
-            where=folder,
-            allowed="instances_*.json",
-            hint="they come with COCO's annotations",
-        )
-    return files

@@ -5,7 +5,9 @@ Ids become positions once, in bulk: a benchmark of 25,000 captions is a few arra
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Choice, Gallery, Ids, Paraphrase, Quad, RetrievalDirection
 from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.references import bounds
 from counterfoil.benchmarks.tables import first_double
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible
@@ -50,35 +53,45 @@ def quads(
 def choices(
     card: Card,
     ids: Sequence[str],
-    candidates: Sequence[Sequence[str | None]],
-    images: Sequence[Image],
+    candidates: Sequence[Sequence[Any]],
+    query: Sequence[Any],
     groupings: Mapping[str, tuple[str, ...]],
     *,
+    asks: Literal["image", "caption"] = "image",
     correct: int = 1,
+    caption_ids: Sequence[str] | None = None,
     source: str,
     path: Path | None = None,
     part: bool = False,
 ) -> Benchmark:
-    """One image and k captions per question, the first `correct` of them right.
+    """One image and k captions per question, or one caption and k images, the first `correct` of them right.
 
-    `candidates` holds a column of n texts per candidate, None where a question has fewer; caption j of
-    question "17" is called "17_c{j}". Images of one id are one item.
+    `candidates` holds a column of n texts, or images, per candidate, None where a question has fewer; caption
+    j of question "17" is called "17_c{j}", where a caption is asked about not by `caption_ids`. Images of one
+    id are one item.
     """
-    items, positions = listed(images)
-    captions = tuple(
-        Caption(f"{name}_c{j}", text)
-        for name, row in zip(ids, zip(*candidates, strict=True), strict=True)
-        for j, text in enumerate(row)
-        if text is not None
-    )
+    rows = list(zip(ids, zip(*candidates, strict=True), strict=True))
+    listed_candidates = [
+        (f"{name}_c{j}", candidate)
+        for name, row in rows
+        for j, candidate in enumerate(row)
+        if candidate is not None
+    ]
+    if asks == "image":
+        images, of_query = listed(query)
+        captions = tuple(starmap(Caption, listed_candidates))
+        places = np.arange(len(captions), dtype=np.int64)
+    else:
+        images, places = listed([image for _, image in listed_candidates])
+        captions = tuple(map(Caption, caption_ids or [f"{name}_c0" for name in ids], query))
+        of_query = np.arange(len(ids), dtype=np.int64)
+    there = np.array([[candidate is not None for candidate in row] for _, row in rows], dtype=bool)
+    positions = np.full(there.shape, -1, dtype=np.int64)
+    positions[there] = places
     questions = Choice(
-        tuple(ids),
-        groupings=groupings,
-        query=positions,
-        candidates=_placed(candidates, np.arange(len(captions), dtype=np.int64)),
-        correct=correct,
+        tuple(ids), groupings=groupings, query=of_query, candidates=positions, correct=correct, asks=asks
     )
-    return check_counts(Benchmark(card, items, captions, questions, source, path), part=part)
+    return check_counts(Benchmark(card, images, captions, questions, source, path), part=part)
 
 
 def paraphrases(
@@ -101,43 +114,6 @@ def paraphrases(
     choice = benchmark.choices
     questions = Paraphrase(choice.ids, groupings=groupings, captions=choice.candidates, images=choice.query)
     return replace(benchmark, questions=questions)
-
-
-def image_choices(
-    card: Card,
-    ids: Sequence[str],
-    captions: Sequence[str],
-    candidates: Sequence[Sequence[Image | None]],
-    groupings: Mapping[str, tuple[str, ...]],
-    *,
-    caption_ids: Sequence[str] | None = None,
-    source: str,
-    path: Path | None = None,
-) -> Benchmark:
-    """One caption and k images per question, the first of them right.
-
-    `candidates` holds a column of n images per candidate, None where a question has fewer; the caption of
-    question "17" is called "17_c0", where not by `caption_ids`. Images of one id are one item.
-    """
-    shown = [image for row in zip(*candidates, strict=True) for image in row if image is not None]
-    items, positions = listed(shown)
-    questions = Choice(
-        tuple(ids),
-        groupings=groupings,
-        query=np.arange(len(ids), dtype=np.int64),
-        candidates=_placed(candidates, positions),
-        asks="caption",
-    )
-    written = tuple(map(Caption, caption_ids or [f"{name}_c0" for name in ids], captions))
-    return check_counts(Benchmark(card, items, written, questions, source, path))
-
-
-def _placed(candidates: Sequence[Sequence[object]], positions: Ids) -> Ids:
-    """(n, k) the positions of all candidates in turn, -1 where a question has none."""
-    there = np.array([[candidate is not None for candidate in column] for column in candidates], dtype=bool).T
-    positions_of = np.full(there.shape, -1, dtype=np.int64)
-    positions_of[there] = positions
-    return positions_of
 
 
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
@@ -245,7 +221,7 @@ def search(
             hint="are these the positives of another gallery?",
         )
     worth = np.ones(len(item)) if gains is None else gains[order]
-    return RetrievalDirection(queries, Qrels(_bounds(counts), item, worth))
+    return RetrievalDirection(queries, Qrels(bounds(counts), item, worth))
 
 
 def own(owners: Ids, n_images: int) -> tuple[RetrievalDirection, RetrievalDirection]:
@@ -256,8 +232,8 @@ def own(owners: Ids, n_images: int) -> tuple[RetrievalDirection, RetrievalDirect
     captions = np.arange(len(owners), dtype=np.int64)
     owned = owners >= 0
     counts, ones = np.bincount(owners[owned], minlength=n_images), np.ones(int(owned.sum()))
-    i2t = Qrels(_bounds(counts), captions[owned][np.argsort(owners[owned], kind="stable")], ones)
-    t2i = Qrels(_bounds(owned.astype(np.int64)), owners[owned], ones)
+    i2t = Qrels(bounds(counts), captions[owned][np.argsort(owners[owned], kind="stable")], ones)
+    t2i = Qrels(bounds(owned.astype(np.int64)), owners[owned], ones)
     return RetrievalDirection(np.arange(n_images, dtype=np.int64), i2t), RetrievalDirection(captions, t2i)
 
 
@@ -297,7 +273,23 @@ def gallery(
         caption_parts=None if parts is None else parts[1],
     )
     card = card if card.size is not None else card.model_copy(update={"size": len(names)})
-    return _checked(Benchmark(card, tuple(images), tuple(captions), questions, source, path))
+    benchmark = Benchmark(card, tuple(images), tuple(captions), questions, source, path)
+    counts = {"images": len(images), "captions": len(captions), "outside": 0}
+    for name, direction in (("i2t", i2t), ("t2i", t2i)):
+        counts[name] = int(direction.defined.sum())
+        if not isinstance(direction.positives, Plausible):
+            counts[f"{name}_pairs"] = len(direction.positives.items)
+            counts["outside"] += int(direction.positives.absent.sum())
+    for name, expected in card.counts.items():
+        if counts[name] != expected:
+            raise DataError(
+                f"not the number of {_WORDS[name]} {card.title} has",
+                where=source,
+                given=f"{counts[name]:,}",
+                allowed=f"{expected:,}",
+                hint="is a file cut off, or another release?",
+            )
+    return benchmark
 
 
 def gallery_of_own(
@@ -320,26 +312,6 @@ def gallery_of_own(
     return gallery(card, images, written, owners, own(owners, len(images)), source=source, path=path)
 
 
-def _checked(benchmark: Benchmark) -> Benchmark:
-    questions, card = benchmark.gallery, benchmark.card
-    counts = {"images": questions.n_images, "captions": questions.n_captions, "outside": 0}
-    for name, direction in (("i2t", questions.i2t), ("t2i", questions.t2i)):
-        counts[name] = int(direction.defined.sum())
-        if not isinstance(direction.positives, Plausible):
-            counts[f"{name}_pairs"] = len(direction.positives.items)
-            counts["outside"] += int(direction.positives.absent.sum())
-    for name, expected in card.counts.items():
-        if counts[name] != expected:
-            raise DataError(
-                f"not the number of {_WORDS[name]} {card.title} has",
-                where=benchmark.source,
-                given=f"{counts[name]:,}",
-                allowed=f"{expected:,}",
-                hint="is a file cut off, or another release?",
-            )
-    return benchmark
-
-
 _WORDS = {
     "images": "images",
     "captions": "captions",
@@ -349,7 +321,3 @@ _WORDS = {
     "t2i_pairs": "right answers to captions",
     "outside": "right answers outside the gallery",
 }
-
-
-def _bounds(counts: Ids) -> Ids:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -154,7 +154,18 @@ class CellSource:
     def read(self) -> bytes:
         """The bytes in the cell; raises `DataError` where it is empty or the file cannot be read."""
         try:
-            cell = _cell(self.path, self.column, self.row)
+            # A relative path names another file once the working folder changes.
+            file = self.path.resolve()
+            if file.suffix.lower() == ".arrow":
+                cell = _stream(file, _age(file)).column(self.column)[self.row].as_py()
+            else:
+                with _one_reader:
+                    metadata = _parquet(file, _age(file)).metadata
+                    groups = range(metadata.num_row_groups)
+                    ends = list(itertools.accumulate(metadata.row_group(i).num_rows for i in groups))
+                    group = bisect.bisect_right(ends, self.row)
+                    cells = _row_group(file, _age(file), self.column, group)
+                cell = cells[self.row - (ends[group - 1] if group else 0)]
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             raise DataError(
                 f"image cannot be read: {error}", where=self, hint="is the file cut off?"
@@ -270,9 +281,9 @@ def _open_folder(
 
 
 def _open_saved(folder: Path, images: Sequence[str]) -> DataTable:
-    state = read_json(folder / "state.json")
+    state, what = read_json(folder / "state.json"), "not the state of a saved data set"
     if not isinstance(state, dict) or not isinstance(state.get("_data_files"), list):
-        raise DataError("not the state of a saved data set", where=folder / "state.json")
+        raise DataError(what, where=folder / "state.json")
     if state.get("_indices_files") or state.get("_indices_data_files"):
         raise DataError(
             "a saved data set with a row selection", where=folder, hint="save it after flatten_indices()"
@@ -281,7 +292,7 @@ def _open_saved(folder: Path, images: Sequence[str]) -> DataTable:
     odd = [name for name in names if not isinstance(name, str) or Path(name).name != name]
     if odd or not names:
         raise DataError(
-            "not the state of a saved data set",
+            what,
             where=folder / "state.json",
             given=shown(odd[0]) if odd else "no files",
             allowed="names of files in this folder",
@@ -292,13 +303,14 @@ def _open_saved(folder: Path, images: Sequence[str]) -> DataTable:
 
 def _lazy(schema: pa.Schema, images: Sequence[str]) -> list[str]:
     """The image columns whose cells hold bytes rather than paths."""
-
-    def holds_bytes(kind: pa.DataType) -> bool:
-        if pa.types.is_struct(kind):
-            return any(kind.field(i).name == "bytes" for i in range(kind.num_fields))
-        return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
-
     return [name for name in images if name in schema.names and holds_bytes(schema.field(name).type)]
+
+
+def holds_bytes(kind: pa.DataType) -> bool:
+    """Whether a column's cells hold pictures."""
+    if pa.types.is_struct(kind):
+        return any(field.name == "bytes" for field in kind)
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _with_cells(table: pa.Table, file: Path, lazy: Sequence[str], rows: int, kind: str) -> DataTable:
@@ -314,23 +326,6 @@ def _joined(tables: Sequence[DataTable], source: str | None) -> DataTable:
         return DataTable(only.columns, source or only.source, only.kind, only.parts)
     joined = stack(tables, source=source or str(Path(tables[0].source).parent))
     return DataTable(joined.columns, joined.source, tables[0].kind, joined.parts)
-
-
-def _cell(path: Path, column: str, row: int) -> Any:
-    # A relative path names another file once the working folder changes.
-    path = path.resolve()
-    if path.suffix.lower() == ".arrow":
-        return _stream(path, _age(path)).column(column)[row].as_py()
-    with _one_reader:
-        opened = _parquet(path, _age(path))
-        ends = list(
-            itertools.accumulate(
-                opened.metadata.row_group(i).num_rows for i in range(opened.metadata.num_row_groups)
-            )
-        )
-        group = bisect.bisect_right(ends, row)
-        cells = _row_group(path, _age(path), column, group)
-    return cells[row - (ends[group - 1] if group else 0)]
 
 
 #: Images are read by several threads, and Arrow's Parquet reader crashes the process when two of them use it.
@@ -355,13 +350,11 @@ def _parquet(path: Path, age: int) -> Any:
 def _row_group(path: Path, age: int, column: str, group: int) -> list[Any]:
     # Rows are read in order: with the last groups kept, each group is read once.
     # No threads: this runs in worker processes that already share the machine.
-    column_cells = (
-        _parquet(path, age).read_row_group(group, columns=[column], use_threads=False).column(column)
-    )
+    table = _parquet(path, age).read_row_group(group, columns=[column], use_threads=False)
     # Cells of a damaged file may point outside its bytes, and Arrow follows them.
-    column_cells.validate(full=True)
+    table.validate(full=True)
     # As Python's own values: of an array that outlives other groups Arrow has read freed memory.
-    cells: list[Any] = column_cells.to_pylist()
+    cells: list[Any] = table.column(column).to_pylist()
     return cells
 
 
@@ -385,18 +378,25 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTabl
     except ImportError:
         raise MissingExtraError("datasets", "hub") from None
     reach = cache_alone_where_unreachable(datasets.config)
-    with _plain_progress(datasets), _without_log(), reach as network_error:
+    with _quiet(datasets), reach as network_error:
         try:
+            revision = card.revision or None
             rows = datasets.load_dataset(
-                card.hub,
-                config or None,
-                split=card.split,
-                revision=card.revision or None,
-                keep_in_memory=False,
+                card.hub, config or None, split=card.split, revision=revision, keep_in_memory=False
             )
         # The library passes on whatever storage, network and parsers raise; each means the same to a user.
         except Exception as error:
-            raise _unavailable(card, config, error, network_error) from None
+            reason = str(error).strip().split("\n")[0] or type(error).__name__
+            if "gated" in reason.lower():
+                do = f"accept its terms at {card.homepage} and log in"
+            else:
+                do = "connect to the network once so that it is cached"
+            raise DataError(
+                "the data set cannot be had from the hub",
+                where=" ".join(part for part in (card.hub, config) if part),
+                given=network_error or f"{type(error).__name__}: {reason}",
+                hint=f"{do}, or name a folder with its files with --data",
+            ) from None
     files = [Path(cached["filename"]) for cached in rows.cache_files]
     # `owner/name@revision, split`, with the revision that was really read where the library says it.
     revision = card.revision
@@ -423,40 +423,20 @@ def not_on_hub(card: Card) -> DataError:
     return DataError(f"{card.title}: no official data set on the hub", where=card.name, hint=hint)
 
 
-def _unavailable(card: Card, config: str, error: Exception, network_error: str) -> DataError:
-    """The error of the library; where the hub cannot be reached, what the network said, `network_error`."""
-    reason = str(error).strip().split("\n")[0] or type(error).__name__
-    if "gated" in reason.lower():
-        hint = f"accept its terms at {card.homepage} and log in, or name a folder with its files with --data"
-    else:
-        hint = "connect to the network once so that it is cached, or name a folder with its files with --data"
-    return DataError(
-        "the data set cannot be had from the hub",
-        where=" ".join(part for part in (card.hub, config) if part),
-        given=network_error or f"{type(error).__name__}: {reason}",
-        hint=hint,
-    )
-
-
 @contextmanager
-def _without_log() -> Iterator[None]:
-    """Without the libraries' log: what they warn of is said in our errors."""
+def _quiet(datasets: Any) -> Iterator[None]:
+    """Without the libraries' log, as our errors say what they warn of, and their progress outside a terminal.
+
+    The library draws its bars into log files too.
+    """
     level = logging.root.manager.disable
+    bars = not sys.stderr.isatty() and datasets.are_progress_bars_disabled() is False
     logging.disable(logging.ERROR)
-    try:
-        yield
-    finally:
-        logging.disable(level)
-
-
-@contextmanager
-def _plain_progress(datasets: Any) -> Iterator[None]:
-    """No progress bars outside a terminal: the library draws them into log files too."""
-    quiet = not sys.stderr.isatty() and datasets.are_progress_bars_disabled() is False
-    if quiet:
+    if bars:
         datasets.disable_progress_bars()
     try:
         yield
     finally:
-        if quiet:
+        logging.disable(level)
+        if bars:
             datasets.enable_progress_bars()

@@ -26,7 +26,6 @@ from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, 
 from counterfoil.benchmarks.readers.questions import (
     choices,
     gallery_of_own,
-    image_choices,
     paraphrases,
     quads,
 )
@@ -201,7 +200,28 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """
     known = layouts(card.name)
     layout = next((layout for layout in known if layout.fits(data)), known[-1])
-    table, home, part = _open(layout, card, data)
+    if data is None and not layout.hub:
+        raise not_on_hub(card)
+    # Where images are looked for, and whether subsets are missing.
+    home, part = data, False
+    if layout.open is not None:
+        function, options = _call(layout.open)
+        table, part = function(card, data, **options)
+    elif layout.subsets:
+        table, part = _open_subsets(layout, card, data)
+    elif layout.pattern:
+        assert data is not None
+        table = _open_pattern(layout, card, data)
+    elif data is None or (layout.hub and not layout.cells):
+        columns = [*layout.lazy, *(text.rstrip("?") for text in layout.images if isinstance(text, str))]
+        columns += [alias for name in columns for alias in layout.aliases.get(name, ())]
+        if data is None:
+            table = hub_rows(card, columns)
+        else:
+            table = open_rows(data, columns, split=card.split, names=layout.files)
+    else:
+        home = released_file(card, data, layout.files)
+        table = _read(home, layout)
     return benchmark_of(layout, card, table, home, images, path=data, part=part)
 
 
@@ -238,8 +258,16 @@ def benchmark_of(
     captions: Any = _side(table, layout.captions)
     shown_images = _images(layout, table, ids, home, images)
     if layout.right:
-        several = captions if len(captions) > 1 else shown_images
-        several[:] = _right_first(table, layout, several)
+        # The right candidate of each row goes first, before the others in their order.
+        several, ordered = captions if len(captions) > 1 else shown_images, []
+        right = integers(table, layout.right).tolist()
+        for row, (place, candidates) in enumerate(zip(right, zip(*several, strict=True), strict=True)):
+            number = sum(candidate is not None for candidate in candidates)
+            if not 0 <= place < number:
+                where = table.where(row, layout.right)
+                raise DataError("no such option", where=where, given=place, allowed=f"0 to {number - 1}")
+            ordered.append((candidates[place], *candidates[:place], *candidates[place + 1 :]))
+        several[:] = zip(*ordered, strict=True)
     groupings: dict[str, tuple[str, ...]] = {}
     lacking: set[str] = set()
     for name, text in layout.groups.items():
@@ -264,10 +292,28 @@ def benchmark_of(
     common: dict[str, Any] = {"source": table.source, "path": path}
     names_of_captions = [_column(table, text) for text in layout.caption_ids]
     caption_ids = names_of_captions[0] if names_of_captions else None
-    first: Any = captions[0] if captions else ()
-    sides: Any = shown_images
     columns = [integers(table, name) for name in layout.votes if name in table]
     votes = np.stack(columns, axis=1).astype(np.float64) if columns else None
+    image: Any = shown_images[0]
+    pair: Any = tuple(captions[:2])
+
+    def of_choices() -> Benchmark:
+        if len(shown_images) == 1:
+            return choices(card, ids, captions, image, groupings, correct=layout.correct, part=part, **common)
+        of_caption: dict[str, Any] = {"asks": "caption", "caption_ids": caption_ids}
+        return choices(card, ids, shown_images, captions[0], groupings, **of_caption, **common)
+
+    def of_gallery() -> Benchmark:
+        if not captions:
+            return gallery_of_own(card, table["captions"], image, **common)
+        rows = zip(image, zip(*captions, strict=True), strict=True)
+        written = [numbered((text for text in row if text is not None), shown.id) for shown, row in rows]
+        return gallery_of_own(card, written, image, **common)
+
+    def of_statements() -> Benchmark:
+        dev = np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None
+        facts: dict[str, Any] = {"truth": truths(table, layout.truth), "calibration": dev, "votes": votes}
+        return statements(card, ids, pair[0], image, groupings, caption_ids=caption_ids, **facts, **common)
 
     def of_judged() -> Benchmark:
         plain = {text: collapsed(text) for side in captions for text in dict.fromkeys(side)}
@@ -279,7 +325,7 @@ def benchmark_of(
                 [Caption(name, plain[text]) for name, text in zip(names or (), side, strict=True)]
                 for names, side in zip(names_of_captions, captions, strict=True)
             ],
-            sides[0],
+            image,
             groupings,
             ratings=ratings_of(table, layout.ratings, missing=layout.missing) if layout.ratings else None,
             votes=votes,
@@ -294,40 +340,15 @@ def benchmark_of(
         return replace(benchmark, path=path, corpus=corpus)
 
     builders: dict[str, Callable[[], Benchmark]] = {
-        "quad": lambda: quads(
-            card, ids, (first, captions[1]), (sides[0], sides[1]), groupings, part=part, **common
-        ),
-        "paraphrase": lambda: paraphrases(card, ids, captions, sides[0], groupings, part=part, **common),
-        "choice": lambda: (
-            choices(card, ids, captions, sides[0], groupings, correct=layout.correct, part=part, **common)
-            if len(sides) == 1
-            else image_choices(card, ids, first, sides, groupings, caption_ids=caption_ids, **common)
-        ),
-        "gallery": lambda: gallery_of_own(
-            card, _written(captions, sides[0]) if captions else table["captions"], sides[0], **common
-        ),
-        "statement": lambda: statements(
-            card,
-            ids,
-            first,
-            sides[0],
-            groupings,
-            truth=truths(table, layout.truth),
-            calibration=np.asarray(table[layout.calibration], dtype=bool) if layout.calibration else None,
-            votes=votes,
-            caption_ids=caption_ids,
-            **common,
-        ),
+        "quad": lambda: quads(card, ids, pair, (image, shown_images[1]), groupings, part=part, **common),
+        "paraphrase": lambda: paraphrases(card, ids, captions, image, groupings, part=part, **common),
+        "choice": of_choices,
+        "gallery": of_gallery,
+        "statement": of_statements,
         "rated": of_judged,
         "preference": of_judged,
     }
     return builders[card.form]()
-
-
-def _written(captions: Sequence[Sequence[str | None]], images: Sequence[Image]) -> list[list[Caption]]:
-    """The captions of each image, called IMAGE#0, IMAGE#1 and so on."""
-    rows = zip(images, zip(*captions, strict=True), strict=True)
-    return [numbered((text for text in texts if text is not None), image.id) for image, texts in rows]
 
 
 def _call(step: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -335,29 +356,6 @@ def _call(step: Mapping[str, Any]) -> tuple[Callable[..., Any], dict[str, Any]]:
     module, _, name = step["call"].rpartition(":")
     function = resolve(f"counterfoil.benchmarks.readers.{module or 'table_functions'}:{name}")
     return function, {option: value for option, value in step.items() if option != "call"}
-
-
-def _open(layout: Layout, card: Card, data: Path | None) -> tuple[DataTable, Path | None, bool]:
-    """The rows in `data`, the place that images are looked for by, and whether subsets are missing."""
-    if data is None and not layout.hub:
-        raise not_on_hub(card)
-    if layout.open is not None:
-        function, options = _call(layout.open)
-        table, part = function(card, data, **options)
-        return table, data, part
-    if layout.subsets:
-        return _open_subsets(layout, card, data)
-    if layout.pattern:
-        assert data is not None
-        return _open_pattern(layout, card, data), data, False
-    if data is None or (layout.hub and not layout.cells):
-        columns = [*layout.lazy, *(text.rstrip("?") for text in layout.images if isinstance(text, str))]
-        columns += [alias for name in columns for alias in layout.aliases.get(name, ())]
-        if data is None:
-            return hub_rows(card, columns), None, False
-        return open_rows(data, columns, split=card.split, names=layout.files), data, False
-    path = released_file(card, data, layout.files)
-    return _read(path, layout), path, False
 
 
 def _read(path: Path, layout: Layout) -> DataTable:
@@ -372,12 +370,15 @@ def _read(path: Path, layout: Layout) -> DataTable:
     return table
 
 
-def _open_subsets(layout: Layout, card: Card, data: Path | None) -> tuple[DataTable, Path | None, bool]:
-    """The rows of all subsets in a folder, of the one file `data` is, or of the configurations on the hub."""
+def _open_subsets(layout: Layout, card: Card, data: Path | None) -> tuple[DataTable, bool]:
+    """The rows of all subsets in a folder, of the one file `data` is, or of the configurations on the hub.
+
+    And whether subsets are missing.
+    """
     if data is None:
         subsets = list(layout.subsets)
         tables = [hub_rows(card, (), config=card.configs[name]) for name in subsets]
-        return stack(tables, source=card.hub, column="subset", values=subsets), None, False
+        return stack(tables, source=card.hub, column="subset", values=subsets), False
     names = {name: layout.files[0].replace("{subset}", name) for name in layout.subsets}
     last = Path(layout.files[0]).name
     if data.is_file():
@@ -399,20 +400,13 @@ def _open_subsets(layout: Layout, card: Card, data: Path | None) -> tuple[DataTa
             paths = dict(zip(names, released, strict=True))
     tables = [_read(path, layout) for path in paths.values()]
     table = stack(tables, source=str(data), column="subset", values=list(paths))
-    return table, data, layout.partial != "always" and len(paths) < len(layout.subsets)
-
-
-def _natural(text: str) -> list[object]:
-    """A key that sorts paths by their parts, and numbers in them by their size."""
-    return [
-        [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", part)]
-        for part in text.split("/")
-    ]
+    return table, layout.partial != "always" and len(paths) < len(layout.subsets)
 
 
 def _open_pattern(layout: Layout, card: Card, data: Path) -> DataTable:
     """The rows of all files whose paths in the folder `data` fit a pattern, in the order of what it takes."""
-    pattern = re.compile(layout.pattern.replace("NAME", card.name.rpartition("-")[2]))
+    last = card.name.rpartition("-")[2]
+    pattern = re.compile(layout.pattern.replace("NAME", last))
     places = (
         {data.name: data}
         if data.is_file()
@@ -423,9 +417,15 @@ def _open_pattern(layout: Layout, card: Card, data: Path) -> DataTable:
     )
     matches = [(match, places[name]) for name in places if (match := pattern.fullmatch(name))]
     if not matches:
-        allowed = layout.allowed.replace("NAME", card.name.rpartition("-")[2])
+        allowed = layout.allowed.replace("NAME", last)
         raise DataError(f"no file of {card.title} here", where=data, allowed=allowed)
-    matches.sort(key=lambda of: [_natural(group) for group in of[0].groups("")])
+
+    def natural(text: str) -> list[object]:
+        """Sorts paths by their parts, and numbers in them by their size."""
+        pieces = [re.split(r"(\d+)", part) for part in text.split("/")]
+        return [[int(piece) if piece.isdecimal() else piece for piece in part] for part in pieces]
+
+    matches.sort(key=lambda of: list(map(natural, of[0].groups(""))))
     double = first_double([match.groups() for match, _ in matches])
     if double is not None:
         raise DataError("two files of one name", where=data, given=", ".join(double))
@@ -449,25 +449,22 @@ def _with(table: DataTable, name: str) -> DataTable:
     head, *path = name.rstrip("?").split(".")
     if head not in table and name.endswith("?"):
         return table
-    cells = [_inner(table, row, head, path) for row in range(len(table))] if path else table[head]
+    cells: Sequence[Any] = table[head]
+    for key in path:
+        below = []
+        for row, cell in enumerate(cells):
+            try:
+                below.append(cell[int(key)] if isinstance(cell, list | tuple) else cell[key])
+            except (KeyError, IndexError, TypeError, ValueError):
+                first = path[0]
+                raise DataError(
+                    f"no '{'.'.join(path)}' in the cell",
+                    where=table.where(row, head),
+                    given=shown(table[head][row]),
+                    allowed=f"a list with a place {first}" if first.isdecimal() else f'{{"{first}": ...}}',
+                ) from None
+        cells = below
     return table.with_columns({name: cells})
-
-
-def _inner(table: DataTable, row: int, column: str, path: Sequence[str]) -> Any:
-    """What a cell holds below some keys of objects and places of lists."""
-    cell = table[column][row]
-    try:
-        for key in path:
-            cell = cell[int(key)] if isinstance(cell, list | tuple) else cell[key]
-    except (KeyError, IndexError, TypeError, ValueError):
-        first = path[0]
-        raise DataError(
-            f"no '{'.'.join(path)}' in the cell",
-            where=table.where(row, column),
-            given=shown(table[column][row]),
-            allowed=f"a list with a place {first}" if first.isdecimal() else f'{{"{first}": ...}}',
-        ) from None
-    return cell
 
 
 @cache
@@ -476,27 +473,25 @@ def _pieces(template: str) -> tuple[tuple[str, str, str], ...]:
     return tuple((literal, name or "", form or "") for literal, name, form, _ in Formatter().parse(template))
 
 
-def _template(table: DataTable, template: str) -> tuple[str, ...] | None:
-    """A template of each row; None where a column that need not be there is not."""
-    columns: list[Iterable[str]] = []
-    for literal, name, form in _pieces(template):
-        columns.append([literal] * len(table))
-        if name:
-            plain = _with(table, name)
-            if name not in plain:
-                return None
-            if form:
-                columns.append([format(number, form) for number in integers(plain, name).tolist()])
-            else:
-                columns.append(labels(plain, name))
-    return tuple(map("".join, zip(*columns, strict=True)))
-
-
 def _column(table: DataTable, text: str | Label, *, empty: bool = True) -> tuple[str, ...] | None:
-    """The texts of each row, none of which is empty unless `empty`; None where the column is not there."""
+    """The texts of each row, none of which is empty unless `empty`.
+
+    None where the column, or one of the template, need not be there and is not.
+    """
+    if isinstance(text, str) and "{" in text:
+        pieces: list[Iterable[str]] = []
+        for literal, name, form in _pieces(text):
+            pieces.append([literal] * len(table))
+            if name:
+                plain = _with(table, name)
+                if name not in plain:
+                    return None
+                if form:
+                    pieces.append([format(number, form) for number in integers(plain, name).tolist()])
+                else:
+                    pieces.append(labels(plain, name))
+        return tuple(map("".join, zip(*pieces, strict=True)))
     if isinstance(text, str):
-        if "{" in text:
-            return _template(table, text)
         plain = _with(table, text)
         if text not in plain:
             return None
@@ -560,56 +555,35 @@ def _side(table: DataTable, columns: Sequence[str | Label]) -> list[Sequence[str
     spread: list[Sequence[str | None]] = []
     for text in columns:
         if isinstance(text, str) and "*" in text:
-            spread += zip_longest(*_lists(table, text))
+            name, _, number = text.partition("*")
+            least = int(number.rstrip("+") or 1)
+            for row, cell in enumerate(table[name]):
+                fits = isinstance(cell, list) and all(isinstance(one, str) and one.strip() for one in cell)
+                if not fits or len(cell) < least or (number.isdecimal() and len(cell) > least):
+                    many = f"{least} texts or more" if number.endswith("+") else f"{number} texts".lstrip()
+                    what, where = f"not a list of {many}", table.where(row, name)
+                    raise DataError(what, where=where, given=shown(cell), allowed="['a text', ...]")
+            spread += zip_longest(*table[name])
         else:
             spread.append(_column(table, text, empty=False) or (None,) * len(table))
     return spread
 
 
-def _lists(table: DataTable, text: str) -> list[list[str]]:
-    """The texts in the cells of a column of lists."""
-    name, _, number = text.partition("*")
-    least = int(number.rstrip("+") or 1)
-    lists = []
-    for row, cell in enumerate(table[name]):
-        fits = isinstance(cell, list) and all(isinstance(one, str) and one.strip() for one in cell)
-        if not fits or len(cell) < least or (number.isdecimal() and len(cell) > least):
-            many = f"{least} texts or more" if number.endswith("+") else f"{number} texts".lstrip()
-            raise DataError(
-                f"not a list of {many}",
-                where=table.where(row, name),
-                given=shown(cell),
-                allowed="['a text', ...]",
-            )
-        lists.append(cell)
-    return lists
-
-
-def _right_first(
-    table: DataTable, layout: Layout, candidates: Sequence[Sequence[Any]]
-) -> list[tuple[Any, ...]]:
-    """The candidates, a column for each, the right one of each row first and the others in order."""
-    rows = []
-    right = integers(table, layout.right).tolist()
-    for row, (place, options) in enumerate(zip(right, zip(*candidates, strict=True), strict=True)):
-        number = sum(option is not None for option in options)
-        if not 0 <= place < number:
-            raise DataError(
-                "no such option",
-                where=table.where(row, layout.right),
-                given=place,
-                allowed=f"0 to {number - 1}",
-            )
-        rows.append((options[place], *options[:place], *options[place + 1 :]))
-    return list(zip(*rows, strict=True))
-
-
 def _images(
     layout: Layout, table: DataTable, ids: Sequence[str], home: Path | None, images: Path | None
 ) -> list[Any]:
-    """The images of the questions, a column for each: files by their paths, or bytes in cells."""
+    """The images of the questions, a column for each: files by their paths, or bytes in cells.
+
+    A video lies in `images`, else its features in the folder beside the data.
+    """
     if layout.frames is not None:
-        return [_videos(layout, table, home, images)]
+        names_of_videos = texts(table, str(layout.images[0]))
+        beside = (home or Path()) / layout.features
+        folder = images or (beside if beside.is_dir() else None)
+        source_of = find(folder, dict.fromkeys(names_of_videos)) if folder is not None else {}
+        sampling = Sampling(count=layout.frames)
+        videos = {name: Video(name, source_of.get(name), sampling=sampling) for name in names_of_videos}
+        return [[videos[name] for name in names_of_videos]]
     boxes = _boxes(table, layout.crop)
     first = layout.images[0] if isinstance(layout.images[0], str) else "{"
     plain = table if {*first} & {*"{*"} else _with(table, first)
@@ -659,17 +633,6 @@ def _images(
             column.append(Image(str(name), sources.get(str(file)), box, photo))
         columns.append(column)
     return columns
-
-
-def _videos(layout: Layout, table: DataTable, home: Path | None, images: Path | None) -> list[Video]:
-    """The video of each row, in `images`, else its features in the folder beside the data."""
-    names = texts(table, str(layout.images[0]))
-    beside = (home or Path()) / layout.features
-    folder = images or (beside if beside.is_dir() else None)
-    sources = find(folder, dict.fromkeys(names)) if folder is not None else {}
-    sampling = Sampling(count=layout.frames)
-    videos = {name: Video(name, sources.get(name), sampling=sampling) for name in names}
-    return [videos[name] for name in names]
 
 
 def _sources(

@@ -25,6 +25,7 @@ from counterfoil.errors import DataError, ScoreError
 #: What columns of own tables may be called beside `own.ALIASES`: the statement, and whether it is true.
 _STATEMENT = ("statement", "caption", "text", "sentence", "claim")
 _LABEL = ("label", "truth", "true", "correct", "is_true", "answer")
+_VOTES = ("votes_false", "votes_true")
 #: The splits that choose the threshold.
 _DEV = ("dev", "val", "valid", "validation")
 #: Columns of own tables that group questions.
@@ -42,16 +43,23 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
     people said. Raises `DataError` naming file, row and column of what does not fit.
     """
     table, folder, path = own_table(card, data, images, ("image",))
-    statement, label = (_one_of(table, among) for among in (_STATEMENT, _LABEL))
+    columns = []
+    for among in (_STATEMENT, _LABEL):
+        column = next((name for name in among if name in table), None)
+        if column is None:
+            given = ", ".join(table.columns)
+            raise DataError(f"no column '{among[0]}'", where=table.source, given=given, allowed=among)
+        columns.append(column)
+    statement, label = columns
     ids = names(table, "id") if "id" in table else tuple(str(row) for row in range(len(table)))
     cells = zip(table["image"], ids, strict=True)
     called = [cell if isinstance(cell, str) else f"{name}_image" for cell, name in cells]
     votes: NDArray[np.float64] | None = None
-    if "votes_false" in table and "votes_true" in table:
-        counts = np.stack([integers(table, name) for name in ("votes_false", "votes_true")], axis=1)
-        for row, column in np.argwhere(counts < 0).tolist():
-            where = table.where(row, ("votes_false", "votes_true")[column])
-            raise DataError("a negative number of votes", where=where, given=int(counts[row, column]))
+    if all(name in table for name in _VOTES):
+        counts = np.stack([integers(table, name) for name in _VOTES], axis=1)
+        for row, at in np.argwhere(counts < 0).tolist():
+            where = table.where(row, _VOTES[at])
+            raise DataError("a negative number of votes", where=where, given=int(counts[row, at]))
         votes = counts.astype(np.float64)
     dev = np.isin(labels(table, "split"), _DEV) if "split" in table else None
     return statements(
@@ -112,12 +120,3 @@ def truths(table: DataTable, column: str) -> NDArray[np.bool_]:
         return booleans(table, column)
     except ScoreError as error:
         raise DataError(str(error)) from None
-
-
-def _one_of(table: DataTable, among: Sequence[str]) -> str:
-    column = next((name for name in among if name in table), None)
-    if column is None:
-        raise DataError(
-            f"no column '{among[0]}'", where=table.source, given=", ".join(table.columns), allowed=among
-        )
-    return column

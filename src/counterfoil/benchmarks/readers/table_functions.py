@@ -430,24 +430,17 @@ def vsr(card: Card, data: Path | None) -> tuple[DataTable, bool]:
         columns["category"] = [_CATEGORY_OF.get(name, "Other") for name in labels(table, "relation")]
     for side in ("false", "true"):
         if f"vote_{side}_validator_id" in table:
-            columns[f"votes_{side}"] = _voters(table, f"vote_{side}_validator_id")
+            column, counts = f"vote_{side}_validator_id", []
+            for row, cell in enumerate(table[column]):
+                # How many validators a cell lists, as a text or as a list.
+                try:
+                    counts.append(len(json.loads(cell) if isinstance(cell, str) else cell))
+                except (ValueError, TypeError):
+                    what, where = "not a list of validators", table.where(row, column)
+                    allowed = "a list such as [18, 2]"
+                    raise DataError(what, where=where, given=shown(cell), allowed=allowed) from None
+            columns[f"votes_{side}"] = counts
     return table.with_columns(columns), False
-
-
-def _voters(table: DataTable, column: str) -> list[int]:
-    """How many validators each cell lists, as a text or as a list."""
-    counts = []
-    for row, cell in enumerate(table[column]):
-        try:
-            counts.append(len(json.loads(cell) if isinstance(cell, str) else cell))
-        except (ValueError, TypeError):
-            raise DataError(
-                "not a list of validators",
-                where=table.where(row, column),
-                given=shown(cell),
-                allowed="a list such as [18, 2]",
-            ) from None
-    return counts
 
 
 #: The list of EqBen's pairs in random order; what each of them is, in another order; where each of those
@@ -630,7 +623,14 @@ def _regions(
     masks: Sequence[Any], summaries: Mapping[str, Any], image: str
 ) -> Iterator[tuple[str, tuple[int | None, ...]]]:
     """What each region that is large enough is called among summaries, and the box around it."""
-    width, height = _size(masks, image)
+    width, height = 0, 0
+    if masks:
+        # Each mask is of the size of the image.
+        try:
+            with open_picture(io.BytesIO(base64.b64decode(masks[0]["outer_mask"]))) as picture:
+                width, height = picture.size
+        except (OSError, ValueError) as error:
+            raise DataError(f"a mask is no picture: {error}", where=f"outer_mask of {image}") from None
     for mask in masks:
         first, last = mask["bounds"]["topLeft"], mask["bounds"]["bottomRight"]
         wide, high = last["x"] - first["x"], last["y"] - first["y"]
@@ -643,14 +643,3 @@ def _regions(
         right, bottom = min(last["x"] + around, width), min(last["y"] + above, height)
         box = (left, top, right - left, bottom - top)
         yield (name if name in summaries else f"m-{mask['idx']}", box)
-
-
-def _size(masks: Sequence[Any], image: str) -> tuple[int, int]:
-    """Width and height of the image, which a mask has as well."""
-    if not masks:
-        return 0, 0
-    try:
-        with open_picture(io.BytesIO(base64.b64decode(masks[0]["outer_mask"]))) as mask:
-            return mask.width, mask.height
-    except (OSError, ValueError) as error:
-        raise DataError(f"a mask is no picture: {error}", where=f"outer_mask of {image}") from None

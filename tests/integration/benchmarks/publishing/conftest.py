@@ -1,6 +1,5 @@
 """Small benchmarks of every form, published once."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,17 +26,17 @@ class Released:
     written: PublishedFolder
 
 
-def plain(**facts: object) -> Publication:
+def plain(**facts):
     return Publication(licence=CC_BY, **facts)
 
 
-def some(name: str, n: int = 8) -> Benchmark:
+def some(name, n=8):
     """The first questions of a drawn benchmark."""
     return catalog.benchmark(name).select(np.arange(n))
 
 
 @pytest.fixture(scope="session")
-def benchmarks(jpeg: Callable[..., bytes]) -> Mapping[str, Benchmark]:
+def benchmarks(jpeg):
     """By name; quads have a crop and an image that is not at hand, choices are among two and three items."""
     quads = some("world-quads", 10)
     images = [*quads.images]
@@ -68,9 +67,7 @@ def benchmarks(jpeg: Callable[..., bytes]) -> Mapping[str, Benchmark]:
 
 
 @pytest.fixture(scope="session")
-def published(
-    benchmarks: Mapping[str, Benchmark], tmp_path_factory: pytest.TempPathFactory
-) -> Mapping[str, Released]:
+def published(benchmarks, tmp_path_factory):
     """Every benchmark in a folder; quads in splits, in files of few images, with who made what.
 
     Those called "hub" are the same quads as they go to the hub; "halves" is the gallery in two splits.

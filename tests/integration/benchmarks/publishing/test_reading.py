@@ -5,51 +5,48 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import PIL.Image
 import pytest
 
-from counterfoil.benchmarks.benchmark import Benchmark, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.folder import load
 from counterfoil.benchmarks.readers.own import read_pairs
-from counterfoil.benchmarks.records import Image
 
 datasets = pytest.importorskip("datasets")
 Rows = list[dict[str, Any]]
 
 
-def pixels(image: Image | None) -> str | None:
+def pixels(image):
     """The digest of a picture, None for one that is not at hand."""
     if image is None or image.source is None:
         return None
     return hashlib.sha256(np.asarray(image.decode()).tobytes()).hexdigest()
 
 
-def seen(value: Any) -> Any:
+def seen(value):
     """A picture as the digest of its pixels."""
     if isinstance(value, PIL.Image.Image):
         return hashlib.sha256(np.asarray(value.convert("RGB")).tobytes()).hexdigest()
     return value
 
 
-def expected(benchmark: Benchmark) -> dict[str, Rows]:
+def expected(benchmark):
     """The tables of a release, question by question from the forms' own fields: the slow twin."""
-    questions: Any = benchmark.questions
+    questions = benchmark.questions
     images, captions = benchmark.images, benchmark.captions
 
-    def text(at: int) -> str | None:
+    def text(at):
         return captions[at].text
 
-    found: Rows = []
+    found = []
     for row, name in enumerate(questions.ids):
         match questions.form:
             case "quad":
-                own: dict[str, Any] = {
+                own = {
                     "image": pixels(images[questions.images[row, 0]]),
                     "negative_image": pixels(images[questions.images[row, 1]]),
                     "caption": text(questions.captions[row, 0]),
@@ -101,7 +98,7 @@ def expected(benchmark: Benchmark) -> dict[str, Rows]:
     }
 
 
-def same_rows(found: Rows, wanted: Rows, what: str) -> None:
+def same_rows(found, wanted, what):
     """Every wanted value is there; rows may be in another order, and have more columns."""
     key = "id" if "id" in wanted[0] else None
     if key:
@@ -117,9 +114,7 @@ FORMS = ("quads", "choices", "of-images", "gallery", "statements", "ratings", "p
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_datasets_reads_all_rows_with_their_images(
-    published: Mapping[str, Any], name: str, tmp_path: Path
-) -> None:
+def test_datasets_reads_all_rows_with_their_images(published, name, tmp_path):
     which = published[name]
     for table, wanted in expected(which.benchmark).items():
         read = datasets.load_dataset(str(which.folder), table, cache_dir=str(tmp_path))
@@ -132,13 +127,13 @@ def test_datasets_reads_all_rows_with_their_images(
                 assert isinstance(part.features[column], datasets.Image) == is_image, column
 
 
-def test_the_main_table_needs_no_name(published: Mapping[str, Any], tmp_path: Path) -> None:
+def test_the_main_table_needs_no_name(published, tmp_path):
     read = datasets.load_dataset(str(published["gallery"].folder), cache_dir=str(tmp_path), split="test")
     assert read.column_names == ["id", "image"]
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_our_own_format_holds_the_same_questions(published: Mapping[str, Any], name: str) -> None:
+def test_our_own_format_holds_the_same_questions(published, name):
     which = published[name]
     again = load(which.folder)
     if name == "quads":  # A grouping was added.
@@ -150,7 +145,7 @@ def test_our_own_format_holds_the_same_questions(published: Mapping[str, Any], n
 
 
 @pytest.mark.parametrize("name", ["quads", "choices"])
-def test_tables_are_tables_of_ones_own(published: Mapping[str, Any], name: str) -> None:
+def test_tables_are_tables_of_ones_own(published, name):
     """The Parquet alone is what the benchmark `pairs` reads."""
     which = published[name]
     found = read_pairs(card("pairs"), which.folder / "data", None)
@@ -197,7 +192,7 @@ print(json.dumps(found))
 
 
 @pytest.fixture(scope="module")
-def generated(published: Mapping[str, Any]) -> dict[str, Any]:
+def generated(published):
     """All records by mlcroissant, of all folders, in a process of its own with a time limit."""
     pytest.importorskip("mlcroissant")
     folder = published["quads"].folder.parent
@@ -209,14 +204,11 @@ def generated(published: Mapping[str, Any]) -> dict[str, Any]:
     )
     assert not done.returncode, done.stderr[-2000:]
     assert "not standard" not in done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_mlcroissant_validates_and_generates_all_records(
-    published: Mapping[str, Any], generated: Mapping[str, Any], name: str
-) -> None:
+def test_mlcroissant_validates_and_generates_all_records(published, generated, name):
     which, found = published[name], generated[name]
     assert found["issues"] == []
     assert found["version"] == "V_1_1"
@@ -227,9 +219,7 @@ def test_mlcroissant_validates_and_generates_all_records(
     assert {row["split"] for row in rows} == splits
 
 
-def test_rows_of_a_gallery_in_splits_have_their_split(
-    published: Mapping[str, Any], generated: Mapping[str, Any], tmp_path: Path
-) -> None:
+def test_rows_of_a_gallery_in_splits_have_their_split(published, generated, tmp_path):
     found = generated["halves"]
     assert found["issues"] == []
     for table in ("images", "captions", "queries", "positives"):
@@ -240,9 +230,7 @@ def test_rows_of_a_gallery_in_splits_have_their_split(
         assert {row["split"] for row in found["records"][table]} == {"train", "test"}
 
 
-def test_files_of_the_hub_give_the_same_records(
-    published: Mapping[str, Any], generated: Mapping[str, Any]
-) -> None:
+def test_files_of_the_hub_give_the_same_records(published, generated):
     """Through a repository, which a folder stands for here."""
     assert generated["hub"]["issues"] == []
     same_rows(
@@ -253,17 +241,13 @@ def test_files_of_the_hub_give_the_same_records(
     assert described["distribution"][0]["contentUrl"].startswith(f"{page}/resolve/main/data/train-00000-of-")
 
 
-def test_the_context_is_that_of_the_format(
-    published: Mapping[str, Any], generated: Mapping[str, Any]
-) -> None:
+def test_the_context_is_that_of_the_format(published, generated):
     described = json.loads((published["quads"].folder / "croissant.json").read_text())
     for term, meaning in generated["context"].items():
         assert described["@context"][term] == meaning, term
 
 
-def test_makers_are_in_rows_and_annotations(
-    published: Mapping[str, Any], generated: Mapping[str, Any]
-) -> None:
+def test_makers_are_in_rows_and_annotations(published, generated):
     which = published["quads"]
     rows = {row["id"]: row for row in generated["quads"]["records"]["default"]}
     for at, name in enumerate(which.benchmark.questions.ids):
@@ -283,7 +267,7 @@ def test_makers_are_in_rows_and_annotations(
         assert hashlib.sha256(data).hexdigest() == each["sha256"]
 
 
-def test_an_image_keeps_its_bytes_and_its_name(published: Mapping[str, Any], tmp_path: Path) -> None:
+def test_an_image_keeps_its_bytes_and_its_name(published, tmp_path):
     which = published["of-images"]
     read = datasets.load_dataset(str(which.folder), cache_dir=str(tmp_path), split="test")
     read = read.cast_column("image_0", datasets.Image(decode=False))

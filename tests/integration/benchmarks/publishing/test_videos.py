@@ -11,7 +11,6 @@ import PIL.Image
 import pytest
 
 from contracts import forms
-from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.folder import load
 from counterfoil.benchmarks.publishing.facts import Publication
 from counterfoil.benchmarks.publishing.licences import find
@@ -26,7 +25,7 @@ MIT = Publication(licence=find("MIT"))
 
 
 @pytest.fixture(scope="module")
-def clips(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def clips(tmp_path_factory):
     """Rated captions of four videos; the second is a part of its file, and the last is not at hand."""
     folder, rng = tmp_path_factory.mktemp("videos"), np.random.default_rng(0)
     for name in "abc":
@@ -45,7 +44,7 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     return replace(rated, images=(*videos, Video("clips/gone")))
 
 
-def test_files_come_back_byte_for_byte(clips: Benchmark, tmp_path: Path) -> None:
+def test_files_come_back_byte_for_byte(clips, tmp_path):
     publish_folder(clips, tmp_path / "out", MIT)
     read = datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))["test"]
     assert isinstance(read.features["image"], datasets.Video)
@@ -78,7 +77,7 @@ print(json.dumps([[*issues.errors, *issues.warnings],
 """
 
 
-def test_mlcroissant_gives_the_bytes(clips: Benchmark, tmp_path: Path) -> None:
+def test_mlcroissant_gives_the_bytes(clips, tmp_path):
     import base64
 
     pytest.importorskip("mlcroissant")
@@ -97,7 +96,7 @@ def test_mlcroissant_gives_the_bytes(clips: Benchmark, tmp_path: Path) -> None:
     assert [base64.b64decode(each) for each in found] == wanted
 
 
-def test_what_is_no_video_file_is_refused(clips: Benchmark, tmp_path: Path) -> None:
+def test_what_is_no_video_file_is_refused(clips, tmp_path):
     first, *others = clips.images
     (tmp_path / "frames").mkdir()
     PIL.Image.new("RGB", (8, 8)).save(tmp_path / "frames" / "0.png")

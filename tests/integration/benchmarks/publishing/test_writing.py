@@ -2,10 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,12 +23,12 @@ from counterfoil.metrics.ranks import Qrels
 CC_BY = Publication(licence=find("CC-BY-4.0"))
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture(scope="module")
-def sharing(jpeg: Callable[..., bytes]) -> Benchmark:
+def sharing(jpeg):
     """Sixty choices among captions; three in a row share an image, and the last six two images by one."""
     n = 60
     images = tuple(Image(f"p{at}", BytesSource(jpeg(at, size=(8, 8)))) for at in range(n // 3))
@@ -48,7 +45,7 @@ def sharing(jpeg: Callable[..., bytes]) -> Benchmark:
     )
 
 
-def test_the_same_benchmark_gives_the_same_bytes(published: Mapping[str, Any], tmp_path: Path) -> None:
+def test_the_same_benchmark_gives_the_same_bytes(published, tmp_path):
     for name in ("choices", "gallery"):
         which = published[name]
         publish_folder(which.benchmark, tmp_path / name, CC_BY)
@@ -58,7 +55,7 @@ def test_the_same_benchmark_gives_the_same_bytes(published: Mapping[str, Any], t
     assert sorted(path.name for path in tmp_path.iterdir()) == ["choices", "gallery"]
 
 
-def test_checksums_are_of_all_files(published: Mapping[str, Any]) -> None:
+def test_checksums_are_of_all_files(published):
     for which in published.values():
         found = contents(which.folder)
         lines = found.pop(CHECKSUMS).decode().splitlines()
@@ -66,7 +63,7 @@ def test_checksums_are_of_all_files(published: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_photograph_is_in_two_splits(sharing: Benchmark, seed: int) -> None:
+def test_no_photograph_is_in_two_splits(sharing, seed):
     tested = split_by_image(sharing, 0.2, seed)
     assert tested.sum() == 12
     photos = np.array(sharing.photos)[sharing.choices.query]
@@ -75,9 +72,7 @@ def test_no_photograph_is_in_two_splits(sharing: Benchmark, seed: int) -> None:
     assert not np.array_equal(split_by_image(sharing, 0.2, seed + 10), tested)
 
 
-def test_what_cannot_be_split_says_so(
-    sharing: Benchmark, published: Mapping[str, Any], tmp_path: Path
-) -> None:
+def test_what_cannot_be_split_says_so(sharing, published, tmp_path):
     one = replace(sharing.questions, query=np.zeros(60, dtype=np.int64))
     with pytest.raises(DataError, match="1 sets of questions that share images, the largest of 60"):
         split_by_image(replace(sharing, questions=one), 0.2, 0)
@@ -107,9 +102,7 @@ def test_what_cannot_be_split_says_so(
     assert [(each.split, each.rows) for each in written.tables] == [("train", 30), ("test", 30)]
 
 
-def test_a_failure_leaves_what_was_there(
-    sharing: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_leaves_what_was_there(sharing, tmp_path, monkeypatch):
     publish_folder(sharing, tmp_path / "out", CC_BY)
     before = contents(tmp_path / "out")
     broken = replace(sharing.images[5], source=BytesSource(b"GIF89a no more"), crop=(0, 0, 4, 4))
@@ -124,11 +117,11 @@ def test_a_failure_leaves_what_was_there(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def _no_room(handle: int) -> None:
+def _no_room(handle):
     raise OSError(28, "No space left on device")
 
 
-def test_files_of_others_are_never_replaced(sharing: Benchmark, tmp_path: Path) -> None:
+def test_files_of_others_are_never_replaced(sharing, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "README.md").write_text("my project")
     with pytest.raises(InputError, match=r"the folder holds other files; given: README\.md"):
@@ -142,7 +135,7 @@ def test_files_of_others_are_never_replaced(sharing: Benchmark, tmp_path: Path) 
         publish_folder(sharing, tmp_path / "file", CC_BY)
 
 
-def test_the_card_says_what_is_known(sharing: Benchmark, tmp_path: Path) -> None:
+def test_the_card_says_what_is_known(sharing, tmp_path):
     made = {
         "method": "Made by hand | and <script>",
         "steps": [
@@ -192,7 +185,7 @@ def test_the_card_says_what_is_known(sharing: Benchmark, tmp_path: Path) -> None
     assert json.loads((tmp_path / "out" / "card.json").read_text())["licence"] == "MIT"
 
 
-def test_rows_of_other_questions_are_refused(sharing: Benchmark, tmp_path: Path) -> None:
+def test_rows_of_other_questions_are_refused(sharing, tmp_path):
     rows = pa.table({"id": ["z"], "caption_by": ["ann"]})
     about = replace(CC_BY, provenance=Provenance.of({"rows": rows}))
     with pytest.raises(DataError, match="the rows are of other questions; given: z; allowed: q0, q1, q2"):
@@ -203,7 +196,7 @@ def test_rows_of_other_questions_are_refused(sharing: Benchmark, tmp_path: Path)
         Provenance.of({"rows": pa.table({"id": ["a"], "caption_seed": ["x"]})})
 
 
-def test_a_form_without_tables_says_so(sharing: Benchmark) -> None:
+def test_a_form_without_tables_says_so(sharing):
     with pytest.raises(DataError, match=r"cannot be published; given: form 'choice'.*its method `release`"):
         Form.release(sharing.questions)
 
@@ -219,13 +212,13 @@ def test_a_form_without_tables_says_so(sharing: Benchmark) -> None:
         ("not verified here", None),
     ],
 )
-def test_a_licence_is_found_in_the_words_of_a_card(words: str, spdx: str | None) -> None:
+def test_a_licence_is_found_in_the_words_of_a_card(words, spdx):
     found = stated(words)
     assert (found and found.spdx) == spdx
 
 
-def test_what_licences_forbid() -> None:
-    def of(words: str, licence: str, **more: Any) -> list[str]:
+def test_what_licences_forbid():
+    def of(words, licence, **more):
         return conflicts(find(licence), card("pairs").model_copy(update={"licence": words, **more}))
 
     assert of("CC BY 4.0", "MIT") == []
@@ -243,5 +236,5 @@ def test_what_licences_forbid() -> None:
     ("citation", "date"),
     [("Someone et al. 2023, NeurIPS 2024", "2024-01-01"), ("1234567", "1970-01-01"), ("", "1970-01-01")],
 )
-def test_the_date_is_that_of_the_citation(citation: str, date: str) -> None:
+def test_the_date_is_that_of_the_citation(citation, date):
     assert CC_BY.date_of(card("pairs").model_copy(update={"citation": citation})) == date

@@ -1,15 +1,13 @@
 """A test half of COCO in miniature: files of the same names and layouts, ids in no order."""
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 
 
 @dataclass(frozen=True)
@@ -20,7 +18,7 @@ class Half:
     images: list[int]
     captions: list[list[int]]
 
-    def write(self, name: str, value: Any) -> Path:
+    def write(self, name, value):
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(value if isinstance(value, str) else json.dumps(value))
@@ -28,10 +26,10 @@ class Half:
 
 
 @pytest.fixture
-def half(tmp_path: Path) -> Callable[..., Half]:
+def half(tmp_path):
     """half(n): ids and original positives of n images in a folder of their own."""
 
-    def make(n: int = 4, name: str = "coco") -> Half:
+    def make(n=4, name="coco"):
         rng = np.random.default_rng(n)
         images = rng.permutation(np.arange(100, 100 + 7 * n, 7)).tolist()
         captions = rng.permutation(np.arange(5000, 5000 + 15 * n, 3)).reshape(n, 5).tolist()
@@ -48,16 +46,16 @@ def half(tmp_path: Path) -> Callable[..., Half]:
 
 
 @pytest.fixture
-def free() -> Callable[[str], Card]:
+def free():
     """free(name): a card without counts, so that small files are welcome."""
     return lambda name: card(name).model_copy(update={"size": None, "counts": {}})
 
 
 @pytest.fixture
-def coco_captions() -> Callable[..., Path]:
+def coco_captions():
     """coco_captions(folder, {image: captions}): captions_val2014.json in that folder."""
 
-    def write(folder: Path, captions: dict[int, list[str]]) -> Path:
+    def write(folder, captions):
         notes = [(image, text) for image, own in captions.items() for text in own]
         value = {
             "images": [{"id": i, "file_name": f"COCO_val2014_{i:012d}.jpg"} for i in captions],
@@ -72,7 +70,7 @@ def coco_captions() -> Callable[..., Path]:
     return write
 
 
-def captions_file(half: Half, **changes: Any) -> dict[str, Any]:
+def captions_file(half, **changes):
     """captions_val2014.json of a half, annotations in the order of their ids."""
     annotations = [
         {"image_id": image, "id": caption, "caption": f"caption {caption}"}
@@ -87,6 +85,6 @@ def captions_file(half: Half, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def captions_of() -> Callable[..., dict[str, Any]]:
+def captions_of():
     """captions_of(half): the captions file that goes with it."""
     return captions_file

@@ -1,11 +1,8 @@
 """Choices of released rows: real files, What'sUp's pairs and sets, and cells that do not fit."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import PIL.Image
 import pytest
 
 from benchmark_layouts import LAYOUTS, Released
@@ -25,7 +22,7 @@ VALID = {
 }
 
 
-def test_valse_as_released(shared_data: Path) -> None:
+def test_valse_as_released(shared_data):
     for k, name in enumerate(("valse", "valse-unanimous")):
         # Five of eleven files are there: each is held against its count where it is read by itself.
         alone = [benchmark(name, data=shared_data / "valse" / f"{file}.json") for file in VALID]
@@ -40,7 +37,7 @@ def test_valse_as_released(shared_data: Path) -> None:
         benchmark("valse", data=shared_data / "valse")
 
 
-def _official(found: Any, scores: np.ndarray, opposites: tuple[tuple[str, str], ...]) -> tuple[float, float]:
+def _official(found, scores, opposites):
     """Pairs and sets as the released code of What'sUp counts them: a table of objects, filled row by row."""
     right = {}
     for name, row in zip(found.questions.ids, scores, strict=True):
@@ -52,7 +49,7 @@ def _official(found: Any, scores: np.ndarray, opposites: tuple[tuple[str, str], 
 
 
 @pytest.mark.parametrize(("name", "left_out"), [("whatsup-a", 0), ("whatsup-a", 2), ("whatsup-b", 1)])
-def test_pairs_and_sets(name: str, left_out: int, tmp_path: Path) -> None:
+def test_pairs_and_sets(name, left_out, tmp_path):
     """Also where opposites are missing: those that are left cannot be right together."""
     made = Released(tmp_path)
     LAYOUTS[name](made)
@@ -80,7 +77,7 @@ def test_pairs_and_sets(name: str, left_out: int, tmp_path: Path) -> None:
     assert equal["accuracy"].mean() == 1.0
 
 
-def test_vl_checklist_takes_the_first_rows(tmp_path: Path) -> None:
+def test_vl_checklist_takes_the_first_rows(tmp_path):
     rows = [[f"{n}.jpg", {"POS": [f"right {n}"], "NEG": [f"wrong {n}"]}] for n in range(1001)]
     (tmp_path / "Relation" / "vg").mkdir(parents=True)
     (tmp_path / "Relation" / "vg" / "spatial.json").write_text(json.dumps(rows))
@@ -90,7 +87,7 @@ def test_vl_checklist_takes_the_first_rows(tmp_path: Path) -> None:
     assert len(every) == 1001
 
 
-def test_svo_probes_of_images_at_hand(tmp_path: Path) -> None:
+def test_svo_probes_of_images_at_hand(tmp_path):
     made = Released(tmp_path)
     LAYOUTS["svo-probes"](made)
     (tmp_path / "11.jpg").unlink()
@@ -100,9 +97,9 @@ def test_svo_probes_of_images_at_hand(tmp_path: Path) -> None:
     assert found.choices.asks == "caption"
 
 
-def _of_official_code(found: Any, scores: np.ndarray) -> float:
+def _of_official_code(found, scores):
     """SPEC's average: how often the label is the first of the largest scores, of each folder; their mean."""
-    right: dict[str, list[bool]] = {}
+    right = {}
     for name, row in zip(found.questions.ids, scores, strict=True):
         subset, at = name.split("/")
         own = row[: 4 if subset == "relative_size" else 3].tolist()
@@ -113,7 +110,7 @@ def _of_official_code(found: Any, scores: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("name", ["spec-i2t", "spec-t2i"])
-def test_spec_is_one_number(name: str, tmp_path: Path) -> None:
+def test_spec_is_one_number(name, tmp_path):
     made = Released(tmp_path)
     LAYOUTS[name](made)
     found = benchmark(name, data=tmp_path)
@@ -130,14 +127,14 @@ def test_spec_is_one_number(name: str, tmp_path: Path) -> None:
     assert result["accuracy_macro"].chance == pytest.approx((1 / 4 + 1 / 3) / 2)
 
 
-def test_vl_checklist_averages_within_larger_groups(tmp_path: Path) -> None:
+def test_vl_checklist_averages_within_larger_groups(tmp_path):
     """Files within sources within kinds within aspects, against the released code's loops."""
     made = Released(tmp_path)
     LAYOUTS["vl-checklist"](made)
     found = benchmark("vl-checklist", data=tmp_path)
     rng = np.random.default_rng(1)
     values = rng.integers(0, 2, len(found)).astype(float)
-    tree: dict[str, dict[str, dict[str, dict[str, list[float]]]]] = {}
+    tree = {}
     of = found.questions.groupings
     for at, value in enumerate(values.tolist()):
         kinds = tree.setdefault(of["aspect"][at], {})
@@ -145,7 +142,7 @@ def test_vl_checklist_averages_within_larger_groups(tmp_path: Path) -> None:
         source = of["subset"][at].split("/")[2 if of["aspect"][at] == "Object" else 1].split("_")[0]
         sources.setdefault(source, {}).setdefault(of["subset"][at], []).append(value)
 
-    def mean(tree: Any) -> float:
+    def mean(tree):
         return float(np.mean([mean(each) for each in tree.values()] if isinstance(tree, dict) else tree))
 
     assert len(tree["Object"]["Object/Location/mid"]["swig"]) == 2
@@ -162,7 +159,7 @@ def test_vl_checklist_averages_within_larger_groups(tmp_path: Path) -> None:
     assert estimate.n == len(found)
 
 
-def test_systematicity_has_a_question_for_each_type_of_negative(tmp_path: Path) -> None:
+def test_systematicity_has_a_question_for_each_type_of_negative(tmp_path):
     made = Released(tmp_path)
     LAYOUTS["crepe-systematicity-yfcc"](made)
     found = benchmark("crepe-systematicity-yfcc", data=tmp_path)
@@ -186,7 +183,7 @@ def test_systematicity_has_a_question_for_each_type_of_negative(tmp_path: Path) 
         benchmark("crepe-systematicity-cc12m", data=next(tmp_path.rglob("*_unseen_*_in_yfcc.csv")))
 
 
-def test_spec_from_one_folder(tmp_path: Path) -> None:
+def test_spec_from_one_folder(tmp_path):
     made = Released(tmp_path)
     LAYOUTS["spec-i2t"](made)
     alone = benchmark("spec-i2t", data=tmp_path / "existence")
@@ -209,28 +206,19 @@ def test_spec_from_one_folder(tmp_path: Path) -> None:
         benchmark("spec-t2i", data=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("negatives", "message"),
-    [
-        ("['a', 'b'", "row 1, column 'hard_negs': not a list of texts"),
-        ("[open('x')]", "row 1, column 'hard_negs': not a list of texts"),
-        ("(" * 500, "row 1, column 'hard_negs': not a list of texts"),
-        ("[]", "row 1, column 'hard_negs': not a list of texts"),
-    ],
-)
-def test_odd_negatives(negatives: str, message: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("negatives", ["['a', 'b'", "[open('x')]", "(" * 500, "[]"])
+def test_odd_negatives(negatives, tmp_path):
     made = Released(tmp_path)
     LAYOUTS["crepe-productivity"](made)
     (path,) = (tmp_path / "atom").glob("*.csv")
     lines = path.read_text().splitlines()
     lines[1] = f'0,right,4,2,20,10,"{negatives}"'
     path.write_text("\n".join(lines))
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match="row 1, column 'hard_negs': not a list of texts"):
         benchmark("crepe-productivity", data=tmp_path)
-    assert message in str(caught.value)
 
 
-def test_productivity_may_have_fewer_negatives(tmp_path: Path) -> None:
+def test_productivity_may_have_fewer_negatives(tmp_path):
     made = Released(tmp_path)
     LAYOUTS["crepe-productivity"](made)
     (path,) = (tmp_path / "atom").glob("*.csv")
@@ -238,11 +226,3 @@ def test_productivity_may_have_fewer_negatives(tmp_path: Path) -> None:
     lines[1] = "0,right,4,2,20,10,\"['a']\""
     path.write_text("\n".join(lines))
     assert benchmark("crepe-productivity", data=tmp_path).choices.counts.tolist() == [2, 6, 6, 6, 6, 6]
-
-
-def test_crepe_crops(tmp_path: Path) -> None:
-    made = Released(tmp_path)
-    LAYOUTS["crepe-productivity"](made)
-    found = benchmark("crepe-productivity", data=tmp_path)
-    whole = np.asarray(PIL.Image.open(tmp_path / "VG_100K_2" / "1.jpg"))
-    np.testing.assert_array_equal(np.asarray(found.images[1].decode()), whole[2:13, 4:24])

@@ -1,15 +1,13 @@
 """Cola's single-object setting: its layout, and its measure against a loop over the released rows."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import PIL.Image
 import pytest
 
 from contracts import forms
-from counterfoil.benchmarks.benchmark import Benchmark, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import cola
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
@@ -20,10 +18,10 @@ from counterfoil.models.baselines import load_blind
 LABELS = ["square white plate", "round red ball", "small brown dog", "tall green tree"]
 
 
-def rows(n: int = 30, *, seed: int = 0) -> list[list[Any]]:
+def rows(n=30, *, seed=0):
     """Rows of the layout. The last class is nowhere on a hard image; an image that shows a class is hard."""
     rng = np.random.default_rng(seed)
-    found: list[list[Any]] = []
+    found = []
     for at in range(n):
         present = (rng.random(4) < 0.3).astype(int)
         hard = np.maximum(present, rng.random(4) < 0.4).astype(int)
@@ -32,13 +30,13 @@ def rows(n: int = 30, *, seed: int = 0) -> list[list[Any]]:
     return found
 
 
-def written(path: Path, whole: Any) -> Path:
+def written(path, whole):
     path.mkdir(exist_ok=True)
     (path / "COLA_singleobjects_benchmark_GQA.json").write_text(json.dumps(whole))
     return path
 
 
-def official(rows: list[list[Any]], scores: np.ndarray) -> float:
+def official(rows, scores):
     """The mean over classes of the average precision over its hard images, threshold by threshold."""
     of_class = []
     for label in range(len(LABELS)):
@@ -56,7 +54,7 @@ def official(rows: list[list[Any]], scores: np.ndarray) -> float:
     return float(np.mean(of_class))
 
 
-def of_items(benchmark: Benchmark, rows: list[list[Any]], scores: np.ndarray) -> np.ndarray:
+def of_items(benchmark, rows, scores):
     """The scores of a matrix of rows and classes, for the items of the benchmark: image with every class."""
     at = [(row, label) for label in range(3) for row in range(len(rows)) if rows[row][3][label]]
     found = np.full((len(benchmark.images), len(benchmark.captions)), 9.0)
@@ -65,7 +63,7 @@ def of_items(benchmark: Benchmark, rows: list[list[Any]], scores: np.ndarray) ->
     return found
 
 
-def test_the_measure_is_the_mean_average_precision_over_hard_images(tmp_path: Path) -> None:
+def test_the_measure_is_the_mean_average_precision_over_hard_images(tmp_path):
     made = rows()
     benchmark = cola.read_single(card("cola-single-gqa"), written(tmp_path, [LABELS, made]), None)
     assert [caption.text for caption in benchmark.captions] == LABELS[:3]
@@ -93,12 +91,12 @@ def test_the_measure_is_the_mean_average_precision_over_hard_images(tmp_path: Pa
     assert of["half"]["t2i_average_precision"].value == pytest.approx(np.mean(expected), abs=0.02)
 
 
-def _precision(right: np.ndarray) -> float:
+def _precision(right):
     places = np.flatnonzero(right) + 1
     return float(np.mean(np.arange(1, len(places) + 1) / places))
 
 
-def test_images_are_embedded_once_and_other_layouts_are_read(tmp_path: Path) -> None:
+def test_images_are_embedded_once_and_other_layouts_are_read(tmp_path):
     made = rows(12)
     (tmp_path / "vg").mkdir()
     for at, row in enumerate(made):
@@ -128,6 +126,6 @@ def test_images_are_embedded_once_and_other_layouts_are_read(tmp_path: Path) -> 
         ([LABELS, [["x.jpg", [0] * 4]]], "data, row 1: not a row of this layout"),
     ],
 )
-def test_what_is_not_of_the_layout_is_one_line(tmp_path: Path, whole: Any, message: str) -> None:
+def test_what_is_not_of_the_layout_is_one_line(tmp_path, whole, message):
     with pytest.raises(DataError, match=message):
         cola.read_single(card("cola-single-gqa"), written(tmp_path, whole), None)

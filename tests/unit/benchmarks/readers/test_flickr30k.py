@@ -3,12 +3,10 @@
 import csv
 import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from counterfoil.benchmarks.benchmark import Benchmark, Card, card
+from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import DataError
@@ -23,7 +21,7 @@ RELEASED = (
 )
 
 
-def _json(path: Path) -> Path:
+def _json(path):
     images = [
         {
             "split": split,
@@ -37,7 +35,7 @@ def _json(path: Path) -> Path:
     return path
 
 
-def _csv(path: Path) -> Path:
+def _csv(path):
     with open(path, "w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["raw", "sentids", "split", "filename", "img_id"])
@@ -48,7 +46,7 @@ def _csv(path: Path) -> Path:
     return path
 
 
-def _check(found: Benchmark, ids: list[str]) -> None:
+def _check(found, ids):
     assert [image.id for image in found.images] == ["2.jpg", "3.jpg"]
     assert [caption.id for caption in found.captions] == ids
     assert [caption.text for caption in found.captions] == [t for _, _, said in RELEASED[1:] for _, t in said]
@@ -60,7 +58,7 @@ def _check(found: Benchmark, ids: list[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "write"), [("dataset_flickr30k.json", _json), ("flickr_annotations_30k.csv", _csv)]
 )
-def test_the_test_split(tmp_path: Path, free: Free, name: str, write: Callable[[Path], Path]) -> None:
+def test_the_test_split(tmp_path, free, name, write):
     path = write(tmp_path / name)
     (tmp_path / "flickr30k-images").mkdir()
     photo = tmp_path / "flickr30k-images" / "3.jpg"
@@ -73,7 +71,7 @@ def test_the_test_split(tmp_path: Path, free: Free, name: str, write: Callable[[
         read(card("flickr30k"), path, None)
 
 
-def test_a_token_file_is_read_whole(tmp_path: Path) -> None:
+def test_a_token_file_is_read_whole(tmp_path):
     lines = [f"{name}#{k}\t{text}" for _, name, said in RELEASED[1:] for k, (_, text) in enumerate(said)]
     path = tmp_path / "results.token"
     path.write_text("\r\n".join(lines) + "\n", encoding="utf-8", newline="")
@@ -84,7 +82,7 @@ def test_a_token_file_is_read_whole(tmp_path: Path) -> None:
         assert found.card.size == 6
 
 
-def test_the_real_token_file(shared_data: Path) -> None:
+def test_the_real_token_file(shared_data):
     """Flickr8k's, of the same layout: 40,460 lines, five to an image."""
     path = shared_data / "flickr8k" / "Flickr8k.token.txt"
     lines = path.read_text().splitlines()
@@ -94,47 +92,14 @@ def test_the_real_token_file(shared_data: Path) -> None:
     assert [f"{c.id}\t{c.text}" for c in found.captions] == lines
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("x.token", "1.jpg#0\ta\n1.jpg#0\tb", "caption id occurs twice; given: 1.jpg#0"),
-        ("x.token", "1.jpg#0\ta\n1.jpg a", "line 2: not a caption; given: 1.jpg a"),
-        ("x.token", "\n", "no captions"),
-        ("x.json", "[]", "not a data set after Karpathy"),
-        ("x.csv", "raw,sentids,filename\n1,2,3", "no column 'split'"),
-        (
-            "x.csv",
-            'raw,sentids,split,filename\n"[""a""]",[1,test,x.jpg',
-            r"row 1, column 'sentids', line 1, column 3: not valid JSON",
-        ),
-        (
-            "x.csv",
-            "raw,sentids,split,filename\n3,[1],test,x.jpg",
-            "column 'raw': not a list; given: 3",
-        ),
-        (
-            "x.csv",
-            'raw,sentids,split,filename\n"[""a"", ""b""]",[1],test,x.jpg',
-            "not an id per caption; given: 1 ids, 2 captions",
-        ),
-        ("readme.md", "", "not a caption|no captions"),
-    ],
-)
-def test_broken_files(tmp_path: Path, name: str, text: str, message: str) -> None:
-    path = tmp_path / name
-    path.write_text(text)
-    with pytest.raises(DataError, match=message):
-        read(card("flickr30k"), path, None)
-
-
-def test_no_files(tmp_path: Path) -> None:
+def test_no_files(tmp_path):
     with pytest.raises(DataError, match=r"nothing of Flickr30k here; allowed: dataset_flickr30k\.json"):
         read(card("flickr30k"), tmp_path, None)
 
 
-def test_an_image_twice(tmp_path: Path) -> None:
+def test_an_image_twice(tmp_path):
     path = _json(tmp_path / "x.json")
-    value: dict[str, Any] = json.loads(path.read_text())
+    value = json.loads(path.read_text())
     value["images"].append(value["images"][1])
     path.write_text(json.dumps(value))
     with pytest.raises(DataError, match=r"image id occurs twice; given: 2\.jpg"):

@@ -2,20 +2,18 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from counterfoil.benchmarks.benchmark import Benchmark, Card
-from counterfoil.benchmarks.forms import Preference
+from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
+from judged_rows import judged_rows
 
 Free = Callable[[str], Card]
 
 
-def _file(**changes: Any) -> dict[str, Any]:
+def _file(**changes):
     """Image 7 with two originals (three foils), image 42 with one; blanks are there to be collapsed."""
     rows = [
         (1, 7, "a dog  runs", False, "ORIG", 0),
@@ -43,31 +41,23 @@ CAPTIONS = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, coco_captions: Callable[..., Path]) -> Path:
+def folder(tmp_path, coco_captions):
     (tmp_path / "foilv1.0_test_2017.json").write_text(json.dumps(_file()))
     coco_captions(tmp_path, CAPTIONS)
     return tmp_path
 
 
-def _shown(benchmark: Benchmark) -> dict[str, tuple[str, str | None, str | None, list[str | None]]]:
+def _shown(benchmark):
     """(image, original, foil, references) by question."""
     asked = benchmark.judged
-    assert isinstance(asked, Preference)
     assert asked.votes.tolist() == [[1, 0]] * len(asked)
     assert asked.label.tolist() == [0] * len(asked)
-    text = [caption.text for caption in benchmark.captions]
-    found = {}
-    for at, name in enumerate(asked.ids):
-        references = [] if asked.references is None else asked.references.row(2 * at).tolist()
-        if asked.references is not None:
-            assert references == asked.references.row(2 * at + 1).tolist()
-        found[name] = (
-            benchmark.images[asked.images[2 * at]].id,
-            text[asked.captions[2 * at]],
-            text[asked.captions[2 * at + 1]],
-            [text[each] for each in references],
-        )
-    return found
+    rows = judged_rows(benchmark)
+    assert [row[3] for row in rows[::2]] == [row[3] for row in rows[1::2]]
+    return {
+        name: (image, original, foil, references)
+        for (name, image, original, references), (_, _, foil, _) in zip(rows[::2], rows[1::2], strict=True)
+    }
 
 
 ALL = {
@@ -78,7 +68,7 @@ ALL = {
 }
 
 
-def test_all_pairs(folder: Path, free: Free, jpeg: Callable[..., bytes]) -> None:
+def test_all_pairs(folder, free, jpeg):
     (folder / "val2014").mkdir()
     (folder / "val2014" / "COCO_val2014_000000000042.jpg").write_bytes(jpeg(1))
     benchmark = read(free("foil"), folder, None)
@@ -91,7 +81,7 @@ def test_all_pairs(folder: Path, free: Free, jpeg: Callable[..., bytes]) -> None
     assert one.digest != benchmark.digest
 
 
-def test_one_pair_of_each_image(folder: Path, free: Free) -> None:
+def test_one_pair_of_each_image(folder, free):
     benchmark = read(free("foil-clipscore"), folder, None)
     found = _shown(benchmark)
     assert len(found) == 2
@@ -103,9 +93,9 @@ def test_one_pair_of_each_image(folder: Path, free: Free) -> None:
     assert one == {name: (*facts, refs[:1]) for name, (*facts, refs) in found.items()}
 
 
-def test_pairs_are_drawn_evenly(tmp_path: Path, free: Free) -> None:
+def test_pairs_are_drawn_evenly(tmp_path, free):
     """Of 600 images with three pairs each, every place is drawn about as often: 200, give or take 12."""
-    notes: list[dict[str, Any]] = []
+    notes = []
     for image in range(600):
         facts = {"image_id": image, "target_word": ""}
         notes.append({**facts, "id": image, "caption": f"{image} is", "foil": False, "foil_id": 0})
@@ -122,7 +112,7 @@ def test_pairs_are_drawn_evenly(tmp_path: Path, free: Free) -> None:
     assert all(150 < places.count(str(k)) < 250 for k in range(3))
 
 
-def test_pairs_that_pac_s_did_not_train_on(folder: Path, free: Free) -> None:
+def test_pairs_that_pac_s_did_not_train_on(folder, free):
     with pytest.raises(DataError, match=r"dataset_coco.json: file missing; PAC-S's pairs are those of its"):
         read(free("foil-pac-s"), folder, None)
     images = [
@@ -142,7 +132,7 @@ def test_pairs_that_pac_s_did_not_train_on(folder: Path, free: Free) -> None:
         read(free("foil-pac-s"), folder, None)
 
 
-def test_references_of_karpathys_file(folder: Path, free: Free) -> None:
+def test_references_of_karpathys_file(folder, free):
     (folder / "captions_val2014.json").unlink()
     with pytest.raises(DataError, match=r"no captions of COCO here, .*'-1ref'"):
         read(free("foil-1ref"), folder, None)
@@ -154,9 +144,7 @@ def test_references_of_karpathys_file(folder: Path, free: Free) -> None:
     assert _shown(read(free("foil"), folder, None)) == ALL
 
 
-def test_a_pair_whose_references_are_all_the_original(
-    folder: Path, free: Free, coco_captions: Callable[..., Path]
-) -> None:
+def test_a_pair_whose_references_are_all_the_original(folder, free, coco_captions):
     coco_captions(folder, {**CAPTIONS, 42: ["a car", " a  car"]})
     benchmark = read(free("foil"), folder, None)
     assert list(_shown(benchmark)) == ["1/1", "1/2", "2/4"]
@@ -171,11 +159,7 @@ def test_a_pair_whose_references_are_all_the_original(
 @pytest.mark.parametrize(
     ("at", "change", "message"),
     [
-        (
-            0,
-            {"foil": True},
-            "annotations of id 1: not an original and its foils of one image; given: 0 originals, 3 foils",
-        ),
+        (0, {"foil": True}, "annotations of id 1: not an original and its foils of one image"),
         (1, {"foil": False}, "annotations of id 1: not an original .* given: 2 originals, 1 foils"),
         (1, {"image_id": 42}, "not an original and its foils of one image; given: 1 originals, 2 foils"),
         (1, {"image_id": 9}, "annotations, entry 2: a candidate without an image; given: image_id 9"),
@@ -184,9 +168,7 @@ def test_a_pair_whose_references_are_all_the_original(
         (1, {"foil": "maybe"}, "column 'foil': neither true nor false; given: maybe"),
     ],
 )
-def test_annotations_that_do_not_fit(
-    folder: Path, free: Free, at: int, change: dict[str, Any], message: str
-) -> None:
+def test_annotations_that_do_not_fit(folder, free, at, change, message):
     value = _file()
     value["annotations"][at] |= change
     (folder / "foilv1.0_test_2017.json").write_text(json.dumps(value))
@@ -194,13 +176,11 @@ def test_annotations_that_do_not_fit(
         read(free("foil"), folder, None)
 
 
-def test_files_that_do_not_fit(folder: Path, free: Free) -> None:
+def test_files_that_do_not_fit(folder, free):
     path = folder / "foilv1.0_test_2017.json"
     path.write_text(json.dumps({"images": []}))
     with pytest.raises(DataError, match="not a file of this layout; given: images; allowed: an object"):
         read(free("foil"), folder, None)
     path.unlink()
-    with pytest.raises(
-        DataError, match=r"no file of FOIL.* in this folder; allowed: foilv1.0_test_2017.json"
-    ):
+    with pytest.raises(DataError, match=r"no file of FOIL.* in this folder"):
         read(free("foil"), folder, None)

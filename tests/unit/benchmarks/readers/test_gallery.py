@@ -1,14 +1,12 @@
 """A gallery of one's own, from tables of every kind."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.benchmarks.benchmark import Benchmark, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import own
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import DataError, InputError
@@ -23,7 +21,7 @@ ROWS = (
 )
 
 
-def _write(folder: Path, kind: str) -> Path:
+def _write(folder, kind):
     path = folder / f"mine.{kind}"
     names = ("image", "caption", "relevance")
     if kind in ("csv", "tsv"):
@@ -38,7 +36,7 @@ def _write(folder: Path, kind: str) -> Path:
     return path
 
 
-def _check(found: Benchmark) -> None:
+def _check(found):
     questions = found.gallery
     assert [image.id for image in found.images] == ["a.jpg", "b.jpg", "c.jpg"]
     assert [caption.text for caption in found.captions] == ["a dog", "a cat", "an animal", "a fish"]
@@ -56,7 +54,7 @@ def _check(found: Benchmark) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet"])
-def test_every_kind_of_table(tmp_path: Path, kind: str) -> None:
+def test_every_kind_of_table(tmp_path, kind):
     path = _write(tmp_path, kind)
     (tmp_path / "b.jpg").write_bytes(b"pixels")
     found = own.read_gallery(card("gallery"), path, None)
@@ -65,7 +63,7 @@ def test_every_kind_of_table(tmp_path: Path, kind: str) -> None:
     assert (found.card.title, found.card.size) == ("mine", 7)
 
 
-def test_without_relevance_all_rows_are_right(tmp_path: Path) -> None:
+def test_without_relevance_all_rows_are_right(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("image,caption\na.jpg,a dog\na.jpg,a cat\nb.jpg,a dog")
     found = own.read_gallery(card("gallery"), path, None).gallery
@@ -74,7 +72,7 @@ def test_without_relevance_all_rows_are_right(tmp_path: Path) -> None:
     assert found.owners.tolist() == [-1, 0]
 
 
-def test_ids_and_owners(tmp_path: Path) -> None:
+def test_ids_and_owners(tmp_path):
     """Equal texts under two ids are two captions; `written_for` may name an image that is wrong."""
     path = tmp_path / "mine.csv"
     path.write_text(
@@ -95,7 +93,7 @@ def test_ids_and_owners(tmp_path: Path) -> None:
     assert found.gallery.t2i.positives.items.tolist() == [0, 1, 1]
 
 
-def test_bytes_in_cells(tmp_path: Path, jpeg: Callable[..., bytes]) -> None:
+def test_bytes_in_cells(tmp_path, jpeg):
     path = tmp_path / "mine.parquet"
     images = [jpeg(1), jpeg(2), jpeg(1)]
     columns = {"image": images, "image_id": ["one", "two", "one"], "caption": ["a", "b", "c"]}
@@ -120,22 +118,13 @@ HEADER = "image,image_id,caption,caption_id,relevance,written_for\n"
         ("image,caption,relevance\na.jpg,a,0", "no row says what is right"),
         ("image,caption,relevance\na.jpg,a,2", r"relevance out of range; given: 2\.0; allowed: 0 \(wrong\)"),
         (HEADER + "a.jpg,1,a,,1,", r"row 1, column 'caption_id': empty id"),
-        (
-            HEADER + "a.jpg,1,a,1,1,\na.jpg,1,b,1,1,",
-            "row 2, column 'caption': two captions of one id; given: b",
-        ),
-        (
-            HEADER + "a.jpg,1,a,1,1,\nb.jpg,1,b,2,1,",
-            r"row 2, column 'image': two images of one id; given: b\.jpg",
-        ),
+        (HEADER + "a.jpg,1,a,1,1,\na.jpg,1,b,1,1,", "row 2, column 'caption': two captions of one id"),
+        (HEADER + "a.jpg,1,a,1,1,\nb.jpg,1,b,2,1,", r"row 2, column 'image': two images of one id"),
         (HEADER + "a.jpg,1,a,1,1,9", "written for an image that is not in the table; given: 9"),
-        (
-            HEADER + "a.jpg,1,a,1,1,1\nb.jpg,2,a,1,1,2",
-            "a caption is written for one image; given: 2; allowed: 1",
-        ),
+        (HEADER + "a.jpg,1,a,1,1,1\nb.jpg,2,a,1,1,2", "a caption is written for one image; given: 2"),
     ],
 )
-def test_broken_tables(tmp_path: Path, text: str, message: str) -> None:
+def test_broken_tables(tmp_path, text, message):
     path = tmp_path / "mine.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=message):

@@ -1,15 +1,13 @@
 """All benchmarks of released files, one contract: counts, right pairs, pictures, ties and bad files."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmark_layouts import LAYOUTS, Released
 from counterfoil.benchmarks.answers import Scores
-from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, card
+from counterfoil.benchmarks.benchmark import BENCHMARKS, card
 from counterfoil.catalog import benchmark as read_benchmark
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import chance as by_chance
@@ -18,33 +16,32 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.registry import resolve
 
 
-def _small(name: str, released: Released, **changes: Any) -> Benchmark:
+def _small(name, released, **changes):
     """The benchmark as its reader reads it, with the counts of the small release."""
     known = card(name)
     counts = released.counts if known.counts else {}
     small = known.model_copy(update={"size": len(released.ids), "counts": counts, "also": {}, **changes})
-    found: Benchmark = resolve(known.reader)(small, released.folder, None)
-    return found
+    return resolve(known.reader)(small, released.folder, None)
 
 
 @pytest.fixture(scope="module", params=LAYOUTS)
-def name(request: pytest.FixtureRequest) -> str:
+def name(request):
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def released(name: str, tmp_path_factory: pytest.TempPathFactory) -> Released:
+def released(name, tmp_path_factory):
     made = Released(tmp_path_factory.mktemp("release"))
     LAYOUTS[name](made)
     return made
 
 
 @pytest.fixture(scope="module")
-def found(name: str, released: Released) -> Benchmark:
+def found(name, released):
     return _small(name, released)
 
 
-def _scores(found: Benchmark, right: set[tuple[str, str]]) -> np.ndarray:
+def _scores(found, right):
     """1 for right pairs, 0 for the others, in the shape of the answers."""
     captions, images = found.listed.pairs()
     values = [
@@ -54,7 +51,7 @@ def _scores(found: Benchmark, right: set[tuple[str, str]]) -> np.ndarray:
     return found.listed.collect(np.array(values))
 
 
-def test_right_pairs_are_right(released: Released, found: Benchmark) -> None:
+def test_right_pairs_are_right(released, found):
     assert list(found.questions.ids) == released.ids
     result = evaluate(
         found, Scores(_scores(found, released.right)), scorer="truth", draws=100, interval="wilson"
@@ -68,7 +65,7 @@ def test_right_pairs_are_right(released: Released, found: Benchmark) -> None:
     assert released.counts.items() <= groups.items()
 
 
-def test_a_constant_scorer(found: Benchmark) -> None:
+def test_a_constant_scorer(found):
     constant = Scores(_scores(found, set()))
     chance = by_chance(found)
     for ties, expected in ((Ties.STRICT, dict.fromkeys(chance, 0.0)), (Ties.HALF, chance)):
@@ -76,14 +73,14 @@ def test_a_constant_scorer(found: Benchmark) -> None:
         assert {measure: each.value for measure, each in result.measures.items()} == pytest.approx(expected)
 
 
-def test_pictures_are_those_of_the_rows(found: Benchmark) -> None:
+def test_pictures_are_those_of_the_rows(found):
     assert found.images_at_hand
     pictures = [image.decode() for image in found.images]
     assert {picture.mode for picture in pictures} == {"RGB"}
     assert len({picture.tobytes() for picture in pictures}) == len(pictures)
 
 
-def test_a_release_of_another_size_is_refused(name: str, released: Released) -> None:
+def test_a_release_of_another_size_is_refused(name, released):
     with pytest.raises(DataError, match=r"not the number of questions .* has"):
         _small(name, released, size=99, counts={})
     if BENCHMARKS[name].size:
@@ -93,7 +90,7 @@ def test_a_release_of_another_size_is_refused(name: str, released: Released) -> 
     assert list(free.questions.ids) == released.ids
 
 
-def test_what_is_missing_is_named(name: str, released: Released, tmp_path: Path) -> None:
+def test_what_is_missing_is_named(name, released, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(DataError) as caught:

@@ -1,64 +1,51 @@
 """Galleries of long captions, NegBench's retrieval, IIW's preferences and ImageCoDe's sets of ten."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.answers import Scores
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.folder import load, save
 from counterfoil.benchmarks.readers import specs
 from counterfoil.errors import DataError
-from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.metrics.ties import Ties
 
 
-def small(name: str, images: int) -> Card:
+def small(name, images):
     """The card for so many images with a caption each."""
     counts = dict.fromkeys(("images", "captions", "i2t", "t2i"), images)
     return card(name).model_copy(update={"size": 2 * images, "counts": counts})
 
 
-def write(path: Path, rows: Any) -> None:
+def write(path, rows):
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = "\n".join(map(json.dumps, rows)) if path.suffix.startswith(".jsonl") else json.dumps(rows)
     path.write_text(rows if isinstance(rows, str) else lines)
 
 
-def urban(folder: Path) -> Path:
+def urban(folder):
     for name in ("1", "2", "10"):
         write(folder / "caption" / f"{name}.txt", f"A street {name}.\nmore")
         write(folder / "image" / f"{name}.jpg", "")
     return folder
 
 
-def sharegpt(folder: Path) -> Path:
+def sharegpt(folder):
     turns = [{"from": "human", "value": "?"}, {"from": "gpt", "value": "a\nlong caption"}]
     write(folder / "list.json", [{"image": f"sam/sa_{i}.jpg", "conversations": turns} for i in range(5)])
     return folder / "list.json"
 
 
-def docci(folder: Path) -> Path:
-    rows = [
-        {
-            "example_id": f"t{i}",
-            "split": "test" if i < 4 else "train",
-            "image_file": f"t{i}.jpg",
-            "description": f"a {i}",
-        }
-        for i in range(6)
-    ]
+def docci(folder):
+    rows = [{"example_id": f"t{i}", "image_file": f"t{i}.jpg", "description": f"a {i}"} for i in range(6)]
+    rows = [{**row, "split": "test" if i < 4 else "train"} for i, row in enumerate(rows)]
     write(folder / "docci_descriptions.jsonlines", rows)
     known = [{"example_id": f"t{i}", "cluster_id": "c1" if i < 2 else ""} for i in range(6)]
     write(folder / "docci_metadata.jsonlines", known)
     return folder
 
 
-def iiw(folder: Path) -> Path:
+def iiw(folder):
     rows = [{"image/key": f"aar_{i}", "IIW": f"a wall {i}", "IIW-P5B": f"a door {i}"} for i in range(3)]
     said = ("IIW-Human is substantially better", "IIW-P5B is marginally better", "Neutral")
     for row, answer in zip(rows, said, strict=True):
@@ -76,25 +63,21 @@ def iiw(folder: Path) -> Path:
         ("iiw-400", iiw, 3, "a wall 0"),
     ],
 )
-def test_every_image_is_right_for_its_own_caption(
-    name: str, make: Callable[[Path], Path], images: int, first: str, tmp_path: Path
-) -> None:
+def test_every_image_is_right_for_its_own_caption(name, make, images, first, tmp_path):
     made = specs.read(small(name, images), make(tmp_path), None)
     assert len(made) == 2 * images
     assert made.captions[0].text == first
     for search in (made.gallery.i2t, made.gallery.t2i):
         assert search.positives.items.tolist() == list(range(images))
-    with pytest.raises(DataError, match="not the number of"):
-        specs.read(small(name, images - 1 if name != "sharegpt4v-1k" else 9), make(tmp_path), None)
 
 
-def test_pictures_of_urban1k_lie_beside_the_captions(tmp_path: Path) -> None:
+def test_pictures_of_urban1k_lie_beside_the_captions(tmp_path):
     made = specs.read(small("urban1k", 3), urban(tmp_path), None)
     assert [image.id for image in made.images] == ["1.jpg", "2.jpg", "10.jpg"]
     assert all(image.source is not None for image in made.images)
 
 
-def test_near_duplicates_of_docci_are_drawn_together_also_after_a_save(tmp_path: Path) -> None:
+def test_near_duplicates_of_docci_are_drawn_together_also_after_a_save(tmp_path):
     made = specs.read(small("docci", 4), docci(tmp_path / "docci"), None)
     together = [[0, 0, 1, 2]] * 2
     save(made, tmp_path / "saved", progress=lambda *_: None)
@@ -103,7 +86,7 @@ def test_near_duplicates_of_docci_are_drawn_together_also_after_a_save(tmp_path:
         assert [np.unique(row, return_inverse=True)[1].tolist() for row in found] == together
 
 
-def test_side_by_side_judgements_are_preferences(tmp_path: Path) -> None:
+def test_side_by_side_judgements_are_preferences(tmp_path):
     made = specs.read(card("iiw-400-preferences"), iiw(tmp_path), None)
     questions = made.preferences
     assert questions.ids == ("aar_0.jpg/Specificity", "aar_1.jpg/Specificity")
@@ -116,7 +99,7 @@ def test_side_by_side_judgements_are_preferences(tmp_path: Path) -> None:
         specs.read(card("iiw-400-preferences"), tmp_path, None)
 
 
-def test_both_galleries_of_negbench(tmp_path: Path) -> None:
+def test_both_galleries_of_negbench(tmp_path):
     path = tmp_path / "COCO_val_retrieval.csv"
     path.write_text("filepath,captions\nval/1.jpg,\"['a cat', 'a small cat']\"\nval/2.jpg,\"['no cat']\"\n")
     made = specs.read(card("negbench-retrieval"), tmp_path, None)
@@ -129,7 +112,7 @@ def test_both_galleries_of_negbench(tmp_path: Path) -> None:
         specs.read(card("negbench-retrieval"), path, None)
 
 
-def test_the_released_captions_of_imagecode(shared_data: Path) -> None:
+def test_the_released_captions_of_imagecode(shared_data):
     made = specs.read(card("imagecode"), shared_data / "imagecode", None)
     questions = made.choices
     assert questions.shape == (2302, 10)
@@ -140,14 +123,3 @@ def test_the_released_captions_of_imagecode(shared_data: Path) -> None:
     names = [made.images[i].id for i in questions.candidates[5]]
     assert names[0] == f"{directory}/img{number}.jpg"
     assert sorted(names) == [f"{directory}/img{k}.jpg" for k in range(10)]
-    for ties, value in ((Ties.STRICT, 0.0), (Ties.HALF, 0.1)):
-        result = evaluate(made, Scores(np.zeros((2302, 10))), scorer="constant", ties=ties)
-        assert result["accuracy"].value == pytest.approx(value, abs=1e-12)
-        assert result["accuracy"].chance == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize("captions", [{"10": "a cat"}, {"3": ""}, {"3": 7}, ["a cat"]])
-def test_sets_of_imagecode_that_do_not_fit_are_named(tmp_path: Path, captions: Any) -> None:
-    write(tmp_path / "valid_data.json", {"video-1": captions})
-    with pytest.raises(DataError, match="'video-1': not"):
-        specs.read(card("imagecode"), tmp_path, None)

@@ -14,19 +14,19 @@ IDS = st.lists(st.integers(0, 50), max_size=20)
 
 
 @given(st.lists(st.integers(0, 50), unique=True, max_size=20), IDS)
-def test_places_are_those_of_a_dictionary(ids: list[int], asked: list[int]) -> None:
+def test_places_are_those_of_a_dictionary(ids, asked):
     place = {each: at for at, each in enumerate(ids)}
     found = IdPositions(np.array(ids, dtype=np.int64), "image", "x").of(np.array(asked, dtype=np.int64))
     assert found.tolist() == [place.get(each, -1) for each in asked]
 
 
-def test_an_id_twice() -> None:
+def test_an_id_twice():
     with pytest.raises(DataError, match="x: image id occurs twice; given: 7"):
         IdPositions(np.array([7, 3, 7]), "image", "x")
 
 
 @given(st.lists(st.integers(-1, 4), min_size=1, max_size=20))
-def test_own_pairs(owners: list[int]) -> None:
+def test_own_pairs(owners):
     i2t, t2i = own(np.array(owners, dtype=np.int64), 5)
     for search_, right in (
         (i2t, [[c for c, owner in enumerate(owners) if owner == image] for image in range(5)]),
@@ -41,7 +41,7 @@ PAIRS = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 6)), min_size=1)
 
 
 @given(PAIRS, st.randoms(use_true_random=False))
-def test_pairs_in_any_order(pairs: set[tuple[int, int]], random: object) -> None:
+def test_pairs_in_any_order(pairs, random):
     """Gains go with their pairs; the queries of some rows keep theirs."""
     listed = list(pairs)
     random.shuffle(listed)  # type: ignore[attr-defined]
@@ -66,7 +66,7 @@ def test_pairs_in_any_order(pairs: set[tuple[int, int]], random: object) -> None
         ([(0, -1), (0, -1), (1, -1)], "x, query 'a': 2 queries have right answers, none of which is in"),
     ],
 )
-def test_pairs_that_make_no_search(pairs: list[tuple[int, int]], message: str) -> None:
+def test_pairs_that_make_no_search(pairs, message):
     columns = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     with pytest.raises(DataError, match=message):
         search(np.array([0, 1]), (columns[0], columns[1]), names="ab", where="x")

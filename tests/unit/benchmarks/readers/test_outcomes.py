@@ -1,7 +1,5 @@
 """Released tables of scores and outcomes carry their own questions."""
 
-from pathlib import Path
-
 import numpy as np
 
 from counterfoil.benchmarks.benchmark import card
@@ -10,29 +8,26 @@ from counterfoil.benchmarks.readers.outcomes import from_table
 from counterfoil.benchmarks.tables import DataTable, read_table
 
 
-def test_tables_that_carry_no_questions() -> None:
+def test_tables_that_carry_no_questions():
     scores = DataTable({"id": ["0"], "score": [0.5]}, "a.csv")
     for name in ("bivlc", "sugarcrepe", "winoground", "pairs"):
         assert from_table(card(name), scores) is None
     assert from_table(card("winoground"), DataTable({"label": ["cat", "dog"]}, "a.csv")) is None
 
 
-def test_bivlc(shared_data: Path) -> None:
+def test_bivlc(shared_data):
     tables = [read_table(shared_data / "bivlc" / f"{name}.csv") for name in ("ViT-B-32", "CLIP_COCO")]
     first, second = (from_table(card("bivlc"), table) for table in tables)
-    assert first is not None
-    assert second is not None
     assert len(first) == 2933
     assert first.digest == second.digest  # the tables of two models ask the same questions in the same order
     assert first.images[0].id == "0_i0"
     assert from_table(card("sugarcrepe"), tables[0]) is None
 
 
-def test_sugarcrepe_ids_are_the_readers(shared_data: Path) -> None:
+def test_sugarcrepe_ids_are_the_readers(shared_data):
     """The table has the item that the repository dropped; the other 7,511 are the same under the same ids."""
     table = read_table(shared_data / "bivlc" / "SUGARCREPE_ViT-B-32.csv")
     released = from_table(card("sugarcrepe"), table)
-    assert released is not None
     assert len(released) == 7512
     files = specs.read(card("sugarcrepe"), shared_data / "sugarcrepe", None)
     shared = np.asarray([name != "swap_obj/108" for name in released.questions.ids])
@@ -44,14 +39,12 @@ def test_sugarcrepe_ids_are_the_readers(shared_data: Path) -> None:
         for name, cells in table.columns.items()
     }
     again = from_table(card("sugarcrepe"), DataTable(cut, "cut.csv"))
-    assert again is not None
     assert again.questions.ids == files.questions.ids
 
 
-def test_winoground_labels(shared_data: Path) -> None:
+def test_winoground_labels(shared_data):
     table = read_table(shared_data / "winoground" / "scores" / "clip.jsonl")
     labelled = from_table(card("winoground"), table)
-    assert labelled is not None
     tags = specs.read(card("winoground"), shared_data / "winoground", None)
     assert labelled.questions.ids == tags.questions.ids
     assert [image.id for image in labelled.images] == [image.id for image in tags.images]

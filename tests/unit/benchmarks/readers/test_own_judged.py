@@ -1,9 +1,6 @@
 """A user's own ratings, and preferences, of captions."""
 
 import json
-from collections.abc import Callable
-from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,24 +8,26 @@ import pytest
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import own
 from counterfoil.errors import DataError
+from judged_rows import judged_rows
 
 RATINGS, VOTES = card("ratings"), card("preferences")
+PAIR = "image,caption_a,caption_b"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, jpeg: Callable[..., bytes]) -> Path:
+def folder(tmp_path, jpeg):
     for name in "ab":
         (tmp_path / f"{name}.jpg").write_bytes(jpeg(ord(name)))
     return tmp_path
 
 
-def written(folder: Path, *rows: str) -> Path:
+def written(folder, *rows):
     path = folder / "mine.csv"
     path.write_text("\n".join(rows) + "\n")
     return path
 
 
-def test_ratings_of_several_people(folder: Path) -> None:
+def test_ratings_of_several_people(folder):
     path = written(
         folder,
         "Image,Caption,rating_1,rating_2,reference_1,reference_2,type",
@@ -40,20 +39,18 @@ def test_ratings_of_several_people(folder: Path) -> None:
     found = own.read_ratings(RATINGS, path, None)
     questions = found.judged
     assert found.card.title == "mine"
-    assert questions.ids == ("0", "1", "2")
     np.testing.assert_array_equal(questions.ratings, [[4, 3], [1, np.nan], [2, 2]])
-    assert [found.captions[at].text for at in questions.captions] == ["a cat", "a dog", "a cat"]
-    assert [found.images[at].id for at in questions.images] == ["a.jpg", "a.jpg", "b.jpg"]
+    assert judged_rows(found) == [
+        ("0", "a.jpg", "a cat", ["the cat", "a cat sits"]),
+        ("1", "a.jpg", "a dog", ["the cat"]),
+        ("2", "b.jpg", "a cat", ["a bus"]),
+    ]
     assert all(image.source is not None for image in found.images)
-    starts, references = questions.references.starts, questions.references.captions
-    assert [[found.captions[at].text for at in references[i:j]] for i, j in pairwise(starts)] == [
-        ["the cat", "a cat sits"], ["the cat"], ["a bus"],
-    ]  # fmt: skip
     assert questions.groupings["type"] == ("x", "y", "x")
     assert "1 rows without a rating left out" in found.source
 
 
-def test_images_by_their_whole_path_and_references_as_lists(folder: Path, tmp_path_factory) -> None:
+def test_images_by_their_whole_path_and_references_as_lists(folder, tmp_path_factory):
     rows = [{"image": str(folder / "a.jpg"), "caption": "a cat", "rating": 3, "references": ["x", "y"]}]
     path = tmp_path_factory.mktemp("elsewhere") / "mine.json"
     path.write_text(json.dumps(rows))
@@ -65,7 +62,7 @@ def test_images_by_their_whole_path_and_references_as_lists(folder: Path, tmp_pa
     assert found.judged.references.counts.tolist() == [2]
 
 
-def test_votes_and_choices(folder: Path) -> None:
+def test_votes_and_choices(folder):
     path = written(
         folder,
         "id,image,caption_a,caption_b,votes_a,votes_b",
@@ -85,19 +82,11 @@ def test_votes_and_choices(folder: Path) -> None:
     [
         (own.read_ratings, ("image,caption", "a.jpg,x"), "no column of ratings"),
         (own.read_ratings, ("image,caption,rating", "a.jpg,x,"), "no row is left"),
-        (own.read_preferences, ("image,caption_a,caption_b", "a.jpg,x,y"), "no votes"),
-        (
-            own.read_preferences,
-            ("image,caption_a,caption_b,votes_a,votes_b", "a.jpg,x,y,0,0"),
-            "row 1: not votes",
-        ),
-        (
-            own.read_preferences,
-            ("image,caption_a,caption_b,preferred", "a.jpg,x,y,first"),
-            "not a choice; given: first; allowed: a or b",
-        ),
+        (own.read_preferences, (PAIR, "a.jpg,x,y"), "no votes"),
+        (own.read_preferences, (f"{PAIR},votes_a,votes_b", "a.jpg,x,y,0,0"), "row 1: not votes"),
+        (own.read_preferences, (f"{PAIR},preferred", "a.jpg,x,y,first"), "not a choice; given: first"),
     ],
 )
-def test_tables_that_do_not_fit(folder: Path, read: Callable, rows: tuple[str, ...], message: str) -> None:
+def test_tables_that_do_not_fit(folder, read, rows, message):
     with pytest.raises(DataError, match=message):
         read(RATINGS if read is own.read_ratings else VOTES, written(folder, *rows), None)

@@ -1,15 +1,12 @@
 """Quads of released rows: hub files, real files, EqBen's other forms, and cells that do not fit."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmark_layouts import LAYOUTS, Released
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.catalog import benchmark
 from counterfoil.errors import DataError
@@ -22,15 +19,8 @@ from counterfoil.errors import DataError
         ("vismin", ("text_0", "text_1"), ("image_0", "image_1")),
     ],
 )
-def test_hub_layout(
-    name: str,
-    captions: tuple[str, str],
-    images: tuple[str, str],
-    tmp_path: Path,
-    jpeg: Callable[..., bytes],
-    hub_parquet: Callable[..., Path],
-) -> None:
-    columns: dict[str, list[Any]] = {"id": [7, 8], "category": ["object", "relation"]}
+def test_hub_layout(name, captions, images, tmp_path, jpeg, hub_parquet):
+    columns = {"id": [7, 8], "category": ["object", "relation"]}
     columns |= {text: [f"{text} of {row}" for row in (0, 1)] for text in captions}
     # Both questions are about one photograph, which the rows do not say.
     columns |= {images[0]: [jpeg(1), jpeg(1)], images[1]: [jpeg(2), jpeg(3)]}
@@ -41,7 +31,7 @@ def test_hub_layout(
     assert len(np.unique(found.clusters)) == 1
 
 
-def test_cola_as_released(shared_data: Path) -> None:
+def test_cola_as_released(shared_data):
     found = benchmark("cola", data=shared_data / "cola")
     assert len(found) == 210
     assert found.images[0].id == "2390970.jpg"
@@ -49,7 +39,7 @@ def test_cola_as_released(shared_data: Path) -> None:
     assert not found.images_at_hand
 
 
-def test_files_are_found_by_the_end_of_their_paths(tmp_path: Path) -> None:
+def test_files_are_found_by_the_end_of_their_paths(tmp_path):
     made = Released(tmp_path / "release")
     LAYOUTS["mmvp-vlm"](made)
     (tmp_path / "release" / "MLLM_VLM Images").rename(tmp_path / "pictures")
@@ -65,11 +55,11 @@ def test_files_are_found_by_the_end_of_their_paths(tmp_path: Path) -> None:
 
 class TestEqBen:
     @pytest.fixture
-    def free(self) -> Card:
+    def free(self):
         return card("eqben").model_copy(update={"size": None, "counts": {}})
 
-    def test_annotation_of_one_source(self, tmp_path: Path, free: Card) -> None:
-        def row(at: int) -> dict[str, Any]:
+    def test_annotation_of_one_source(self, tmp_path, free):
+        def row(at):
             both = {f"image{k}": f"eqbenag/v/{at}_{k}.png" for k in (0, 1)}
             return both | {f"caption{k}": [f"first {at} {k}", f"second {at} {k}"] for k in (0, 1)}
 
@@ -82,7 +72,7 @@ class TestEqBen:
         with pytest.raises(DataError, match=r"in group 'eqbenag'; given: 3; allowed: 195,872"):
             read(card("eqben"), path, None)
 
-    def test_frames_are_turned_to_rgb_and_light_images_found(self, tmp_path: Path, free: Card) -> None:
+    def test_frames_are_turned_to_rgb_and_light_images_found(self, tmp_path, free):
         made = Released(tmp_path / "release")
         LAYOUTS["eqben"](made)
         folder = made.folder / "eqbenag" / "a"
@@ -102,21 +92,11 @@ class TestEqBen:
         [
             ("private_info.json", lambda value: value[:-1], "the key does not fit the list of pairs"),
             ("private_random_idx.json", lambda value: [0, *value[1:]], "the key does not fit the list"),
-            (
-                "private_info.json",
-                lambda value: [{**value[0], "name": "c2i0"}, *value[1:]],
-                "says of no pair",
-            ),
-            (
-                "private_info.json",
-                lambda value: [{**value[0], "sample_cnt": 1}, *value[1:]],
-                "two pairs of one quad differ in caption0",
-            ),
+            ("private_info.json", lambda value: [value[0] | {"name": "c2i0"}, *value[1:]], "of no pair"),
+            ("private_info.json", lambda value: [value[0] | {"sample_cnt": 1}, *value[1:]], "two pairs of"),
         ],
     )
-    def test_a_key_that_does_not_fit(
-        self, name: str, change: Callable[[Any], Any], message: str, tmp_path: Path, free: Card
-    ) -> None:
+    def test_a_key_that_does_not_fit(self, name, change, message, tmp_path, free):
         made = Released(tmp_path / "release")
         LAYOUTS["eqben"](made)
         path = made.folder / "src_file" / name

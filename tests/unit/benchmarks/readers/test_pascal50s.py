@@ -1,18 +1,16 @@
 """Pascal-50S and Abstract-50S, written as MATLAB files of the released layout and size."""
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.io import savemat
 
 from counterfoil.benchmarks.benchmark import Card, card
-from counterfoil.benchmarks.forms import Preference
 from counterfoil.benchmarks.readers import specs
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
+from judged_rows import judged_rows
 
 Free = Callable[[str], Card]
 
@@ -20,7 +18,7 @@ Free = Callable[[str], Card]
 WRITERS = {1: (6, 6), 2: (6, 7), 3: (2, 6), 4: (5, 1)}
 
 
-def _structure(rows: list[tuple[Any, ...]]) -> np.ndarray:
+def _structure(rows):
     """A 1 x n structure, as `struct` makes it in MATLAB."""
     found = np.zeros((1, len(rows)), dtype=[(f"f{at}", object) for at in range(len(rows[0]))])
     for at, row in enumerate(rows):
@@ -28,15 +26,13 @@ def _structure(rows: list[tuple[Any, ...]]) -> np.ndarray:
     return found
 
 
-def _cell(text: str) -> np.ndarray:
+def _cell(text):
     cell = np.empty((1, 1), dtype=object)
     cell[0, 0] = text
     return cell
 
 
-def _write(
-    folder: Path, votes: list[int], categories: list[int], name: str = "pascal", same: tuple[int, ...] = ()
-) -> None:
+def _write(folder, votes, categories, name="pascal", same=()):
     """Pairs of whose 48 judgements so many are for the first caption; an image has two pairs."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = [(f" first  {at} ", f"first {at}" if at in same else f"second {at}") for at in range(len(votes))]
@@ -58,46 +54,31 @@ def _write(
     savemat(folder / f"consensus_{name}.mat", {"triplets": _structure(rows)}, do_compression=True)
 
 
-def test_votes_labels_and_references(tmp_path: Path, free: Free, jpeg: Callable[..., bytes]) -> None:
+def test_votes_labels_and_references(tmp_path, free, jpeg):
     _write(tmp_path / "pyCIDErConsensus", [48, 20, 0, 25], [1, 2, 3, 4])
     (tmp_path / "VOC2010" / "JPEGImages").mkdir(parents=True)
     (tmp_path / "VOC2010" / "JPEGImages" / "img_1.jpg").write_bytes(jpeg(1))
     benchmark = read(free("pascal-50s"), tmp_path, None)
     asked = benchmark.judged
-    assert isinstance(asked, Preference)
-    assert asked.ids == ("0", "1", "2", "3")
     assert asked.votes.tolist() == [[48, 0], [20, 28], [0, 48], [25, 23]]
     assert asked.label.tolist() == [0, 1, 1, 0]
     assert asked.groupings == {"category": ("HC", "HI", "HM", "MM")}
-    text = [caption.text for caption in benchmark.captions]
-    assert [text[at] for at in asked.captions] == [
-        f"{side} {at}" for at in range(4) for side in ("first", "second")
+    assert judged_rows(benchmark) == [
+        (str(at), f"img_{at // 2}.jpg", f"{side} {at}", [f"reference {at // 2}.{k}" for k in range(48)])
+        for at in range(4)
+        for side in ("first", "second")
     ]
-    assert [benchmark.images[at].id for at in asked.images] == ["img_0.jpg"] * 4 + ["img_1.jpg"] * 4
     assert [image.source is not None for image in benchmark.images] == [False, True]
-    assert asked.references is not None
-    assert (asked.references.counts == 48).all()
-    for row, image in enumerate([0, 0, 0, 0, 1, 1, 1, 1]):
-        found = [text[at] for at in asked.references.row(row)]
-        assert found == [f"reference {image}.{each}" for each in range(48)]
     assert (asked.sample, asked.draws, asked.seed) == (5, 5, 0)
-    draws = asked.drawn()
-    assert len(draws) == 5
-    for draw in draws:
-        assert (draw.counts == 5).all()
-        # Both captions of a pair see the same five.
-        assert np.array_equal(draw.row(0), draw.row(1))
-    assert len({tuple(draw.row(0).tolist()) for draw in draws}) > 1
     assert "drawn" not in benchmark.source
     assert np.array_equal(benchmark.clusters, [0, 0, 1, 1])
 
 
-def test_equal_votes_are_drawn_once_for_all(tmp_path: Path, free: Free) -> None:
+def test_equal_votes_are_drawn_once_for_all(tmp_path, free):
     # One pair has two captions that are the same: all votes are for both.
     _write(tmp_path, [24] * 12, [1] * 12, same=(3,))
     first, again = (read(free("pascal-50s"), tmp_path, None) for _ in range(2))
     asked = first.judged
-    assert isinstance(asked, Preference)
     assert asked.votes[3].tolist() == [48, 48]
     assert (np.delete(asked.votes, 3, axis=0) == 24).all()
     assert first.digest == again.digest
@@ -105,26 +86,21 @@ def test_equal_votes_are_drawn_once_for_all(tmp_path: Path, free: Free) -> None:
     assert "(12 labels drawn with seed 0, votes being equal)" in first.source
 
 
-def test_the_counts_of_the_card(tmp_path: Path) -> None:
+def test_the_counts_of_the_card(tmp_path):
     """A hundredth of the release, 40 pairs and 1,920 judgements, against a hundredth of the counts."""
     votes = np.random.default_rng(0).integers(0, 49, 40).tolist()
     _write(tmp_path, votes, [at // 10 + 1 for at in range(40)])
     counts = {name: number // 100 for name, number in card("pascal-50s").counts.items()}
     small = card("pascal-50s").model_copy(update={"size": 40, "counts": counts})
     benchmark = read(small, tmp_path, None)
-    assert isinstance(benchmark.judged, Preference)
     assert benchmark.judged.votes[:, 0].tolist() == votes
     # 80 candidates, and 48 references of each of 20 images, kept once.
     assert len(benchmark.captions) == 80 + 48 * 20
-    with pytest.raises(
-        DataError, match=r"of questions Pascal-50S has in group 'HC'; given: 10; allowed: 1,000"
-    ):
+    with pytest.raises(DataError, match=r"of questions Pascal-50S has in group 'HC'; given: 10"):
         read(card("pascal-50s"), tmp_path, None)
 
 
-def test_abstract_with_and_without_its_pairs(
-    tmp_path: Path, free: Free, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_abstract_with_and_without_its_pairs(tmp_path, free, monkeypatch):
     """Both captions are right in the first half of its pairs."""
     (layout,) = specs.layouts("abstract-50s")
     assert (card("abstract-50s").size, layout.open["alike"]) == (400, 200)
@@ -138,13 +114,12 @@ def test_abstract_with_and_without_its_pairs(
     assert [image.id for image in bare.images] == ["0", "1"]
     for benchmark in (whole, bare):
         asked = benchmark.judged
-        assert isinstance(asked, Preference)
         assert asked.votes.tolist() == [[30, 18], [10, 38]]
         assert asked.label.tolist() == [0, 1]
         assert asked.groupings["category"] == ("HC", "HI")
 
 
-def test_files_that_do_not_fit(tmp_path: Path, free: Free) -> None:
+def test_files_that_do_not_fit(tmp_path, free):
     _write(tmp_path, [30, 10], [1, 3])
     pairs, consensus = tmp_path / "pair_pascal.mat", tmp_path / "consensus_pascal.mat"
     good = consensus.read_bytes()

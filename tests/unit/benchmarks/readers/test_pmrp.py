@@ -1,17 +1,14 @@
 """PMRP: codes from instances, two protocols, and what has no object."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Benchmark, Card, card
-from counterfoil.benchmarks.forms import RetrievalDirection
+from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.readers import coco, pmrp
 from counterfoil.errors import DataError
-from counterfoil.metrics.class_rules import Plausible
 
 Make = Callable[..., Any]
 Free = Callable[[str], Card]
@@ -20,7 +17,7 @@ Free = Callable[[str], Card]
 SHOWN = ([1, 90, 90], [90, 1], [], [1, 90, 17])
 
 
-def _instances(made: Any, shown: Any = SHOWN) -> dict[str, Any]:
+def _instances(made, shown=SHOWN):
     return {
         "images": [{"id": image} for image in made.images],
         "annotations": [
@@ -32,7 +29,7 @@ def _instances(made: Any, shown: Any = SHOWN) -> dict[str, Any]:
 
 
 @pytest.fixture
-def objects(half: Make, captions_of: Make) -> Any:
+def objects(half, captions_of):
     """A folder of COCO whose test half is listed in it."""
     made = half()
     made.write("annotations/captions_val2014.json", captions_of(made))
@@ -40,17 +37,16 @@ def objects(half: Make, captions_of: Make) -> Any:
     return made
 
 
-def _rule(search: RetrievalDirection) -> Plausible:
-    assert isinstance(search.positives, Plausible)
+def _rule(search):
     return search.positives
 
 
-def _matches(search: RetrievalDirection, threshold: int) -> list[list[int]]:
+def _matches(search, threshold):
     found = _rule(search).distances(slice(None)) <= threshold
     return [np.flatnonzero(row).tolist() for row in found]
 
 
-def test_equal_codes(objects: Any, free: Free) -> None:
+def test_equal_codes(objects, free):
     """By hand: images 0 and 1 match each other; 3 itself; 2 is no query and matches nobody."""
     found = pmrp.read(free("pmrp"), objects.folder, None)
     questions = found.gallery
@@ -68,7 +64,7 @@ def test_equal_codes(objects: Any, free: Free) -> None:
     assert _matches(questions.select(np.array([2, 3])).i2t, 0) == [list(range(15, 20))]
 
 
-def test_instances_alone_are_enough(objects: Any, free: Free) -> None:
+def test_instances_alone_are_enough(objects, free):
     """Without captions there are no texts; what is right is the same."""
     whole = pmrp.read(free("pmrp"), objects.folder, None)
     (objects.folder / "annotations" / "captions_val2014.json").unlink()
@@ -77,7 +73,7 @@ def test_instances_alone_are_enough(objects: Any, free: Free) -> None:
     assert _matches(found.gallery.t2i, 0) == _matches(whole.gallery.t2i, 0)
 
 
-def test_the_original_protocol(objects: Any, free: Free) -> None:
+def test_the_original_protocol(objects, free):
     """Image 2 is out: positions move up. 0 and 1 differ from 3 in one class, so threshold 1 has all three."""
     found = pmrp.read_original(free("pmrp-original"), objects.folder, None)
     questions = found.gallery
@@ -91,9 +87,7 @@ def test_the_original_protocol(objects: Any, free: Free) -> None:
     assert len(found) == 18
 
 
-def test_parts_are_cut_before_images_are_left_out(
-    half: Make, free: Free, captions_of: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_are_cut_before_images_are_left_out(half, free, captions_of, monkeypatch):
     """Six images in parts of three, the first without an object: two and three are left."""
     monkeypatch.setattr(coco, "PART", 3)
     made = half(6)
@@ -102,14 +96,12 @@ def test_parts_are_cut_before_images_are_left_out(
     made.write("annotations/instances_val2014.json", _instances(made, shown))
     found = pmrp.read_original_1k(free("pmrp-original-1k"), made.folder, None)
     questions = found.gallery
-    assert questions.image_parts is not None
-    assert questions.caption_parts is not None
     assert np.bincount(questions.image_parts).tolist() == [2, 3]
     assert np.bincount(questions.caption_parts).tolist() == [10, 15]
     assert np.array_equal(questions.caption_parts, questions.image_parts[questions.owners])
 
 
-def test_captions_files_that_do_not_hold_the_test_half(half: Make, captions_of: Make) -> None:
+def test_captions_files_that_do_not_hold_the_test_half(half, captions_of):
     """Then all of their images count, and the source and the title say so."""
     made = half()
     value = captions_of(made)
@@ -131,7 +123,7 @@ def test_captions_files_that_do_not_hold_the_test_half(half: Make, captions_of: 
         pmrp.read_original_1k(card("pmrp-original-1k"), made.folder, None)
 
 
-def test_broken_instances(objects: Any, free: Free) -> None:
+def test_broken_instances(objects, free):
     read, path = pmrp.read, objects.folder / "annotations" / "instances_val2014.json"
     value = _instances(objects)
     objects.write("annotations/instances_val2014.json", {**value, "images": value["images"][1:]})
@@ -150,10 +142,10 @@ def test_broken_instances(objects: Any, free: Free) -> None:
         read(free("pmrp"), objects.folder, None)
 
 
-def _codes_by_hand(shared_data: Path) -> dict[str, frozenset[int]]:
+def _codes_by_hand(shared_data):
     import json
 
-    shown: dict[str, set[int]] = {}
+    shown = {}
     for split in ("train2017", "val2017"):
         path = shared_data / "coco_mini" / "annotations" / f"instances_{split}.json"
         value = json.loads(path.read_text())
@@ -164,11 +156,11 @@ def _codes_by_hand(shared_data: Path) -> dict[str, frozenset[int]]:
     return {name: frozenset(found) for name, found in shown.items()}
 
 
-def test_real_instances(shared_data: Path) -> None:
+def test_real_instances(shared_data):
     """Two images of coco_mini are at the distance of their sets of categories, by Python's own sets."""
     shown = _codes_by_hand(shared_data)
 
-    def check(found: Benchmark) -> None:
+    def check(found):
         search = found.gallery.t2i
         owners = found.gallery.owners[search.queries]
         distances = _rule(search).distances(slice(None))

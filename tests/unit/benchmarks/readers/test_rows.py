@@ -2,10 +2,8 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,18 +13,14 @@ from counterfoil.benchmarks.readers.rows import CellSource, arrow_rows, open_row
 from counterfoil.errors import DataError
 
 
-def test_any_row_of_any_row_group(
-    tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
-) -> None:
+def test_any_row_of_any_row_group(tmp_path, jpeg, hub_parquet):
     path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(n) for n in range(7)]}, rows_per_group=3)
     assert pq.ParquetFile(path).metadata.num_row_groups == 3
     for row in (6, 0, 3, 2, 5, 4, 1):
         assert CellSource(path, "image", row).read() == jpeg(row)
 
 
-def test_in_other_processes(
-    tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
-) -> None:
+def test_in_other_processes(tmp_path, jpeg, hub_parquet):
     path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(n) for n in range(4)]})
     table = parquet_rows([path], ("image",))
     assert table["image"][0].read() == jpeg(0)  # the parent has the file open already
@@ -34,7 +28,7 @@ def test_in_other_processes(
         assert list(pool.map(CellSource.read, table["image"])) == [jpeg(n) for n in range(4)]
 
 
-def test_several_threads_read_one_file(tmp_path: Path) -> None:
+def test_several_threads_read_one_file(tmp_path):
     # In a process of its own: without the lock in `_cell`, Arrow ends it by signal 11.
     script = """
 import sys
@@ -60,7 +54,7 @@ for turn in range(12):
     assert ended.returncode == 0, ended.stderr
 
 
-def test_plain_bytes_paths_and_empty_cells(tmp_path: Path, jpeg: Callable[..., bytes]) -> None:
+def test_plain_bytes_paths_and_empty_cells(tmp_path, jpeg):
     (tmp_path / "beside.jpg").write_bytes(jpeg(2))
     cells = [
         {"bytes": jpeg(1), "path": "beside.jpg"},
@@ -77,22 +71,18 @@ def test_plain_bytes_paths_and_empty_cells(tmp_path: Path, jpeg: Callable[..., b
     with pytest.raises(DataError, match=r"nowhere\.jpg: no such image file"):
         CellSource(path, "image", 2).read()
     for row in (3, 4):
-        with pytest.raises(
-            DataError, match=rf"a\.parquet, row {row + 1}, column 'image': the cell holds no image"
-        ):
+        with pytest.raises(DataError, match=rf"a\.parquet, row {row + 1}, column 'image': the cell holds no"):
             CellSource(path, "image", row).read()
 
 
-def test_files_that_went_away(
-    tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
-) -> None:
+def test_files_that_went_away(tmp_path, jpeg, hub_parquet):
     path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(1)]})
     path.unlink()
     with pytest.raises(DataError, match=r"a\.parquet, row 1, column 'image': image cannot be read"):
         CellSource(path, "image", 0).read()
 
 
-def test_arrow_files(tmp_path: Path, jpeg: Callable[..., bytes]) -> None:
+def test_arrow_files(tmp_path, jpeg):
     table = pa.table({"image": [{"bytes": jpeg(n), "path": None} for n in range(3)], "caption": list("abc")})
     for part, rows in enumerate((table.slice(0, 2), table.slice(2))):
         with pa.ipc.new_stream(str(tmp_path / f"{part}.arrow"), table.schema) as stream:
@@ -106,12 +96,10 @@ def test_arrow_files(tmp_path: Path, jpeg: Callable[..., bytes]) -> None:
         open_rows(tmp_path / "0.arrow", ())
 
 
-def test_folders_of_several_tables(tmp_path: Path) -> None:
+def test_folders_of_several_tables(tmp_path):
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("id\n1\n")
-    with pytest.raises(
-        DataError, match=r"several tables in this folder; given: a\.csv, b\.csv; .*name the file itself"
-    ):
+    with pytest.raises(DataError, match=r"several tables in this folder; given: a\.csv, b\.csv"):
         open_rows(tmp_path, ())
     assert open_rows(tmp_path, (), names=("b.csv",)).source == str(tmp_path / "b.csv")
     (tmp_path / "dataset_dict.json").write_text("{}")

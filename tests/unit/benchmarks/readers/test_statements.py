@@ -1,8 +1,6 @@
 """Readers of true and false statements: VSR as released, and own tables."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
 
 
-def vsr_row(number: int, **more: object) -> dict[str, object]:
+def vsr_row(number, **more):
     name = f"{number // 2:012}.jpg"
     return {
         "image": name,
@@ -32,8 +30,8 @@ def vsr_row(number: int, **more: object) -> dict[str, object]:
 
 
 @pytest.fixture
-def vsr(tmp_path: Path) -> Callable[..., Path]:
-    def write(**splits: list[dict[str, object]]) -> Path:
+def vsr(tmp_path):
+    def write(**splits):
         for split, rows in splits.items():
             (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, rows)))
         return tmp_path
@@ -44,7 +42,7 @@ def vsr(tmp_path: Path) -> Callable[..., Path]:
 SMALL = card("vsr-zeroshot").model_copy(update={"size": 6})
 
 
-def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr, tmp_path):
     rows = [vsr_row(i) for i in range(10)]
     folder = vsr(test=rows[:6], dev=rows[6:])
     (tmp_path / "coco" / "train2017").mkdir(parents=True)
@@ -76,30 +74,20 @@ def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr: Callable[..., Path
     assert alone.statements.calibration is None
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"vote_true_validator_id": "[1,"}, "not a list of validators"),
-        ({"vote_true_validator_id": 3}, "not a list of validators"),
-    ],
-)
-def test_cells_of_vsr_that_do_not_fit_are_named(
-    vsr: Callable[..., Path], row: dict[str, object], message: str
-) -> None:
-    folder = vsr(test=[vsr_row(0), vsr_row(1, **row)])
-    with pytest.raises(DataError, match=f"(?s)line 2.*{message}"):
+@pytest.mark.parametrize("cell", ["[1,", 3])
+def test_cells_of_vsr_that_do_not_fit_are_named(vsr, cell):
+    folder = vsr(test=[vsr_row(0), vsr_row(1, vote_true_validator_id=cell)])
+    with pytest.raises(DataError, match=r"(?s)line 2.*not a list of validators"):
         specs.read(SMALL, folder, None)
 
 
-def test_a_folder_without_test_and_a_wrong_count_are_errors(vsr: Callable[..., Path]) -> None:
+def test_a_folder_without_test_is_an_error(vsr):
     folder = vsr(dev=[vsr_row(0), vsr_row(1)])
     with pytest.raises(DataError, match=r"no test\.jsonl in this folder"):
         specs.read(SMALL, folder, None)
-    with pytest.raises(DataError, match="not the number of questions VSR"):
-        specs.read(SMALL, folder / "dev.jsonl", None)
 
 
-def test_the_released_files_of_vsr(shared_data: Path) -> None:
+def test_the_released_files_of_vsr(shared_data):
     folder = shared_data / "vsr" / "zeroshot"
     made = specs.read(card("vsr-zeroshot"), folder, None)
     questions = made.statements
@@ -125,12 +113,9 @@ def test_the_released_files_of_vsr(shared_data: Path) -> None:
     )
     assert result["accuracy"].value == pytest.approx(629 / 1222)
     assert result["balanced_accuracy"].value == 0.5
-    for ties in ("strict", "half", "optimistic"):
-        constant = evaluate(made, Scores(np.full(len(made), 0.9)), scorer="constant", ties=ties, draws=20)
-        assert {estimate.value for estimate in constant.measures.values()} == {0.5}
 
 
-def pair_kappa(folder: Path) -> float:
+def pair_kappa(folder):
     """Fleiss' kappa from the validators themselves, pair by pair."""
     agreed, votes = [], []
     for line in (folder / "test.jsonl").read_text().splitlines():
@@ -145,7 +130,7 @@ def pair_kappa(folder: Path) -> float:
     return (sum(agreed) / len(agreed) - by_chance) / (1 - by_chance)
 
 
-def test_a_table_of_ones_own(tmp_path: Path) -> None:
+def test_a_table_of_ones_own(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text(
         "image,text,label,dataset_source,split,votes_true,votes_false\n"
@@ -170,7 +155,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
         read(card("seetrue"), path, None)
 
 
-def test_sentences_of_svo_probes_are_true_of_one_image_and_false_of_the_other(tmp_path: Path) -> None:
+def test_sentences_of_svo_probes_are_true_of_one_image_and_false_of_the_other(tmp_path):
     (tmp_path / "svo_probes.csv").write_text(
         "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
         "A cat runs.,1,2,False,True,False\nA cat runs.,1,3,True,False,False\n"

@@ -2,27 +2,24 @@
 
 import pickle
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.decoding import Sampling
-from counterfoil.benchmarks.forms import Rated
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
-from counterfoil.inputs.pickled import plain_pickle
+from judged_rows import judged_rows
 
 Free = Callable[[str], Card]
 
 
-def _write(folder: Path, **changes: Any) -> Path:
+def _write(folder, **changes):
     """Four captions of two videos; rater r gives caption c the rating 10 r + c."""
-    values: dict[str, Any] = {
+    values = {
         "candidates_list": np.array([f"caption  {at} " for at in range(4)]),
         "gts_list": np.array([[f"reference {at}.{k}" for k in range(10)] for at in range(4)]),
         "human_scores": np.array([[10.0 * rater + at for at in range(4)] for rater in range(3)]).reshape(-1),
@@ -35,29 +32,23 @@ def _write(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-def test_ratings_and_references(tmp_path: Path, free: Free) -> None:
+def test_ratings_and_references(tmp_path, free):
     benchmark = read(free("vatex-eval"), _write(tmp_path / "v"), None)
     asked = benchmark.judged
-    assert isinstance(asked, Rated)
     assert asked.ratings.tolist() == [[0, 10, 20], [1, 11, 21], [2, 12, 22], [3, 13, 23]]
     assert (asked.raters, asked.decimals) == ("apart", 4)
-    assert asked.ids == ("vid_0", "vid_0/2", "vid_1", "vid_1/2")
-    text = [caption.text for caption in benchmark.captions]
-    assert [text[at] for at in asked.captions] == [f"caption {at}" for at in range(4)]
-    assert asked.references is not None
-    for row in range(4):
-        found = [text[at] for at in asked.references.row(row)]
-        assert found == [f"reference {row}.{k}" for k in range(9)]
-    assert [image.id for image in benchmark.images] == ["vid_0", "vid_1"]
+    assert judged_rows(benchmark) == [
+        (name, name[:5], f"caption {at}", [f"reference {at}.{k}" for k in range(9)])
+        for at, name in enumerate(("vid_0", "vid_0/2", "vid_1", "vid_1/2"))
+    ]
     assert all(isinstance(v, Video) and v.sampling == Sampling(count=10) for v in benchmark.images)
     assert not benchmark.images_at_hand
     assert np.array_equal(benchmark.clusters, [0, 0, 1, 1])
     one = read(free("vatex-eval-1ref"), tmp_path / "v", None).judged
-    assert one.references is not None
     assert one.references.counts.tolist() == [1] * 4
 
 
-def test_lists_are_as_good_as_arrays(tmp_path: Path, free: Free) -> None:
+def test_lists_are_as_good_as_arrays(tmp_path, free):
     arrays = read(free("vatex-eval"), _write(tmp_path / "a"), None)
     lists = _write(
         tmp_path / "b",
@@ -69,7 +60,7 @@ def test_lists_are_as_good_as_arrays(tmp_path: Path, free: Free) -> None:
     assert read(free("vatex-eval"), lists, None).digest == arrays.digest
 
 
-def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path: Path, free: Free) -> None:
+def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path, free):
     folder = _write(tmp_path / "v")
     (folder / "VATEX-EVAL_video_feats").mkdir()
     (folder / "VATEX-EVAL_video_feats" / "vid_1.pt").write_bytes(b"")
@@ -96,60 +87,27 @@ def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path: Path, free: 
         ({"gts_list": [["r"] * 9, ["r"] * 8, ["r"] * 9, ["r"] * 9]}, "row 2: too few references; given: 8"),
         ({"human_scores": np.zeros(11)}, "not three ratings of every candidate; given: 11; allowed: 12"),
         ({"human_scores": [["x"] * 12]}, "human_scores.pkl: a rating is no number"),
-        (
-            {"human_scores": np.array([0.0] * 6 + [np.nan] + [0.0] * 5)},
-            "row 3, column 'human_scores_2': a rating is missing; given: nan",
-        ),
+        ({"human_scores": np.array([0.0] * 6 + [np.nan] + [0.0] * 5)}, "row 3, .*_2': a rating is missing"),
         ({"video_ids": ["a", "b", None, "d"]}, "row 3, column 'video_ids': not a text"),
     ],
 )
-def test_pickles_that_do_not_fit(tmp_path: Path, free: Free, changes: dict[str, Any], message: str) -> None:
+def test_pickles_that_do_not_fit(tmp_path, free, changes, message):
     with pytest.raises(DataError, match=message):
         read(free("vatex-eval"), _write(tmp_path / "v", **changes), None)
-
-
-def test_missing_files(tmp_path: Path, free: Free) -> None:
-    folder = _write(tmp_path / "v")
-    (folder / "human_scores.pkl").unlink()
-    with pytest.raises(DataError, match=r"missing: human_scores.pkl"):
-        read(free("vatex-eval"), folder, None)
 
 
 class _Harmful:
     """Would write a file when it is read."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self):
         return eval, (f"open({str(self.path)!r}, 'w')",)
 
 
-def test_a_pickle_that_calls_something_is_refused(tmp_path: Path, free: Free) -> None:
+def test_a_pickle_that_calls_something_is_refused(tmp_path, free):
     _write(tmp_path / "v", video_ids=["a", "b", "c", _Harmful(tmp_path / "harm")])
-    with pytest.raises(
-        DataError, match=r"video_ids\.pkl: a pickle of more than .*given: builtins.eval; allowed"
-    ):
+    with pytest.raises(DataError, match=r"video_ids\.pkl: a pickle of more than .*given: builtins.eval"):
         read(free("vatex-eval"), tmp_path / "v", None)
     assert not (tmp_path / "harm").exists()
-
-
-@pytest.mark.parametrize("value", [print, Path("x"), np.random.default_rng(0), np.dot])
-def test_other_classes_are_refused(tmp_path: Path, value: object) -> None:
-    (tmp_path / "x.pkl").write_bytes(pickle.dumps([value]))
-    with pytest.raises(DataError, match="a pickle of more than texts, numbers and arrays is not read"):
-        plain_pickle(tmp_path / "x.pkl")
-
-
-def test_plain_values_and_broken_files(tmp_path: Path) -> None:
-    path = tmp_path / "x.pkl"
-    value = {"a": [1, 2.5, None, True, (b"\xff", "ü")], "s": {1, 2}, "n": np.float32(3), "t": np.str_("x")}
-    for protocol in range(6):
-        path.write_bytes(pickle.dumps(value, protocol=protocol))
-        assert plain_pickle(path) == value
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(DataError, match=r"x\.pkl: not a readable pickle: .*cut off"):
-        plain_pickle(path)
-    path.unlink()
-    with pytest.raises(DataError, match=r"x\.pkl: no such file"):
-        plain_pickle(path)

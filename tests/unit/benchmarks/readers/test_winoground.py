@@ -2,15 +2,12 @@
 
 import csv
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Benchmark, Card, card
-from counterfoil.benchmarks.forms import Quad
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.outcomes import caption_words
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.readers.table_functions import SECOND_TAGS
@@ -20,12 +17,12 @@ Columns = dict[str, list[Any]]
 
 
 @pytest.fixture(scope="module")
-def small() -> Card:
+def small():
     return card("winoground").model_copy(update={"size": 3, "counts": {"Object": 1, "Relation": 2}})
 
 
 @pytest.fixture(scope="module")
-def columns(jpeg: Callable[..., bytes]) -> Columns:
+def columns(jpeg):
     """Three items with one, two and no visual tags."""
     return {
         "id": [0, 1, 2],
@@ -40,8 +37,7 @@ def columns(jpeg: Callable[..., bytes]) -> Columns:
     }
 
 
-def _check(found: Benchmark, columns: Columns) -> None:
-    assert isinstance(found.questions, Quad)
+def _check(found, columns):
     assert found.questions.ids == ("0", "1", "2")
     assert [found.captions[i].id for i in found.questions.captions[1]] == ["1_c0", "1_c1"]
     assert [found.captions[i].text for i in found.questions.captions[1]] == [
@@ -56,7 +52,7 @@ def _check(found: Benchmark, columns: Columns) -> None:
     _check_groups(found)
 
 
-def _check_groups(found: Benchmark) -> None:
+def _check_groups(found):
     groups = {name: np.flatnonzero(mask).tolist() for name, mask in found.questions.groups().items()}
     assert groups == {
         "Relation": [0, 1],
@@ -72,13 +68,13 @@ def _check_groups(found: Benchmark) -> None:
     }
 
 
-def test_parquet(tmp_path: Path, small: Card, columns: Columns, hub_parquet: Callable[..., Path]) -> None:
+def test_parquet(tmp_path, small, columns, hub_parquet):
     hub_parquet(tmp_path / "data" / "test-00000-of-00001.parquet", columns)
     _check(read(small, tmp_path, None), columns)
     np.testing.assert_array_equal(caption_words(tmp_path), [[7, 7], [4, 4], [2, 3]])
 
 
-def test_examples_and_images(tmp_path: Path, small: Card, columns: Columns) -> None:
+def test_examples_and_images(tmp_path, small, columns):
     (tmp_path / "images").mkdir()
     with open(tmp_path / "examples.jsonl", "w") as file:
         for row in range(3):
@@ -99,7 +95,7 @@ def test_examples_and_images(tmp_path: Path, small: Card, columns: Columns) -> N
         read(small, tmp_path, tmp_path / "nowhere")
 
 
-def test_tags_alone(tmp_path: Path, small: Card, columns: Columns) -> None:
+def test_tags_alone(tmp_path, small, columns):
     names = ("id", "tag", "secondary_tag", "collapsed_tag", "num_main_preds")
     with open(tmp_path / "tags.csv", "w", newline="") as file:
         writer = csv.writer(file)
@@ -113,7 +109,7 @@ def test_tags_alone(tmp_path: Path, small: Card, columns: Columns) -> None:
     np.testing.assert_array_equal(caption_words(tmp_path), [[5, 6], [6, 6], [7, 6]])
 
 
-def test_real_tags(shared_data: Path) -> None:
+def test_real_tags(shared_data):
     """Table 5 of the paper has items of exactly a visual tag, Table 1 those that contain the tag."""
     found = read(card("winoground"), shared_data / "winoground", None)
     groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
@@ -127,7 +123,7 @@ def test_real_tags(shared_data: Path) -> None:
     assert words.min() > 0
 
 
-def test_second_tags(shared_data: Path, tmp_path: Path) -> None:
+def test_second_tags(shared_data, tmp_path):
     """Diwan et al.'s file beside the items; an item may have several of their tags, 172 have none."""
     for source in (
         shared_data / "winoground" / "tags.csv",
@@ -155,21 +151,14 @@ def test_second_tags(shared_data: Path, tmp_path: Path) -> None:
         ([], r"new_tag_assignments\.json: not an object keyed by item id"),
     ],
 )
-def test_odd_second_tags(
-    tags: Any,
-    message: str,
-    tmp_path: Path,
-    small: Card,
-    columns: Columns,
-    hub_parquet: Callable[..., Path],
-) -> None:
+def test_odd_second_tags(tags, message, tmp_path, small, columns, hub_parquet):
     file = hub_parquet(tmp_path / "a.parquet", columns)
     (tmp_path / SECOND_TAGS).write_text(json.dumps(tags))
     with pytest.raises(DataError, match=message):
         read(small, file, None)
 
 
-def test_rows_without_tags(columns: Columns, small: Card, tmp_path: Path) -> None:
+def test_rows_without_tags(columns, small, tmp_path):
     rows = [
         {name: columns[name][row] for name in ("id", "caption_0", "caption_1", "secondary_tag")}
         for row in range(3)
