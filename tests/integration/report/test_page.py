@@ -13,7 +13,7 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.report.forms import report_of
 from counterfoil.report.page import page
 from counterfoil.report.tables import written
-from report.outlines import Outline, own_script
+from report.outlines import Outline, closed
 from report_fixtures import choice_benchmark, run_of
 
 
@@ -36,19 +36,14 @@ def plain() -> str:
 
 
 def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report: str) -> None:
+    assert closed(report)
     outline = Outline.of(report)
-    ids = set(outline.ids)
-    for tag, attributes in outline.attributes:
+    for _, attributes in outline.attributes:
         for name in ("aria-labelledby", "aria-describedby"):
-            assert name not in attributes or attributes[name] in ids
-        for name in ("src", "href", "srcset", "action", "xlink:href", "data"):
-            value = attributes.get(name)
-            assert value is None or value.startswith(("#", "data:")), (tag, name, value)
-        assert not any(name.startswith("on") for name in attributes)
+            assert name not in attributes or attributes[name] in outline.ids
     tags = [tag for tag, _ in outline.attributes]
     assert tags.count("main") == tags.count("h1") == 1
     assert {"header", "nav", "footer"} <= set(tags)
-    assert own_script(report)
     assert "window.hacked = 1</script>" not in report
     styles = "".join(re.findall(r"<style>.*?</style>", report, re.S))
     assert "url(" not in styles
@@ -134,7 +129,5 @@ def test_two_benchmarks_of_like_names_have_their_own_anchors() -> None:
 def test_bad_wishes_are_refused(quads: Comparison) -> None:
     with pytest.raises(InputError, match="nothing to report"):
         page([])
-    with pytest.raises(
-        UnknownNameError, match="given: allways; allowed: always, auto, never; did you mean 'always'"
-    ):
+    with pytest.raises(UnknownNameError, match="did you mean 'always'"):
         page([quads], pictures="allways")

@@ -1,13 +1,14 @@
 """Each scorer by itself: its groups are those of its result, and its worst questions those of its arrays."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report.forms.base import WORST
-from counterfoil.report.html import shareable
+from counterfoil.report.forms import WORST
+from counterfoil.report.html import shareable, shared
 from counterfoil.report.page import page, scorer_sections
 
 
@@ -31,26 +32,25 @@ def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: C
     gaps = np.min([s[:, i, i] - s[:, j, k] for i in (0, 1) for j, k in ((0, 1), (1, 0))], axis=0)
     worst = scorer_sections(quads, "b-x", captions=True)[0].worst
     expected = [f"q{q}" for q in np.argsort(gaps, kind="stable")[:WORST] if gaps[q] <= 0]
-    assert [each.id for each in worst] == expected
-    assert f"{-gaps.min():.4g}" in worst[0].how
-    assert all(len(each.captions) == 2 for each in worst)
-    assert not any(each.captions for each in scorer_sections(quads, "b-x", captions=False)[0].worst)
+    assert [id for id, *_ in worst] == expected
+    assert f"{-gaps.min():.4g}" in worst[0][1]
+    assert all(len(captions) == 2 for _, _, captions, _ in worst)
+    closed = scorer_sections(quads, "b-x", captions=False)[0]
+    assert not any(captions for _, _, captions, _ in closed.worst)
     outcomes = scorer_sections(quads, "b-x", captions=True)[2].worst
     items = quads.runs[2].items
     choices = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
-    wrong = [sum(items[name][int(each.id[1:])] < 1 for name in choices) for each in outcomes]
+    wrong = [sum(items[name][int(id[1:])] < 1 for name in choices) for id, *_ in outcomes]
     assert wrong == sorted(wrong, reverse=True)
-    assert [each.how for each in outcomes] == [f"wrong in {n} of 4 choices" for n in wrong]
+    assert [how for _, how, *_ in outcomes] == [f"wrong in {n} of 4 choices" for n in wrong]
     late = scorer_sections(galleries, "b-y", captions=True)[0].worst
-    numbers = [int(each.how.rsplit(" ", 1)[1].replace(",", "")) for each in late]
+    numbers = [int(how.rsplit(" ", 1)[1].replace(",", "")) for _, how, *_ in late]
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[-1] > 1
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
-    from dataclasses import replace
-
     def with_path(run: Any) -> Any:
         manifest = {
             "command": [
@@ -78,10 +78,6 @@ def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
 
 
 def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads: Comparison) -> None:
-    from dataclasses import replace
-
-    from counterfoil.report.html import shared
-
     places = ("/a/b/clip", "/a/c/clip", "other")
     names = dict(zip((run.name for run in quads.runs), places, strict=True))
     runs = tuple(replace(run, name=names[run.name]) for run in quads.runs)

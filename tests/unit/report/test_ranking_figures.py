@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
-from counterfoil.report import drawing, ranking_figures
-from counterfoil.report.ranking_figures import bump, first_choice, heatmap, list_tau
+from counterfoil.report import drawing
+from counterfoil.report.rankings_page import bump, first_choice, heatmap, labels, list_tau
 
 LONG = "open-clip:ViT-L-14-quickgelu/laion400m_e32, fine-tuned on COCO for ten epochs"
 
@@ -98,7 +98,7 @@ def test_a_column_that_stands_alone_needs_no_benchmark() -> None:
     one = RankCorrelation(
         found.models, (found.columns[1],), found.values[:, :1], (), (), found.draws, found.seed, found.level
     )
-    assert ranking_figures.labels(one) == ["mean R@1"]
+    assert labels(one) == ["mean R@1"]
 
 
 @pytest.mark.parametrize(("models", "columns"), [(3, 2), (8, 5), (30, 12)])

@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark, card
 from counterfoil.benchmarks.readers.outcomes import caption_words, from_table
-from counterfoil.benchmarks.tables import DataTable, floats, read_table, summary_keys
+from counterfoil.benchmarks.tables import floats, read_table, summary_keys
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.deduplicate import Note, warn
 from counterfoil.engine.join_scores import join_scores
@@ -174,13 +174,9 @@ class ReleasedFiles:
         return np.asarray(-run.answers.scores[[row[name] for name in ids], :, 0])
 
     @_once
-    def _columns(self, file: str) -> DataTable:
-        return read_table(self.path(file))
-
-    @_once
     def detector_outputs(self, file: str, column: str) -> Float[ndarray, "n 2"]:
         """How likely synthetic a detector finds the natural and the synthetic item of each question."""
-        table = self._columns(file)
+        table = read_table(self.path(file))
         try:
             return by_label(floats(table, column), floats(table, "label"))
         except InputError as error:
@@ -232,8 +228,12 @@ class ReleasedFiles:
 
     def _metric(self, spec: str) -> Any:
         """The metric that "metric:NAME" names; what it lacks (Java, a parser, a package) is no data."""
+
+        def no_model(options: Options) -> Any:
+            raise NoDataError("the weights of the model behind the metric are not in the folder of data")
+
         try:
-            return load_metric(spec.removeprefix("metric:"), DEFAULT, _no_model)
+            return load_metric(spec.removeprefix("metric:"), DEFAULT, no_model)
         except (MissingExtraError, ModelError) as error:
             raise NoDataError(str(error)) from None
 
@@ -246,23 +246,14 @@ class ReleasedFiles:
         return table
 
 
-def _no_model(options: Options) -> Any:
-    raise NoDataError("the weights of the model behind the metric are not in the folder of data")
-
-
 def mask(benchmark: Benchmark, groups: tuple[str, ...] | None) -> Float[ndarray, "n"]:
     """1 for the questions that are in any of `groups` (in all of the benchmark for None), else 0."""
     if groups is None:
         return np.ones(len(benchmark))
     masks = benchmark.questions.groups()
-    unknown = [name for name in groups if name not in masks]
-    if unknown:
-        raise DataError(
-            "the benchmark has no such group",
-            where=benchmark.source or benchmark.name,
-            given=unknown[0],
-            allowed=masks,
-        )
+    if unknown := [name for name in groups if name not in masks]:
+        where = benchmark.source or benchmark.name
+        raise DataError("the benchmark has no such group", where=where, given=unknown[0], allowed=masks)
     return np.any([masks[name] for name in groups], axis=0).astype(np.float64)
 
 

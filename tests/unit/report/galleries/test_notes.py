@@ -6,7 +6,6 @@ from counterfoil.benchmarks.answers import Rankings
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS
-from counterfoil.report.forms.gallery import about
 from counterfoil.report.notes import lead
 from report_fixtures import gallery_benchmark, gallery_scores, rankings_of, run_of
 
@@ -72,11 +71,11 @@ def test_the_lead_is_about_the_mean_of_both_directions(galleries: Comparison) ->
 
 
 def test_about_counts_queries_and_right_answers() -> None:
-    assert about(gallery_benchmark().gallery) == (
+    assert GALLERY.about(gallery_benchmark()) == (
         "30 images look for 0 to 4 right captions among all 60; "
         "60 captions look for 0 to 2 right images among all 30."
     )
-    assert about(gallery_benchmark(parts=True).gallery) == (
+    assert GALLERY.about(gallery_benchmark(parts=True)) == (
         "30 images look for 2 right captions among the 30 of their part; 60 captions look for 1 right image "
         "among the 15 of their part. Measures are means over 2 parts of the gallery."
     )
