@@ -17,14 +17,7 @@ from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.outputs import UNFINISHED, overwriting
 from counterfoil.store import digest_value, write_json
-from counterfoil.train.recipes import (
-    Coco,
-    NegativePairs,
-    NegativeTexts,
-    PositiveAugmented,
-    Recipe,
-    Triplet,
-)
+from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts, PositiveAugmented, Recipe, Triplet
 
 #: Steps over which the learning rate rises.
 _WARMUP = 20
@@ -206,14 +199,9 @@ def check(out: Path) -> None:
     """
     if overwriting() or _read(out / PLAN) is not None:
         return
-    taken = [name for name in FILES if (out / name).exists()]
-    if taken:
-        raise InputError(
-            "the folder holds files that are not of a demo",
-            where=out,
-            given=", ".join(taken),
-            hint="name a new folder",
-        )
+    if taken := [name for name in FILES if (out / name).exists()]:
+        text, hint = "the folder holds files that are not of a demo", "name a new folder"
+        raise InputError(text, where=out, given=", ".join(taken), hint=hint)
 
 
 def _read(path: Path) -> dict[str, object] | None:
