@@ -171,8 +171,7 @@ def curves(studies: Sequence[AnnotatorBias]) -> Any:
             most = max((n for curve in by_name.values() for n in curve), default=1)
             axes.set_xlim(0.85, most + 0.15)
             axes.set_xticks(range(1, most + 1))
-            axes.set_xlabel("models that propose")
-            axes.set_ylabel("mean bias (points)")
+            axes.set(xlabel="models that propose", ylabel="mean bias (points)")
             plain(axes, heading(study), grid="both", pad=6)
             axes.set_axisbelow(True)
     return figure
@@ -187,13 +186,11 @@ def yield_curves(curve: NDArray[np.float64], *, unit: str = "pairs") -> Any:
             look = {"color": RIGHT, "alpha": 0.35 + 0.65 * (1.0 if models == 1 else m / (models - 1))}
             axes.plot(range(1, k + 1), curve[m], "o-", ms=3, lw=1.3, clip_on=False, **look)
             ends.append((k, float(curve[m, -1]), f"{m + 1} model{'s' if m else ''}", INK))
-        axes.set_xlim(0.8, k + 0.2)
-        axes.set_ylim(0, 1.03 * float(curve.max()))
+        axes.set(xlim=(0.8, k + 0.2), ylim=(0, 1.03 * float(curve.max())))
         name_ends(axes, ends)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        axes.set_xlabel("k: items that each model hands in per query")
-        axes.set_ylabel(f"different {unit} to verify")
+        axes.set(xlabel="k: items that each model hands in per query", ylabel=f"different {unit} to verify")
         plain(axes, grid="both")
         axes.set_axisbelow(True)
     return figure

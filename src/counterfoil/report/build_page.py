@@ -84,8 +84,7 @@ def lengths_figure(right: Sequence[str], wrong: Sequence[str]) -> Any:
         ):
             share = np.bincount(counts, minlength=most + 1) / max(1, len(counts))
             axes.plot(np.arange(len(share)), 100 * share, color=colour, lw=1.4, ls=dash, label=name)
-        axes.set_xlabel("words")
-        axes.set_ylabel("% of captions")
+        axes.set(xlabel="words", ylabel="% of captions")
         axes.legend(frameon=False, fontsize=8)
         axes.set_ylim(bottom=0)
         plain(axes, size=8)
@@ -101,8 +100,7 @@ def curve_figure(curve: Mapping[str, Any]) -> Any:
         axes.plot(x, y, color=RIGHT, lw=1.4)
         if "chance" in curve:
             axes.plot(x, curve["chance"], color=MUTED, lw=0.8, ls="--")
-        axes.set_xlabel(str(curve.get("x_label", "")))
-        axes.set_ylabel(str(curve.get("y_label", "")))
+        axes.set(xlabel=str(curve.get("x_label", "")), ylabel=str(curve.get("y_label", "")))
         plain(axes, str(curve.get("title", "")), grid="both", size=8)
     return figure
 

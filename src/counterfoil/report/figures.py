@@ -159,8 +159,7 @@ def margins(run: Run, measure: str) -> Any:
         corners = [[(x, 0), (x, n), (x + width, n), (x + width, 0)] for x, width, n, _ in bars]
         axes.add_collection(PolyCollection(corners, facecolors=[colour for *_, colour in bars], lw=0))
         axes.autoscale_view()
-        axes.set_xlim(below[0], above[-1])
-        axes.set_ylim(0, 1.22 * max(n for _, _, n, _ in bars))
+        axes.set(xlim=(below[0], above[-1]), ylim=(0, 1.22 * max(n for _, _, n, _ in bars)))
         axes.axvline(0, ymax=0.84, color=INK, lw=0.8, zorder=0.5)
         axes.set_yticks([])
         axes.xaxis.set_major_locator(MaxNLocator(5))
@@ -264,8 +263,7 @@ def _dots(
                 axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
             for i, e in shown:
                 tip(axes, 100 * e.value, i, f"{order[i]}, {title}: {said(e)}")
-            axes.set_xlim(low, high)
-            axes.set_ylim(len(order) - 0.4, -0.6)
+            axes.set(xlim=(low, high), ylim=(len(order) - 0.4, -0.6))
             axes.set_yticks(range(len(order)), names)
             plain(axes, title, grid="x", left=False)
             axes.tick_params(axis="y", length=0)

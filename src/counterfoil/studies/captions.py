@@ -6,6 +6,7 @@ caption, and an oracle that knows the scenes, which has to get everything.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -150,6 +151,9 @@ def study(
     def no_backbone(options: Options) -> Any:
         raise AssertionError("a metric that reads has no model behind it")
 
+    def ready(model: Any, options: Options) -> Any:
+        return model
+
     # Every metric by the name of its runs.
     metrics: dict[str, CaptionMetric] = {
         name: metric_names.load(name, Options(), no_backbone) for name in READING
@@ -161,7 +165,7 @@ def study(
             # The prefix is set to nothing, so the model stands behind the metric as it is.
             behind = whole if name in MATCHING else model
             options = Options(device="cpu", backbone=f"checkpoint:{network}", settings=_SETTINGS[name])
-            metric = metric_names.load(name, options, lambda _, behind=behind: behind)
+            metric = metric_names.load(name, options, partial(ready, behind))
             metrics[f"{name}, {network}" if network in _NAMED else name] = metric
     comparisons: list[Comparison] = []
     tested: list[Comparison] = []

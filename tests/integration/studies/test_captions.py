@@ -52,11 +52,8 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> tuple[CaptionStudy, Pat
 
 def test_the_oracle_gets_everything_and_every_metric_is_there(reading: tuple[CaptionStudy, Path]) -> None:
     made, folder = reading
-    assert [each.benchmark for each in made.comparisons] == [
-        "world-rated",
-        "world-preferences",
-        "world-clips",
-    ]
+    names = [comparison.benchmark for comparison in made.comparisons]
+    assert names == ["world-rated", "world-preferences", "world-clips"]
     for comparison in made.comparisons:
         assert [run.name for run in comparison.runs] == ["oracle", *READING]
         known = [e.value for e in comparison.runs[0].result.measures.values()]

@@ -451,9 +451,7 @@ def recall_curves(curves: Mapping[str, Sequence[Curve]], *, columns: int = 2) ->
     with panels(panel, len(curves), columns, **margin) as (figure, grid):
         for axes, (side, of) in zip(grid, curves.items(), strict=True):
             most = max(max(curve.ks) for curve in of)
-            axes.set_xscale("log")
-            axes.set_xlim(1, max(most, 2))
-            axes.set_ylim(0, 101)
+            axes.set(xscale="log", xlim=(1, max(most, 2)), ylim=(0, 101))
             ticks = [k for k in (1, 2, 5, 10, 20, 50, 100) if k <= most]
             axes.set_xticks(ticks, [str(k) for k in ticks])
             axes.set_xticks([], minor=True)

@@ -1,6 +1,5 @@
 """The page of a study: it says what the findings say, is closed to the outside, and fits a telephone."""
 
-import csv
 import html as html_of
 import re
 from collections.abc import Callable, Sequence
@@ -12,15 +11,17 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from contracts import forms
-from counterfoil.benchmarks.answers import Outcomes, Scores
-from counterfoil.benchmarks.records import Caption, Image
+from counterfoil.benchmarks.answers import Scores
+from counterfoil.engine.join_scores import join_scores
 from counterfoil.evaluation.ablations import Trial, mining, noise
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.result import Run
+from counterfoil.models.precomputed import load
 from counterfoil.report import drawing, html, study_page
+from counterfoil.report.reproduction import all_papers
+from counterfoil.report.reproduction.evidence import ReleasedFiles
 from counterfoil.report.study_page import TrainingSummary, page
 from report.outlines import closed
 from report_fixtures import quad_benchmark, run_of
@@ -214,26 +215,20 @@ def test_it_fits_every_screen_and_axe_finds_nothing(study: str, fits: Callable[[
 # --- the paper's own models
 
 
-def test_real_models_show_what_the_paper_says(real_bivlc: Comparison, shared_data: Path) -> None:
+def test_real_models_show_what_the_paper_says(shared_data: Path) -> None:
     """BiVLC: CLIP, CLIP_COCO and CLIP_TROHN-Text on all of BiVLC and SugarCrepe."""
-    names = {"pretrained": "ViT-B-32", "coco": "CLIP_COCO", "trohn-text": "CLIP_TROHN-Text"}
-    runs = {}
-    for name, file in names.items():
-        with open(shared_data / "bivlc" / f"SUGARCREPE_{file}.csv", encoding="utf-8", newline="") as table:
-            rows = list(csv.DictReader(table))
-        benchmark = forms.choices_of(
-            [Image(str(i), photo=row["filename"]) for i, row in enumerate(rows)],
-            [
-                Caption(f"{i}_{k}", row[k])
-                for i, row in enumerate(rows)
-                for k in ("caption", "negative_caption")
-            ],
-            name="sugarcrepe",
-            title="SugarCrepe",
-        )
-        right = np.array([row["correct"] == "1" for row in rows])
-        quad = next(run for run in real_bivlc.runs if run.name == file)
-        runs[name] = [quad, run_of(benchmark, name, Outcomes({"accuracy": right}))]
+    evidence = ReleasedFiles(shared_data, all_papers()["bivlc"].questions)
+    runs: dict[str, list[Run]] = {}
+    for name, file in {
+        "pretrained": "ViT-B-32",
+        "coco": "CLIP_COCO",
+        "trohn-text": "CLIP_TROHN-Text",
+    }.items():
+        for benchmark, prefix in (("bivlc", ""), ("sugarcrepe", "SUGARCREPE_")):
+            path = f"bivlc/{prefix}{file}.csv"
+            questions = evidence.answered_questions(benchmark, path)
+            answers = join_scores(load(str(shared_data / path)), questions)
+            runs.setdefault(name, []).append(run_of(questions, name, answers))
     found = {each.key: each for each in findings(runs)}
     assert {key: each.verdict for key, each in found.items()} == {"direction": "holds", "texts": "holds"}
     overall = next(each for each in found["direction"].differences if each.decides)
