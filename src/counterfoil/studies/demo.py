@@ -254,7 +254,7 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
         ),
     )
     numbers = {
-        "plan": study.plan.to_json(),
+        "plan": asdict(study.plan),
         "findings": [asdict(finding) for finding in study.findings],
         "order": None if study.order is None else asdict(study.order),
         "captions": {

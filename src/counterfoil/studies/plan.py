@@ -127,10 +127,6 @@ class Plan:
         measuring = _MEASURING * self.questions
         return len(self.seeds) * (steps + measuring) + len(self.dialled) * dials + _REST
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
 
 #: A few minutes; the demo says how many.
 SHORT = Plan()
@@ -180,7 +176,7 @@ def claim(out: Path, plan: Plan) -> bool:
     """
     check(out)
     path = out / PLAN
-    ours = {"study": __version__, "plan": plan.to_json()}
+    ours = {"study": __version__, "plan": asdict(plan)}
     known = _read(path)
     if known is not None and digest_value(known) == digest_value(ours):
         return any((out / NETWORKS).glob("*/resume.pt"))

@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -160,45 +159,12 @@ def test_numbers_by_hand(ledger: tuple[Entry, ...], shared_data: Path) -> None:
     assert all(caption in wrong.reason for caption in ("75083", "359139", "605566"))
 
 
-def test_a_changed_score_is_noticed(shared_data: Path, tmp_path: Path) -> None:
-    place = winoground_copy(shared_data, tmp_path)
-    before = by_cell(reproduce(data=tmp_path, papers=["winoground"]), "winoground")
-    assert before["Table 3", "CLIP (ViT-B/32)", "Text"].verdict is Verdict.SAME
-    # Example 0 is wrong for CLIP in the text score; a high score of its true pairs makes it right.
-    lines = [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
-    for line in lines:
-        if line["label"] in ("0_c0_i0", "0_c1_i1"):
-            line["score"] += 100
-    place.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
-    after = by_cell(reproduce(data=tmp_path, papers=["winoground"]), "winoground")
-    changed = {name for name in before if before[name].verdict is not after[name].verdict}
-    text = after["Table 3", "CLIP (ViT-B/32)", "Text"]
-    assert text.recomputed == pytest.approx(31.0)
-    assert text.unexplained
-    assert {row for _, row, _ in changed} == {"CLIP (ViT-B/32)"}
-
-
-@pytest.mark.parametrize(
-    ("paper", "name", "damage"),
-    [
-        ("winoground", "clip.jsonl", lambda text: text[: len(text) // 2]),
-        ("eccv-caption", "eccv_caption_to_image.json", lambda text: text.replace("[", "[7, ", 1)),
-        ("pac-s", "ExpertAnnotations.txt", lambda text: text.replace("\t1", "\tone", 1)),
-    ],
-    ids=["cut off", "a pair too many", "a word"],
-)
-def test_a_broken_file_is_an_error_that_names_it(
-    paper: str, name: str, damage: Callable[[str], str], shared_data: Path, tmp_path: Path
-) -> None:
-    if paper == "winoground":
-        winoground_copy(shared_data, tmp_path)
-    else:
-        folder = {"eccv-caption": "eccv", "pac-s": "flickr8k"}[paper]
-        shutil.copytree(shared_data / folder, tmp_path / folder, copy_function=shutil.copyfile)
-    (file,) = tmp_path.rglob(name)
-    file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
-    with pytest.raises(CounterfoilError, match=name.replace(".", r"\.")):
-        reproduce(data=tmp_path, papers=[paper])
+def test_a_broken_file_is_an_error_that_names_it(shared_data: Path, tmp_path: Path) -> None:
+    file = winoground_copy(shared_data, tmp_path)
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text[: len(text) // 2], encoding="utf-8")
+    with pytest.raises(CounterfoilError, match=r"clip\.jsonl"):
+        reproduce(data=tmp_path, papers=["winoground"])
 
 
 def winoground_copy(shared_data: Path, folder: Path) -> Path:

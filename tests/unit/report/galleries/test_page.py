@@ -41,13 +41,10 @@ def test_everything_has_all_measures_and_what_a_cut_ranking_cannot_say_is_empty(
     table = overview(galleries)
     labels = [column.label for column in table.columns[: table.blocks[0][1]]]
     assert labels[:2] == ["mAP@R", "R@1"]
-    assert {"R@5", "R@10", "R-Precision", "MRR", "nDCG", "graded R@1", "graded R-Precision"} == set(
-        labels[2:]
-    )
+    graded = {"graded R@1", "graded R-Precision"}
+    assert {"R@5", "R@10", "R-Precision", "MRR", "nDCG"} | graded == set(labels[2:])
     cut = next(row for row in table.rows if row.name == "cut")
-    empty = {
-        column.measure for cell, column in zip(cut.cells, table.columns, strict=True) if cell.value is None
-    }
+    empty = {column.measure for cell, column in table.cells(cut) if cell.value is None}
     assert empty == set(galleries.runs[2].result.provenance["gallery"]["unsupported"])
 
 
@@ -75,9 +72,7 @@ def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(
     assert "More than luck?" not in text
     assert island(text)["pictures"] == []
     # Of 24 queries 22 have a right answer.
-    assert (
-        "Of 22 queries with a right answer 10 are here, drawn by lot. Images were left out as asked." in text
-    )
+    assert "Of 22 queries with a right answer 10 are here, drawn by lot. Images were left out" in text
 
 
 @pytest.mark.usefixtures("undrawn")
