@@ -27,16 +27,7 @@ from counterfoil.report.study_page import TrainingSummary, page
 from counterfoil.store import write_json, write_text
 from counterfoil.studies import captions
 from counterfoil.studies.captions import BROWSED, CaptionStudy
-from counterfoil.studies.plan import (
-    NETWORKS,
-    NUMBERS,
-    QUESTIONS,
-    REPORT,
-    RUNS,
-    Plan,
-    claim,
-    expected,
-)
+from counterfoil.studies.plan import NETWORKS, NUMBERS, QUESTIONS, REPORT, RUNS, Plan, claim, expected
 from counterfoil.studies.runs import (
     ALIKE,
     CHOICES,

@@ -81,8 +81,16 @@ def write_example_files(folder: Path, *, seed: int = 0) -> tuple[str, ...]:
     }
     for name, table in tables.items():
         write_csv(folder / name, pa.table(table))
-    first, second, references = _captioners(shown, files["gallery"])
-    captioners = {"first.json": first, "second.json": second, "references.json": references}
+    # A caption of each image by two captioners, the second one of an image before, and references.
+    photos = files["gallery"]
+    texts: list[list[str]] = [[] for _ in photos]
+    for caption, image in zip(shown.captions, shown.gallery.owners, strict=True):
+        texts[image].append(str(caption.text))
+    captioners = {
+        "first.json": {photo: of[0] for photo, of in zip(photos, texts, strict=True)},
+        "second.json": {photo: texts[row - row % 3][0] for row, photo in enumerate(photos)},
+        "references.json": {photo: of[1:] for photo, of in zip(photos, texts, strict=True)},
+    }
     for name, captions in captioners.items():
         write_json(folder / "captioners" / name, captions)
     return ("photos/", *tables, *(f"captioners/{name}" for name in captioners))
@@ -119,18 +127,6 @@ def _captions() -> list[str]:
         many = subject.startswith(("Two", "Three"))
         sentences.append(f"{subject} {plural[head] if many else head} {rest} {place}.")
     return sentences
-
-
-def _captioners(
-    shown: Benchmark, files: Sequence[str]
-) -> tuple[Mapping[str, str], Mapping[str, str], Mapping[str, list[str]]]:
-    """A caption of each image by two captioners, the second one of the image before, and references."""
-    of: list[list[str]] = [[] for _ in files]
-    for caption, image in zip(shown.captions, shown.gallery.owners, strict=True):
-        of[image].append(str(caption.text))
-    first = {file: captions[0] for file, captions in zip(files, of, strict=True)}
-    second = {file: of[row - row % 3][0] for row, file in enumerate(files)}
-    return first, second, {file: captions[1:] for file, captions in zip(files, of, strict=True)}
 
 
 def _votes(rng: np.random.Generator) -> dict[str, Sequence[object]]:

@@ -62,7 +62,7 @@ class EvaluationRuns:
         for benchmark in self.benchmarks:
             unasked = benchmark.name == ALIKE and "classifies" in abilities(scorer)
             if not unasked and (not only or benchmark.name in only):
-                given = run(benchmark, scorer, session=self._session)
+                given = run(benchmark, scorer, session=Session(batch_size=256, progress=self.progress))
                 runs.append(self._keep(name, folder, benchmark, given, scorer))
         return runs
 
@@ -71,16 +71,9 @@ class EvaluationRuns:
         scorer = checkpoint.load(str(folder), Options(device="cpu"))
         whole = next(benchmark for benchmark in self.benchmarks if benchmark.questions.directed)
         both = (whole, as_collected(whole))
-        given = rank_galleries(both, scorer, session=self._session)
-        every, own = (
-            self._keep(name, folder, benchmark, answers, scorer)
-            for benchmark, answers in zip(both, given, strict=True)
-        )
-        return every, own
-
-    @property
-    def _session(self) -> Session:
-        return Session(batch_size=256, progress=self.progress)
+        given = rank_galleries(both, scorer, session=Session(batch_size=256, progress=self.progress))
+        runs = [self._keep(name, folder, *pair, scorer) for pair in zip(both, given, strict=True)]
+        return runs[0], runs[1]
 
     def _keep(self, name: str, folder: Path, benchmark: Benchmark, given: Answers, scorer: Any) -> Run:
         out = self.runs / folder.name / benchmark.name
