@@ -9,9 +9,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.forms.statement import decisions
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.measures import averaged
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables, figures
@@ -264,6 +262,8 @@ class StatementReport(ContrastReport):
     }
 
     def about(self, benchmark: Benchmark) -> str:
+        from counterfoil.metrics.agreement import fleiss_kappa
+
         questions = benchmark.statements
         measured = questions.measured
         true = int(questions.truth[measured].sum())
@@ -315,6 +315,8 @@ class StatementReport(ContrastReport):
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         """At the fitted threshold; of given outcomes as given."""
+        from counterfoil.evaluation.forms.statement import decisions
+
         right = decisions(run.benchmark, run.answers, Ties(run.result.ties["policy"])).right
         column = right[:, 0] if np.isnan(right[:, 1]).all() else right[:, 1]
         return (np.nan_to_num(column) < 1).astype(np.int64)
@@ -360,6 +362,8 @@ class StatementReport(ContrastReport):
 
 def histogram(run: Run) -> Any:
     """The scores of a run, of true statements upwards and of false ones downwards."""
+    from counterfoil.evaluation.forms.statement import decisions
+
     questions = run.benchmark.statements
     measured, scores = questions.measured, run.answers.scores
     thresholds = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
