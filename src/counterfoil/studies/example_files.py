@@ -101,15 +101,15 @@ def _pairs(benchmark: Benchmark, files: Sequence[str], *, both: bool) -> dict[st
     captions, images = questions.captions, questions.images
     texts = [[benchmark.captions[row].text for row in rows] for rows in captions.T]
     seen = [[files[row] for row in rows] for rows in images.T]
-    columns: dict[str, Sequence[object]] = {
+    second = {"negative_image": seen[1]} if both else {}
+    return {
         "id": _ids(benchmark),
         "image": seen[0],
         "caption": texts[0],
         "negative_caption": texts[1],
+        **second,
+        "type": questions.groupings["type"],
     }
-    if both:
-        columns["negative_image"] = seen[1]
-    return {**columns, "type": questions.groupings["type"]}
 
 
 def _ids(benchmark: Benchmark) -> list[str]:

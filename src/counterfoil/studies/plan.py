@@ -112,11 +112,9 @@ class Plan:
 
     def first(self, name: str, *, seed: int) -> Recipe:
         """The recipe of the first part of a training with curriculum: a learning rate that stays as it is."""
-        steps, lr = self.relation_steps, self.relation_lr
+        recipe, steps = self.recipe(name, seed=seed), self.relation_steps
         every = max(1, steps // 5)
-        return replace(
-            self.recipe(name, seed=seed), steps=steps, validate_every=every, lr=lr, schedule="constant"
-        )
+        return replace(recipe, steps=steps, validate_every=every, lr=self.relation_lr, schedule="constant")
 
     @property
     def work(self) -> float:
