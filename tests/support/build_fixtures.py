@@ -1,11 +1,11 @@
 """What tests of builds share: a work, and the digests of a folder."""
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import unchanged
 from counterfoil import catalog
 from counterfoil.build.step import StepContext
 
@@ -23,12 +23,4 @@ def work(tmp_path: Path) -> StepContext:
 @pytest.fixture
 def digests() -> Callable[[Path], dict[str, str]]:
     """The digest of every file below a folder, by its path."""
-
-    def of(folder: Path) -> dict[str, str]:
-        return {
-            str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
-        }
-
-    return of
+    return unchanged.digests

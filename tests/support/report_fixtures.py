@@ -1,8 +1,6 @@
 """Inputs of the report's tests: small drawn benchmarks, and the real released answers where they are."""
 
-import csv
 import io
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +10,6 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from contracts import forms
 from counterfoil.benchmarks.answers import Answers, DirectionRanks, Outcomes, Rankings, Scores
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Choice, Gallery, Quad, RetrievalDirection
@@ -41,14 +38,8 @@ def picture(colour: tuple[int, int, int], size: tuple[int, int] = (300, 200)) ->
 
 def run_of(benchmark: Benchmark, name: str, answers: Answers, *, ties: Ties = Ties.STRICT) -> Run:
     """A run as `evaluate` makes it, with few draws."""
-    result = evaluate(
-        benchmark,
-        answers,
-        scorer=name,
-        ties=ties,
-        draws=100,
-        provenance={"weights": f"digest-of-{name}", "precision": "fp32"},
-    )
+    facts = {"weights": f"digest-of-{name}", "precision": "fp32"}
+    result = evaluate(benchmark, answers, scorer=name, ties=ties, draws=100, provenance=facts)
     manifest = {"command": ["counterfoil", "evaluate", name], "seed": 7}
     return Run(name, benchmark, answers, per_item(benchmark, answers, ties=ties), result, manifest)
 
@@ -77,15 +68,9 @@ def quad_benchmark(n: int = N_QUADS, **card: Any) -> Benchmark:
             "tag": tuple(f"tag <{i % 11}>" if i % 4 else "" for i in range(n)),
         },
     )
-    facts = {
-        "name": "drawn",
-        "title": "Drawn & written",
-        "form": "quad",
-        "licence": "CC0",
-        "groupings": ("type",),
-        **card,
-    }
-    return Benchmark(Card(**facts), tuple(images), tuple(captions), questions, source="drawn in a test")
+    facts = {"name": "drawn", "title": "Drawn & written", "licence": "CC0", "groupings": ("type",), **card}
+    shown = Card(form="quad", **facts)
+    return Benchmark(shown, tuple(images), tuple(captions), questions, source="drawn in a test")
 
 
 def quad_answers(n: int = N_QUADS) -> dict[str, Answers]:
@@ -143,14 +128,9 @@ def gallery_benchmark(n: int = N_GALLERY, *, parts: bool = False, **card: Any) -
         image_parts=np.arange(n) % 2 if parts else None,
         caption_parts=owners % 2 if parts else None,
     )
-    facts = {
-        "name": "drawn-gallery",
-        "title": "Drawn gallery",
-        "form": "gallery",
-        "measures": ("map_at_r", "recall_at_1"),
-        **card,
-    }
-    return Benchmark(Card(**facts), images, tuple(captions), questions, source="drawn in a test")
+    facts = {"title": "Drawn gallery", "measures": ("map_at_r", "recall_at_1"), **card}
+    shown = Card(name="drawn-gallery", form="gallery", **facts)
+    return Benchmark(shown, images, tuple(captions), questions, source="drawn in a test")
 
 
 def rankings_of(benchmark: Benchmark, scores: Any, *, top: int = 10, cut: int = 0) -> Rankings:
@@ -206,9 +186,8 @@ def galleries() -> Comparison:
 def quads() -> Comparison:
     """Three scorers on the drawn quads."""
     benchmark = quad_benchmark()
-    return compare(
-        [run_of(benchmark, name, a) for name, a in quad_answers().items()], baseline="poor & <tied>"
-    )[0]
+    runs = [run_of(benchmark, name, answers) for name, answers in quad_answers().items()]
+    return compare(runs, baseline="poor & <tied>")[0]
 
 
 @pytest.fixture(scope="session")
@@ -218,11 +197,8 @@ def choices() -> Comparison:
     rng = np.random.default_rng(5)
     scores = rng.normal(size=(N_CHOICES, 3))
     right = rng.random(N_CHOICES) < 0.5
-    runs = [
-        run_of(benchmark, "scored", Scores(scores)),
-        run_of(benchmark, "only right", Outcomes({"accuracy": right})),
-    ]
-    return compare(runs)[0]
+    answers = {"scored": Scores(scores), "only right": Outcomes({"accuracy": right})}
+    return compare([run_of(benchmark, name, given) for name, given in answers.items()])[0]
 
 
 @pytest.fixture(scope="session")
@@ -257,68 +233,6 @@ def everything(
 def report(everything: list[Comparison]) -> str:
     """One page over all of them."""
     return page(everything, title="A <test> & report")
-
-
-@pytest.fixture(scope="session")
-def real_bivlc(shared_data: Path) -> Comparison:
-    """The three released models on BiVLC, read here so that the tables are tested without the readers."""
-    names = ("ViT-B-32", "CLIP_COCO", "CLIP_TROHN-Text")
-    tables = []
-    for name in names:
-        with open(shared_data / "bivlc" / f"{name}.csv", encoding="utf-8", newline="") as file:
-            tables.append(list(csv.DictReader(file)))
-    rows = tables[0]
-    texts = [row[column] for row in rows for column in ("caption", "negative_caption")]
-    benchmark = forms.quads_of(
-        [Image(str(i)) for i in range(len(texts))],
-        [Caption(str(i), text) for i, text in enumerate(texts)],
-        labels={"type": tuple(row["type"] for row in rows)},
-        groupings=("type",),
-        name="bivlc",
-        title="BiVLC",
-    )
-    columns = {
-        "ipos2t": "text_score_i0",
-        "ineg2t": "text_score_i1",
-        "tpos2i": "image_score_c0",
-        "tneg2i": "image_score_c1",
-    }
-    runs = [
-        run_of(
-            benchmark,
-            name,
-            Outcomes({k: np.array([row[c] == "True" for row in table]) for k, c in columns.items()}),
-        )
-        for name, table in zip(names, tables, strict=True)
-    ]
-    return compare(runs)[0]
-
-
-@pytest.fixture(scope="session")
-def real_winoground(shared_data: Path) -> Comparison:
-    """The released Winoground scores, without captions and images."""
-    folder = shared_data / "winoground"
-    with open(folder / "tags.csv", encoding="utf-8", newline="") as file:
-        tags = list(csv.DictReader(file))
-    benchmark = forms.quads_of(
-        [Image(str(i)) for i in range(2 * len(tags))],
-        [Caption(str(i)) for i in range(2 * len(tags))],
-        ids=[row["id"] for row in tags],
-        labels={"collapsed": tuple(r["collapsed_tag"] for r in tags), "tag": tuple(r["tag"] for r in tags)},
-        name="winoground",
-        title="Winoground",
-        redistributable=False,
-        licence="may not be passed on",
-    )
-    runs = []
-    for path in sorted((folder / "scores").glob("*.jsonl")):
-        values = np.full((len(tags), 2, 2), np.nan)
-        for line in path.read_text(encoding="utf-8").splitlines():
-            fields = json.loads(line)
-            question, caption, image = fields["label"].split("_")
-            values[int(question), int(caption[1]), int(image[1])] = fields["score"]
-        runs.append(run_of(benchmark, path.stem, Scores(values)))
-    return compare(runs)[0]
 
 
 @pytest.fixture

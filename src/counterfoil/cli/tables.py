@@ -240,8 +240,8 @@ Part = Rich | Text
 
 def correlation_tables(correlation: "RankCorrelation", *, width: int) -> list[Part]:
     """Kendall's tau-b of all pairs of columns; the intervals too where there are few of them."""
-    from counterfoil.report.ranking_figures import labels
-    from counterfoil.report.ranking_figures import written as tau
+    from counterfoil.report.rankings_page import labels
+    from counterfoil.report.rankings_page import written as tau
 
     names = labels(correlation)
     cells = {}
@@ -301,7 +301,7 @@ def rank_tables(correlation: "RankCorrelation", *, width: int) -> list[Part]:
 
 def diversity_tables(diversity: "Diversity", *, width: int) -> list[Part]:
     """How alike the first items of models are, and where one's first choice stands with another."""
-    from counterfoil.report.ranking_figures import written as tau
+    from counterfoil.report.rankings_page import written as tau
 
     n = len(diversity.models)
     rows = dict(enumerate(diversity.models))

@@ -421,7 +421,7 @@ class ModelRankings(Tabular):
 
     def plot(self) -> Any:
         """A matplotlib figure: the rank of every model by measure."""
-        from counterfoil.report.ranking_figures import bump
+        from counterfoil.report.rankings_page import bump
 
         return bump(self.correlation)
 

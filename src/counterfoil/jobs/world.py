@@ -16,7 +16,7 @@ from counterfoil.jobs.arguments import SEED, Reporting, feedback_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.outputs import Folder
-from counterfoil.report.forms.recall_curves import right_answers
+from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.labels import amount
 from counterfoil.store import check_writable, write_bytes
 from counterfoil.world import benchmarks, ratings, sample

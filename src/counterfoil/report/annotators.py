@@ -12,7 +12,7 @@ from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.preferences import Preferences
 from counterfoil.report import html
 from counterfoil.report.drawing import INK, RIGHT, WRONG, aside, extent, name_ends, panels, plain
-from counterfoil.report.html import Drawing, drawn
+from counterfoil.report.html import drawn
 from counterfoil.report.labels import measure_label, short
 from counterfoil.report.tables import Cell, Column, Table
 
@@ -146,23 +146,19 @@ def strengths(preferences: Preferences) -> Any:
     return figure
 
 
-def bias_curves(by_title: Mapping[str, Mapping[str, Mapping[int, float]]]) -> Any:
-    """Mean bias against the number of annotators, a panel per measure: the plot of ECCV Caption Figure E.2.
-
-    `by_title` maps a title to curves by name ("bias", "self-bias", "non-self-bias"), each number of models to
-    a value in [0, 1], drawn times 100. NaN and what is zero by definition are left to the caller.
-    """
+def curves(studies: Sequence[AnnotatorBias]) -> Any:
+    """Bias by number of annotators, a panel per direction and measure (ECCV Caption Figure E.2)."""
     looks = {
         "bias": (INK, "o", "-"),
         "self-bias": (RIGHT, "s", (0, (5, 2))),
         "non-self-bias": (WRONG, "^", (0, (2, 1.5))),
     }
-    panel = (3.6 if len(by_title) > 1 else 2.9, 2.0)
+    panel = (3.6 if len(studies) > 1 else 2.9, 2.0)
     margin: dict[str, Any] = {"left": 0.6, "right": 1.05, "bottom": 0.45, "top": 0.28}
-    with panels(panel, len(by_title), 2, gap=(1.35, 0.75), **margin) as (figure, grid):
-        for axes, (title, curves) in zip(grid, by_title.items(), strict=True):
-            ends = []
-            for name, curve in curves.items():
+    with panels(panel, len(studies), 2, gap=(1.35, 0.75), **margin) as (figure, grid):
+        for axes, study in zip(grid, studies, strict=True):
+            by_name, ends = study.curves(), []
+            for name, curve in by_name.items():
                 sizes = [n for n, value in curve.items() if np.isfinite(value)]
                 values = [100 * curve[n] for n in sizes]
                 if not sizes:
@@ -172,12 +168,11 @@ def bias_curves(by_title: Mapping[str, Mapping[str, Mapping[int, float]]]) -> An
                 ends.append((sizes[-1], values[-1], name, colour))
             axes.set_ylim(bottom=0)
             name_ends(axes, ends)
-            most = max((n for curve in curves.values() for n in curve), default=1)
+            most = max((n for curve in by_name.values() for n in curve), default=1)
             axes.set_xlim(0.85, most + 0.15)
             axes.set_xticks(range(1, most + 1))
-            axes.set_xlabel("models that propose")
-            axes.set_ylabel("mean bias (points)")
-            plain(axes, title, grid="both", pad=6)
+            axes.set(xlabel="models that propose", ylabel="mean bias (points)")
+            plain(axes, heading(study), grid="both", pad=6)
             axes.set_axisbelow(True)
     return figure
 
@@ -191,13 +186,11 @@ def yield_curves(curve: NDArray[np.float64], *, unit: str = "pairs") -> Any:
             look = {"color": RIGHT, "alpha": 0.35 + 0.65 * (1.0 if models == 1 else m / (models - 1))}
             axes.plot(range(1, k + 1), curve[m], "o-", ms=3, lw=1.3, clip_on=False, **look)
             ends.append((k, float(curve[m, -1]), f"{m + 1} model{'s' if m else ''}", INK))
-        axes.set_xlim(0.8, k + 0.2)
-        axes.set_ylim(0, 1.03 * float(curve.max()))
+        axes.set(xlim=(0.8, k + 0.2), ylim=(0, 1.03 * float(curve.max())))
         name_ends(axes, ends)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        axes.set_xlabel("k: items that each model hands in per query")
-        axes.set_ylabel(f"different {unit} to verify")
+        axes.set(xlabel="k: items that each model hands in per query", ylabel=f"different {unit} to verify")
         plain(axes, grid="both")
         axes.set_axisbelow(True)
     return figure
@@ -250,21 +243,38 @@ def bias_page(
 ) -> str:
     """The page as HTML, the same for the same studies."""
     models = studies[0].models
+    caption = "The mean over all sets of so many annotators. With all of them there is none by definition."
+    parts = []
+    for study in studies:
+        name, words = study.name.replace("_", "-"), heading(study)
+        part = {
+            "key": name,
+            "title": words[0].upper() + words[1:],
+            "lead": lead(study),
+            "curves": drawn(f"Bias by number of annotators, {words}", caption, name, curves([study])),
+            "performance": performance(study),
+            "alone": alone(study),
+            "by_number": by_number(study),
+        }
+        parts.append(part)
+    by_direction = []
+    for count in (count for count in counts if count.name == JUDGED):
+        first = next((c.mean for c in counts if c.direction == count.direction and c.name != JUDGED), None)
+        by_direction.append((WAYS[count.direction], count.histogram, first))
+    caption = "How many queries have how many right answers according to the judgements."
+    if any(first is not None for _, _, first in by_direction):
+        caption += " Dashed: the mean number in the first benchmark named."
+    bars = drawn("Right answers per query", caption, "multiplicity", multiplicity_bars(by_direction))
     return html.render(
         "bias.html",
         title=title,
         standfirst=f"{len(models)} models: {', '.join(models)}.",
-        parts_=[_part(study) for study in studies],
+        parts_=parts,
         coverage=coverages(covered) if covered else None,
         multiplicity=multiplicities(counts),
-        histograms=_histograms(counts),
+        histograms=bars,
         notes=tuple(notes),
     )
-
-
-def curves(studies: Sequence[AnnotatorBias]) -> Any:
-    """Bias by number of annotators, a panel per direction and measure (ECCV Caption Figure E.2)."""
-    return bias_curves({heading(study): study.curves() for study in studies})
 
 
 def lead(study: AnnotatorBias) -> str:
@@ -279,32 +289,3 @@ def lead(study: AnnotatorBias) -> str:
     if last > 1:
         text += f" With {last} of {len(study.models)} models it is off by {100 * curves['bias'][last]:.1f}."
     return text
-
-
-def _part(study: AnnotatorBias) -> dict[str, Any]:
-    """The page's section on one direction and measure."""
-    name = study.name.replace("_", "-")
-    words = heading(study)
-    caption = "The mean over all sets of so many annotators. With all of them there is none by definition."
-    return {
-        "key": name,
-        "title": words[0].upper() + words[1:],
-        "lead": lead(study),
-        "curves": drawn(f"Bias by number of annotators, {words}", caption, name, curves([study])),
-        "performance": performance(study),
-        "alone": alone(study),
-        "by_number": by_number(study),
-    }
-
-
-def _histograms(counts: Sequence[Multiplicity]) -> Drawing:
-    by_direction = []
-    for count in counts:
-        if count.name != JUDGED:
-            continue
-        first = next((c.mean for c in counts if c.direction == count.direction and c.name != JUDGED), None)
-        by_direction.append((WAYS[count.direction], count.histogram, first))
-    caption = "How many queries have how many right answers according to the judgements."
-    if any(first is not None for _, _, first in by_direction):
-        caption += " Dashed: the mean number in the first benchmark named."
-    return drawn("Right answers per query", caption, "multiplicity", multiplicity_bars(by_direction))

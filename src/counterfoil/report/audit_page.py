@@ -35,13 +35,11 @@ def blind_table(audit: BenchmarkAudit) -> Table:
     rows = ((result.scorer, *(result.measures.get(name) for name in names)) for result in audit.blind)
     chance = [next(result[name].chance for result in audit.blind if name in result) for name in names]
     caption = f"{title(audit)}: scorers that see no image"
-    return _with_chance(Table.of(caption, "scorer", columns, rows), chance if audit.blind else None)
+    return _with_chance(Table.of(caption, "scorer", columns, rows), chance)
 
 
-def _with_chance(table: Table, values: Sequence[float | None] | None) -> Table:
+def _with_chance(table: Table, values: Sequence[float | None]) -> Table:
     """The table with a last row of chance."""
-    if values is None:
-        return table
     return replace(table, rows=(*table.rows, Row("chance", tuple(map(Cell.of, values)), "chance")))
 
 
@@ -67,14 +65,6 @@ def groups_table(audit: BenchmarkAudit) -> Table | None:
     return Table.of(f"{title(audit)}: {measure_label(main)} by group", "group", columns, rows)
 
 
-def apart_table(audit: BenchmarkAudit) -> Table | None:
-    """How often each scorer puts caption 0 first, where each caption is right of an image of its own."""
-    if not audit.apart:
-        return None
-    caption = f"{title(audit)}: caption 0 told from caption 1"
-    return _with_chance(Table.of(caption, "scorer", [Column("caption 0 first")], audit.apart.items()), [0.5])
-
-
 def words_table(audit: BenchmarkAudit) -> Table | None:
     """The words that give answers away, surest first; None where there is none."""
     named = audit.named[:MOST_WORDS]
@@ -89,44 +79,6 @@ def words_table(audit: BenchmarkAudit) -> Table | None:
     more = len(audit.named) - len(named)
     caption = f"{title(audit)}: words that give answers away" + (f" ({more} more in files)" if more else "")
     return Table.of(caption, "word", heads, rows)
-
-
-def _word_examples(audit: BenchmarkAudit) -> list[tuple[str, str]]:
-    """A question for each of the first words: its right and its wrong caption, or its id."""
-    candidates = audit.benchmark.questions.caption_candidates()
-    if candidates is None:
-        return []
-    rows = []
-    for word in audit.named[:_EXAMPLES]:
-        at = word.examples[0]
-        if not audit.benchmark.card.redistributable:
-            rows.append((word.word, audit.benchmark.questions.ids[at]))
-            continue
-        # One right and one wrong caption, of which one alone has the word.
-        chosen: dict[bool, str] = {}
-        for row in (candidates.question == at).nonzero()[0].tolist():
-            text = audit.benchmark.captions[int(candidates.caption[row])].text or ""
-            chosen.setdefault(bool(candidates.truth[row] > 0.5), text)
-        rows.append((word.word, f"right: {chosen[True]} – wrong: {chosen[False]}"))
-    return rows
-
-
-def duplicates_table(audit: BenchmarkAudit) -> Table | None:
-    """How often questions, captions and images repeat."""
-    if not audit.repeated:
-        return None
-    rows = [(repetition.kind, f"{repetition.count:,}") for repetition in audit.repeated]
-    return Table.of(f"{title(audit)}: duplicates", "what", ["count"], rows)
-
-
-def _duplicate_examples(audit: BenchmarkAudit) -> list[tuple[str, str]]:
-    """What each kind of repetition is, with an example where there is one."""
-    rows = []
-    for repetition in audit.repeated:
-        shown = repetition.examples[:1] if audit.benchmark.card.redistributable else ()
-        example = f"; such as {' – '.join(shown[0])}" if shown else ""
-        rows.append((repetition.kind, repetition.meaning + example))
-    return rows
 
 
 def leakage_table(audit: BenchmarkAudit) -> Table | None:
@@ -203,7 +155,42 @@ def lead(audit: BenchmarkAudit) -> str:
 
 def sections(audit: BenchmarkAudit) -> list[Section]:
     """The parts of the page on one benchmark."""
-    blind = [blind_table(audit) if audit.blind else None, apart_table(audit), groups_table(audit)]
+    benchmark = audit.benchmark
+    # How often each scorer puts caption 0 first, where each caption is right of an image of its own.
+    apart = Table.of(
+        f"{title(audit)}: caption 0 told from caption 1",
+        "scorer",
+        [Column("caption 0 first")],
+        audit.apart.items(),
+    )
+    blind = [
+        blind_table(audit) if audit.blind else None,
+        _with_chance(apart, [0.5]) if audit.apart else None,
+        groups_table(audit),
+    ]
+    counts = [(repetition.kind, f"{repetition.count:,}") for repetition in audit.repeated]
+    repeated = Table.of(f"{title(audit)}: duplicates", "what", ["count"], counts) if counts else None
+    # A question for each of the first words: its right and its wrong caption, or its id.
+    words: list[tuple[str, str]] = []
+    candidates = benchmark.questions.caption_candidates()
+    for word in audit.named[:_EXAMPLES]:
+        if candidates is None:
+            break
+        at, text = word.examples[0], benchmark.questions.ids[word.examples[0]]
+        if benchmark.card.redistributable:
+            # One right and one wrong caption, of which one alone has the word.
+            chosen: dict[bool, str] = {}
+            for row in (candidates.question == at).nonzero()[0].tolist():
+                caption = benchmark.captions[int(candidates.caption[row])].text or ""
+                chosen.setdefault(bool(candidates.truth[row] > 0.5), caption)
+            text = f"right: {chosen[True]} – wrong: {chosen[False]}"
+        words.append((word.word, text))
+    # What each kind of repetition is, with an example where there is one.
+    kinds = []
+    for repetition in audit.repeated:
+        shown = repetition.examples[:1] if benchmark.card.redistributable else ()
+        example = f"; such as {' – '.join(shown[0])}" if shown else ""
+        kinds.append((repetition.kind, repetition.meaning + example))
     parts = (
         (
             "blind",
@@ -221,7 +208,7 @@ def sections(audit: BenchmarkAudit) -> list[Section]:
             f"naming any word of a benchmark without artefacts is at most {audit.level:.0%}.",
             [words_table(audit)],
         ),
-        ("duplicates", "Duplicates", "", [duplicates_table(audit)]),
+        ("duplicates", "Duplicates", "", [repeated]),
         (
             "leakage",
             "Shared with other sets",
@@ -235,20 +222,27 @@ def sections(audit: BenchmarkAudit) -> list[Section]:
             [opinions_table(audit)],
         ),
     )
-    examples = {"words": _word_examples(audit), "duplicates": _duplicate_examples(audit)}
+    examples = {"words": words, "duplicates": kinds}
     return [
-        Section(key, head, about, tables=shown, notes=tuple(examples.get(key, ())))
+        Section(key, head, about, tables=tables, notes=tuple(examples.get(key, ())))
         for key, head, about, section_tables in parts
-        if (shown := tuple(table for table in section_tables if table is not None))
+        if (tables := tuple(table for table in section_tables if table is not None))
     ]
 
 
 def chapters(audits: Sequence[BenchmarkAudit]) -> list[tuple[Any, ...]]:
-    """What templates show of each audit, without local paths."""
-    return [
-        (f"benchmark-{number}", title(audit), len(audit.benchmark), lead(audit), sections(audit), audit.notes)
-        for number, audit in enumerate(map(_shared, audits))
-    ]
+    """What templates show of each audit, without local paths in the names of scorers and in notes."""
+    rows = []
+    for number, given in enumerate(audits):
+        audit = replace(
+            given,
+            blind=tuple(replace(result, scorer=shareable(result.scorer)) for result in given.blind),
+            apart={shareable(name): value for name, value in given.apart.items()},
+            notes=tuple(map(shareable, given.notes)),
+        )
+        key, size = f"benchmark-{number}", len(audit.benchmark)
+        rows.append((key, title(audit), size, lead(audit), sections(audit), audit.notes))
+    return rows
 
 
 def audit_page(
@@ -260,14 +254,4 @@ def audit_page(
         title=title_,
         chapters=chapters(audits),
         notes=[shareable(note) for note in notes],
-    )
-
-
-def _shared(audit: BenchmarkAudit) -> BenchmarkAudit:
-    """The audit without local paths in the names of scorers and in notes."""
-    return replace(
-        audit,
-        blind=tuple(replace(result, scorer=shareable(result.scorer)) for result in audit.blind),
-        apart={shareable(name): value for name, value in audit.apart.items()},
-        notes=tuple(map(shareable, audit.notes)),
     )

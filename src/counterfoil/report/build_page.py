@@ -84,8 +84,7 @@ def lengths_figure(right: Sequence[str], wrong: Sequence[str]) -> Any:
         ):
             share = np.bincount(counts, minlength=most + 1) / max(1, len(counts))
             axes.plot(np.arange(len(share)), 100 * share, color=colour, lw=1.4, ls=dash, label=name)
-        axes.set_xlabel("words")
-        axes.set_ylabel("% of captions")
+        axes.set(xlabel="words", ylabel="% of captions")
         axes.legend(frameon=False, fontsize=8)
         axes.set_ylim(bottom=0)
         plain(axes, size=8)
@@ -101,8 +100,7 @@ def curve_figure(curve: Mapping[str, Any]) -> Any:
         axes.plot(x, y, color=RIGHT, lw=1.4)
         if "chance" in curve:
             axes.plot(x, curve["chance"], color=MUTED, lw=0.8, ls="--")
-        axes.set_xlabel(str(curve.get("x_label", "")))
-        axes.set_ylabel(str(curve.get("y_label", "")))
+        axes.set(xlabel=str(curve.get("x_label", "")), ylabel=str(curve.get("y_label", "")))
         plain(axes, str(curve.get("title", "")), grid="both", size=8)
     return figure
 
@@ -124,27 +122,32 @@ def build_page(
     scorers make of it, before and after.
     """
     thumbnails = Thumbnails(left=_ROOM)
-    figures = [
-        drawn(
-            "Rows out of every step",
-            "Blue: rows that went on. Hatched: rows that were dropped.",
-            "funnel",
-            funnel_figure(steps),
-        )
-    ]
+    about_rows = "Blue: rows that went on. Hatched: rows that were dropped."
+    figures = [drawn("Rows out of every step", about_rows, "funnel", funnel_figure(steps))]
     if right and wrong:
         about_lengths = "Where the lines differ, length alone tells right from wrong."
         figure = lengths_figure(right, wrong)
         alt = "Lengths of captions in words"
         figures.append(drawn("Lengths of captions", about_lengths, "lengths", figure, alt))
-    sections = [
-        {
+    sections = []
+    for number, step in enumerate(steps, start=1):
+        dropped = counts_table(f"Rows that {step.label} dropped", step.reasons, corner="reason")
+        # Shares that the step measured before and after: facts with a value and an interval for both.
+        changed = []
+        for fact in step.facts.values():
+            for name, its in fact.items() if isinstance(fact, Mapping) else ():
+                both = [its.get("before"), its.get("after")] if isinstance(its, Mapping) else [None]
+                cells: list[Any] = [cell for cell in both if isinstance(cell, Mapping) and "value" in cell]
+                if len(cells) == 2:
+                    ends = ("value", "low", "high", "n")
+                    changed.append((name, *(Cell(*map(cell.get, ends)) for cell in cells)))
+        caption = f"Accuracy without the image, before and after {step.label}; chance is 50 %"
+        changes = Table.of(caption, "scorer", [Column("before"), Column("after")], changed)
+        part = {
             "key": f"step-{number}",
             "step": step,
-            "reasons": counts_table(f"Rows that {step.label} dropped", step.reasons, corner="reason")
-            if step.reasons
-            else None,
-            "changes": _changes(step),
+            "reasons": dropped if step.reasons else None,
+            "changes": changes if changed else None,
             "settings": [(name, shareable(value)) for name, value in step.settings.items() if value != ""],
             "facts": [(name, shareable(text)) for name, text in _said(step.facts)],
             "curves": [
@@ -154,8 +157,7 @@ def build_page(
             "kept": _pictured(step.kept_rows, thumbnails),
             "dropped": _pictured(step.dropped_rows, thumbnails),
         }
-        for number, step in enumerate(steps, start=1)
-    ]
+        sections.append(part)
     return html.render(
         "build.html",
         styles=("page.css", "build.css"),
@@ -166,7 +168,6 @@ def build_page(
         sections=sections,
         tables=tables,
         chapters=audit_page.chapters(audits),
-        uris=thumbnails.uris,
     )
 
 
@@ -176,22 +177,6 @@ def counts_table(caption: str, counts: Mapping[str, int], *, corner: str) -> Tab
     frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rows = ((name or "(none)", f"{n:,}", n / total) for name, n in frequent)
     return Table.of(caption, corner, ["rows", Column("%")], rows)
-
-
-def _changes(step: StepSection) -> Table | None:
-    """Shares that a step measured before and after: facts with a value and an interval for both."""
-    rows = []
-    for fact in step.facts.values():
-        for name, its in fact.items() if isinstance(fact, Mapping) else ():
-            if isinstance(its, Mapping) and {"before", "after"} <= set(its):
-                cells = (its["before"], its["after"])
-                if all(isinstance(cell, Mapping) and "value" in cell for cell in cells):
-                    ends = ("value", "low", "high", "n")
-                    rows.append((name, *(Cell(*map(cell.get, ends)) for cell in cells)))
-    if not rows:
-        return None
-    caption = f"Accuracy without the image, before and after {step.label}; chance is 50 %"
-    return Table.of(caption, "scorer", [Column("before"), Column("after")], rows)
 
 
 def _pictured(examples: Sequence[RowExample], thumbnails: Thumbnails) -> list[dict[str, Any]]:
@@ -216,19 +201,14 @@ def _curves(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         for key, its in inside.items():
             if isinstance(its, Mapping) and {"x", "y"} <= set(its):
                 curves.append((key.replace("_", " "), its))
-            elif isinstance(its, list) and its and isinstance(its[0], Mapping):
-                curves += [(key, one) for one in (_calibrated(its),) if one is not None]
+            elif isinstance(its, list) and its and isinstance(its[0], Mapping) and "precision" in its[0]:
+                # The precision of a filter by the share of rows that it keeps.
+                known = [(at["kept"][0], *at["precision"]) for at in its if None not in at["precision"]]
+                ends = zip(*sorted(known, key=lambda point: point[0]), strict=True)
+                labels = {"x_label": "share of rows kept", "y_label": "share of them right"}
+                named = dict(zip(("x", "y", "low", "high"), ends, strict=True))
+                curves.append((key, {**named, **labels, "title": "Calibration"}))
     return curves
-
-
-def _calibrated(points: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The precision of a filter by the share of rows that it keeps, from the points of its calibration."""
-    if not {"kept", "precision"} <= set(points[0]):
-        return None
-    known = [(point["kept"][0], *point["precision"]) for point in points if None not in point["precision"]]
-    columns = zip(*sorted(known, key=lambda point: point[0]), strict=True)
-    labels = {"x_label": "share of rows kept", "y_label": "share of them right", "title": "Calibration"}
-    return {**dict(zip(("x", "y", "low", "high"), columns, strict=True)), **labels}
 
 
 def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -36,45 +36,32 @@ def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[st
     cell. `finer=False` keeps the main measures only, `measures` those it names. Galleries have a block of
     columns per direction, as ECCV Caption Table 4. The first row is chance.
     """
-    columns = [
-        _column(comparison, name, block, label)
-        for comparison in comparisons
-        for name, block, label in _headed(
-            comparison, finer=finer, measures=measures, alone=len(comparisons) == 1
-        )
-    ]
+    columns, alone = [], len(comparisons) == 1
+    for comparison in comparisons:
+        benchmark, names = comparison.runs[0].benchmark, comparison.measures
+        title, main = benchmark.card.title, main_of(benchmark)
+        if measures is not None:
+            names = [name for name in measures if name in names]
+        elif not finer:
+            names = [name for name in names if name in main]
+        # The measures, each with the heading over its column and the label on it.
+        headed = []
+        if benchmark.questions.directed:
+            split = [(name, *split_direction(name)) for name in names]
+            for side in DIRECTIONS.values():
+                head = side.title if alone else f"{title}: {side.title.lower()}"
+                headed += [(name, head, measure_label(base)) for name, own, base in split if own == side.name]
+        else:
+            first = [name for name in names if name in main]
+            others = [name for name in names if name not in first]
+            rest = "finer measures" if alone else f"{title} (finer)"
+            headed += [(name, title, measure_label(name)) for name in first]
+            head = rest if of(benchmark).finer_measures else title
+            headed += [(name, head, measure_label(name)) for name in others]
+        columns += [_column(comparison, name, head, label) for name, head, label in headed]
     scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
     titles = " and ".join(comparison.runs[0].benchmark.card.title for comparison in comparisons)
     return _table(f"Results on {titles}.", scorers, columns)
-
-
-def _headed(
-    comparison: Comparison, *, finer: bool, measures: Sequence[str] | None, alone: bool
-) -> list[tuple[str, str, str]]:
-    """The measures of an overview, each with the heading over its column and the label on it."""
-    benchmark = comparison.runs[0].benchmark
-    title = benchmark.card.title
-    names = comparison.measures
-    main = main_of(benchmark)
-    if measures is not None:
-        names = [name for name in measures if name in names]
-    elif not finer:
-        names = [name for name in names if name in main]
-    if benchmark.questions.directed:
-        headed = [(name, *split_direction(name)) for name in names]
-        return [
-            (name, side.title if alone else f"{title}: {side.title.lower()}", measure_label(base))
-            for side in DIRECTIONS.values()
-            for name, own, base in headed
-            if own == side.name
-        ]
-    first = [name for name in names if name in main]
-    other = "finer measures" if alone else f"{title} (finer)"
-    finer_measures = of(benchmark).finer_measures
-    return [
-        (name, other if finer_measures and name not in first else title, measure_label(name))
-        for name in [*first, *(name for name in names if name not in first)]
-    ]
 
 
 def compact(comparison: Comparison, *, wide: bool) -> Table:
@@ -111,15 +98,10 @@ def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:
     groups = [label for label, of in result.groups.items() if of and label.rpartition(":")[2] in labels]
     if not groups or len(groups) > 40:
         return None
-    columns = [
-        Column(
-            f"{name} %" if style_of(name) == "percent" else measure_label(name),
-            style=style_of(name),
-            measure=name,
-        )
-        for name in main_of(benchmark)
-        if name in result.measures
-    ]
+    columns = []
+    for name in (name for name in main_of(benchmark) if name in result.measures):
+        head = f"{name} %" if style_of(name) == "percent" else measure_label(name)
+        columns.append(Column(head, style=style_of(name), measure=name))
     # A direction that a group of a gallery does not ask in is no missing value.
     nothing = "" if benchmark.questions.directed else None
     rows = (
@@ -174,9 +156,8 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
         for run in comparison.runs
     ]
     corner = label_of.grouping(grouping)
-    return Table.of(
-        f"{measure_label(measure)} on {run.benchmark.card.title} by {corner}.", corner, columns, rows
-    )
+    caption = f"{measure_label(measure)} on {run.benchmark.card.title} by {corner}."
+    return Table.of(caption, corner, columns, rows)
 
 
 def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
@@ -281,18 +262,11 @@ def _table(
     """A row of chance, then one per scorer, with the best two of each column marked."""
     ranks = [_ranks({name: e.value for name, e in values.items()}) for _, values in columns]
     chances = tuple(Cell(next((e.chance for e in values.values()), None)) for _, values in columns)
-    rows = (
-        Row(
-            name,
-            tuple(
-                Cell.of(values.get(name), rank.get(name, 0))
-                for (_, values), rank in zip(columns, ranks, strict=True)
-            ),
-        )
-        for name in scorers
-    )
-    heads = tuple(column for column, _ in columns)
-    return Table(caption, heads, (Row("Random chance", chances, "chance"), *rows))
+    rows = [Row("Random chance", chances, "chance")]
+    for name in scorers:
+        both = zip(columns, ranks, strict=True)
+        rows.append(Row(name, tuple(Cell.of(of.get(name), rank.get(name, 0)) for (_, of), rank in both)))
+    return Table(caption, tuple(column for column, _ in columns), tuple(rows))
 
 
 def _ranks(values: Mapping[str, float]) -> dict[str, int]:

@@ -201,8 +201,24 @@ def svg(figure: Any, *, name: str, title: str) -> str:
 
     `name` must be unique in the page (it prefixes ids); `title` is what a screen reader says.
     """
-    with style(**{"svg.hashsalt": name}):
-        text = _written(figure)
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    # Without backgrounds, and as `savefig` writes it, which leaves the figure as it was, but draws
+    # twice: once for layouts, which these figures do not have.
+    raw, patches = io.StringIO(), [figure.patch, *(axes.patch for axes in figure.axes)]
+    colours = [(patch.get_facecolor(), patch.get_edgecolor()) for patch in patches]
+    canvas, dpi = figure.canvas, figure.dpi
+    try:
+        with style(**{"svg.hashsalt": name}):
+            for patch in patches:
+                patch.set(facecolor="none", edgecolor="none")
+            FigureCanvasSVG(figure).print_svg(raw, metadata={"Date": None, "Creator": None})
+    finally:
+        for patch, (face, edge) in zip(patches, colours, strict=True):
+            patch.set(facecolor=face, edgecolor=edge)
+        figure.set_canvas(canvas)
+        figure.dpi = dpi
+    text = raw.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     # matplotlib's sheet styles every element of the page it stands in; its one useful rule goes on the root.
@@ -225,35 +241,6 @@ def svg(figure: Any, *, name: str, title: str) -> str:
         f"<title>{escape(title)}</title>"
     )
     return head + text[text.index(">") + 1 :].strip() + "\n"
-
-
-def _written(figure: Any) -> str:
-    """The figure as SVG without backgrounds, as `savefig` writes it, which leaves the figure as it was.
-
-    That draws twice: once for layouts, which these figures do not have, then to write.
-    """
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-    raw = io.StringIO()
-    patches = [figure.patch, *(axes.patch for axes in figure.axes)]
-    colours = [(patch.get_facecolor(), patch.get_edgecolor()) for patch in patches]
-    canvas, dpi = figure.canvas, figure.dpi
-    try:
-        for patch in patches:
-            patch.set(facecolor="none", edgecolor="none")
-        FigureCanvasSVG(figure).print_svg(raw, metadata={"Date": None, "Creator": None})
-    finally:
-        for patch, (face, edge) in zip(patches, colours, strict=True):
-            patch.set(facecolor=face, edgecolor=edge)
-        figure.set_canvas(canvas)
-        figure.dpi = dpi
-    return raw.getvalue()
-
-
-def width(drawn: str) -> float:
-    """How wide an `<svg>` that `svg` made wants to be, in CSS pixels."""
-    match = re.search(r'style="width: (\d+)px', drawn)
-    return float(match[1]) if match else 0.0
 
 
 def tip(axes: Any, x: float, y: float, text: str) -> None:

@@ -130,17 +130,49 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
     return figure
 
 
-def margins(runs: Sequence[Run], measure: str, *, columns: int = 3) -> Any:
-    """How far from flipping each question is, per scorer: right side blue, wrong side vermilion, ties grey.
+def margins(run: Run, measure: str) -> Any:
+    """How far from flipping each question is: right side blue, wrong side vermilion, ties grey.
 
-    Scores live on a scale of each scorer's own, so each panel has its own. The outermost bars hold what
-    lies beyond them. Scorers without scores are passed over.
+    Scores live on a scale of each scorer's own. The outermost bars hold what lies beyond them. For runs that
+    have `margin_values`.
     """
-    shown = [(run.name, values) for run in runs if (values := margin_values(run, measure)) is not None]
-    margin: dict[str, Any] = {"left": 0.18, "right": 0.2, "top": 0.24}
-    with panels((3.0, 0.95), len(shown), columns, gap=(0.35, 0.6), **margin) as (figure, grid):
-        for axes, (name, values) in zip(grid, shown, strict=True):
-            _histogram(axes, name, values)
+    from matplotlib.collections import PolyCollection
+    from matplotlib.ticker import MaxNLocator
+
+    values = margin_values(run, measure)
+    assert values is not None
+    wrong, tied, right = values[values < 0], values[values == 0], values[values > 0]
+    reach = float(np.quantile(np.abs(values), 0.98)) or 1.0
+    left = min(reach, max(-float(values.min()), reach / 8))
+    end = min(reach, max(float(values.max()), reach / 8))
+    step = reach / 16
+    # Bins never straddle zero; exact ties have a narrow bar of their own on it.
+    below = np.arange(0, -left - step / 2, -step)[::-1]
+    above = np.arange(0, end + step / 2, step)
+    bars: list[tuple[float, float, float, str]] = []
+    for side, edges, colour in ((wrong, below, WRONG), (right, above, RIGHT)):
+        count, _ = np.histogram(np.clip(side, edges[0], edges[-1]), bins=edges)
+        bars += [(x, 0.88 * step, n, colour) for x, n in zip(edges, count.tolist(), strict=False) if n]
+    if len(tied):
+        bars.append((-0.2 * step, 0.4 * step, len(tied), MUTED))
+    with panels((3.0, 0.95), left=0.18, right=0.2, top=0.24) as (figure, (axes,)):
+        corners = [[(x, 0), (x, n), (x + width, n), (x + width, 0)] for x, width, n, _ in bars]
+        axes.add_collection(PolyCollection(corners, facecolors=[colour for *_, colour in bars], lw=0))
+        axes.autoscale_view()
+        axes.set(xlim=(below[0], above[-1]), ylim=(0, 1.22 * max(n for _, _, n, _ in bars)))
+        axes.axvline(0, ymax=0.84, color=INK, lw=0.8, zorder=0.5)
+        axes.set_yticks([])
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        plain(axes, short(run.name, 30), left=False, pad=4)
+        says = {"va": "top", "fontsize": 7.5, "transform": axes.transAxes}
+        for x, align, part, word, colour in (
+            (0.0, "left", wrong, "wrong", WRONG),
+            (0.5, "center", tied, "tied", MUTED),
+            (1.0, "right", right, "right", RIGHT),
+        ):
+            if word != "tied" or len(part):
+                share = f"{100 * len(part) / len(values):.1f} % {word}"
+                axes.text(x, 0.99, share, ha=align, color=colour, **says)
     return figure
 
 
@@ -231,52 +263,13 @@ def _dots(
                 axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
             for i, e in shown:
                 tip(axes, 100 * e.value, i, f"{order[i]}, {title}: {said(e)}")
-            axes.set_xlim(low, high)
-            axes.set_ylim(len(order) - 0.4, -0.6)
+            axes.set(xlim=(low, high), ylim=(len(order) - 0.4, -0.6))
             axes.set_yticks(range(len(order)), names)
             plain(axes, title, grid="x", left=False)
             axes.tick_params(axis="y", length=0)
             if number % columns:
                 axes.tick_params(axis="y", labelleft=False)
     return figure
-
-
-def _histogram(axes: Any, name: str, values: NDArray[np.float64]) -> None:
-    from matplotlib.collections import PolyCollection
-    from matplotlib.ticker import MaxNLocator
-
-    wrong, tied, right = values[values < 0], values[values == 0], values[values > 0]
-    reach = float(np.quantile(np.abs(values), 0.98)) or 1.0
-    left = min(reach, max(-float(values.min()), reach / 8))
-    end = min(reach, max(float(values.max()), reach / 8))
-    step = reach / 16
-    # Bins never straddle zero; exact ties have a narrow bar of their own on it.
-    below = np.arange(0, -left - step / 2, -step)[::-1]
-    above = np.arange(0, end + step / 2, step)
-    bars: list[tuple[float, float, float, str]] = []
-    for side, edges, colour in ((wrong, below, WRONG), (right, above, RIGHT)):
-        count, _ = np.histogram(np.clip(side, edges[0], edges[-1]), bins=edges)
-        bars += [(x, 0.88 * step, n, colour) for x, n in zip(edges, count.tolist(), strict=False) if n]
-    if len(tied):
-        bars.append((-0.2 * step, 0.4 * step, len(tied), MUTED))
-    corners = [[(x, 0), (x, n), (x + width, n), (x + width, 0)] for x, width, n, _ in bars]
-    axes.add_collection(PolyCollection(corners, facecolors=[colour for *_, colour in bars], lw=0))
-    axes.autoscale_view()
-    axes.set_xlim(below[0], above[-1])
-    axes.set_ylim(0, 1.22 * max(n for _, _, n, _ in bars))
-    axes.axvline(0, ymax=0.84, color=INK, lw=0.8, zorder=0.5)
-    axes.set_yticks([])
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    plain(axes, short(name, 30), left=False, pad=4)
-    says = {"va": "top", "fontsize": 7.5, "transform": axes.transAxes}
-    for x, align, part, word, colour in (
-        (0.0, "left", wrong, "wrong", WRONG),
-        (0.5, "center", tied, "tied", MUTED),
-        (1.0, "right", right, "right", RIGHT),
-    ):
-        if word != "tied" or len(part):
-            share = f"{100 * len(part) / len(values):.1f} % {word}"
-            axes.text(x, 0.99, share, ha=align, color=colour, **says)
 
 
 def _label_points(

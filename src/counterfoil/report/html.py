@@ -16,7 +16,7 @@ from typing import Any
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import tenths
 from counterfoil.report import drawing
-from counterfoil.report.labels import WORDS, measure_label
+from counterfoil.report.labels import measure_label
 from counterfoil.report.tables import Table, number, plainly, written
 
 #: The script that every page has: its tables can be sorted and saved, its pictures enlarged.
@@ -37,7 +37,8 @@ class Drawing:
     @property
     def shrinks(self) -> bool:
         """Whether the figure can be read where it is shrunk to a telephone's width; others are scrolled."""
-        return drawing.width(self.wide) <= _SHRINKS
+        width = re.search(r'style="width: (\d+)px', self.wide)
+        return width is None or int(width[1]) <= _SHRINKS
 
 
 def drawn(title: str, caption: str, name: str, figure: Any, alt: str = "") -> Drawing:
@@ -174,7 +175,7 @@ def environment() -> Any:
         lstrip_blocks=True,
     )
     jinja.filters |= {"written": written, "plainly": plainly, "tenths": tenths, "number": number}
-    jinja.globals |= {"WORDS": WORDS, "measure_label": measure_label}
+    jinja.globals |= {"measure_label": measure_label}
     return jinja
 
 

@@ -143,6 +143,21 @@ def outcomes(comparison: Comparison) -> list[Note]:
     return [Note(f"{who}: only right and wrong were given, so there are no scores, margins or ties to show.")]
 
 
+def undefined(comparison: Comparison) -> list[Note]:
+    """Which measures of which scorers have no value, and why; those with one reason share a sentence."""
+    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for run in comparison.runs:
+        by_reason: dict[str, list[str]] = {}
+        for measure, reason in run.result.undefined.items():
+            by_reason.setdefault(reason, []).append(measure_label(measure))
+        for reason, measures in by_reason.items():
+            together.setdefault((reason, tuple(measures)), []).append(run.name)
+    return [
+        Note(f"{listed(measures)} of {listed(who)} has no value: {reason}.", "warning")
+        for (reason, measures), who in together.items()
+    ]
+
+
 def intervals(comparison: Comparison, words: Mapping[str, str] = _INTERVALS) -> list[Note]:
     """How the runs' intervals were made; `words` says it for each method."""
     benchmark, results = comparison.runs[0].benchmark, [run.result for run in comparison.runs]

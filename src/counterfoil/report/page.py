@@ -5,6 +5,7 @@ browser of questions alone. A content security policy forbids the page to fetch 
 script but its own.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,8 +17,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.report import comparison_tables, html, labels
 from counterfoil.report.comparison_tables import ranking
-from counterfoil.report.forms import FORMS, report_of
-from counterfoil.report.forms.base import WORST, Chapter
+from counterfoil.report.forms import FORMS, WORST, Chapter, report_of
 from counterfoil.report.html import shareable, shared
 from counterfoil.report.tables import Column, Table
 from counterfoil.report.thumbnails import BUDGET, Thumbnails, richest, to_json
@@ -27,23 +27,16 @@ PICTURES = ("auto", "always", "never")
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A question that a scorer does badly on, in words; `captions` are empty where the page holds none."""
-
-    id: str
-    how: str
-    captions: tuple[str, ...]
-    address: str
-
-
-@dataclass(frozen=True)
 class ScorerSection:
-    """One scorer on one benchmark: its groups, and the questions it does worst on."""
+    """One scorer on one benchmark: its groups, and the questions it does worst on.
+
+    Of each question its id, in words how badly it does, its captions where the page holds them, its address.
+    """
 
     anchor: str
     name: str
     groups: Table
-    worst: tuple[Failure, ...]
+    worst: tuple[tuple[str, str, tuple[str, ...], str], ...]
     address: str
 
 
@@ -74,8 +67,20 @@ def page(
     data: dict[str, list[dict[str, Any]]] = {}
     chapters: list[Chapter] = []
     scorers: dict[str, tuple[ScorerSection, ...]] = {}
-    comparisons = [_in_order(comparison if private else shared(comparison)) for comparison in comparisons]
-    for comparison, anchor in zip(comparisons, _anchors(comparisons), strict=True):
+    provenance = []
+    for given in comparisons:
+        comparison = given if private else shared(given)
+        # Best first, so that tables stand in the order of the figures.
+        order = ranking(comparison)
+        runs = tuple(sorted(comparison.runs, key=lambda run: order.index(run.name)))
+        comparison = replace(comparison, runs=runs)
+        # A short name, safe in ids and addresses, none twice.
+        plain = re.sub("[^a-z0-9]", "-", comparison.benchmark.lower()).strip("-") or "benchmark"
+        anchor = f"b-{plain}" if f"b-{plain}" not in scorers else f"b-{plain}-{len(scorers)}"
+        for run in runs:
+            manifest = {key: value for key, value in run.manifest.items() if key != "questions"}
+            facts = {"signature": run.result.signature(), **run.result.provenance, **manifest}
+            provenance.append((run.benchmark.card.title, run.name, _flat(facts)))
         benchmark = comparison.runs[0].benchmark
         report = report_of(benchmark)
         may = benchmark.card.redistributable or pictures == "always"
@@ -101,16 +106,10 @@ def page(
         browsers={
             place: [chapter for chapter in chapters if chapter.report.place == place] for place in shown
         },
-        provenance=_provenance(comparisons),
+        provenance=provenance,
         broken=broken,
         data=to_json({**data, "pictures": thumbnails.uris}),
     )
-
-
-def _in_order(comparison: Comparison) -> Comparison:
-    """The comparison with its runs best first, so that tables stand in the order of the figures."""
-    order = ranking(comparison)
-    return replace(comparison, runs=tuple(sorted(comparison.runs, key=lambda run: order.index(run.name))))
 
 
 def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> tuple[ScorerSection, ...]:
@@ -124,9 +123,7 @@ def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> t
         for q in order[:WORST]:
             name, rows = benchmark.questions.ids[q], benchmark.questions.captions_of(q)[:4]
             texts = tuple(text for row in rows if captions and (text := benchmark.captions[row].text))
-            worst.append(
-                Failure(name, how[q], texts, f"#{report.place}?{urlencode({**address, 'text': name})}")
-            )
+            worst.append((name, how[q], texts, f"#{report.place}?{urlencode({**address, 'text': name})}"))
         key, all_of_them = f"{anchor}-model-{number}", f"#{report.place}?{urlencode(address)}"
         sections.append(ScorerSection(key, run.name, group_table(run), tuple(worst), all_of_them))
     return tuple(sections)
@@ -187,16 +184,6 @@ def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: 
     return sampled.strip()
 
 
-def _provenance(comparisons: Sequence[Comparison]) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Per run its benchmark, its name, and everything known of how it came about, as flat rows."""
-    rows = []
-    for run in (run for comparison in comparisons for run in comparison.runs):
-        manifest = {key: value for key, value in run.manifest.items() if key != "questions"}
-        known = {"signature": run.result.signature(), **run.result.provenance, **manifest}
-        rows.append((run.benchmark.card.title, run.name, _flat(known)))
-    return rows
-
-
 def _flat(value: object, prefix: str = "") -> list[tuple[str, str]]:
     """Nested values as rows of dotted names: `{"a": {"b": 1}}` is `[("a.b", "1")]`; empty ones go."""
     if isinstance(value, Mapping):
@@ -207,15 +194,3 @@ def _flat(value: object, prefix: str = "") -> list[tuple[str, str]]:
     else:
         text = "" if value is None else str(value)
     return [(prefix, text)] if text else []
-
-
-def _anchors(comparisons: Sequence[Comparison]) -> list[str]:
-    """A short name per benchmark, safe in ids and addresses, none twice."""
-    anchors: list[str] = []
-    for comparison in comparisons:
-        plain = "".join(
-            c if c.isascii() and c.isalnum() else "-" for c in comparison.benchmark.lower()
-        ).strip("-")
-        plain = f"b-{plain or 'benchmark'}"
-        anchors.append(plain if plain not in anchors else f"{plain}-{len(anchors)}")
-    return anchors

@@ -1,20 +1,41 @@
-"""Pages of rank correlations, and of the agreement of metrics with people on the order of systems."""
+"""Rank correlations of measures, and the agreement of metrics with people: pages, tables and figures.
 
-from collections.abc import Sequence
+Figures are matplotlib's; `drawing.svg` and `drawing.save` write them. No colour carries a meaning alone:
+numbers, frames, weight and words say it too.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.evaluation.list_overlap import Diversity
-from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
+from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.system_scores import MEASURES
 from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
 from counterfoil.metrics.measure import DIRECTIONS
-from counterfoil.report import html, ranking_figures
+from counterfoil.report import html
+from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, aside, extent, matrix, panels
 from counterfoil.report.html import Section, drawn, shareable, users
-from counterfoil.report.labels import measure_label
-from counterfoil.report.ranking_figures import written
+from counterfoil.report.labels import measure_label, short
 from counterfoil.report.tables import Cell, Column, Table, csv_lines
+
+#: In inches: a heatmap's cell, the height of a bump chart's row, the least way between its columns.
+_CELL, _ROW, _STEP = (0.7, 0.42), 0.235, 0.62
+#: Of more columns than this a heatmap's cells have no room for intervals, and are smaller.
+_MANY, _BARE = 24, (0.38, 0.26)
+#: The longest names of models and columns.
+_MODEL, _COLUMN = 30, 38
+#: An em space: pages take several plain ones for one.
+_WIDE = "\u2003"
+#: How far labels over columns lean, in degrees.
+_LEAN = 38
+#: How many models that move most stand out in a bump chart.
+_MOVERS = 3
+#: Of so many models, places are shown with how often there is none.
+_FEW = 12
 
 
 def page(
@@ -29,20 +50,44 @@ def page(
 
     It says nothing of where files lie on this machine and who uses it; `private` keeps that.
     """
-    bump = drawn(
+    ranks = drawn(
         "Ranks of the models",
         "Best on top. Equal models share a frame and a rank (“2=”). The models that move most are in bold: "
         "blue where they end higher than they begin, orange and dashed where lower, else in plain ink.",
         "bump",
-        ranking_figures.bump(correlation),
+        bump(correlation),
         "The rank of every model by measure",
     )
+    sections = []
+    for number, one in enumerate(lists):
+        side, of = DIRECTIONS[one.direction].title, "captions" if one.direction == "i2t" else "images"
+        parts = (
+            (list_tau, f"How alike the first {one.k} {of} are"),
+            (first_choice, "Where the others rank a model’s first choice"),
+        )
+        drawings = tuple(
+            drawn(head, "", f"lists-{number}-{i}", draw(one), f"{head}: {one.title}, {side}")
+            for i, (draw, head) in enumerate(parts)
+        )
+        about = f"{one.queries:,} queries, the first {one.k} {of} of each."
+        sections.append(Section(f"lists-{number}", f"{one.title}, {side.lower()}", about, drawings))
+    # Of each run what it is of, and what of its manifest names it beyond doubt.
+    sources = []
+    for run in runs:
+        command = run.manifest.get("command", "")
+        words = [command] if isinstance(command, str) else [str(word) for word in command]
+        known = set() if private else users(words)
+        plain = str if private else lambda text, known=known: shareable(text, known)
+        digest = run.manifest.get("digests", {}).get("answers.parquet", "")
+        text = " · ".join(filter(None, (" ".join(map(plain, words)), digest and f"answers {digest}")))
+        name = f"{plain(run.name)} on {run.benchmark.card.title or run.benchmark.name}"
+        sources.append((name, text or "not recorded"))
     heat = drawn(
         "Rank correlations",
         "Below the diagonal Kendall’s τ-b, above it Spearman’s ρ; small, the interval. Framed and bold: "
         "the interval leaves out 0. Blue is agreement, orange the contrary.",
         "heat",
-        ranking_figures.heatmap(correlation),
+        heatmap(correlation),
         "Rank correlations between measures",
     )
     return html.render(
@@ -50,13 +95,13 @@ def page(
         title=title,
         correlation=correlation,
         lead=lead(correlation),
-        bump=bump,
+        bump=ranks,
         heat=heat,
         ranks=ranks_table(correlation),
         agreements=agreements_table(correlation),
-        lists=[_lists(one, number) for number, one in enumerate(lists)],
+        lists=sections,
         nothing_common=written(-2 * lists[0].k / (3 * lists[0].k - 1)) if lists else "",
-        sources=_sources(runs, private=private),
+        sources=sources,
     )
 
 
@@ -65,7 +110,7 @@ def lead(correlation: RankCorrelation) -> str:
     defined = [pair for pair in correlation.pairs if not np.isnan(pair.tau)]
     if not defined:
         return "No two measures have enough models in common, or vary enough, to say whether they agree."
-    name = dict(zip((c.name for c in correlation.columns), ranking_figures.labels(correlation), strict=True))
+    name = dict(zip((c.name for c in correlation.columns), labels(correlation), strict=True))
 
     def said(pair: Agreement) -> str:
         ends = f"{written(pair.tau_low)} to {written(pair.tau_high)}"
@@ -89,7 +134,7 @@ def lead(correlation: RankCorrelation) -> str:
 def ranks_table(correlation: RankCorrelation) -> Table:
     """One row per model, one column per measure: its value in per cent; the best two of each are marked."""
     columns = [
-        Column(ranking_figures.label(column, alone=True), column.title, measure=column.measure)
+        Column(label(column, alone=True), column.title, measure=column.measure)
         for column in correlation.columns
     ]
     ranks = correlation.ranks
@@ -110,7 +155,7 @@ def ranks_table(correlation: RankCorrelation) -> Table:
 
 def agreements_table(correlation: RankCorrelation) -> Table:
     """One row per pair of columns: tau-b and Spearman's correlation with their intervals, and the models."""
-    name = dict(zip((c.name for c in correlation.columns), ranking_figures.labels(correlation), strict=True))
+    name = dict(zip((c.name for c in correlation.columns), labels(correlation), strict=True))
     rows = (
         (
             f"{name[pair.a]} – {name[pair.b]}",
@@ -130,40 +175,6 @@ def _with_ends(value: float, low: float, high: float) -> tuple[str, str]:
     return written(value), f"{written(low)} to {written(high)}"
 
 
-def _lists(diversity: Diversity, number: int) -> Section:
-    """What the page says of one direction of one gallery."""
-    side = DIRECTIONS[diversity.direction].title
-    of = "captions" if diversity.direction == "i2t" else "images"
-    parts = (
-        (ranking_figures.list_tau, f"How alike the first {diversity.k} {of} are"),
-        (ranking_figures.first_choice, "Where the others rank a model’s first choice"),
-    )
-    return Section(
-        f"lists-{number}",
-        f"{diversity.title}, {side.lower()}",
-        f"{diversity.queries:,} queries, the first {diversity.k} {of} of each.",
-        drawings=tuple(
-            drawn(title, "", f"lists-{number}-{i}", draw(diversity), f"{title}: {diversity.title}, {side}")
-            for i, (draw, title) in enumerate(parts)
-        ),
-    )
-
-
-def _sources(runs: Sequence[Run], *, private: bool) -> list[tuple[str, str]]:
-    """For each run what it is of, and what of its manifest names it beyond doubt."""
-    rows = []
-    for run in runs:
-        digests, command = run.manifest.get("digests", {}), run.manifest.get("command", "")
-        words = [command] if isinstance(command, str) else [str(word) for word in command]
-        known = users(words)
-        command_text = " ".join(words if private else (shareable(word, known) for word in words))
-        digest = digests.get("answers.parquet", "")
-        name = run.name if private else shareable(run.name, known)
-        text = " · ".join(part for part in (command_text, f"answers {digest}" if digest else "") if part)
-        rows.append((f"{name} on {run.benchmark.card.title or run.benchmark.name}", text or "not recorded"))
-    return rows
-
-
 def to_csv(correlation: RankCorrelation, lists: Sequence[Diversity] = ()) -> str:
     """One line per number at full precision, with its interval where it has one.
 
@@ -172,8 +183,8 @@ def to_csv(correlation: RankCorrelation, lists: Sequence[Diversity] = ()) -> str
     `b`, over `n` queries of `of`). What is undefined has no line.
     """
     lines: list[list[object]] = [["what", "of", "a", "b", "value", "low", "high", "n"]]
-    for what, matrix in (("value", correlation.values), ("rank", correlation.ranks)):
-        for model, row in zip(correlation.models, matrix.tolist(), strict=True):
+    for what, table in (("value", correlation.values), ("rank", correlation.ranks)):
+        for model, row in zip(correlation.models, table.tolist(), strict=True):
             for column, value in zip(correlation.columns, row, strict=True):
                 if not np.isnan(value):
                     lines.append([what, column.benchmark, model, column.name, value, "", "", ""])
@@ -186,9 +197,9 @@ def to_csv(correlation: RankCorrelation, lists: Sequence[Diversity] = ()) -> str
                 lines.append([what, "", pair.a, pair.b, value, low, high, pair.models])
     for one in lists:
         of = f"{one.benchmark}:{one.direction}:{one.k}"
-        for name, matrix in one.matrices.items():
+        for name, table in one.matrices.items():
             what = "list_tau" if name == "tau" else name
-            for a, row in zip(one.models, matrix.tolist(), strict=True):
+            for a, row in zip(one.models, table.tolist(), strict=True):
                 for b, value in zip(one.models, row, strict=True):
                     if a != b and not np.isnan(value):
                         lines.append([what, of, a, b, value, "", "", one.queries])
@@ -197,33 +208,29 @@ def to_csv(correlation: RankCorrelation, lists: Sequence[Diversity] = ()) -> str
 
 def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
     """A table for each score of people: a row per metric, and what one person has with the others."""
-    return tuple(_agreement(agreed, human) for human in agreed.humans)
-
-
-def _agreement(agreed: SystemCorrelations, human: str) -> Table:
-    by_metric = {(c.metric, c.measure): c for c in agreed.correlations if c.human == human}
-    columns = []
-    for measure in MEASURES:
-        head = measure_label(measure)
-        columns += [Column(head, head, "correlation", measure), Column("p", head, "p", measure)]
-    best = {
-        measure: max(
-            (value for metric in agreed.metrics if (value := by_metric[metric, measure].value) > -2),
-            default=None,
-        )
-        for measure in MEASURES
-    }
-    rows: list[tuple[object, ...]] = []
-    for metric in (*agreed.metrics, *((ONE_PERSON,) if (ONE_PERSON, MEASURES[0]) in by_metric else ())):
-        cells: list[object] = []
+    tables = []
+    for human in agreed.humans:
+        by_metric = {(c.metric, c.measure): c for c in agreed.correlations if c.human == human}
+        columns = []
         for measure in MEASURES:
-            one = by_metric[metric, measure]
-            first = metric != ONE_PERSON and one.value == best[measure]
-            cells += [Cell.of((one.value, one.low, one.high, one.systems), int(first)), one.p]
-        rows.append((f"{ONE_PERSON}, with the others" if metric == ONE_PERSON else metric, *cells))
-    over = drawn_over(agreed)
-    caption = f"Correlation with {human} over systems, x 100, with 95 % intervals over {over}."
-    return Table.of(caption, "metric", columns, rows)
+            head = measure_label(measure)
+            columns += [Column(head, head, "correlation", measure), Column("p", head, "p", measure)]
+        best = {}
+        for measure in MEASURES:
+            values = (by_metric[metric, measure].value for metric in agreed.metrics)
+            best[measure] = max((value for value in values if value > -2), default=None)
+        rows: list[tuple[object, ...]] = []
+        for metric in (*agreed.metrics, *((ONE_PERSON,) if (ONE_PERSON, MEASURES[0]) in by_metric else ())):
+            cells: list[object] = []
+            for measure in MEASURES:
+                one = by_metric[metric, measure]
+                first = metric != ONE_PERSON and one.value == best[measure]
+                cells += [Cell.of((one.value, one.low, one.high, one.systems), int(first)), one.p]
+            rows.append((f"{ONE_PERSON}, with the others" if metric == ONE_PERSON else metric, *cells))
+        over = drawn_over(agreed)
+        caption = f"Correlation with {human} over systems, x 100, with 95 % intervals over {over}."
+        tables.append(Table.of(caption, "metric", columns, rows))
+    return tuple(tables)
 
 
 def differences(agreed: SystemCorrelations) -> tuple[Table, ...]:
@@ -272,3 +279,241 @@ def systems_page(
         differences=tuple(differences),
         notes=tuple(notes),
     )
+
+
+def label(column: RankColumn, *, alone: bool = False) -> str:
+    """A column in print: "ECCV Caption · Mean mAP@R"; without the benchmark where it is the only one."""
+    measure = measure_label(column.measure)
+    return measure if alone else f"{column.title} · {measure}"
+
+
+def labels(correlation: RankCorrelation) -> list[str]:
+    """All columns in print."""
+    alone = len({column.benchmark for column in correlation.columns}) == 1
+    return [label(column, alone=alone) for column in correlation.columns]
+
+
+def heatmap(correlation: RankCorrelation) -> Any:
+    """Columns by columns: Kendall's tau-b below the diagonal, Spearman's correlation above.
+
+    Each cell has the value and below it the interval; the deeper the colour the farther from 0, blue above
+    and vermilion below. Framed and in bold where the interval leaves out 0. A dash where fewer than three
+    models have both columns, or one does not vary. Of more than two dozen columns the intervals are left out.
+    """
+    from matplotlib.patches import Rectangle
+
+    names = [short(name, _COLUMN) for name in labels(correlation)]
+    n = len(names)
+    # Numbers lead from columns to rows, so that long names stand once.
+    rows = [f"{name}{_WIDE}{i + 1}" for i, name in enumerate(names)]
+    left = max(extent(row) for row in rows) + 0.12
+    roomy = n <= _MANY
+    width, height = _CELL if roomy else _BARE
+    title = "Lower left: Kendall’s τ-b; upper right: Spearman’s ρ"
+    right = max(0.06, extent(title, 8) - width * n)
+    size = width * n, height * n
+    with panels(size, left=left, right=right, bottom=0.08, top=0.58) as (figure, (axes,)):
+        for i in range(n):
+            axes.add_patch(Rectangle((i + 0.02, i + 0.03), 0.96, 0.94, fc=RULE, ec="none", alpha=0.5))
+            for j in (j for j in range(n) if j != i):
+                pair = correlation.pair(correlation.columns[i], correlation.columns[j])
+                value = low = high = float("nan")
+                if pair is not None and i > j:
+                    value, low, high = pair.tau, pair.tau_low, pair.tau_high
+                elif pair is not None:
+                    value, low, high = pair.rho, pair.rho_low, pair.rho_high
+                says = {"ha": "center", "va": "center", "color": INK}
+                if np.isnan(value):
+                    axes.text(j + 0.5, i + 0.5, "–", fontsize=8, **says | {"color": MUTED})
+                    continue
+                colour, deep = RIGHT if value >= 0 else WRONG, 0.42 * abs(value)
+                axes.add_patch(Rectangle((j + 0.02, i + 0.03), 0.96, 0.94, fc=colour, ec="none", alpha=deep))
+                bold = {}
+                if low > 0 or high < 0:
+                    bold = {"fontweight": "bold"}
+                    axes.add_patch(Rectangle((j + 0.03, i + 0.045), 0.94, 0.91, fc="none", ec=colour, lw=0.9))
+                axes.text(j + 0.5, i + (0.36 if roomy else 0.52), written(value), fontsize=8, **bold, **says)
+                if roomy:
+                    ends = f"{written(low)} to {written(high)}"
+                    axes.text(j + 0.5, i + 0.72, ends, fontsize=6.2, **says)
+        axes.set(xlim=(0, n), ylim=(n, 0))
+        axes.set_yticks(np.arange(n) + 0.5, rows)
+        axes.xaxis.tick_top()
+        axes.set_xticks(np.arange(n) + 0.5, [str(i + 1) for i in range(n)])
+        axes.tick_params(length=0, colors=INK)
+        axes.spines[:].set_visible(False)
+        aside(axes, title, (0, 0), (0, 22), color=MUTED, va="bottom", annotation_clip=False)
+    return figure
+
+
+def written(value: float) -> str:
+    """A correlation: two decimals, a true minus, no zero before the point and no sign of nothing.
+
+    >>> written(0.4712), written(-0.06), written(1.0), written(-0.001)
+    ('.47', '−.06', '1', '0')
+    """
+    text = f"{value:.2f}".replace("-", "−")
+    if text.lstrip("−") == "0.00":
+        return "0"
+    return text.replace("1.00", "1") if text.endswith("1.00") else text.replace("0.", ".")
+
+
+def bump(correlation: RankCorrelation) -> Any:
+    """The rank of every model under each column, one line per model, names and ranks at both ends.
+
+    Each model has a place of its own in every column, so no line or name lies over another at the ends; equal
+    models stand next to each other in a common frame and share their rank ("2="). The models that move most
+    between the columns stand out in bold, in blue where they rise from the first column to the last, in
+    vermilion and dashed where they fall. Where a model was not run its line is dotted.
+    """
+    from matplotlib.patches import Rectangle
+
+    ranks = correlation.ranks
+    places = _places(ranks)
+    heads = [short(name, _COLUMN) for name in labels(correlation)]
+    n, wide = ranks.shape
+    step = min(1.5, max(_STEP, 4.2 / max(wide - 1, 1)))
+    # What stands beside each model at either end: its rank, "=" where it is shared, and its name.
+    ends: list[dict[int, str]] = []
+    for column in (0, -1):
+        own = ranks[:, column]
+        ends.append({})
+        for model in np.flatnonzero(~np.isnan(own)).tolist():
+            rank = f"{own[model]:.0f}{'=' if (own == own[model]).sum() > 1 else ''}"
+            name = short(correlation.models[model], _MODEL)
+            ends[-1][model] = f"{name}{_WIDE}{rank}" if column == 0 else f"{rank}{_WIDE}{name}"
+    moved = _movers(ranks)
+    # Bold letters are about an eighth wider.
+    widths = [[extent(text) * (1.13 if m in moved else 1) for m, text in end.items()] for end in ends]
+    sides = [max(of_end, default=0.0) + 0.19 for of_end in widths]
+    leaning = np.sin(np.radians(_LEAN)), np.cos(np.radians(_LEAN))
+    beyond = [leaning[1] * extent(head) - (wide - 1 - i) * step for i, head in enumerate(heads)]
+    top = leaning[0] * max(extent(head) for head in heads) + 0.32
+    right = max(sides[1], *beyond)
+    size = step * max(wide - 1, 1), _ROW * n
+    with panels(size, left=sides[0], right=right, bottom=0.06, top=top) as (figure, (axes,)):
+        axes.set(xlim=(0, max(wide - 1, 1)), ylim=(n + 0.5, 0.5))
+        for column in range(wide):
+            axes.axvline(column, color=RULE, lw=0.6, zorder=0)
+            own = ranks[:, column]
+            for rank in np.unique(own[~np.isnan(own)]):
+                tied = places[own == rank, column]
+                if len(tied) > 1:
+                    # As wide as 0.13 inches.
+                    corner = (column - 0.065 / step, tied.min() - 0.32)
+                    across, up = 2 * (0.065 / step), float(np.ptp(tied)) + 0.64
+                    frame: dict[str, Any] = {"fc": "none", "ec": INK, "lw": 0.9, "zorder": 6}
+                    axes.add_patch(Rectangle(corner, across, up, clip_on=False, **frame))
+        for model in range(n):
+            _line(axes, places[model], moved.get(model))
+        for column, end, align in ((0, ends[0], "right"), (wide - 1, ends[1], "left")):
+            for model, text in end.items():
+                offset = -9 if align == "right" else 9, 0
+                weight = "bold" if model in moved else "normal"
+                look = {"fontsize": 8.5, "annotation_clip": False, "ha": align, "fontweight": weight}
+                aside(axes, text, (column, places[model, column]), offset, **look)
+        tilt = {"rotation": _LEAN, "rotation_mode": "anchor", "ha": "left", "va": "bottom"}
+        for column, head in enumerate(heads):
+            aside(axes, head, (column, 0.5), (0, 7), fontsize=8.5, annotation_clip=False, **tilt)
+        axes.set_axis_off()
+    return figure
+
+
+def _places(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(models, columns) from 1, all different within a column; NaN where there is no rank.
+
+    Equal ranks stand in the order they have in the column before, so that few lines cross for nothing.
+    """
+    places = np.full(ranks.shape, np.nan)
+    last = np.arange(len(ranks), dtype=np.float64)
+    for column in range(ranks.shape[1]):
+        there = np.flatnonzero(~np.isnan(ranks[:, column]))
+        if column == 0 and ranks.shape[1] > 1:
+            # The first column has none before it; the one after does as well.
+            following = ranks[there, 1]
+            order = there[np.lexsort((there, np.nan_to_num(following, nan=np.inf), ranks[there, 0]))]
+        else:
+            order = there[np.lexsort((last[there], ranks[there, column]))]
+        places[order, column] = np.arange(1, len(order) + 1)
+        last[order] = places[order, column]
+    return places
+
+
+def _line(axes: Any, places: NDArray[np.float64], sign: int | None) -> None:
+    """One model's line, dotted across columns that lack it; thin where it has no sign."""
+    at = np.flatnonzero(~np.isnan(places))
+    colour = MUTED if sign is None else {1: RIGHT, 0: INK, -1: WRONG}[sign]
+    width, alpha, size, front = (0.9, 0.7, 3.6, 2) if sign is None else (1.9, 1.0, 4.6, 4)
+    for a, b in zip(at[:-1].tolist(), at[1:].tolist(), strict=True):
+        dashes = (0, (1, 2)) if b - a > 1 else (0, (4, 1.5)) if sign == -1 else "-"
+        ends = [places[a], places[b]]
+        axes.plot([a, b], ends, ls=dashes, color=colour, lw=width, alpha=alpha, zorder=front, clip_on=False)
+    look = {"mec": "none", "color": colour, "alpha": alpha, "zorder": front + 1}
+    axes.plot(at, places[at], "o", ms=size, clip_on=False, **look)
+
+
+def _movers(ranks: NDArray[np.float64]) -> dict[int, int]:
+    """The models whose ranks differ most between columns, and the sign of their way from first to last.
+
+    Only those that move by more than a fifth of the models; of many equally far, the first.
+    """
+    with np.errstate(invalid="ignore"):
+        low, high = (np.nan_to_num(end(ranks, axis=1)) for end in (np.fmin.reduce, np.fmax.reduce))
+    span = high - low
+    order = np.argsort(-span, kind="stable")[:_MOVERS]
+    signs = {}
+    for model in order.tolist():
+        if span[model] >= max(2.0, len(ranks) / 5):
+            own = ranks[model][~np.isnan(ranks[model])]
+            signs[model] = int(np.sign(own[0] - own[-1]))
+    return signs
+
+
+def list_tau(diversity: Diversity) -> Any:
+    """Models by models: the mean tau-b of their first items, blue above 0 and vermilion below.
+
+    For a dozen models or fewer also how much of their lists they have in common.
+    """
+    title = f"Kendall’s τ-b of the first {diversity.k}, mean over {diversity.queries:,} queries"
+    below = "how much is in both lists"
+    return _of_pairs(diversity, diversity.tau, diversity.tau, written, diversity.common, "in", title, below)
+
+
+def first_choice(diversity: Diversity) -> Any:
+    """Models by models: the column's average place of the row's first choice, deeper the nearer to 1.
+
+    For a dozen models or fewer also how often it is not in the column's list at all.
+    """
+    title = "Average place of the row’s first choice in the column’s list"
+    below = f"how often it is not among the first {diversity.k}"
+    strength = 1 - (diversity.place - 1) / diversity.k
+    return _of_pairs(
+        diversity, strength, diversity.place, "{:.2f}".format, diversity.beyond, "out", title, below
+    )
+
+
+def _of_pairs(
+    diversity: Diversity,
+    strength: NDArray[np.float64],
+    values: NDArray[np.float64],
+    text: Callable[[float], str],
+    shares: NDArray[np.float64],
+    word: str,
+    title: str,
+    below: str,
+) -> Any:
+    """Models by models: a value in each cell, and a share with a word below it where models are few."""
+    names = [short(name, _MODEL) for name in diversity.models]
+    few = len(names) <= _FEW
+    cells = {
+        (i, j): (
+            float(strength[i, j]),
+            text(float(values[i, j])),
+            f"{100 * shares[i, j]:.0f} % {word}" if few else "",
+        )
+        for i in range(len(names))
+        for j in range(len(names))
+        if i != j and not np.isnan(values[i, j])
+    }
+    title += f"; below, {below}" if few else ""
+    return matrix(names, names, cells, title=title, width=0.5, height=0.36 if few else 0.27)

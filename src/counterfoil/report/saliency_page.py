@@ -15,7 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.explain import METHODS, ExplainedPair, ExplainedQuestion, Heat
+from counterfoil.engine.explain import METHODS, ExplainedPair, ExplainedQuestion
 from counterfoil.errors import UnknownNameError
 from counterfoil.report import html
 from counterfoil.report.html import shareable
@@ -64,6 +64,16 @@ def page(
         )
         for question in questions
     ]
+    about = "" if shown else "The images did not fit into the page."
+    if not may:
+        under = f" ({benchmark.card.licence})" if benchmark.card.licence else ""
+        about = (
+            f"Images and captions are left out: the licence of {benchmark.card.title}{under} does not let a "
+            "page carry them, so words are numbered. With pictures set to “always” the page holds them, for "
+            "your own eyes."
+        )
+    elif pictures == "never":
+        about = "Images were left out as asked."
     return html.render(
         "explain.html",
         title=title,
@@ -72,63 +82,20 @@ def page(
         benchmark=benchmark.card.title or benchmark.name,
         sections=sections,
         photographs=thumbnails.uris,
-        about=_about(benchmark, may, pictures, len(shown)),
+        about=about,
         notes=notes,
     )
-
-
-def _about(benchmark: Benchmark, may: bool, pictures: str, shown: int) -> str:
-    """What the page says where photographs or captions are missing."""
-    if not may:
-        under = f" ({benchmark.card.licence})" if benchmark.card.licence else ""
-        return (
-            f"Images and captions are left out: the licence of {benchmark.card.title}{under} does not let a "
-            "page carry them, so words are numbered. With pictures set to “always” the page holds them, for "
-            "your own eyes."
-        )
-    if pictures == "never":
-        return "Images were left out as asked."
-    return "" if shown else "The images did not fit into the page."
 
 
 def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> dict[str, Any]:
     """One image with one caption: score, marked words, and the heatmaps by method.
 
-    `picture` is the number of its photograph in the page, -1 for none.
+    `picture` is the number of its photograph in the page, -1 for none. Of a heatmap it says what it is of,
+    its range in words and its place in the picture; `even` are words whose heatmap is the same everywhere.
     """
     words = pair.words if captioned else [f"word {number}" for number in range(1, len(pair.words) + 1)]
     size = (4, 3) if pair.item.image.source is None else pair.item.image.decode().size
-    return {
-        "image": pair.item.image.id,
-        "picture": picture,
-        "proportion": f"{size[0]} / {size[1]}",
-        "score": _number(pair.score),
-        "words": _marked(pair, words, captioned=captioned),
-        "methods": [_pictures(heat, words) for heat in pair.heats],
-    }
-
-
-def _pictures(heat: Heat, words: Sequence[str]) -> dict[str, Any]:
-    """The heatmaps of a pair by one method: what each is of, its range in words, and where in the picture.
-
-    `even` are the words whose heatmap is the same everywhere.
-    """
-    method = METHODS[heat.method]
-    left, top, right, bottom = (100 * part for part in heat.box)
-    place = f"left: {left:.4g}%; top: {top:.4g}%; width: {right - left:.4g}%; height: {bottom - top:.4g}%"
-    pictures, even = [], []
-    for grid, label in zip([heat.whole, *heat.parts], ["whole caption", *words], strict=True):
-        low, high = float(grid.min()), float(grid.max())
-        extent = _number(high) if low == high else f"{_number(low)} to {_number(high)}"
-        if uri := _overlay(grid, signed=method.signed):
-            pictures.append({"label": label, "extent": extent, "uri": uri, "style": place})
-        else:
-            even.append(label)
-    return {"title": method.title, "unit": method.unit, "pictures": pictures, "even": even}
-
-
-def _marked(pair: ExplainedPair, words: Sequence[str], *, captioned: bool) -> list[tuple[str, str, str]]:
-    """The caption in parts: texts, each with how it is tinted and what the score loses without the word."""
+    # The caption in parts: texts, each with how it is tinted and what the score loses without the word.
     text, at = pair.item.caption.text or "", 0
     strongest = float(np.abs(pair.drops).max(initial=0.0))
     marks = []
@@ -139,7 +106,30 @@ def _marked(pair: ExplainedPair, words: Sequence[str], *, captioned: bool) -> li
         part = round(60 * abs(drop) / strongest) if strongest else 0
         style = f"background: color-mix(in srgb, {colour} {part}%, transparent)" if part else ""
         marks.append((word, style, _number(drop, signed=True)))
-    return [*marks, (text[at:] if captioned else "", "", "")]
+    marks.append((text[at:] if captioned else "", "", ""))
+    methods = []
+    for heat in pair.heats:
+        method = METHODS[heat.method]
+        left, top, right, bottom = (100 * end for end in heat.box)
+        place = f"left: {left:.4g}%; top: {top:.4g}%; width: {right - left:.4g}%; height: {bottom - top:.4g}%"
+        pictures, even = [], []
+        for grid, label in zip([heat.whole, *heat.parts], ["whole caption", *words], strict=True):
+            low, high = float(grid.min()), float(grid.max())
+            extent = _number(high) if low == high else f"{_number(low)} to {_number(high)}"
+            if uri := _overlay(grid, signed=method.signed):
+                pictures.append({"label": label, "extent": extent, "uri": uri, "style": place})
+            else:
+                even.append(label)
+        of_method = {"title": method.title, "unit": method.unit, "pictures": pictures, "even": even}
+        methods.append(of_method)
+    return {
+        "image": pair.item.image.id,
+        "picture": picture,
+        "proportion": f"{size[0]} / {size[1]}",
+        "score": _number(pair.score),
+        "words": marks,
+        "methods": methods,
+    }
 
 
 def _overlay(grid: Float[ndarray, "rows columns"], *, signed: bool) -> str:

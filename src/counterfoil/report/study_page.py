@@ -32,10 +32,10 @@ from counterfoil.report.drawing import (
     plain,
     style,
 )
-from counterfoil.report.forms import rated, report_of
-from counterfoil.report.forms.base import READING
+from counterfoil.report.forms import READING, rated, report_of
 from counterfoil.report.html import Drawing, Section, shareable, wide_and_narrow
 from counterfoil.report.labels import listed, measure_label, short
+from counterfoil.report.notes import undefined
 from counterfoil.report.thumbnails import Thumbnails
 
 #: What is said of a benchmark under its heading.
@@ -46,28 +46,13 @@ _ASKED = {
 }
 
 
-@dataclass(frozen=True)
-class CaptionPart:
-    """All of the part; `known` says what the oracle got, whatever that is."""
-
-    known: str
-    sections: tuple[Section, ...]
-
-
-def caption_part(comparisons: Sequence[Comparison], *, oracle: str = "oracle") -> CaptionPart | None:
-    """What the page says about these comparisons, one run of each an oracle; None where there are none."""
-    if not comparisons:
-        return None
-    return CaptionPart(known(comparisons, oracle), tuple(map(_metric_section, comparisons)))
-
-
-def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
-    """What the oracle got: everything, or where not and how much."""
+def known(comparisons: Sequence[Comparison]) -> str:
+    """What the oracle, one run of each comparison, got: everything, or where not and how much."""
     short = [
         f"{e.value:.5f} in {measure_label(name)} on {run.benchmark.card.title}"
         for comparison in comparisons
         for run in comparison.runs
-        if run.name == oracle
+        if run.name == "oracle"
         for name, e in run.result.measures.items()
         if not isclose(e.value, 1.0, abs_tol=1e-9)
     ]
@@ -82,7 +67,7 @@ def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
     )
 
 
-def _metric_section(comparison: Comparison) -> Section:
+def metric_section(comparison: Comparison) -> Section:
     """One benchmark: all metrics in a table, as dots, and the scores at each degree."""
     benchmark = comparison.runs[0].benchmark
     anchor = f"captions-{benchmark.name}"
@@ -107,10 +92,11 @@ def _metric_section(comparison: Comparison) -> Section:
         drawings=(replace(dots, title=label),),
         panels=() if per_item else (rated.spreads(comparison, f"{anchor}-spread", given="degree"),),
         tables=(comparison_tables.overview(comparison),),
-        notes=(*rated.undefined(comparison), *([] if per_item else rated.level(comparison))),
+        notes=(*undefined(comparison), *([] if per_item else rated.level(comparison))),
     )
 
 
+#: Room for the pictures of the page, in bytes.
 _BUDGET = 3_000_000
 
 
@@ -153,6 +139,30 @@ def page(
     the size at which the networks see the pictures ("48 x 48"), where that is not the size that is shown.
     """
     thumbnails = Thumbnails(_BUDGET)
+    # The loss, and whatever was validated, as far as a journal has it more than once.
+    histories = {training.name: training.history for training in trained if training.history}
+    counts: dict[str, int] = {}
+    for history in histories.values():
+        for name in {name for row in history for name in row}:
+            counts[name] = max(counts.get(name, 0), sum(has(row, name) for row in history))
+    repeated = sorted(name for name, n in counts.items() if n > 1)
+    validated = [name for name in repeated if name.startswith("validation")]
+    drawn = [
+        figure(column(name), "", f"curve-{number}", partial(curves, histories, name), wide=5.4)
+        for number, name in enumerate([name for name in ("loss", *validated) if name in repeated][:4])
+    ]
+    swept = []
+    for sweep in sweeps:
+        draw: Callable[..., Any] = partial(dial, sweep)
+        if any(setting.x is None for setting in sweep.settings):
+            draw = partial(
+                rows, [setting.levels[measure] for measure in sweep.measures for setting in sweep.settings]
+            )
+        swept.append((sweep, figure(sweep.question, "", sweep.key, draw, wide=7.6)))
+    tested, claimed = (
+        [(one, figure(one.claim, "", f"finding-{one.key}", partial(finding, one))) for one in some]
+        for some in (findings, claims)
+    )
     examples: dict[str, Any] = {}
     for comparison in comparisons:
         report = report_of(comparison.runs[0].benchmark)
@@ -162,22 +172,23 @@ def page(
         title=title,
         styles=("page.css", "study.css"),
         standfirst=standfirst,
-        findings=[(tested, _drawing(tested)) for tested in findings],
+        findings=tested,
         order=order,
         ordered=figure("The trainings in order", "", "order", partial(rows, order.levels)) if order else None,
-        several=any(len(evidence.seeds) > 1 for tested in findings for evidence in tested.evidence),
+        several=any(len(evidence.seeds) > 1 for one in findings for evidence in one.evidence),
         pairs=examples.get("questions", ()),
         shelves=examples.get("queries", ()),
-        curves=_curves(trained),
+        curves=drawn,
         overviews=[report_of(one.runs[0].benchmark).overview(one) for one in comparisons],
         groups=[
             comparison_tables.by_group(one)
             for one in comparisons
             if comparison_tables.groupings(one.runs[0].benchmark.questions)
         ],
-        sweeps=[(sweep, _sweep_drawing(sweep)) for sweep in sweeps],
-        captions=caption_part(captions),
-        claims=[(tested, _drawing(tested)) for tested in claims],
+        sweeps=swept,
+        known=known(captions),
+        captions=[metric_section(comparison) for comparison in captions],
+        claims=claimed,
         trained=trained,
         facts={name: shareable(text) for name, text in (facts or {}).items()},
         browse=browse,
@@ -193,35 +204,6 @@ def called(measure: str) -> str:
     ('Group', 'I2T − T2I')
     """
     return " − ".join(measure_label(part) for part in measure.split(" − "))
-
-
-def _drawing(tested: Finding) -> Drawing:
-    return figure(tested.claim, "", f"finding-{tested.key}", partial(finding, tested))
-
-
-def _curves(trained: Sequence[TrainingSummary]) -> list[Drawing]:
-    """The loss, and whatever was validated, as far as a journal has it more than once."""
-    histories = {training.name: training.history for training in trained if training.history}
-    counts: dict[str, int] = {}
-    for history in histories.values():
-        for name in {name for row in history for name in row}:
-            counts[name] = max(counts.get(name, 0), sum(has(row, name) for row in history))
-    validated = sorted(name for name, n in counts.items() if n > 1 and name.startswith("validation"))
-    shown = [name for name in ("loss", *validated) if counts.get(name, 0) > 1]
-    drawings = []
-    for number, name in enumerate(shown[:4]):
-        title, draw = column(name), partial(curves, histories, name)
-        drawings.append(figure(title, "", f"curve-{number}", draw, wide=5.4))
-    return drawings
-
-
-def _sweep_drawing(sweep: Sweep) -> Drawing:
-    if all(setting.x is not None for setting in sweep.settings):
-        draw = partial(dial, sweep)
-    else:
-        levels = [setting.levels[measure] for measure in sweep.measures for setting in sweep.settings]
-        draw = partial(rows, levels)
-    return figure(sweep.question, "", sweep.key, draw, wide=7.6)
 
 
 #: The widths of a figure in inches: beside text on a wide screen, and on a telephone.
@@ -252,17 +234,22 @@ def finding(finding: Finding, *, width: float = WIDE) -> Any:
     )
     upper = _ROW * max(len(names), 1) + 0.05
     lower = (_ROW if beside else _SAID_ROW) * len(differences) + 0.05
-    limits = _limits(_ends(finding.levels), _least(finding.levels), 100.0)
+    limits = _limits(finding.levels)
     top, bottom = 0.3, 0.34
     height = top + (upper + between if levels else 0.0) + lower + bottom
     with style():
         figure = blank(width, height)
         wide = (width - left - right - gap * (len(levels) - 1)) / max(len(levels), 1)
-        for number, (measure, panel) in enumerate(levels.items()):
-            axes = _axes(figure, left + number * (wide + gap), height - top - upper, wide, upper)
-            _levels(axes, panel, names if number == 0 else [""] * len(names), names, measure, limits)
-        axes = _axes(figure, labels_width, bottom, width - labels_width - right, lower)
-        _differences(axes, differences, beside=beside)
+        places = [(left + at * (wide + gap), height - top - upper, wide, upper) for at in range(len(levels))]
+        places.append((labels_width, bottom, width - labels_width - right, lower))
+        # In inches, which axes take as shares of the figure.
+        *uppers, last = (
+            figure.add_axes((across / width, up / height, broad / width, high / height))
+            for across, up, broad, high in places
+        )
+        for number, (axes, (measure, panel)) in enumerate(zip(uppers, levels.items(), strict=True)):
+            _levels(axes, panel, names, measure, limits, named=not number)
+        _differences(last, differences, beside=beside)
     return figure
 
 
@@ -275,8 +262,7 @@ def rows(levels: Sequence[Evidence], *, width: float = WIDE) -> Any:
     panel = (width - left - right - gap * (count - 1)) / count, _ROW * len(names) + 0.05
     with panels(panel, count, count, left=left, right=right, gap=(gap, gap)) as (figure, grid):
         for number, (axes, (measure, of)) in enumerate(zip(grid, by_measure.items(), strict=True)):
-            limits = _limits(_ends(of), _least(of), 100.0)
-            _levels(axes, of, names if number == 0 else [""] * len(names), names, measure, limits)
+            _levels(axes, of, names, measure, _limits(of), named=not number)
     return figure
 
 
@@ -297,23 +283,14 @@ def _by_measure(levels: Sequence[Evidence]) -> dict[str, list[Evidence]]:
     return by_measure
 
 
-def _axes(figure: Any, left: float, bottom: float, width: float, height: float) -> Any:
-    """Axes at a place given in inches."""
-    across, up = figure.get_size_inches()
-    return figure.add_axes((left / across, bottom / up, width / across, height / up))
-
-
-def _ends(levels: Sequence[Evidence]) -> list[float]:
-    return [100 * v for e in levels for v in (e.low, e.high, e.chance, *e.seeds) if v is not None]
-
-
 def _levels(
     axes: Any,
     panel: Sequence[Evidence],
-    written: Sequence[str],
     names: Sequence[str],
     measure: str,
     limits: tuple[float, float],
+    *,
+    named: bool,
 ) -> None:
     for level in panel:
         at = names.index(level.label)
@@ -324,7 +301,7 @@ def _levels(
         axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
     axes.set_xlim(*limits)
     axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_yticks(range(len(names)), [short(name, 24) for name in written])
+    axes.set_yticks(range(len(names)), [short(name, 24) if named else "" for name in names])
     unit = "%" if style_of(measure) == "percent" else "x 100"
     plain(axes, f"{measure_label(measure)} ({unit})", grid="x", left=False, size=8)
     axes.tick_params(axis="y", length=0, labelsize=8.5)
@@ -348,7 +325,7 @@ def _differences(axes: Any, differences: Sequence[Evidence], *, beside: bool) ->
             place = axes.get_yaxis_transform()
             axes.text(0, at - 0.3, difference.label, transform=place, fontsize=7.8, color=INK, va="bottom")
     reach = [100 * v for e in differences for v in (e.low, e.high, e.threshold, *e.seeds)]
-    axes.set_xlim(*_limits([*reach, 0.0], -200.0, 200.0))
+    axes.set_xlim(*_around([*reach, 0.0], -200.0, 200.0))
     axes.set_ylim(len(differences) - 0.5, -0.5 if beside else -0.85)
     labels = [difference.label if beside else "" for difference in differences]
     axes.set_yticks(range(len(differences)), labels)
@@ -364,12 +341,14 @@ def _seeds(axes: Any, evidence: Evidence, at: int) -> None:
         axes.plot(x, [at + 0.24] * len(x), "o", ms=2.6, mfc="none", mec=MUTED, mew=0.8, clip_on=False)
 
 
-def _least(levels: Sequence[Evidence]) -> float:
-    """The least that these levels can be, in per cent: correlations may be negative."""
-    return -100.0 if any(signed(level.measure) for level in levels) else 0.0
+def _limits(levels: Sequence[Evidence]) -> tuple[float, float]:
+    """Ends a little beyond these levels, in per cent; correlations may be negative."""
+    least = -100.0 if any(signed(level.measure) for level in levels) else 0.0
+    ends = [100 * v for e in levels for v in (e.low, e.high, e.chance, *e.seeds) if v is not None]
+    return _around(ends, least, 100.0)
 
 
-def _limits(values: Sequence[float], least: float, most: float) -> tuple[float, float]:
+def _around(values: Sequence[float], least: float, most: float) -> tuple[float, float]:
     """Ends a little beyond the values, within what is possible."""
     low, high = min(values, default=least), max(values, default=most)
     margin = max(0.06 * (high - low), 1.0)
@@ -420,10 +399,7 @@ def dial(sweep: Sweep, *, width: float = WIDE) -> Any:
                 of = sorted((s for s in sweep.settings if s.series == name), key=lambda s: s.x or 0.0)
                 levels = [s.levels[measure] for s in of]
                 x, y = [100 * (s.x or 0.0) for s in of], [100 * level.value for level in levels]
-                spans = [
-                    [100 * (e.value - e.low) for e in levels],
-                    [100 * (e.high - e.value) for e in levels],
-                ]
+                spans = np.array([[100 * (e.value - e.low), 100 * (e.high - e.value)] for e in levels]).T
                 look = {"color": colour, "ls": dashes, "lw": 1.4, "elinewidth": 1.0, "marker": "o", "ms": 4.5}
                 axes.errorbar(x, y, yerr=spans, label=name or None, clip_on=False, **look)
             for value in {s.levels[measure].chance for s in sweep.settings}:

@@ -239,19 +239,25 @@ def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
                 rules.append(rf"\cmidrule(lr){{{at}-{at + width - 1}}}")
             at += width
         lines += [rf"\multirow{{2}}{{*}}{{{corner}}} & " + " & ".join(spans) + r" \\", " ".join(rules)]
-    heads = [_latex_label(column) for column in table.columns]
+    heads = [_escape_latex(column.label) for column in table.columns]
+    for at, (head, column) in enumerate(zip(heads, table.columns, strict=True)):
+        # The four single directions carry their "pos" and "neg" as subscripts, as the paper prints them.
+        if column.measure in ("ipos2t", "ineg2t", "tpos2i", "tneg2i"):
+            heads[at] = rf"{head[0]}\textsubscript{{{head[1:4]}}}{head[4:]}"
     lines += [" & ".join(["" if headed else corner, *heads]) + r" \\", r"\midrule"]
-    for row, following in zip(table.rows, [*table.rows[1:], None], strict=True):
-        cells = [
-            marks.get(cell.rank, str)(_escape_latex(written(cell, column)))
-            + (_latex_interval(cell, column) if intervals else "")
-            for cell, column in table.cells(row)
-        ]
+    for row in table.rows:
+        cells = []
+        for cell, column in table.cells(row):
+            cells.append(marks.get(cell.rank, str)(_escape_latex(written(cell, column))))
+            whole = _escape_latex(written(cell, column, interval=intervals))
+            if intervals and cell.low is not None and "[" in whole:
+                # Small, so that a table of several columns still fits a page.
+                cells[-1] += rf" {{\scriptsize {whole[whole.index('[') :]}}}"
         name = _escape_latex(row.name)
         # What follows the end of the row before is its option, were it not for the braces.
         name = f"{{}}{name}" if name.startswith(("[", "*")) else name
         lines.append(" & ".join([name, *cells]) + r" \\")
-        if row.kind == "chance" and following is not None:
+        if row.kind == "chance" and row is not table.rows[-1]:
             lines.append(r"\midrule")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
@@ -323,17 +329,3 @@ def _escape_latex(text: str) -> str:
     '50\\\\% of A\\\\_B \\\\& \\\\{C\\\\} \\\\textasciitilde{} x\\\\textasciicircum{}2'
     """
     return "".join(_LATEX.get(mark, mark) for mark in " ".join(text.split()) if mark.isprintable())
-
-
-def _latex_interval(cell: Cell, column: Column) -> str:
-    """The interval behind a value, small, so that a table of several columns still fits a page."""
-    whole = _escape_latex(written(cell, column, interval=True))
-    return rf" {{\scriptsize {whole[whole.index('[') :]}}}" if cell.low is not None and "[" in whole else ""
-
-
-def _latex_label(column: Column) -> str:
-    """The four single directions carry their "pos" and "neg" as subscripts, as the paper prints them."""
-    label = _escape_latex(column.label)
-    if column.measure in ("ipos2t", "ineg2t", "tpos2i", "tneg2i"):
-        return rf"{label[0]}\textsubscript{{{label[1:4]}}}{label[4:]}"
-    return label

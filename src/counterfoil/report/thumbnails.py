@@ -3,13 +3,12 @@
 import base64
 import io
 import json
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Any
 
-import numpy as np
 import PIL.Image
 from jaxtyping import Float, Int
 from numpy import ndarray
@@ -23,8 +22,6 @@ from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
-from counterfoil.metrics.ranks import Qrels
-from counterfoil.report import comparison_tables
 from counterfoil.report import labels as label_of
 from counterfoil.report.labels import group
 
@@ -62,18 +59,37 @@ class Thumbnails:
         none, and images without a source are passed over. Returns the number in `uris` by position.
         """
         numbers: dict[int, int] = {}
-        for uris in _thumbnails(images, questions):
-            cost = sum(len(uri) for uri in {uri for uri, _ in uris.values()} if uri not in self._number)
-            if cost > self.left:
-                break
-            self.left -= cost
-            for position, (uri, reason) in uris.items():
-                if reason:
-                    self.broken[images[position].id] = reason
-                if uri not in self._number:
-                    self._number[uri] = len(self.uris)
-                    self.uris.append(uri)
-                numbers[position] = self._number[uri]
+        # By position its data URI, and why it is broken.
+        known: dict[int, tuple[str, str]] = {}
+
+        def load(position: int) -> tuple[str, str]:
+            image = images[position]
+            try:
+                return data_uri(strip(image) if isinstance(image, Video) else thumbnail(image.decode())), ""
+            except DataError as error:
+                return BROKEN, str(error)
+
+        with ThreadPoolExecutor(max_workers=4) as pool:
+            for number, positions in enumerate(questions):
+                if number % 32 == 0:
+                    # A few questions ahead, on threads.
+                    ahead = dict.fromkeys(p for of in questions[number : number + 32] for p in of)
+                    # A video of which only features are at hand has no pixels.
+                    fresh = [p for p in ahead if not isinstance(images[p].source, FrameFeatures | None)]
+                    fresh = [p for p in fresh if p not in known]
+                    known.update(zip(fresh, pool.map(load, fresh), strict=True))
+                uris = {p: known[p] for p in positions if p in known}
+                cost = sum(len(uri) for uri in {uri for uri, _ in uris.values()} if uri not in self._number)
+                if cost > self.left:
+                    break
+                self.left -= cost
+                for position, (uri, reason) in uris.items():
+                    if reason:
+                        self.broken[images[position].id] = reason
+                    if uri not in self._number:
+                        self._number[uri] = len(self.uris)
+                        self.uris.append(uri)
+                    numbers[position] = self._number[uri]
         return numbers
 
 
@@ -99,25 +115,6 @@ def data_uri(data: bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def _thumbnails(
-    images: Sequence[Image], questions: Sequence[Sequence[int]]
-) -> Iterator[dict[int, tuple[str, str]]]:
-    """Per question, position to (data URI, why it is broken), decoded a few questions ahead on threads."""
-    known: dict[int, tuple[str, str]] = {}
-    ahead = iter(questions)
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        while block := list(islice(ahead, 32)):
-            # A video of which only features are at hand has no pixels.
-            at_hand = [
-                [p for p in positions if not isinstance(images[p].source, FrameFeatures | None)]
-                for positions in block
-            ]
-            fresh = list(dict.fromkeys(p for positions in at_hand for p in positions if p not in known))
-            known.update(zip(fresh, pool.map(lambda p: _uri(images[p]), fresh), strict=True))
-            for positions in at_hand:
-                yield {p: known[p] for p in positions}
-
-
 def strip(video: Video) -> bytes:
     """Up to `FRAMES` frames of a video, evenly spaced and side by side, as `thumbnail` writes pictures."""
     frames = [frame.convert("RGB") for frame in replace(video, sampling=Sampling(count=FRAMES)).frames()]
@@ -130,15 +127,6 @@ def strip(video: Video) -> bytes:
         whole.paste(frame, (left, 0))
         left += frame.width + 2
     return thumbnail(whole, side=width)
-
-
-def _uri(image: Image) -> tuple[str, str]:
-    try:
-        if isinstance(image, Video):
-            return data_uri(strip(image)), ""
-        return data_uri(thumbnail(image.decode())), ""
-    except DataError as error:
-        return BROKEN, str(error)
 
 
 def richest(comparison: Comparison) -> Benchmark:
@@ -203,100 +191,7 @@ def shown_scores(scores: Float[ndarray, "questions ..."]) -> list[list[float]]:
     return [[float(f"{value:.6g}") for value in row if value != NO_CANDIDATE] for row in rows]
 
 
-def pairs(comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
-    """Up to eight questions that share no picture, as evenly over the kinds of question as can be.
-
-    Two pictures with their captions, as the page shows a question.
-    """
-    benchmark = _pictured(comparison)
-    if benchmark is None:
-        return []
-    questions = benchmark.paired
-    caption_at, image_at = questions.slots()
-    groupings = questions.groupings
-    # The finest of those that the benchmark is reported by.
-    reported = [name for name in benchmark.card.groupings if name in groupings] or list(groupings)
-    finest = max(reported, key=lambda name: len(set(groupings[name])), default=None)
-    labels = groupings[finest] if finest is not None else ("",) * len(benchmark)
-    chosen = _spread(labels, benchmark.clusters.tolist(), 8)
-    numbers = thumbnails.add(benchmark.images, image_at[chosen].tolist())
-    shown = []
-    for at in chosen:
-        a, b = image_at[at].tolist()
-        if a in numbers and b in numbers:
-            uris = [thumbnails.uris[numbers[image]] for image in (a, b)]
-            texts = [benchmark.captions[caption].text or "" for caption in caption_at[at].tolist()]
-            shown.append({"kind": group(labels[at]), "images": uris, "captions": texts})
-    return shown
-
-
-def _spread(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[int]:
-    """Positions of up to `most` questions: every label in turn, no cluster twice, labels together.
-
-    >>> _spread(["a", "a", "b", "a"], [0, 1, 0, 2], 3)
-    [0, 1, 3]
-    >>> _spread(["a", "a", "b", "a"], [0, 1, 3, 2], 3)
-    [0, 1, 2]
-    """
-    waiting: dict[str, list[int]] = {}
-    for at, label in enumerate(labels):
-        waiting.setdefault(label, []).append(at)
-    chosen: list[int] = []
-    shown: set[int] = set()
-    while len(chosen) < most and any(waiting.values()):
-        for queue in waiting.values():
-            while queue and clusters[queue[0]] in shown:
-                queue.pop(0)
-            if queue and len(chosen) < most:
-                chosen.append(queue.pop(0))
-                shown.add(clusters[chosen[-1]])
-    order = list(waiting)
-    return sorted(chosen, key=lambda at: (order.index(labels[at]), at))
-
-
-def shelves(
-    comparison: Comparison, thumbnails: Thumbnails, *, shown: int = 3, most: int = 6
-) -> list[dict[str, Any]]:
-    """Captions with several right pictures, and what the best model puts first for each.
-
-    `more` right pictures are not shown; `first` are pictures, each with whether it is right.
-    """
-    benchmark = _pictured(comparison)
-    if benchmark is None or not isinstance(benchmark.gallery.t2i.positives, Qrels):
-        return []
-    search, positives = benchmark.gallery.t2i, benchmark.gallery.t2i.positives
-    name = comparison_tables.ranking(comparison)[0]
-    best = next(run for run in comparison.runs if run.name == name)
-    top = best.answers.rankings.t2i.top if best.answers.has_rankings else ()
-    counts = positives.counts
-    several = np.flatnonzero((counts >= 3) & (counts <= 12))
-    if not len(several):
-        several = np.flatnonzero(counts >= 1)
-    # From short captions to long ones, which say more and are true of less.
-    lengths = [len(benchmark.captions[int(query)].text or "") for query in search.queries[several]]
-    several = several[np.argsort(lengths, kind="stable")]
-    chosen = several[np.linspace(0, len(several) - 1, min(shown, len(several))).astype(int)]
-    ranked = []
-    for row in chosen.tolist():
-        right = positives.items[positives.starts[row] : positives.starts[row + 1]]
-        right = right[right >= 0]
-        first = [int(i) for i in top[row] if i >= 0][:most] if len(top) else []
-        numbers = thumbnails.add(benchmark.images, [[*right[:most].tolist(), *first]])
-        if numbers:
-            uris = {image: thumbnails.uris[number] for image, number in numbers.items()}
-            ranked.append(
-                {
-                    "caption": benchmark.captions[int(search.queries[row])].text or "",
-                    "right": [uris[image] for image in right[:most].tolist()],
-                    "more": max(0, len(right) - most),
-                    "model": best.name,
-                    "first": [(uris[image], image in right) for image in first],
-                }
-            )
-    return ranked
-
-
-def _pictured(comparison: Comparison) -> Benchmark | None:
+def pictured(comparison: Comparison) -> Benchmark | None:
     """The benchmark of a run that has its pictures and captions, if one has."""
     benchmarks = (run.benchmark for run in comparison.runs)
     return next((b for b in benchmarks if b.images_at_hand and b.captions_at_hand), None)

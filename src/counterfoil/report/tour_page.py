@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion
-from counterfoil.evaluation.compare import Comparison, Difference, is_significant, questions_to_decide
+from counterfoil.engine.explain import ExplainedQuestion
+from counterfoil.evaluation.compare import Comparison, is_significant, questions_to_decide
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.report import build_page, html, study_page
 from counterfoil.report.build_page import StepSection
@@ -89,11 +89,38 @@ def page(
         "explain": _explain(explained),
         "compare": _compare(comparison),
     }
+    # Rows that were kept, of different categories, then some that were dropped, for different reasons.
+    kept_rows = {str(row.get("subset")): row for row in reversed(built.kept_rows)}
+    dropped = {str(row.get("reason")): row for row in reversed(built.dropped_rows)}
+    shown = [*list(kept_rows.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
+    columns = ("caption", "negative_caption", "subset", "reason")
     benchmark, cards = comparison.runs[0].benchmark, []
     for pair in explained.pairs.values():
         at = next(i for i, image in enumerate(benchmark.images) if image.id == pair.item.image.id)
         number = thumbnails.add(benchmark.images, [[at]]).get(at, -1)
         cards.append(pair_card(pair, number, captioned=True))
+    # For each of the networks the first question that it alone, of the two, gets right.
+    measure = _measure_of(comparison)
+    captions, images = benchmark.listed.slots()
+    right = {run.name: run.items[measure] > 0.5 for run in comparison.runs}
+    questions = []
+    for name, other in (("pairs", "negatives"), ("negatives", "pairs")):
+        only = np.flatnonzero(right[name] & ~right[other])
+        for at in only[:1].tolist():
+            position = int(images[at, 0])
+            numbers = thumbnails.add(benchmark.images, [[position]])
+            true, false = (benchmark.captions[int(place)].text or "" for place in captions[at, :2])
+            questions.append(
+                {
+                    "head": f"Right for “{name}” and not for “{other}” in {len(only):,} of "
+                    f"{len(benchmark):,} questions, such as this one",
+                    "picture": thumbnails.uris[numbers[position]],
+                    "right": true,
+                    "wrong": false,
+                    "right_by": listed([scorer for scorer in right if right[scorer][at]]),
+                    "wrong_by": listed([scorer for scorer in right if not right[scorer][at]]),
+                }
+            )
     return html.render(
         "tour.html",
         title="What can I do with this?",
@@ -101,8 +128,8 @@ def page(
         steps=[(key, *part, commands[key]) for key, part in parts.items()],
         files=FILES,
         called=called,
-        questions=_questions(comparison, thumbnails),
-        rows=_rows(built),
+        questions=questions,
+        rows=[{name: str(row.get(name) or "") for name in columns} for row in shown],
         cards=cards,
         uris=thumbnails.uris,
         benchmark=benchmark,
@@ -208,7 +235,15 @@ def _ask(people: Campaigned) -> Part:
 
 def _explain(explained: ExplainedQuestion) -> Part:
     right, wrong = explained.pairs.values()
-    only = [_only(one, other) for one, other in ((right, wrong), (wrong, right))]
+    # The words of each caption that the other one lacks, each with what the score loses without it.
+    only = []
+    for pair, other in ((right, wrong), (wrong, right)):
+        lacking, words = Counter(pair.words) - Counter(other.words), []
+        for word, drop in zip(pair.words, pair.drops.tolist(), strict=True):
+            if lacking[word]:
+                lacking[word] -= 1
+                words.append(f"“{word}” ({drop:+.3f})".replace("-", "−"))
+        only.append(listed(words))
     conclusion = "The two captions have the same words in another order. "
     if all(only):
         conclusion = f"The captions differ in {only[0]} and {only[1]}: so much do the scores lose without. "
@@ -227,13 +262,15 @@ def _explain(explained: ExplainedQuestion) -> Part:
 
 def _compare(comparison: Comparison) -> Part:
     measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
-    differences = [
-        _ahead(difference) for difference in comparison.differences if difference.measure == measure
-    ]
-    evidence = []
-    for d in differences:
-        ends, decided = (d.value, d.low, d.high), is_significant(d)
-        evidence.append(Evidence(f"{d.a} − {d.b}", measure, "difference", *ends, n, decides=decided))
+    differences, evidence = [], []
+    for d in comparison.differences:
+        if d.measure == measure:
+            # As that of the better scorer to the worse.
+            if d.value < 0:
+                d = replace(d, a=d.b, b=d.a, value=-d.value, low=-d.high, high=-d.low)
+            differences.append(d)
+            ends, decided = (d.value, d.low, d.high), is_significant(d)
+            evidence.append(Evidence(f"{d.a} − {d.b}", measure, "difference", *ends, n, decides=decided))
     figure = study_page.figure(
         "Differences",
         "Dot: the difference in points, filled where it is decided, after Holm's correction for "
@@ -246,7 +283,15 @@ def _compare(comparison: Comparison) -> Part:
         if is_significant(difference):
             behind.setdefault(difference.a, []).append(difference.b)
     sure = [f"{_names([name])} {_are([name])} ahead of {_names(its)}" for name, its in behind.items()]
-    open_ = [_undecided(difference, n) for difference in differences if not is_significant(difference)]
+    open_ = []
+    for d in (d for d in differences if not is_significant(d)):
+        needed = questions_to_decide(d.value, d.low, d.high, n)
+        rest = "which no benchmark of usual size would decide"
+        if needed is not None and needed <= _COUNTABLE:
+            about = f"{round(needed, -max(0, len(str(needed)) - 2)):,}"
+            rest = f"which about {about} questions would decide in four of five cases, if the true difference"
+            rest += " is this large"
+        open_.append(f"{_names([d.a])} against {_names([d.b])}, {100 * d.value:.1f} points apart, {rest}")
     conclusion = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
     conclusion += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
     return (
@@ -255,76 +300,6 @@ def _compare(comparison: Comparison) -> Part:
         [figure],
         conclusion,
     )
-
-
-def _ahead(difference: Difference) -> Difference:
-    """The difference as that of the better scorer to the worse."""
-    if difference.value >= 0:
-        return difference
-    value, low, high = -difference.value, -difference.high, -difference.low
-    return replace(difference, a=difference.b, b=difference.a, value=value, low=low, high=high)
-
-
-def _undecided(difference: Difference, n: int) -> str:
-    points = f"{100 * difference.value:.1f} points apart"
-    pair = f"{_names([difference.a])} against {_names([difference.b])}, {points}"
-    needed = questions_to_decide(difference.value, difference.low, difference.high, n)
-    if needed is None or needed > _COUNTABLE:
-        return f"{pair}, which no benchmark of usual size would decide"
-    digits = max(0, len(str(needed)) - 2)
-    return (
-        f"{pair}, which about {round(needed, -digits):,} questions would decide in four of five cases, if "
-        "the true difference is this large"
-    )
-
-
-def _questions(comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, str]]:
-    """For each of the networks the first question that it alone, of the two, gets right."""
-    runs = {run.name: run for run in comparison.runs}
-    measure, benchmark = _measure_of(comparison), comparison.runs[0].benchmark
-    captions, images = benchmark.listed.slots()
-    right = {name: run.items[measure] > 0.5 for name, run in runs.items()}
-    questions = []
-    for name, other in (("pairs", "negatives"), ("negatives", "pairs")):
-        only = np.flatnonzero(right[name] & ~right[other])
-        if not len(only):
-            continue
-        at = int(only[0])
-        position = int(images[at, 0])
-        numbers = thumbnails.add(benchmark.images, [[position]])
-        true, false = (benchmark.captions[int(place)].text or "" for place in captions[at, :2])
-        questions.append(
-            {
-                "head": f"Right for “{name}” and not for “{other}” in {len(only):,} of {len(benchmark):,} "
-                "questions, such as this one",
-                "picture": thumbnails.uris[numbers[position]],
-                "right": true,
-                "wrong": false,
-                "right_by": listed([scorer for scorer in right if right[scorer][at]]),
-                "wrong_by": listed([scorer for scorer in right if not right[scorer][at]]),
-            }
-        )
-    return questions
-
-
-def _rows(built: Built) -> list[dict[str, str]]:
-    """Rows that were kept, of different categories, then some that were dropped, for different reasons."""
-    kept_rows = {str(row.get("subset")): row for row in reversed(built.kept_rows)}
-    dropped = {str(row.get("reason")): row for row in reversed(built.dropped_rows)}
-    shown = [*list(kept_rows.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
-    columns = ("caption", "negative_caption", "subset", "reason")
-    return [{name: str(row.get(name) or "") for name in columns} for row in shown]
-
-
-def _only(pair: ExplainedPair, other: ExplainedPair) -> str:
-    """The words of a caption that the other one lacks, each with what the score loses without it."""
-    lacking = Counter(pair.words) - Counter(other.words)
-    words = []
-    for word, drop in zip(pair.words, pair.drops.tolist(), strict=True):
-        if lacking[word]:
-            lacking[word] -= 1
-            words.append(f"“{word}” ({drop:+.3f})".replace("-", "−"))
-    return listed(words)
 
 
 def _names(names: Sequence[str]) -> str:

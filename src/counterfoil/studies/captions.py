@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.records import Caption, Image, PixelSource
@@ -24,6 +23,7 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.findings import CLAIMS, MOVING, Finding, caption_findings
+from counterfoil.models import checkpoint
 from counterfoil.models.base import Identity, Options
 from counterfoil.models.captions import registry as metric_names
 from counterfoil.models.captions.base import CaptionMetric, CaptionTokens
@@ -69,22 +69,21 @@ class WholeCaptions:
     ) -> Iterator[list[Float[np.ndarray, "frames width"]]]:
         """For each batch the unit vectors of its items' frames; a picture has one."""
         for batch in batches:
-            if any(isinstance(item, Video) for item in batch):
-                yield [self._frames(item) for item in batch]
-            else:
+            if not any(isinstance(item, Video) for item in batch):
                 (rows,) = self.embedder.embed_images([batch])
                 yield [row[None].copy() for row in rows]
-
-    def _frames(self, item: Image) -> Float[ndarray, "frames width"]:
-        if not isinstance(item, Video):
-            (row,) = self.embedder.embed_images([[item]])
-            return np.asarray(row)
-        frames = [
-            Image(f"{item.id}, frame {number}", PixelSource(np.asarray(frame)))
-            for number, frame in enumerate(item.frames())
-        ]
-        parts = [frames[start : start + _FRAMES] for start in range(0, len(frames), _FRAMES)]
-        return np.concatenate(list(self.embedder.embed_images(parts)))
+                continue
+            embedded = []
+            for item in batch:
+                frames = [item]
+                if isinstance(item, Video):
+                    frames = [
+                        Image(f"{item.id}, frame {number}", PixelSource(np.asarray(frame)))
+                        for number, frame in enumerate(item.frames())
+                    ]
+                parts = [frames[start : start + _FRAMES] for start in range(0, len(frames), _FRAMES)]
+                embedded.append(np.concatenate(list(self.embedder.embed_images(parts))))
+            yield embedded
 
 
 ORACLE = "oracle"
@@ -148,7 +147,26 @@ def study(
     """
     benchmarks = worlds(plan)
     knows: Any = oracle.load("oracle")
-    metrics = _metrics(checkpoints)
+
+    def no_backbone(options: Options) -> Any:
+        raise AssertionError("a metric that reads has no model behind it")
+
+    def ready(model: Any, options: Options) -> Any:
+        return model
+
+    # Every metric by the name of its runs.
+    metrics: dict[str, CaptionMetric] = {
+        name: metric_names.load(name, Options(), no_backbone) for name in READING
+    }
+    for network in (name for name in NETWORKS if name in checkpoints):
+        model = checkpoint.load(str(checkpoints[network]), Options(device="cpu"))
+        whole = WholeCaptions(model)
+        for name in NETWORKS[network]:
+            # The prefix is set to nothing, so the model stands behind the metric as it is.
+            behind = whole if name in MATCHING else model
+            options = Options(device="cpu", backbone=f"checkpoint:{network}", settings=_SETTINGS[name])
+            metric = metric_names.load(name, options, partial(ready, behind))
+            metrics[f"{name}, {network}" if network in _NAMED else name] = metric
     comparisons: list[Comparison] = []
     tested: list[Comparison] = []
     for benchmark in benchmarks:
@@ -175,30 +193,3 @@ def study(
         claimed = {MOVING.get(n, n) for n in claimed} if moving else claimed
         tested += compare([model_run for model_run in runs if model_run.name in claimed])
     return CaptionStudy(tuple(comparisons), caption_findings(tested), benchmarks)
-
-
-def _metrics(checkpoints: Mapping[str, Path]) -> dict[str, CaptionMetric]:
-    """Every metric by the name of its runs."""
-    metrics: dict[str, CaptionMetric] = {
-        name: metric_names.load(name, Options(), _no_backbone) for name in READING
-    }
-    for network in (name for name in NETWORKS if name in checkpoints):
-        from counterfoil.models import checkpoint
-
-        model = checkpoint.load(str(checkpoints[network]), Options(device="cpu"))
-        whole = WholeCaptions(model)
-        for name in NETWORKS[network]:
-            behind = whole if name in MATCHING else model
-            options = Options(device="cpu", backbone=f"checkpoint:{network}", settings=_SETTINGS[name])
-            # The prefix is set to nothing, so the model stands behind the metric as it is.
-            metric = metric_names.load(name, options, partial(_given, behind))
-            metrics[f"{name}, {network}" if network in _NAMED else name] = metric
-    return metrics
-
-
-def _given(model: Any, options: Options) -> Any:
-    return model
-
-
-def _no_backbone(options: Options) -> Any:
-    raise AssertionError("a metric that reads has no model behind it")

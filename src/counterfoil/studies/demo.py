@@ -4,7 +4,8 @@ It repeats what BiVLC found, on networks from scratch and a world in which every
 finding holds is decided by the runs; nothing here depends on how it comes out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -26,16 +27,7 @@ from counterfoil.report.study_page import TrainingSummary, page
 from counterfoil.store import write_json, write_text
 from counterfoil.studies import captions
 from counterfoil.studies.captions import BROWSED, CaptionStudy
-from counterfoil.studies.plan import (
-    NETWORKS,
-    NUMBERS,
-    QUESTIONS,
-    REPORT,
-    RUNS,
-    Plan,
-    claim,
-    expected,
-)
+from counterfoil.studies.plan import NETWORKS, NUMBERS, QUESTIONS, REPORT, RUNS, Plan, claim, expected
 from counterfoil.studies.runs import (
     ALIKE,
     CHOICES,
@@ -97,7 +89,18 @@ def study(
     Raises `InputError` for a folder that holds something else, and what building, training and measuring
     raise.
     """
-    clock = _Clock(note)
+    # What took how many seconds.
+    spent: dict[str, float] = {}
+
+    @contextmanager
+    def clock(what: str, message: str = "") -> Iterator[None]:
+        began = perf_counter()
+        yield
+        took = perf_counter() - began
+        spent[what] = spent.get(what, 0.0) + took
+        if message:
+            note(f"{message} ({took:.0f} s)")
+
     if claim(out, plan):
         note(f"going on with the study in {out}")
     else:
@@ -154,18 +157,8 @@ def study(
             for run in model_runs[: len(model_runs) // len(plan.seeds)]
         ]
         comparisons = compare(first, baseline=BASELINE)
-    return Study(
-        plan,
-        findings,
-        order,
-        tuple(swept),
-        comparisons,
-        combined(makings),
-        drawn,
-        metrics,
-        clock.seconds,
-        rows,
-    )
+    trained = combined(makings)
+    return Study(plan, findings, order, tuple(swept), comparisons, trained, drawn, metrics, spent, rows)
 
 
 def led(runs: Mapping[str, Sequence[Run]], controls: Mapping[str, Sequence[Run]]) -> tuple[Finding, ...]:
@@ -180,29 +173,6 @@ def led(runs: Mapping[str, Sequence[Run]], controls: Mapping[str, Sequence[Run]]
     first = findings({name: [*model_runs, *others[name]] for name, model_runs in controls.items()})
     usual = findings(runs)
     return (*first, *confirmed(usual, first, where="Where the second picture is synthetic", suffix="styles"))
-
-
-class _Clock:
-    """Seconds by stage; notes each stage and how long it took."""
-
-    def __init__(self, note: Note) -> None:
-        self.seconds: dict[str, float] = {}
-        self._note = note
-        self._running: list[tuple[str, str, float]] = []
-
-    def __call__(self, what: str, message: str = "") -> "_Clock":
-        self._running.append((what, message, perf_counter()))
-        return self
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        what, message, began = self._running.pop()
-        spent = perf_counter() - began
-        self.seconds[what] = self.seconds.get(what, 0.0) + spent
-        if message and kind is None:
-            self._note(f"{message} ({spent:.0f} s)")
 
 
 #: The introduction of the page.
@@ -233,14 +203,16 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
     # The first questions of each form; a gallery, which is small, is whole.
     small = _pictured(
         compare([_shortened(run) for comparison in browsed for run in comparison.runs], baseline=BASELINE),
-        _sized(study.benchmarks, _SHOWN_SMALL),
+        study.benchmarks,
+        _SHOWN_SMALL,
     )
     small += _pictured(
         tuple(
             replace(comparison, runs=tuple(run for run in comparison.runs if run.name in BROWSED))
             for comparison in study.captions.comparisons
         ),
-        _sized(study.captions.benchmarks, _SHOWN_SMALL),
+        study.captions.benchmarks,
+        _SHOWN_SMALL,
     )
     title = "The small world, question by question"
     if plan.questions > _BROWSED:
@@ -262,7 +234,7 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
             study.findings,
             standfirst=_STANDFIRST,
             order=study.order,
-            comparisons=_pictured(study.comparisons, _sized(study.benchmarks, _SHOWN)),
+            comparisons=_pictured(study.comparisons, study.benchmarks, _SHOWN),
             seen=f"{plan.size} x {plan.size}",
             trained=study.trained,
             sweeps=study.sweeps,
@@ -272,22 +244,35 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
             browse=QUESTIONS,
         ),
     )
-    write_json(out / NUMBERS, _numbers(study, seconds))
+    numbers = {
+        "plan": asdict(study.plan),
+        "findings": [asdict(finding) for finding in study.findings],
+        "order": None if study.order is None else asdict(study.order),
+        "captions": {
+            "claims": [asdict(claim) for claim in study.captions.findings],
+            "measures": {
+                comparison.benchmark: {
+                    run.name: {name: asdict(e) for name, e in run.result.measures.items()}
+                    for run in comparison.runs
+                }
+                for comparison in study.captions.comparisons
+            },
+        },
+        "studies": [asdict(sweep) for sweep in study.sweeps],
+        "seconds": {**study.seconds, "all": seconds},
+    }
+    write_json(out / NUMBERS, numbers)
     return out / REPORT
 
 
-def _sized(benchmarks: Sequence[Benchmark], size: int) -> list[Benchmark]:
-    return [sized(benchmark, size) for benchmark in benchmarks]
-
-
-def _pictured(comparisons: Sequence[Comparison], drawn: Sequence[Benchmark]) -> tuple[Comparison, ...]:
-    """The same runs over the same questions, with the pictures of `drawn`."""
-    by_name = {benchmark.name: benchmark for benchmark in drawn}
+def _pictured(
+    comparisons: Sequence[Comparison], drawn: Sequence[Benchmark], size: int
+) -> tuple[Comparison, ...]:
+    """The same runs over the same questions, with the pictures of `drawn`, `size` pixels to a side."""
+    by_name = {benchmark.name: sized(benchmark, size) for benchmark in drawn}
     return tuple(
-        replace(
-            comparison, runs=tuple(run.with_benchmark(by_name[run.benchmark.name]) for run in comparison.runs)
-        )
-        for comparison in comparisons
+        replace(one, runs=tuple(run.with_benchmark(by_name[run.benchmark.name]) for run in one.runs))
+        for one in comparisons
     )
 
 
@@ -305,23 +290,3 @@ def _shortened(run: Run) -> Run:
     result = evaluate(shorter, answers, scorer=run.name, draws=DRAWS, provenance=dict(run.result.provenance))
     items = {name: values[:_BROWSED] for name, values in run.items.items()}
     return replace(run, benchmark=shorter, answers=answers, items=items, result=result)
-
-
-def _numbers(study: Study, seconds: float) -> dict[str, Any]:
-    return {
-        "plan": study.plan.to_json(),
-        "findings": [asdict(finding) for finding in study.findings],
-        "order": None if study.order is None else asdict(study.order),
-        "captions": {
-            "claims": [asdict(claim) for claim in study.captions.findings],
-            "measures": {
-                comparison.benchmark: {
-                    run.name: {name: asdict(e) for name, e in run.result.measures.items()}
-                    for run in comparison.runs
-                }
-                for comparison in study.captions.comparisons
-            },
-        },
-        "studies": [asdict(sweep) for sweep in study.sweeps],
-        "seconds": {**study.seconds, "all": seconds},
-    }

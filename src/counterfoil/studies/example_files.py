@@ -50,31 +50,50 @@ def write_example_files(folder: Path, *, seed: int = 0) -> tuple[str, ...]:
     questions, shown = quads(_QUESTIONS, seed=seed, size=_SIZE), gallery(_IMAGES, seed=seed, size=_SIZE)
     judged = rated(_RATED, seed=seed, size=_SIZE)
     named = {"quad": questions, "gallery": shown, "rated": judged}
-    files = {kind: _pictures(folder / "photos", kind, benchmark) for kind, benchmark in named.items()}
-    tables = {
+    files: dict[str, list[str]] = {}
+    for kind, benchmark in named.items():
+        files[kind] = [f"{kind}-{row:02d}.jpg" for row in range(len(benchmark.images))]
+        for name, image in zip(files[kind], benchmark.images, strict=True):
+            write_bytes(folder / "photos" / name, encode(image.decode()))
+    scores: dict[str, dict[str, Sequence[object]]] = {}
+    for name, ahead in _MODELS.items():
+        right, wrong = rng.normal([ahead, 0.0], 1.0, (len(questions), 2)).round(3).T
+        columns = {"positive_score": right.tolist(), "negative_score": wrong.tolist()}
+        scores[f"scores/{name}.csv"] = {"id": _ids(questions), **columns}
+    # Every caption with every image that it is true of, and with the one that it was written for.
+    positives = cast(Qrels, shown.gallery.t2i.positives)
+    rows = np.repeat(np.arange(len(shown.captions)), positives.counts)
+    tables: dict[str, Mapping[str, Sequence[object]]] = {
         "pairs.csv": _pairs(questions, files["quad"], both=False),
         "quads.csv": _pairs(questions, files["quad"], both=True),
-        **{f"scores/{name}.csv": _scores(questions, ahead, rng) for name, ahead in _MODELS.items()},
+        **scores,
         "captions.csv": {"caption": _captions()},
-        "gallery.csv": _right_pairs(shown, files["gallery"]),
-        "ratings.csv": _ratings(judged, files["rated"]),
+        "gallery.csv": {
+            "image": [files["gallery"][image] for image in positives.items],
+            "caption": [shown.captions[row].text for row in rows],
+        },
+        "ratings.csv": {
+            "image": [files["rated"][row] for row in judged.rated.images],
+            "caption": [judged.captions[row].text for row in judged.rated.captions],
+            "rating": judged.rated.ratings[:, 0].tolist(),
+        },
         "votes.csv": _votes(rng),
     }
-    for name, columns in tables.items():
-        write_csv(folder / name, pa.table(columns))
-    first, second, references = _captioners(shown, files["gallery"])
-    captioners = {"first.json": first, "second.json": second, "references.json": references}
+    for name, table in tables.items():
+        write_csv(folder / name, pa.table(table))
+    # A caption of each image by two captioners, the second one of an image before, and references.
+    photos = files["gallery"]
+    texts: list[list[str]] = [[] for _ in photos]
+    for caption, image in zip(shown.captions, shown.gallery.owners, strict=True):
+        texts[image].append(str(caption.text))
+    captioners = {
+        "first.json": {photo: of[0] for photo, of in zip(photos, texts, strict=True)},
+        "second.json": {photo: texts[row - row % 3][0] for row, photo in enumerate(photos)},
+        "references.json": {photo: of[1:] for photo, of in zip(photos, texts, strict=True)},
+    }
     for name, captions in captioners.items():
         write_json(folder / "captioners" / name, captions)
     return ("photos/", *tables, *(f"captioners/{name}" for name in captioners))
-
-
-def _pictures(folder: Path, kind: str, benchmark: Benchmark) -> list[str]:
-    """The names of a benchmark's pictures, which are written as files."""
-    names = [f"{kind}-{row:02d}.jpg" for row in range(len(benchmark.images))]
-    for name, image in zip(names, benchmark.images, strict=True):
-        write_bytes(folder / name, encode(image.decode()))
-    return names
 
 
 def _pairs(benchmark: Benchmark, files: Sequence[str], *, both: bool) -> dict[str, Sequence[object]]:
@@ -82,24 +101,19 @@ def _pairs(benchmark: Benchmark, files: Sequence[str], *, both: bool) -> dict[st
     captions, images = questions.captions, questions.images
     texts = [[benchmark.captions[row].text for row in rows] for rows in captions.T]
     seen = [[files[row] for row in rows] for rows in images.T]
-    columns: dict[str, Sequence[object]] = {
+    second = {"negative_image": seen[1]} if both else {}
+    return {
         "id": _ids(benchmark),
         "image": seen[0],
         "caption": texts[0],
         "negative_caption": texts[1],
+        **second,
+        "type": questions.groupings["type"],
     }
-    if both:
-        columns["negative_image"] = seen[1]
-    return {**columns, "type": questions.groupings["type"]}
 
 
 def _ids(benchmark: Benchmark) -> list[str]:
     return [f"q{row:02d}" for row in range(len(benchmark))]
-
-
-def _scores(benchmark: Benchmark, ahead: float, rng: np.random.Generator) -> dict[str, Sequence[object]]:
-    right, wrong = rng.normal([ahead, 0.0], 1.0, (len(benchmark), 2)).round(3).T
-    return {"id": _ids(benchmark), "positive_score": right.tolist(), "negative_score": wrong.tolist()}
 
 
 def _captions() -> list[str]:
@@ -113,37 +127,6 @@ def _captions() -> list[str]:
         many = subject.startswith(("Two", "Three"))
         sentences.append(f"{subject} {plural[head] if many else head} {rest} {place}.")
     return sentences
-
-
-def _right_pairs(shown: Benchmark, files: Sequence[str]) -> dict[str, Sequence[object]]:
-    """Every caption with every image that it is true of, and with the one that it was written for."""
-    positives = cast(Qrels, shown.gallery.t2i.positives)
-    rows = np.repeat(np.arange(len(shown.captions)), positives.counts)
-    return {
-        "image": [files[image] for image in positives.items],
-        "caption": [shown.captions[row].text for row in rows],
-    }
-
-
-def _captioners(
-    shown: Benchmark, files: Sequence[str]
-) -> tuple[Mapping[str, str], Mapping[str, str], Mapping[str, list[str]]]:
-    """A caption of each image by two captioners, the second one of the image before, and references."""
-    of: list[list[str]] = [[] for _ in files]
-    for caption, image in zip(shown.captions, shown.gallery.owners, strict=True):
-        of[image].append(str(caption.text))
-    first = {file: captions[0] for file, captions in zip(files, of, strict=True)}
-    second = {file: of[row - row % 3][0] for row, file in enumerate(files)}
-    return first, second, {file: captions[1:] for file, captions in zip(files, of, strict=True)}
-
-
-def _ratings(judged: Benchmark, files: Sequence[str]) -> dict[str, Sequence[object]]:
-    rows = judged.rated
-    return {
-        "image": [files[row] for row in rows.images],
-        "caption": [judged.captions[row].text for row in rows.captions],
-        "rating": rows.ratings[:, 0].tolist(),
-    }
 
 
 def _votes(rng: np.random.Generator) -> dict[str, Sequence[object]]:

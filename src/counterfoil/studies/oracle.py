@@ -44,14 +44,21 @@ class Oracle:
 
         Raises `DataError` for pictures that are not drawn from scenes, and captions that are not the world's.
         """
-        chance = self.chance.score(images, captions)
-        return np.asarray(
-            [
-                _degree(text_of(caption), image, float(luck))
-                for image, caption, luck in zip(images, captions, chance, strict=True)
-            ],
-            dtype=np.float64,
-        )
+        scores = []
+        lucks = self.chance.score(images, captions).tolist()
+        for image, caption, luck in zip(images, captions, lucks, strict=True):
+            source, text = image.source, text_of(caption)
+            if isinstance(source, Animation):
+                scores.append(grade(read(text), source.scenes))
+            elif isinstance(source, GradedDrawing):
+                scores.append(level(read(text), source.scene))
+            elif isinstance(source, LazyDrawing):
+                scores.append(matches(text, source.scene) + _APART * luck)
+            else:
+                what = "the oracle knows the scenes behind pictures, and this one is only a picture"
+                hint = "ask it about world-quads, world-rated and others of the world by name, without --data"
+                raise DataError(what, where=str(source), hint=hint)
+        return np.asarray(scores, dtype=np.float64)
 
 
 def load(argument: str, options: Options = DEFAULT) -> Oracle:
@@ -62,18 +69,3 @@ def load(argument: str, options: Options = DEFAULT) -> Oracle:
     reject_unused_options(where, options)
     identity = Identity(name=where, revision="1", options={"seed": options.seed})
     return Oracle(identity, Random(identity, options.seed))
-
-
-def _degree(text: str, image: Image, chance: float) -> float:
-    source = image.source
-    if isinstance(source, Animation):
-        return grade(read(text), source.scenes)
-    if isinstance(source, GradedDrawing):
-        return float(level(read(text), source.scene))
-    if isinstance(source, LazyDrawing):
-        return float(matches(text, source.scene)) + _APART * chance
-    raise DataError(
-        "the oracle knows the scenes behind pictures, and this one is only a picture",
-        where=str(source),
-        hint="ask it about world-quads, world-rated and others of the world by name, without --data",
-    )

@@ -17,14 +17,7 @@ from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.outputs import UNFINISHED, overwriting
 from counterfoil.store import digest_value, write_json
-from counterfoil.train.recipes import (
-    Coco,
-    NegativePairs,
-    NegativeTexts,
-    PositiveAugmented,
-    Recipe,
-    Triplet,
-)
+from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts, PositiveAugmented, Recipe, Triplet
 
 #: Steps over which the learning rate rises.
 _WARMUP = 20
@@ -119,11 +112,9 @@ class Plan:
 
     def first(self, name: str, *, seed: int) -> Recipe:
         """The recipe of the first part of a training with curriculum: a learning rate that stays as it is."""
-        steps, lr = self.relation_steps, self.relation_lr
+        recipe, steps = self.recipe(name, seed=seed), self.relation_steps
         every = max(1, steps // 5)
-        return replace(
-            self.recipe(name, seed=seed), steps=steps, validate_every=every, lr=lr, schedule="constant"
-        )
+        return replace(recipe, steps=steps, validate_every=every, lr=self.relation_lr, schedule="constant")
 
     @property
     def work(self) -> float:
@@ -133,10 +124,6 @@ class Plan:
         dials = whole * (len(self.noise) + bool(self.noise)) + self.mining_steps * len(self.mining)
         measuring = _MEASURING * self.questions
         return len(self.seeds) * (steps + measuring) + len(self.dialled) * dials + _REST
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 #: A few minutes; the demo says how many.
@@ -187,7 +174,7 @@ def claim(out: Path, plan: Plan) -> bool:
     """
     check(out)
     path = out / PLAN
-    ours = {"study": __version__, "plan": plan.to_json()}
+    ours = {"study": __version__, "plan": asdict(plan)}
     known = _read(path)
     if known is not None and digest_value(known) == digest_value(ours):
         return any((out / NETWORKS).glob("*/resume.pt"))
@@ -206,14 +193,9 @@ def check(out: Path) -> None:
     """
     if overwriting() or _read(out / PLAN) is not None:
         return
-    taken = [name for name in FILES if (out / name).exists()]
-    if taken:
-        raise InputError(
-            "the folder holds files that are not of a demo",
-            where=out,
-            given=", ".join(taken),
-            hint="name a new folder",
-        )
+    if taken := [name for name in FILES if (out / name).exists()]:
+        text, hint = "the folder holds files that are not of a demo", "name a new folder"
+        raise InputError(text, where=out, given=", ".join(taken), hint=hint)
 
 
 def _read(path: Path) -> dict[str, object] | None:

@@ -20,6 +20,7 @@ from counterfoil.evaluation import ablations
 from counterfoil.evaluation.ablations import Sweep, Trial
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, save_run
+from counterfoil.models import checkpoint
 from counterfoil.models.base import Options, abilities
 from counterfoil.report.study_page import TrainingSummary
 from counterfoil.studies.plan import Plan
@@ -51,45 +52,32 @@ class EvaluationRuns:
     facts: Callable[[Benchmark, Any], Mapping[str, Any]]
     progress: Progress = silent
 
-    def measure(self, name: str, checkpoint: Path, *, only: Collection[str] = ()) -> list[Run]:
+    def measure(self, name: str, folder: Path, *, only: Collection[str] = ()) -> list[Run]:
         """The runs of one checkpoint on the benchmarks, or on those that are named.
 
         A detector of styles is not asked the control, in which there is nothing to detect.
         """
-        from counterfoil.models import checkpoint as checkpoint_folder
-
-        scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
+        scorer = checkpoint.load(str(folder), Options(device="cpu"))
         runs = []
         for benchmark in self.benchmarks:
-            if only and benchmark.name not in only:
-                continue
-            if benchmark.name == ALIKE and "classifies" in abilities(scorer):
-                continue
-            given = run(benchmark, scorer, session=self._session)
-            runs.append(self._keep(name, checkpoint, benchmark, given, scorer))
+            unasked = benchmark.name == ALIKE and "classifies" in abilities(scorer)
+            if not unasked and (not only or benchmark.name in only):
+                given = run(benchmark, scorer, session=Session(batch_size=256, progress=self.progress))
+                runs.append(self._keep(name, folder, benchmark, given, scorer))
         return runs
 
-    def measure_gallery(self, name: str, checkpoint: Path) -> tuple[Run, Run]:
+    def measure_gallery(self, name: str, folder: Path) -> tuple[Run, Run]:
         """The runs of one checkpoint on the gallery, ranked once: all true pairs right, and the own ones."""
-        from counterfoil.models import checkpoint as checkpoint_folder
-
-        scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
+        scorer = checkpoint.load(str(folder), Options(device="cpu"))
         whole = next(benchmark for benchmark in self.benchmarks if benchmark.questions.directed)
         both = (whole, as_collected(whole))
-        given = rank_galleries(both, scorer, session=self._session)
-        every, own = (
-            self._keep(name, checkpoint, benchmark, answers, scorer)
-            for benchmark, answers in zip(both, given, strict=True)
-        )
-        return every, own
+        given = rank_galleries(both, scorer, session=Session(batch_size=256, progress=self.progress))
+        runs = [self._keep(name, folder, *pair, scorer) for pair in zip(both, given, strict=True)]
+        return runs[0], runs[1]
 
-    @property
-    def _session(self) -> Session:
-        return Session(batch_size=256, progress=self.progress)
-
-    def _keep(self, name: str, checkpoint: Path, benchmark: Benchmark, given: Answers, scorer: Any) -> Run:
-        folder = self.runs / checkpoint.name / benchmark.name
-        return keep_run(folder, name, benchmark, given, self.facts(benchmark, scorer))
+    def _keep(self, name: str, folder: Path, benchmark: Benchmark, given: Answers, scorer: Any) -> Run:
+        out = self.runs / folder.name / benchmark.name
+        return keep_run(out, name, benchmark, given, self.facts(benchmark, scorer))
 
 
 def keep_run(
@@ -197,8 +185,6 @@ class TrainingRuns:
         First on the rows of relations and swaps, then on all: among all edits those are learned last, and
         hardly at all in few steps. A way of mining has no such part, and goes on from `pretrained`.
         """
-        from counterfoil.models import checkpoint
-
         recipe, data = recipe or name, self.contrasts if data is None else data
         if recipe not in TUNED:
             return self._fit(checkpoint.read(self.place("pretrained", seed)), name, recipe, data, seed)
@@ -216,13 +202,10 @@ class TrainingRuns:
 
     def augmented(self, name: str, seed: int, *, on: str) -> TrainingSummary:
         """The network `on` of that seed with its projections trained on generated positives (PAC-S)."""
-        from counterfoil.models import checkpoint
-
         return self._fit(checkpoint.read(self.place(on, seed)), name, "pac", self.generated, seed)
 
     def detectors(self, name: str, seed: int, *, on: str) -> Path:
         """Detectors of what is synthetic on the frozen network `on`, from the same rows."""
-        from counterfoil.models import checkpoint
         from counterfoil.train import detectors
         from counterfoil.train.recipes import Detection
 
@@ -254,14 +237,8 @@ class TrainingRuns:
             out=self.place(name, seed),
             progress=lambda stage, done, total: self.progress(f"{stage} {name}", done, total),
         )
-        return TrainingSummary(
-            name=name,
-            learned=LEARNED.get(recipe, recipe),
-            rows=len(data),
-            steps=fitted.step,
-            seconds=fitted.seconds,
-            history=fitted.history,
-        )
+        learned, steps, history = LEARNED.get(recipe, recipe), fitted.step, fitted.history
+        return TrainingSummary(name, learned, len(data), steps, fitted.seconds, history=history)
 
 
 def combined(of_seeds: Sequence[Mapping[str, TrainingSummary]]) -> tuple[TrainingSummary, ...]:
@@ -304,19 +281,12 @@ def noise(workshop: TrainingRuns, bench: EvaluationRuns, clean: Sequence[Run]) -
         label = f"{100 * rate:.0f} % wrong{', filtered' if keep else ''}"
         trials.append(Trial(label, runs, x=rate, series="filtered" if keep else _RAW))
 
-    def judged(control: bool) -> Sweep:
-        return ablations.noise(
-            [
-                replace(trial, runs=[run for run in trial.runs if (run.benchmark.name == ALIKE) == control])
-                for trial in trials
-            ]
-        )
-
-    question = ablations.NOISE[0].lower() + ablations.NOISE[1:]
-    styles = replace(
-        judged(False), key="noise-styles", question=f"Where the second picture is synthetic, {question}"
+    styles, control = (
+        ablations.noise([replace(t, runs=[r for r in t.runs if r.benchmark.name == name]) for t in trials])
+        for name in (QUADS, ALIKE)
     )
-    return judged(True), styles
+    question = f"Where the second picture is synthetic, {ablations.NOISE[0].lower()}{ablations.NOISE[1:]}"
+    return control, replace(styles, key="noise-styles", question=question)
 
 
 def mining(workshop: TrainingRuns, bench: EvaluationRuns) -> Sweep:

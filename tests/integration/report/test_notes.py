@@ -63,37 +63,9 @@ def test_equal_scorers_are_not_distinguished() -> None:
 
 def test_outcomes_and_intervals_are_mentioned(quads: Comparison) -> None:
     texts = said(quads)
-    assert (
-        "outcomes: only right and wrong were given, so there are no scores, margins or ties to show." in texts
-    )
+    assert any(text.startswith("outcomes: only right and wrong were given") for text in texts)
     # Neighbouring questions share an image, so the intervals come from clusters.
-    assert any(
-        text.startswith(
-            "Intervals hold 95 %: over clusters of questions that share images or captions. "
-            "Intervals rest on "
-        )
-        for text in texts
-    )
-
-
-def random_runs(models: int, seed: int) -> Comparison:
-    benchmark, rng = quad_benchmark(), np.random.default_rng([models, seed])
-    runs = [
-        run_of(benchmark, f"m{at}", Scores(rng.normal(size=(len(benchmark), 2, 2)))) for at in range(models)
-    ]
-    return Comparison(benchmark.name, tuple(runs), None, ())
-
-
-def test_random_models_are_seldom_said_to_be_below_chance() -> None:
-    """By their intervals alone some of six are, in a third of draws (`benchmarks/chance.py` counts more)."""
-    alone = noted = 0
-    for seed in range(24):
-        comparison = random_runs(6, seed)
-        main = [run.result[name] for run in comparison.runs for name in ("i2t", "t2i", "group")]
-        alone += any(e.high < e.chance for e in main)
-        noted += bool(below_chance(comparison))
-    assert alone >= 4
-    assert noted <= 2
+    assert any(text.startswith("Intervals hold 95 %: over clusters of questions") for text in texts)
 
 
 def test_the_more_models_are_looked_at_the_farther_below_chance_one_must_be() -> None:

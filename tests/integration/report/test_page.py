@@ -13,14 +13,12 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.report.forms import report_of
 from counterfoil.report.page import page
 from counterfoil.report.tables import written
-from report.outlines import Outline, own_script
+from report.outlines import Outline, closed
 from report_fixtures import choice_benchmark, run_of
 
 
 def island(text: str) -> dict:
-    return json.loads(
-        re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1)
-    )
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
 
 
 def small(**card: object) -> Comparison:
@@ -36,19 +34,14 @@ def plain() -> str:
 
 
 def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report: str) -> None:
+    assert closed(report)
     outline = Outline.of(report)
-    ids = set(outline.ids)
-    for tag, attributes in outline.attributes:
+    for _, attributes in outline.attributes:
         for name in ("aria-labelledby", "aria-describedby"):
-            assert name not in attributes or attributes[name] in ids
-        for name in ("src", "href", "srcset", "action", "xlink:href", "data"):
-            value = attributes.get(name)
-            assert value is None or value.startswith(("#", "data:")), (tag, name, value)
-        assert not any(name.startswith("on") for name in attributes)
+            assert name not in attributes or attributes[name] in outline.ids
     tags = [tag for tag, _ in outline.attributes]
     assert tags.count("main") == tags.count("h1") == 1
     assert {"header", "nav", "footer"} <= set(tags)
-    assert own_script(report)
     assert "window.hacked = 1</script>" not in report
     styles = "".join(re.findall(r"<style>.*?</style>", report, re.S))
     assert "url(" not in styles
@@ -87,8 +80,10 @@ def test_data_of_the_forms_are_apart(report: str, plain: str) -> None:
     assert "The browser of a gallery's queries" not in plain
 
 
-def test_the_same_comparisons_give_the_same_page(plain: str) -> None:
+def test_the_same_comparisons_give_the_same_page_of_one_scorer_too(plain: str) -> None:
     assert page([small()]) == plain
+    assert "More than luck?" not in plain
+    assert "alone has Accuracy" in plain
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -117,11 +112,6 @@ def test_pictures_can_be_left_out_and_are_bounded_by_the_budget(plain: str) -> N
     assert sum(map(len, island(some)["pictures"])) <= 3 * largest
 
 
-def test_one_scorer_alone_makes_a_page_too(plain: str) -> None:
-    assert "More than luck?" not in plain
-    assert "alone has Accuracy" in plain
-
-
 @pytest.mark.usefixtures("undrawn")
 def test_two_benchmarks_of_like_names_have_their_own_anchors() -> None:
     one, two = small(name="Böld!"), small(name="bold ")
@@ -134,7 +124,5 @@ def test_two_benchmarks_of_like_names_have_their_own_anchors() -> None:
 def test_bad_wishes_are_refused(quads: Comparison) -> None:
     with pytest.raises(InputError, match="nothing to report"):
         page([])
-    with pytest.raises(
-        UnknownNameError, match="given: allways; allowed: always, auto, never; did you mean 'always'"
-    ):
+    with pytest.raises(UnknownNameError, match="did you mean 'always'"):
         page([quads], pictures="allways")

@@ -16,11 +16,8 @@ from tiny_study import TINY, facts
 @pytest.mark.slow
 def test_noise_begins_at_the_clean_runs_and_ends_with_a_filter(fuller: Study) -> None:
     noise = next(each for each in fuller.sweeps if each.key == "noise")
-    assert [(each.x, each.series) for each in noise.settings] == [
-        (0.0, "as generated"),
-        (0.61, "as generated"),
-        (0.61, "filtered"),
-    ]
+    settings = [(0.0, "as generated"), (0.61, "as generated"), (0.61, "filtered")]
+    assert [(each.x, each.series) for each in noise.settings] == settings
     assert fuller.order is not None
     clean = next(each for each in fuller.order.levels if each.label == "trohn-img")
     first = noise.settings[0].levels["group"]
@@ -28,9 +25,7 @@ def test_noise_begins_at_the_clean_runs_and_ends_with_a_filter(fuller: Study) ->
     assert first.seeds == clean.seeds[:1]
     assert all(len(level.seeds) == 1 for each in noise.settings for level in each.levels.values())
     control = next(each for each in fuller.sweeps if each.key == "noise-styles")
-    assert [(each.x, each.series) for each in control.settings] == [
-        (each.x, each.series) for each in noise.settings
-    ]
+    assert [(each.x, each.series) for each in control.settings] == settings
     assert control.question.startswith("Where the second picture is synthetic, what do wrong")
 
 
@@ -40,9 +35,8 @@ def test_mining_takes_one_measure_from_own_pairs_and_one_from_all(fuller: Study)
     assert [each.label for each in mining.settings] == ["none", "hardest"]
     assert mining.measures == ("mean_recall_at_1", "mean_map_at_r")
     assert "As in COCO, R@1 counts only what a caption was written for" in mining.sentence
-    assert [(each.label, each.measure) for each in mining.differences] == [
-        ("hardest against none", measure) for measure in mining.measures
-    ]
+    pairs = [("hardest against none", measure) for measure in mining.measures]
+    assert [(each.label, each.measure) for each in mining.differences] == pairs
 
 
 def test_own_pairs_are_some_of_all_pairs_and_are_ranked_alike(

@@ -14,7 +14,7 @@ from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.evaluation.run import find_runs
 from counterfoil.models.base import Identity, Options
 from counterfoil.models.captions import registry as metric_names
-from counterfoil.report.study_page import caption_part, page
+from counterfoil.report.study_page import known, page
 from counterfoil.studies import captions
 from counterfoil.studies.captions import MATCHING, READING, CaptionStudy, WholeCaptions
 from tiny_study import TINY, facts
@@ -52,11 +52,8 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> tuple[CaptionStudy, Pat
 
 def test_the_oracle_gets_everything_and_every_metric_is_there(reading: tuple[CaptionStudy, Path]) -> None:
     made, folder = reading
-    assert [each.benchmark for each in made.comparisons] == [
-        "world-rated",
-        "world-preferences",
-        "world-clips",
-    ]
+    names = [comparison.benchmark for comparison in made.comparisons]
+    assert names == ["world-rated", "world-preferences", "world-clips"]
     for comparison in made.comparisons:
         assert [run.name for run in comparison.runs] == ["oracle", *READING]
         known = [e.value for e in comparison.runs[0].result.measures.values()]
@@ -110,20 +107,17 @@ def test_whole_captions_are_matched_to_frames(reading: tuple[CaptionStudy, Path]
 
 def test_the_page_says_what_the_oracle_got(reading: tuple[CaptionStudy, Path]) -> None:
     made, _ = reading
-    part = caption_part(made.comparisons)
-    assert part is not None
-    assert part.known.startswith(
-        "The oracle, which knows what is shown, has a correlation of 1.0 and an accuracy"
+    assert known(made.comparisons).startswith(
+        "The oracle, which knows what is shown, has a correlation of 1.0"
     )
     text = page((), captions=made.comparisons, claims=made.findings)
     assert 'id="captions"' in text
     assert "rouge-l" in text
     # Somebody else in its place is not said to know everything.
-    part = caption_part(made.comparisons[:1], oracle="length")
-    assert part is not None
-    value = made.comparisons[0].runs[1].result.measures["kendall_tau_b"].value
-    assert f"does not: it got {value:.5f} in Kendall τ-b on World, rated" in part.known
-    assert caption_part(()) is None
+    length = replace(made.comparisons[0].runs[1], name="oracle")
+    value = length.result.measures["kendall_tau_b"].value
+    rated = replace(made.comparisons[0], runs=(length,))
+    assert f"does not: it got {value:.5f} in Kendall τ-b on World, rated" in known([rated])
     assert 'id="captions"' not in page(())
 
 

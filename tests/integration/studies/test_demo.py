@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.engine.deduplicate import Progress
 from counterfoil.evaluation.findings import verdict
 from counterfoil.evaluation.run import find_runs
 from counterfoil.studies import plan
@@ -25,20 +24,14 @@ class _Stopped(BaseException):
     """As if the process had been killed there."""
 
 
-def _stop_after(words: str) -> Callable[[str], None]:
-    def note(text: str) -> None:
-        if words in text:
+def _stop(words: str, step: int = 0) -> Callable[..., None]:
+    """A note, or a progress, that stops where it comes to these words, at that step."""
+
+    def tell(text: str, done: int = 0, total: int = 0) -> None:
+        if words in text and done == step:
             raise _Stopped
 
-    return note
-
-
-def _stop_at(stage: str, step: int) -> Progress:
-    def progress(name: str, done: int, total: int) -> None:
-        if stage in name and done == step:
-            raise _Stopped
-
-    return progress
+    return tell
 
 
 def test_four_findings_and_an_order(made: Study) -> None:
@@ -59,33 +52,27 @@ def test_four_findings_and_an_order(made: Study) -> None:
     assert made.comparisons[0].benchmark == "world-quads"
 
 
-def test_the_control_asks_the_same_in_one_style(made: Study, place: Path) -> None:
+def test_the_control_asks_the_same_in_one_style(made: Study) -> None:
     asked = {each.name: each for each in made.benchmarks}
     quads, control = asked["world-quads"], asked["world-quads-alike"]
     assert quads.questions.ids == control.questions.ids
     assert [each.text for each in quads.captions] == [each.text for each in control.captions]
-    first, second = quads.paired.pairs()[1].reshape(-1, 4)[:, [0, -1]].T
-    same = [
-        quads.images[i].read() == control.images[j].read()
-        for i, j in zip(first, control.paired.pairs()[1].reshape(-1, 4)[:, 0], strict=True)
-    ]
-    # First pictures are natural in both; second ones are synthetic in one of them.
-    assert all(same)
-    other = control.paired.pairs()[1].reshape(-1, 4)[:, -1]
-    assert not any(
-        quads.images[i].read() == control.images[j].read() for i, j in zip(second, other, strict=True)
-    )
-    kept = {(run.result.scorer, run.benchmark.name): run for run in find_runs([place / plan.RUNS])}
-    level = next(each for each in made.findings if each.key == "images").levels[0]
-    found = kept[level.label, "world-quads-alike"].result.measures[level.measure]
-    assert (level.value, level.low, level.high) == (found.value, found.low, found.high)
+    shown = (each.paired.pairs()[1].reshape(-1, 4)[:, [0, -1]] for each in (quads, control))
+    for one, other in zip(*shown, strict=True):
+        same = [quads.images[i].read() == control.images[j].read() for i, j in zip(one, other, strict=True)]
+        # First pictures are natural in both; second ones are synthetic in one of them.
+        assert same == [True, False]
 
 
-def test_the_numbers_are_those_of_the_runs_on_disk(made: Study, place: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "benchmark"), [("detectors", "world-quads"), ("images", "world-quads-alike")]
+)
+def test_the_numbers_are_those_of_the_runs_on_disk(
+    made: Study, place: Path, key: str, benchmark: str
+) -> None:
     kept = {(run.result.scorer, run.benchmark.name): run for run in find_runs([place / plan.RUNS])}
-    detectors = next(each for each in made.findings if each.key == "detectors")
-    for level in detectors.levels:
-        of = kept[level.label, "world-quads"].result.measures[level.measure]
+    for level in next(each for each in made.findings if each.key == key).levels:
+        of = kept[level.label, benchmark].result.measures[level.measure]
         assert (level.value, level.low, level.high) == (of.value, of.low, of.high)
 
 
@@ -102,12 +89,10 @@ def test_two_seeds_are_taken_together(fuller: Study) -> None:
 @pytest.mark.slow
 def test_a_study_that_was_stopped_ends_with_the_same_numbers(made: Study, tmp_path: Path) -> None:
     with pytest.raises(_Stopped):
-        study(TINY, tmp_path, facts=facts, note=_stop_after("trained coco"))
+        study(TINY, tmp_path, facts=facts, note=_stop("trained coco"))
     # Once more, in the middle of a training.
     with pytest.raises(_Stopped):
-        study(
-            TINY, tmp_path, facts=facts, note=lambda text: None, progress=_stop_at("trohn-text", 3), draws=200
-        )
+        study(TINY, tmp_path, facts=facts, note=lambda text: None, progress=_stop("trohn-text", 3))
     again: list[str] = []
     assert _numbers(study(TINY, tmp_path, facts=facts, note=again.append)) == _numbers(made)
     assert again[0].startswith("going on")

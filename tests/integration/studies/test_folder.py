@@ -42,28 +42,24 @@ def test_a_study_of_the_same_plan_goes_on(tmp_path: Path) -> None:
     assert _files(out) == before
 
 
-def test_another_plan_begins_anew_and_leaves_what_is_not_a_study_s(tmp_path: Path) -> None:
+FOREIGN = {"notes.txt", "networks", "networks/mine.txt", "runs", "runs/coco-0", "runs/coco-0/mine.csv"}
+
+
+@pytest.mark.parametrize("foreign", [FOREIGN, set()])
+@pytest.mark.parametrize("version", [False, True])
+def test_another_plan_or_version_begins_anew_and_leaves_what_is_not_a_study_s(
+    tmp_path: Path, foreign: set[str], version: bool
+) -> None:
     _begun(tmp_path)
-    kept = {"notes.txt", "networks", "networks/mine.txt", "runs", "runs/coco-0", "runs/coco-0/mine.csv"}
-    for name in kept:
+    for name in foreign:
         if "." in name:
             (tmp_path / name).write_text("somebody's")
-    assert not plan.claim(tmp_path, OTHER)
-    assert _files(tmp_path) == {*kept, plan.PLAN}
-    assert not plan.claim(tmp_path, OTHER)
-
-
-def test_nothing_else_there_and_no_empty_folder_is_left(tmp_path: Path) -> None:
-    _begun(tmp_path)
-    plan.claim(tmp_path, OTHER)
-    assert _files(tmp_path) == {plan.PLAN}
-
-
-def test_another_version_begins_anew(tmp_path: Path) -> None:
-    _begun(tmp_path)
-    write_json(tmp_path / plan.PLAN, {**read_json(tmp_path / plan.PLAN), "study": "0.0"})
-    assert not plan.claim(tmp_path, TINY)
-    assert _files(tmp_path) == {plan.PLAN}
+    if version:
+        write_json(tmp_path / plan.PLAN, {**read_json(tmp_path / plan.PLAN), "study": "0.0"})
+    for _ in range(2):
+        assert not plan.claim(tmp_path, TINY if version else OTHER)
+        # No empty folder is left.
+        assert _files(tmp_path) == {*foreign, plan.PLAN}
 
 
 def test_a_stop_while_beginning_anew_leaves_no_mixture(tmp_path: Path, monkeypatch) -> None:
@@ -92,9 +88,3 @@ def test_somebody_else_s_folder_is_refused_and_stays_as_it_is(tmp_path: Path, na
     with pytest.raises(InputError, match=f"not of a demo.*{name}"):
         plan.claim(tmp_path, TINY)
     assert _files(tmp_path) == before
-
-
-def test_files_of_other_names_are_no_hindrance(tmp_path: Path) -> None:
-    (tmp_path / "README").write_text("mine")
-    plan.claim(tmp_path, TINY)
-    assert (tmp_path / "README").read_text() == "mine"

@@ -1,8 +1,8 @@
 """The workshop: trainings from the same random weights, and nothing that two of them share."""
 
+from itertools import combinations
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from counterfoil.benchmarks.forms import Quad
@@ -67,11 +67,8 @@ def test_a_training_begins_with_relations_and_swaps(tmp_path: Path, monkeypatch:
         seen.append((name, first, sorted(set(data.groupings["subset"]))))
         return TrainingSummary(name, "", len(data), 1, 0.0)
 
-    def read(place: Path) -> None:
-        asked.append(place.name)
-
     asked: list[str] = []
-    monkeypatch.setattr("counterfoil.models.checkpoint.read", read)
+    monkeypatch.setattr("counterfoil.models.checkpoint.read", lambda place: asked.append(place.name))
     monkeypatch.setattr(TrainingRuns, "_fit", fit)
     workshop = TrainingRuns(TINY, tmp_path)
     workshop.tuned("coco", 0)
@@ -96,10 +93,8 @@ def test_the_trainings_begin_at_the_same_weights_and_part(place: Path, made: Stu
         for name in ("pretrained", *TUNED)
     }
     assert len({tuple(each) for each in weights.values()}) == 1
-    flat = [torch.cat([w.double().flatten() for w in each.values()]).numpy() for each in weights.values()]
-    for i in range(len(flat)):
-        for j in range(i):
-            assert not np.array_equal(flat[i], flat[j])
+    flat = [torch.cat([w.double().flatten() for w in each.values()]) for each in weights.values()]
+    assert not any(one.equal(other) for one, other in combinations(flat, 2))
 
 
 @pytest.mark.slow

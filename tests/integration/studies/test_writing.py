@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import PIL.Image
@@ -56,7 +57,7 @@ def test_of_many_questions_the_first_can_be_looked_at(
 def test_the_numbers_are_the_study_s(made: Study, written: Path) -> None:
     numbers = json.loads((written / "findings.json").read_text())
     assert [each["verdict"] for each in numbers["findings"]] == [each.verdict for each in made.findings]
-    assert numbers["plan"] == json.loads(json.dumps(made.plan.to_json()))
+    assert numbers["plan"] == json.loads(json.dumps(asdict(made.plan)))
     assert numbers["seconds"]["all"] == 12.3
     assert numbers["order"]["sentence"] == made.order.sentence
 

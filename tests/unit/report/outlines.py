@@ -48,6 +48,17 @@ class Outline(HTMLParser):
         return [attributes["id"] for _, attributes in self.attributes if "id" in attributes]
 
 
+def closed(page: str, *outside: str) -> str:
+    """The script of a page that is whole and fetches nothing; a click alone leads to `outside`."""
+    for tag, attributes in Outline.of(page).attributes:
+        for name in ("src", "href", "srcset", "action", "xlink:href", "data"):
+            value = attributes.get(name)
+            inside = value is None or value.startswith(("#", "data:"))
+            assert inside or (tag == "a" and value in outside), (tag, name, value)
+        assert not any(name.startswith("on") for name in attributes)
+    return own_script(page)
+
+
 def own_script(page: str) -> str:
     """The one script that a page may run: it stands in the page, and the policy names it by its digest."""
     (script,) = re.findall(r"<script>(.*?)</script>", page, re.S)

@@ -1,17 +1,19 @@
 """The page's data: decided by the measures, safe inside a script element, small."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks.answers import Scores
-from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.compare import Comparison
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.forms import FORMS
+from counterfoil.report.forms import FORMS, report_of
 from counterfoil.report.thumbnails import Thumbnails, richest, spread, to_json
-from report_fixtures import NASTY, quad_answers, quad_benchmark, run_of
+from report_fixtures import NASTY, quad_benchmark, run_of
 
 QUADS = FORMS["quad"]
 
@@ -73,22 +75,23 @@ def test_the_data_hold_questions_answers_and_pictures(quads: Comparison) -> None
     )
 
 
-def test_left_out_pictures_and_captions_are_not_in_the_data(quads: Comparison) -> None:
-    thumbnails = Thumbnails()
-    text = to_json(QUADS.data(quads, thumbnails, pictures=False, captions=False))
+@pytest.mark.parametrize(
+    ("form", "text"), [("quads", "of a box"), ("galleries", "about photo"), ("rated", "sentence number")]
+)
+def test_left_out_pictures_and_captions_are_not_in_the_data(
+    form: str, text: str, request: pytest.FixtureRequest
+) -> None:
+    comparison, thumbnails = request.getfixturevalue(form), Thumbnails()
+    report = report_of(comparison.runs[0].benchmark)
+    data = report.data(comparison, thumbnails, pictures=False, captions=False)
     assert thumbnails.uris == []
-    assert "of a box" not in text
-    assert json.loads(text)["pictured"] == 0
+    assert (data["pictured"], {number for _, number in data["images"]}) == (0, {-1})
+    assert text not in to_json(data)
+    assert "window.hacked" not in to_json(data)
 
 
-def test_the_benchmark_with_pictures_is_shown_whichever_run_has_it() -> None:
-    full = quad_benchmark()
-    bare = type(full)(
-        full.card,
-        tuple(type(i)(i.id) for i in full.images),
-        tuple(type(c)(c.id) for c in full.captions),
-        full.questions,
-    )
-    answers = quad_answers()
-    runs = [run_of(bare, "good", answers["good"]), run_of(full, "outcomes", answers["outcomes"])]
-    assert richest(compare(runs)[0]) is full
+def test_the_benchmark_with_pictures_is_shown_whichever_run_has_it(quads: Comparison) -> None:
+    full = quads.runs[0].benchmark
+    images, captions = (tuple(type(one)(one.id) for one in some) for some in (full.images, full.captions))
+    bare = replace(quads.runs[1], benchmark=replace(full, images=images, captions=captions))
+    assert richest(replace(quads, runs=(bare, quads.runs[0]))) is full

@@ -5,14 +5,12 @@ from html import unescape
 from pathlib import Path
 
 from counterfoil.report import html
-from counterfoil.report.labels import WORDS
 
 
 def test_documents_and_pages_say_the_same() -> None:
     document = (Path(__file__).parents[3] / "docs" / "glossary.md").read_text(encoding="utf-8")
-    assert len(WORDS) == 10
     entries = dict(re.findall(r"\*\*(.+?)\.\*\* (.+?)(?:\n\n|\Z)", document, re.S))
-    assert {word: " ".join(said.split()) for word, said in entries.items()} == dict(WORDS)
     page = unescape(html.render("base.html", title="Any page"))
-    for word, said in WORDS.items():
-        assert f"<dt>{word}</dt><dd>{said}</dd>" in page
+    words = re.findall("<dt>(.+?)</dt><dd>(.+?)</dd>", page)
+    assert len(words) == 10
+    assert {word: " ".join(text.split()) for word, text in entries.items()} == dict(words)

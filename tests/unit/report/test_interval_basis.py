@@ -12,19 +12,21 @@ from counterfoil.evaluation.result import Result
 from counterfoil.report.notes import resting, rests_on, warnings
 
 
-def measured(images: int, captions: np.ndarray, interval: str = "auto") -> tuple[Benchmark, Result]:
-    """A choice per row of `captions`; nine in ten right."""
+def asked(captions: np.ndarray, query: np.ndarray) -> Benchmark:
+    """A choice per row of `captions`, of the images of `query`."""
     n = len(captions)
-    questions = Choice(
-        tuple(map(str, range(n))), query=np.arange(n) % images, candidates=captions, asks="image"
-    )
-    benchmark = Benchmark(
+    return Benchmark(
         Card(name="mine", title="Mine", form="choice"),
-        tuple(Image(f"i{i}") for i in range(images)),
+        tuple(Image(f"i{i}") for i in range(int(query.max()) + 1)),
         tuple(Caption(f"c{i}", f"text {i}") for i in range(int(captions.max()) + 1)),
-        questions,
+        Choice(tuple(map(str, range(n))), query=query, candidates=captions, asks="image"),
     )
-    right = np.arange(n) % 10 > 0
+
+
+def measured(images: int, captions: np.ndarray, interval: str = "auto") -> tuple[Benchmark, Result]:
+    """Nine in ten right."""
+    n = len(captions)
+    benchmark, right = asked(captions, np.arange(n) % images), np.arange(n) % 10 > 0
     scores = Scores(np.stack([right, ~right], axis=1).astype(np.float64))
     return benchmark, evaluate(benchmark, scores, scorer="s", interval=interval, draws=200)
 
@@ -75,15 +77,6 @@ def test_an_image_or_a_caption_of_more_than_a_tenth_is_named() -> None:
     """Of 300 questions 40 are of image 0, and 20 of caption 0; a tenth of them would be 30."""
     captions = np.arange(600).reshape(300, 2)
     captions[:20, 0] = 0
-    questions = Choice(
-        tuple(map(str, range(300))), query=np.maximum(np.arange(300) - 39, 0), candidates=captions
-    )
-    benchmark = Benchmark(
-        Card(name="mine", title="Mine", form="choice"),
-        tuple(Image(f"i{i}") for i in range(261)),
-        tuple(Caption(f"c{i}", f"text {i}") for i in range(600)),
-        questions,
-    )
-    assert warnings(benchmark, []) == [
+    assert warnings(asked(captions, np.maximum(np.arange(300) - 39, 0)), []) == [
         "image 'i0' is in 13 % of the questions: intervals rest on few others, and are wide"
     ]

@@ -9,16 +9,7 @@ from report_fixtures import gallery_benchmark
 
 
 @pytest.mark.parametrize(
-    ("measure", "label"),
-    [
-        ("group_match", "Group match"),
-        ("i2t", "I2T"),
-        ("i2t_recall_at_1", "I2T R@1"),
-        ("t2i_recall_at_137", "T2I R@137"),
-        ("mean_map_at_r", "mean mAP@R"),
-        ("graded_recall_at_1", "graded R@1"),
-        ("mean_pmrp", "mean PMRP"),
-    ],
+    ("measure", "label"), [("i2t", "I2T"), ("t2i_recall_at_137", "T2I R@137"), ("mean_pmrp", "mean PMRP")]
 )
 def test_labels(measure: str, label: str) -> None:
     assert measure_label(measure) == label

@@ -1,13 +1,14 @@
 """Each scorer by itself: its groups are those of its result, and its worst questions those of its arrays."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report.forms.base import WORST
-from counterfoil.report.html import shareable
+from counterfoil.report.forms import WORST
+from counterfoil.report.html import shareable, shared
 from counterfoil.report.page import page, scorer_sections
 
 
@@ -15,13 +16,11 @@ def test_groups_are_those_of_the_result(quads: Comparison) -> None:
     for run, model in zip(quads.runs, scorer_sections(quads, "b-x", captions=True), strict=True):
         by_name = {row.name: row for row in model.groups.rows}
         assert {"all questions", "swap", "add", "replace"} <= set(by_name)
-        for name in ("swap", "add"):
+        groups = {"all questions": run.result.measures, **run.result.groups}
+        for name in ("all questions", "swap", "add"):
             for column, cell in zip(model.groups.columns[1:], by_name[name].cells[1:], strict=True):
-                e = run.result.groups[name][column.measure]
+                e = groups[name][column.measure]
                 assert (cell.value, cell.low, cell.high) == (e.value, e.low, e.high)
-        assert [cell.value for cell in by_name["all questions"].cells[1:]] == [
-            run.result.measures[column.measure].value for column in model.groups.columns[1:]
-        ]
 
 
 def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: Comparison) -> None:
@@ -31,26 +30,25 @@ def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: C
     gaps = np.min([s[:, i, i] - s[:, j, k] for i in (0, 1) for j, k in ((0, 1), (1, 0))], axis=0)
     worst = scorer_sections(quads, "b-x", captions=True)[0].worst
     expected = [f"q{q}" for q in np.argsort(gaps, kind="stable")[:WORST] if gaps[q] <= 0]
-    assert [each.id for each in worst] == expected
-    assert f"{-gaps.min():.4g}" in worst[0].how
-    assert all(len(each.captions) == 2 for each in worst)
-    assert not any(each.captions for each in scorer_sections(quads, "b-x", captions=False)[0].worst)
+    assert [id for id, *_ in worst] == expected
+    assert f"{-gaps.min():.4g}" in worst[0][1]
+    assert all(len(captions) == 2 for _, _, captions, _ in worst)
+    closed = scorer_sections(quads, "b-x", captions=False)[0]
+    assert not any(captions for _, _, captions, _ in closed.worst)
     outcomes = scorer_sections(quads, "b-x", captions=True)[2].worst
     items = quads.runs[2].items
     choices = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
-    wrong = [sum(items[name][int(each.id[1:])] < 1 for name in choices) for each in outcomes]
+    wrong = [sum(items[name][int(id[1:])] < 1 for name in choices) for id, *_ in outcomes]
     assert wrong == sorted(wrong, reverse=True)
-    assert [each.how for each in outcomes] == [f"wrong in {n} of 4 choices" for n in wrong]
+    assert [how for _, how, *_ in outcomes] == [f"wrong in {n} of 4 choices" for n in wrong]
     late = scorer_sections(galleries, "b-y", captions=True)[0].worst
-    numbers = [int(each.how.rsplit(" ", 1)[1].replace(",", "")) for each in late]
+    numbers = [int(how.rsplit(" ", 1)[1].replace(",", "")) for _, how, *_ in late]
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[-1] > 1
 
 
 @pytest.mark.usefixtures("undrawn")
 def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
-    from dataclasses import replace
-
     def with_path(run: Any) -> Any:
         manifest = {
             "command": [
@@ -78,19 +76,13 @@ def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
 
 
 def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads: Comparison) -> None:
-    from dataclasses import replace
-
-    from counterfoil.report.html import shared
-
     places = ("/a/b/clip", "/a/c/clip", "other")
     names = dict(zip((run.name for run in quads.runs), places, strict=True))
     runs = tuple(replace(run, name=names[run.name]) for run in quads.runs)
     differences = tuple(replace(d, a=names[d.a], b=names[d.b]) for d in quads.differences)
     found = shared(replace(quads, runs=runs, baseline=None, differences=differences))
     assert [run.name for run in found.runs] == ["…/clip", "…/clip (2)", "other"]
-    assert {d.a for d in found.differences} | {d.b for d in found.differences} == {
-        run.name for run in found.runs
-    }
+    assert {name for d in found.differences for name in (d.a, d.b)} == {run.name for run in found.runs}
 
 
 @pytest.mark.parametrize(

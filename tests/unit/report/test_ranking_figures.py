@@ -1,6 +1,7 @@
 """Figures of rankings: what they say, and that nothing lies over anything else."""
 
 import re
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 from xml.etree import ElementTree
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
-from counterfoil.report import drawing, ranking_figures
-from counterfoil.report.ranking_figures import bump, first_choice, heatmap, list_tau
+from counterfoil.report import drawing
+from counterfoil.report.rankings_page import bump, first_choice, heatmap, labels, list_tau
 
 LONG = "open-clip:ViT-L-14-quickgelu/laion400m_e32, fine-tuned on COCO for ten epochs"
 
@@ -22,12 +23,8 @@ def correlation(
 ) -> RankCorrelation:
     """Made-up agreements of made-up values; rho is a little more than tau."""
     models, n = values.shape
-    columns = tuple(
-        RankColumn("eccv", "mean_map_at_r", "ECCV Caption")
-        if i == 0
-        else RankColumn("coco-5k", f"mean_recall_at_{i}", "COCO 5K")
-        for i in range(n)
-    )
+    rest = (RankColumn("coco-5k", f"mean_recall_at_{i}", "COCO 5K") for i in range(1, n))
+    columns = (RankColumn("eccv", "mean_map_at_r", "ECCV Caption"), *rest)
     pairs = tuple(
         Agreement(columns[i].name, columns[j].name, models, *ends, ends[0] + 0.01, ends[1], ends[2])
         for (i, j), ends in taus.items()
@@ -44,20 +41,9 @@ def many(models: int, columns: int) -> RankCorrelation:
 
 
 def lists(n: int) -> Diversity:
-    tau, place = np.full((n, n), 0.25), np.full((n, n), 4.5)
+    tau, common, place, beyond = (np.full((n, n), value) for value in (0.25, 0.75, 4.5, 0.125))
     names = tuple(f"model {i}" for i in range(n))
-    return Diversity(
-        "coco-5k",
-        "COCO 5K",
-        "t2i",
-        25,
-        25_000,
-        names,
-        tau,
-        np.full((n, n), 0.75),
-        place,
-        np.full((n, n), 0.125),
-    )
+    return Diversity("coco-5k", "COCO 5K", "t2i", 25, 25_000, names, tau, common, place, beyond)
 
 
 def texts(figure: Any) -> list[str]:
@@ -94,11 +80,9 @@ def test_many_columns_leave_no_room_for_intervals() -> None:
 
 
 def test_a_column_that_stands_alone_needs_no_benchmark() -> None:
-    found = correlation(np.zeros((4, 2)), {(0, 1): (0.2, 0.1, 0.3)})
-    one = RankCorrelation(
-        found.models, (found.columns[1],), found.values[:, :1], (), (), found.draws, found.seed, found.level
-    )
-    assert ranking_figures.labels(one) == ["mean R@1"]
+    found = correlation(np.zeros((4, 2)), {})
+    one = replace(found, columns=found.columns[1:], values=found.values[:, 1:])
+    assert labels(one) == ["mean R@1"]
 
 
 @pytest.mark.parametrize(("models", "columns"), [(3, 2), (8, 5), (30, 12)])
@@ -111,12 +95,9 @@ def test_names_and_lines_of_the_bump_chart_never_overlap(models: int, columns: i
     ends = [t for t in axes.texts if t.get_va() == "center"]
     assert len(ends) == 2 * models
     page = figure.bbox
-    boxes = [t.get_window_extent(renderer) for t in axes.texts]
-    for box in boxes:
-        assert page.x0 <= box.x0
-        assert box.x1 <= page.x1 + 1
-        assert page.y0 <= box.y0
-        assert box.y1 <= page.y1 + 1
+    for box in (t.get_window_extent(renderer) for t in axes.texts):
+        assert page.x0 <= box.x0 < box.x1 <= page.x1 + 1
+        assert page.y0 <= box.y0 < box.y1 <= page.y1 + 1
     names = [t.get_window_extent(renderer) for t in ends]
     assert not any(a.overlaps(b) for a, b in combinations(names, 2))
     # Each column has a place for each model.

@@ -1,8 +1,343 @@
-"""Reports by form of question: a module per family, and the one mapping from a form to its report."""
+"""Reports by form of question: what each says of a benchmark, the chapter it fills, and the one mapping.
+
+A module per family; `FormReport` is what they have in common.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Forms
-from counterfoil.report.forms.base import FormReport
+from counterfoil.benchmarks.records import Caption
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.result import Result, Run
+from counterfoil.report import comparison_tables, drawing, figures
+from counterfoil.report import labels as label_of
+from counterfoil.report.html import Drawing, Grouping, Section, drawn, wide_and_narrow
+from counterfoil.report.labels import amount, measure_label, measure_meaning
+from counterfoil.report.notes import Note, lead
+from counterfoil.report.tables import Column, Table, number, text_table
+from counterfoil.report.thumbnails import Thumbnails, richest
+
+#: A grouping of more groups than this gets a table of its own kind, a row per group.
+MANY_GROUPS = 8
+#: More scorers or groups than this, and dots would need more room than a screen has.
+_DOTS_GROUPS, _DOTS_RUNS = 4, 6
+#: How dots are read.
+READING = "Dot: the value. Bar: its 95 % interval. Dashed: chance."
+#: So many of the questions that a scorer does worst on are listed.
+WORST = 10
+#: The single choices of a quad.
+SINGLE = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """The chapter of a page on one benchmark: what the template asks the report for, and what is left.
+
+    `anchor` begins every id in it, `pictures` says which images it has.
+    """
+
+    anchor: str
+    report: "FormReport"
+    comparison: Comparison
+    benchmark: Benchmark
+    lead: str
+    significance: tuple[Drawing, ...]
+    differences: tuple[Table, ...]
+    pictures: str
+
+
+@dataclass(frozen=True)
+class BrowserSource:
+    """What a browser of questions is made from, and whether their images and captions may be in the page."""
+
+    comparison: Comparison
+    benchmark: Benchmark
+    thumbnails: Thumbnails
+    pictures: bool
+    captions: bool
+
+    def named_captions(self, captions: Iterable[Caption]) -> list[list[str | None]]:
+        """Captions as scripts read them: their text, where the page may hold it, and their id."""
+        return [[caption.text if self.captions else None, caption.id] for caption in captions]
+
+
+class FormReport(ABC):
+    """The report of one form: its chapter of a page, its notes, and the data of its browser of questions."""
+
+    #: The key of the browser's data in the page, the section it stands in, and its script and style.
+    key: ClassVar[str]
+    place: ClassVar[str]
+    script: ClassVar[str]
+    style: ClassVar[str] = ""
+    #: A scorer's result on a question, by the digit that encodes it; 0 is right.
+    KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
+    #: The value of equal scores, by tie policy.
+    policies: ClassVar[Mapping[str, str]] = {}
+    #: How differences are tested, above their figure.
+    tested: ClassVar[str] = (
+        "Paired tests over the same questions, p-values after Holm's correction. Each cell is "
+        "the row's scorer less the column's, in points: blue where the row is ahead, orange where it is "
+        "behind, uncoloured where luck would do (p ≥ 0.05)."
+    )
+
+    @abstractmethod
+    def about(self, benchmark: Benchmark) -> str:
+        """The questions and their number, in a sentence or two."""
+
+    @abstractmethod
+    def remarks(self, comparison: Comparison) -> list[Note]:
+        """Facts and warnings on intervals, ties, chance and what is missing, in any order."""
+
+    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
+        """Positions in `KINDS`: what a run makes of each question, by its tie policy.
+
+        Of right and wrong, a value below 1, which the half of a tie is too, is wrong.
+        """
+        return (run.items["accuracy"] < 1).astype(np.int64)
+
+    def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
+        """Positions of the questions that a run fails, worst first, and how badly it fails the first few.
+
+        Worst is where the wrong one is farthest ahead; without scores, where most choices are wrong.
+        """
+        if run.answers.has_scores:
+            # The smallest gap between a right and a wrong score per question.
+            margins_of = of(run.benchmark).margins(run.benchmark, run.answers.scores)
+            names = [name for name in ("i2t", "t2i", "accuracy") if name in margins_of]
+            margin = np.min([margins_of[name] for name in names], axis=0)
+            order = [q for q in np.argsort(margin, kind="stable").tolist() if margin[q] <= 0]
+            return order, {q: f"the wrong one is ahead by {-margin[q]:.4g}" for q in order[:WORST]}
+        wrong = np.stack([run.items[name] < 1 for name in (*SINGLE, "accuracy") if name in run.items])
+        order = [q for q in np.argsort(-wrong.sum(axis=0), kind="stable").tolist() if wrong[:, q].any()]
+        return order, {q: f"wrong in {wrong[:, q].sum()} of {len(wrong)} choices" for q in order[:WORST]}
+
+    @abstractmethod
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
+        """What the form's script reads of the questions and of every scorer's answers."""
+
+    def data(
+        self, comparison: Comparison, thumbnails: Thumbnails, *, pictures: bool, captions: bool
+    ) -> dict[str, Any]:
+        """Questions, answers and pictures of one benchmark for its browser, as values that JSON can hold.
+
+        Right and wrong are decided here, by the measures; the script compares no scores. `pictures` are
+        taken as far as `thumbnails` has room; without `captions` their texts are left out.
+        """
+        benchmark = richest(comparison)
+        return {
+            "name": comparison.benchmark,
+            "title": benchmark.card.title,
+            "form": benchmark.questions.form,
+            "ties": str(comparison.runs[0].result.ties.get("policy", "")),
+            "kinds": list(self.KINDS),
+            "best": [run.name for run in comparison.runs].index(comparison_tables.ranking(comparison)[0]),
+            **self.questions_data(BrowserSource(comparison, benchmark, thumbnails, pictures, captions)),
+        }
+
+    def amount(self, benchmark: Benchmark) -> str:
+        """How many questions there are, in words."""
+        return amount(len(benchmark), "question")
+
+    def result_table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
+        """The measures of one result, a row each; what of them has no value is a dash.
+
+        `width` is how many letters a line may have, for forms that then leave out the less important.
+        """
+        columns = (
+            Column(comparison_tables.unit([*result.measures, *result.undefined]), look="bold"),
+            Column("95 % interval", align="center"),
+            Column("chance", look="dim"),
+        )
+        rows = []
+        for name, e in result.measures.items():
+            style = comparison_tables.style_of(name)
+            value, low, high = (number(end, style) for end in (e.value, e.low, e.high))
+            chance = "" if e.chance is None else number(e.chance, style)
+            rows.append((name, value, f"[{low}, {high}]", chance))
+        rows += [(name, "–", "", "") for name in result.undefined]
+        title = f"{result.scorer} on {benchmark.card.title or result.benchmark}, {self.amount(benchmark)}"
+        return text_table(title, "measure", columns, rows)
+
+    def result_lines(self, result: Result) -> list[str]:
+        """Lines below that table: why a measure has no value."""
+        return [f"{name}: {why}" for name, why in result.undefined.items()]
+
+    def ties(self, comparison: Comparison) -> str:
+        """The value of equal scores under the runs' tie policy."""
+        return self.policies.get(str(comparison.runs[0].result.ties.get("policy")), "")
+
+    def notes(self, comparison: Comparison) -> list[Note]:
+        """Sentences derived from the results alone, warnings first."""
+        return sorted(self.remarks(comparison), key=lambda note: note.kind != "warning")
+
+    def overview(self, comparison: Comparison) -> Table:
+        """The table of measures that the chapter opens with."""
+        return comparison_tables.overview(comparison)
+
+    def everything(self, comparison: Comparison) -> Table | None:
+        """All measures, where the overview leaves some out."""
+        return None
+
+    def meanings(self, comparison: Comparison) -> list[tuple[Column, str]]:
+        """The measures of the overview with what each says."""
+        form = comparison.runs[0].benchmark.questions.form
+        columns = self.overview(comparison).columns
+        return [(column, meaning) for column in columns if (meaning := measure_meaning(column.measure, form))]
+
+    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
+        """A few questions in pictures, where they are at hand; none of most forms."""
+        return []
+
+    @abstractmethod
+    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
+        """Dots of the main measures."""
+
+    def all_measures(self, comparison: Comparison, anchor: str, columns: int = 0) -> list[Drawing]:
+        """Dots of all measures, the main ones first, in so many columns, or side by side."""
+        shown = list(dict.fromkeys([*comparison_tables.main_measures(comparison), *comparison.measures]))
+        name, columns = f"{anchor}-measures", columns or len(shown)
+        return [dots(comparison, name, "Measures", READING, shown, columns=columns)] if shown else []
+
+    def finer(self, comparison: Comparison, anchor: str) -> list[Drawing]:
+        """Dots of further measures, which are folded."""
+        return []
+
+    def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
+        """Parts of the chapter between the measures and the tests."""
+        group_sections = group_tables(comparison, anchor)
+        return [Section("groups", "By group", groupings=tuple(group_sections))] if group_sections else []
+
+    def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
+        """One direction against the other, where both are asked."""
+        return None
+
+    def margins(self, comparison: Comparison, anchor: str) -> Section | None:
+        """How far each question is from flipping, where scores say so."""
+        return None
+
+    def chapter(self, comparison: Comparison, anchor: str, pictures: str) -> Chapter:
+        """The chapter on `comparison`."""
+        main = comparison_tables.main_measures(comparison)
+        # The measure that scorers are ordered by comes first.
+        first = comparison_tables.leading(comparison)
+        order = main if main[:1] == (first,) else (first, *(name for name in main[::-1] if name != first))
+        # Pairs that are corrected together stand together; titles say which they are, where they are not all.
+        baseline, families = comparison.baseline, []
+        for family in comparison.families() if comparison.differences else ():
+            among = f" from {baseline}" if family.baseline else " among the other scorers"
+            families.append((family, "" if baseline is None else among))
+        return Chapter(
+            anchor,
+            self,
+            comparison,
+            richest(comparison),
+            lead(comparison),
+            significance=tuple(
+                drawn(
+                    f"Differences in {measure_label(name)}{among}",
+                    "",
+                    f"{anchor}-p-{name}{f'-{number}' if number else ''}",
+                    figures.significance(family, name),
+                )
+                for name in order
+                for number, (family, among) in enumerate(families)
+            ),
+            differences=tuple(
+                comparison_tables.differences(family, name, among)
+                for family, among in families
+                for name in main
+            ),
+            pictures=pictures,
+        )
+
+
+def dots(
+    comparison: Comparison, name: str, title: str, caption: str, measures: Sequence[str], *, columns: int = 3
+) -> Drawing:
+    """Dots and whiskers of some measures, side by side where there is room."""
+    draw = partial(figures.measures, comparison, measures)
+    return wide_and_narrow(title, caption, name, draw, {"columns": columns}, {"columns": 1})
+
+
+def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
+    """Every grouping with its tables; those that the benchmark's authors report by with figures too."""
+    benchmark = comparison.runs[0].benchmark
+    labels = comparison_tables.groupings(benchmark.questions)
+    official = [name for name in benchmark.card.groupings if name in labels] or list(labels)[:1]
+    main = comparison_tables.grouped_measures(comparison)
+    grouping_tables = []
+    for place, name in enumerate([*official, *(name for name in labels if name not in official)]):
+        many = len(labels[name]) > MANY_GROUPS
+        drawings: list[Drawing] = []
+        if name in official and not many:
+            # The first grouping in full; of the others the one number that sums the rest up.
+            shown = main if name == official[0] else (comparison_tables.leading(comparison),)
+            key, by = f"{anchor}-by-{place}", label_of.grouping(name)
+            for measure in shown:
+                figure, label = figures.heat(comparison, name, measure), measure_label(measure)
+                drawings.append(drawn(label, "", f"{key}-{measure}", figure, f"{label} by {by}"))
+            if len(labels[name]) <= _DOTS_GROUPS and len(comparison.runs) <= _DOTS_RUNS:
+                dotted = figures.groups(comparison, name, shown)
+                narrow = "".join(heat.wide for heat in drawings)
+                drawings = [replace(drawn(f"By {by}", "", key, dotted, f"Measures by {by}"), narrow=narrow)]
+        of_groups = (
+            tuple(comparison_tables.group_rows(comparison, measure, grouping=name) for measure in main)
+            if many
+            else (comparison_tables.by_group(comparison, grouping=name),)
+        )
+        grouping_tables.append(
+            Grouping(label_of.grouping(name), name in official, tuple(drawings), of_groups)
+        )
+    return grouping_tables
+
+
+def small_figures(
+    comparison: Comparison,
+    name: str,
+    draw: Callable[[Run], Any],
+    alt: str,
+    *,
+    shown: Callable[[Run], bool] = lambda run: run.answers.has_scores,
+) -> tuple[str, ...]:
+    """A small figure per scorer that is `shown`, best first; `alt` says what of "{}" it shows."""
+    by_name = {run.name: run for run in comparison.runs if shown(run)}
+    order = [scorer for scorer in comparison_tables.ranking(comparison) if scorer in by_name]
+    return tuple(
+        drawing.svg(draw(by_name[scorer]), name=f"{name}-{number}", title=alt.format(scorer))
+        for number, scorer in enumerate(order)
+    )
+
+
+def margins(comparison: Comparison, name: str, measure: str) -> tuple[str, ...]:
+    """One small figure of margins per scorer that has some, best first."""
+    return small_figures(
+        comparison,
+        name,
+        lambda run: figures.margins(run, measure),
+        f"Margins of {measure_label(measure)}: {{}}",
+        shown=lambda run: figures.margin_values(run, measure) is not None,
+    )
+
+
+def versus(
+    comparison: Comparison, name: str, pair: tuple[str, str], title: str, caption: str
+) -> Drawing | None:
+    """One direction against the other, by two measures; None where no run has both."""
+    if not any(set(pair) <= set(run.result.measures) for run in comparison.runs):
+        return None
+    draw = partial(figures.directions, comparison, pair)
+    return wide_and_narrow(title, caption, name, draw, {}, {"size": 3.9})
+
 
 #: The report of every form, by the form's name; browsers stand in a page in this order.
 FORMS: Forms[FormReport] = Forms(
@@ -10,7 +345,7 @@ FORMS: Forms[FormReport] = Forms(
         "quad": "counterfoil.report.forms.contrast:QuadReport",
         "choice": "counterfoil.report.forms.contrast:ChoiceReport",
         "paraphrase": "counterfoil.report.forms.contrast:ParaphraseReport",
-        "statement": "counterfoil.report.forms.statement:StatementReport",
+        "statement": "counterfoil.report.forms.contrast:StatementReport",
         "gallery": "counterfoil.report.forms.gallery:GalleryReport",
         "rated": "counterfoil.report.forms.rated:RatedReport",
         "preference": "counterfoil.report.forms.rated:PreferenceReport",

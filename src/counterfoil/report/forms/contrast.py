@@ -1,6 +1,6 @@
-"""Reports on quads and choices: a right set against a wrong set, a value per question."""
+"""Reports on quads, choices, paraphrases and statements: what is right against what is wrong."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,23 +9,38 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.measures import averaged
-from counterfoil.report import comparison_tables
-from counterfoil.report.forms.base import READING, WORST, BrowserSource, FormReport, dots, margins, versus
+from counterfoil.metrics.ties import Ties
+from counterfoil.report import comparison_tables, figures
+from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, panels, plain
+from counterfoil.report.forms import (
+    READING,
+    SINGLE,
+    WORST,
+    BrowserSource,
+    FormReport,
+    dots,
+    margins,
+    small_figures,
+    versus,
+)
 from counterfoil.report.html import Drawing, Panels, Section
-from counterfoil.report.labels import measure_label, measure_meaning
-from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
-from counterfoil.report.thumbnails import Thumbnails, grouping, pairs, shown_scores, spread
+from counterfoil.report.labels import amount, group, listed, measure_label, measure_meaning, short
+from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied, undefined
+from counterfoil.report.thumbnails import Thumbnails, grouping, pictured, shown_scores, spread
 
-_DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+#: How the intervals of statements are made.
+_INTERVALS = {
+    "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
+    "variance for AUROC), summed over questions that share images or captions",
+    "crossed": "the same, with images and captions as crossed factors",
+}
 
 
 class ContrastReport(FormReport):
     """All contrasts but preferences."""
 
-    KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
     key = "benchmarks"
     place = "questions"
     script = "pairs.js"
@@ -42,19 +57,11 @@ class ContrastReport(FormReport):
         parts = (tied, below_chance, outcomes, intervals)
         return [note for part in parts for note in part(comparison)]
 
-    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
-        return below_one(run)
-
-    def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
-        return failures(run)
-
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         main = comparison_tables.main_measures(comparison)
         return [dots(comparison, f"{anchor}-measures", "Main measures", READING, main)]
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
-        from counterfoil.report import figures
-
         form = comparison.runs[0].benchmark.questions.form
         # Margins are those of questions, whatever these weigh.
         of_items = dict.fromkeys(averaged(name, form) for name in comparison_tables.main_measures(comparison))
@@ -122,7 +129,27 @@ class QuadReport(ContrastReport):
         )
 
     def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
-        return pairs(comparison, thumbnails)
+        """Up to eight questions that share no picture, as evenly over the kinds of question as can be."""
+        benchmark = pictured(comparison)
+        if benchmark is None:
+            return []
+        questions = benchmark.paired
+        caption_at, image_at = questions.slots()
+        groupings = questions.groupings
+        # The finest of those that the benchmark is reported by.
+        reported = [name for name in benchmark.card.groupings if name in groupings] or list(groupings)
+        finest = max(reported, key=lambda name: len(set(groupings[name])), default=None)
+        labels = groupings[finest] if finest is not None else ("",) * len(benchmark)
+        chosen = _evenly(labels, benchmark.clusters.tolist(), 8)
+        numbers = thumbnails.add(benchmark.images, image_at[chosen].tolist())
+        shown = []
+        for at in chosen:
+            a, b = image_at[at].tolist()
+            if a in numbers and b in numbers:
+                uris = [thumbnails.uris[numbers[image]] for image in (a, b)]
+                texts = [benchmark.captions[caption].text or "" for caption in caption_at[at].tolist()]
+                shown.append({"kind": group(labels[at]), "images": uris, "captions": texts})
+        return shown
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         """A value below 1, such as the half of a tie, is a failure; a direction not measured has none."""
@@ -146,8 +173,8 @@ class QuadReport(ContrastReport):
 
     def _model(self, run: Run) -> dict[str, Any]:
         data = super()._model(run)
-        if all(name in run.items for name in _DIRECTIONS):
-            bits = sum((run.items[name] >= 1).astype(np.int64) << i for i, name in enumerate(_DIRECTIONS))
+        if all(name in run.items for name in SINGLE):
+            bits = sum((run.items[name] >= 1).astype(np.int64) << i for i, name in enumerate(SINGLE))
             data["directions"] = "".join(f"{value:x}" for value in np.asarray(bits).tolist())
         return data
 
@@ -201,21 +228,161 @@ class ParaphraseReport(ContrastReport):
         }
 
 
-def below_one(run: Run) -> Int[ndarray, "questions"]:
-    """1 where a run's accuracy is below 1, which the half of a tie is too, else 0."""
-    return (run.items["accuracy"] < 1).astype(np.int64)
+def _evenly(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[int]:
+    """Positions of up to `most` questions: every label in turn, no cluster twice, labels together.
+
+    >>> _evenly(["a", "a", "b", "a"], [0, 1, 0, 2], 3)
+    [0, 1, 3]
+    >>> _evenly(["a", "a", "b", "a"], [0, 1, 3, 2], 3)
+    [0, 1, 2]
+    """
+    waiting: dict[str, list[int]] = {}
+    for at, label in enumerate(labels):
+        waiting.setdefault(label, []).append(at)
+    chosen: list[int] = []
+    shown: set[int] = set()
+    while len(chosen) < most and any(waiting.values()):
+        for queue in waiting.values():
+            while queue and clusters[queue[0]] in shown:
+                queue.pop(0)
+            if queue and len(chosen) < most:
+                chosen.append(queue.pop(0))
+                shown.add(clusters[chosen[-1]])
+    order = list(waiting)
+    return sorted(chosen, key=lambda at: (order.index(labels[at]), at))
 
 
-def failures(run: Run) -> tuple[list[int], dict[int, str]]:
-    """Questions by how far the wrong one is ahead; without scores, by how many choices are wrong."""
-    if run.answers.has_scores:
-        # The smallest gap between a right and a wrong score per question.
-        margins_of = of(run.benchmark).margins(run.benchmark, run.answers.scores)
-        margin = np.min(
-            [margins_of[name] for name in ("i2t", "t2i", "accuracy") if name in margins_of], axis=0
+class StatementReport(ContrastReport):
+    """Statements."""
+
+    policies: ClassVar[Mapping[str, str]] = {
+        "strict": "A score that equals its threshold, or that of one of the other truth, is wrong.",
+        "half": "A score that equals its threshold, or that of one of the other truth, counts a half.",
+        "optimistic": "A score that equals its threshold, or that of one of the other truth, is right.",
+    }
+
+    def about(self, benchmark: Benchmark) -> str:
+        from counterfoil.metrics.agreement import fleiss_kappa
+
+        questions = benchmark.statements
+        measured = questions.measured
+        true = int(questions.truth[measured].sum())
+        text = (
+            f"{amount(int(measured.sum()), 'statement')}, each of one {benchmark.card.shows}: "
+            f"{true:,} are true, {int(measured.sum()) - true:,} false."
         )
-        order = [q for q in np.argsort(margin, kind="stable").tolist() if margin[q] <= 0]
-        return order, {q: f"the wrong one is ahead by {-margin[q]:.4g}" for q in order[:WORST]}
-    wrong = np.stack([run.items[name] < 1 for name in (*_DIRECTIONS, "accuracy") if name in run.items])
-    order = [q for q in np.argsort(-wrong.sum(axis=0), kind="stable").tolist() if wrong[:, q].any()]
-    return order, {q: f"wrong in {wrong[:, q].sum()} of {len(wrong)} choices" for q in order[:WORST]}
+        if not measured.all():
+            text += f" {int((~measured).sum()):,} more, of another split, only choose a threshold."
+        if questions.votes is not None:
+            kappa = fleiss_kappa(questions.votes[measured])
+            text += f" People who judged them agree with Fleiss' kappa {kappa:.3f}."
+        return text
+
+    def amount(self, benchmark: Benchmark) -> str:
+        """With those that only choose a threshold."""
+        measured = benchmark.statements.measured
+        text = amount(int(measured.sum()), "statement")
+        return text if measured.all() else f"{text}, {int((~measured).sum()):,} more for a threshold"
+
+    def result_lines(self, result: Result) -> list[str]:
+        """With the threshold that other questions chose, and how well people agree."""
+        threshold, agreed = result.provenance.get("threshold"), result.provenance.get("agreement")
+        lines = super().result_lines(result)
+        if threshold:
+            lines.append(
+                f"fitted threshold: {_between(threshold)}, of highest balanced accuracy over "
+                f"{threshold['chosen_on']}"
+            )
+        if agreed:
+            lines.append(
+                f"people who judged {amount(agreed['statements'], 'statement')} agree with Fleiss' kappa "
+                f"{agreed['fleiss_kappa']:.3f}"
+            )
+        return lines
+
+    def remarks(self, comparison: Comparison) -> list[Note]:
+        by_questions: dict[str, list[str]] = {}
+        for run in comparison.runs:
+            if threshold := run.result.provenance.get("threshold"):
+                of = by_questions.setdefault(str(threshold["chosen_on"]), [])
+                of.append(f"{run.name} {_between(threshold)}")
+        chosen = [
+            Note(f"Fitted thresholds have the highest balanced accuracy over {on}: {listed(of)}.")
+            for on, of in by_questions.items()
+        ]
+        notes = [note for part in (tied, undefined, below_chance, outcomes) for note in part(comparison)]
+        return [*notes, *chosen, *intervals(comparison, _INTERVALS)]
+
+    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
+        """At the fitted threshold; of given outcomes as given."""
+        from counterfoil.evaluation.forms.statement import decisions
+
+        right = decisions(run.benchmark, run.answers, Ties(run.result.ties["policy"])).right
+        column = right[:, 0] if np.isnan(right[:, 1]).all() else right[:, 1]
+        return (np.nan_to_num(column) < 1).astype(np.int64)
+
+    def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
+        """Statements by how far their score is on the wrong side of the fitted threshold."""
+        questions, away = run.benchmark.statements, figures.margin_values(run, "fitted_accuracy")
+        truth = questions.truth.tolist()
+        words = ("false", "true")
+        if away is None:
+            order = np.flatnonzero((self.kinds(run) > 0) & questions.measured).tolist()
+            return order, {q: f"{words[truth[q]]}, and answered otherwise" for q in order[:WORST]}
+        wrong = (away <= 0) & questions.measured
+        order = [q for q in np.argsort(away, kind="stable").tolist() if wrong[q]]
+        return order, {
+            q: f"{words[truth[q]]}, and {-away[q]:.4g} on the wrong side of its threshold"
+            for q in order[:WORST]
+        }
+
+    def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
+        return self.all_measures(comparison, anchor, columns=3)
+
+    def margins(self, comparison: Comparison, anchor: str) -> Section | None:
+        """Histograms of the scores of true and of false statements."""
+        figures = small_figures(comparison, f"{anchor}-scores", histogram, "Scores of {} by truth")
+        if not figures:
+            return None
+        about = (
+            "The scores of true statements (blue, upwards) and of false ones (orange, downwards), on each "
+            "scorer's own scale; dashed: the threshold that other questions chose, or the mean of several."
+        )
+        return Section("margins", "Scores of true and false", about, panels=(Panels("", "", figures),))
+
+    def questions_data(self, source: BrowserSource) -> dict[str, Any]:
+        """With the truth of each statement."""
+        return {**super().questions_data(source), "truth": source.benchmark.statements.truth.tolist()}
+
+    def _model(self, run: Run) -> dict[str, Any]:
+        away = figures.margin_values(run, "fitted_accuracy")
+        margins = None if away is None else [float(f"{value:.6g}") for value in away.tolist()]
+        return {**super()._model(run), "margins": margins}
+
+
+def histogram(run: Run) -> Any:
+    """The scores of a run, of true statements upwards and of false ones downwards."""
+    from counterfoil.evaluation.forms.statement import decisions
+
+    questions = run.benchmark.statements
+    measured, scores = questions.measured, run.answers.scores
+    thresholds = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
+    low, high = float(scores[measured].min()), float(scores[measured].max())
+    edges = np.linspace(low, high if high > low else low + 1, 25)
+    with panels((2.65, 1.3), left=0.1, top=0.26) as (figure, (axes,)):
+        for side, sign, colour in ((questions.truth, 1, RIGHT), (~questions.truth, -1, WRONG)):
+            counts, _ = np.histogram(scores[measured & side], bins=edges)
+            axes.bar(edges[:-1], sign * counts, width=0.9 * np.diff(edges), align="edge", color=colour, lw=0)
+        axes.axhline(0, color=INK, lw=0.8)
+        if thresholds is not None:
+            axes.axvline(float(thresholds[measured].mean()), color=MUTED, lw=1, ls=(0, (4, 3)))
+        axes.set_yticks([])
+        plain(axes, short(run.name, 30), grid="x", left=False, size=7.5, pad=4)
+        axes.locator_params(axis="x", nbins=5)
+    return figure
+
+
+def _between(threshold: Mapping[str, Any]) -> str:
+    """A threshold, or the lowest and the highest of several."""
+    low, high = (f"{threshold[end]:.4g}" for end in ("low", "high"))
+    return low if low == high else f"{low} to {high}"

@@ -17,8 +17,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.forms.base import BrowserSource
-from counterfoil.report.forms.recall_curves import right_answers
+from counterfoil.report.forms import BrowserSource
 from counterfoil.report.thumbnails import turns
 
 #: How many of a scorer's first items a query shows.
@@ -29,6 +28,18 @@ KINDS = ("a right answer first", f"first right answer at 2 to {FIRST}", f"none a
 MARKS = ("wrong", "right", "partly right")
 #: At most so many queries are shown, and at most so many answers of all scorers together.
 MOST_QUERIES, MOST_ANSWERS = 2_000, 12_000
+
+
+def right_answers(search: RetrievalDirection) -> Int[ndarray, "queries"]:
+    """R of every query: how many right answers it has, by its list or by the rule's first threshold."""
+    positives = search.positives
+    if not isinstance(positives, Plausible):
+        return positives.counts
+    # Many items share a code, so distances are taken between the few different ones.
+    queries, of_query = np.unique(positives.query_codes, axis=0, return_inverse=True)
+    items, size = np.unique(positives.item_codes, axis=0, return_counts=True)
+    near = Plausible(queries, items).distances(slice(None)) <= positives.thresholds[0]
+    return (near @ size).astype(np.int64)[of_query.reshape(-1)]
 
 
 def sample(comparison: Comparison, *, seed: int = 0) -> Int[ndarray, "chosen"]:
@@ -125,9 +136,22 @@ def first_right(search: RetrievalDirection, placed: DirectionRanks) -> Int[ndarr
     kept; where all that were kept behind it score the same, the last place is -1.
     """
     positives = search.positives
-    if isinstance(positives, Plausible):
-        return _first_kept(search, placed)
     places = np.zeros((len(search), 2), dtype=np.int64)
+    if isinstance(positives, Plausible):
+        items = placed.top.astype(np.int64)
+        if not items.shape[1]:
+            return places
+        right = marks(search, items) > 0
+        # Where only an order is known nothing is tied.
+        by_place = -np.arange(items.shape[1], dtype=np.float32)
+        scores = np.where(np.isnan(placed.top_scores), by_place, placed.top_scores)
+        best = np.take_along_axis(scores, right.argmax(axis=1)[:, None], axis=1)
+        wrong = ~right & (items >= 0)
+        low, high = ((wrong & (scores > best)).sum(axis=1), (wrong & (scores >= best)).sum(axis=1))
+        open_ended = (scores[:, -1:] == best)[:, 0] & (items.shape[1] < placed.depth)
+        places[:, 0], places[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
+        places[~right.any(axis=1)] = 0
+        return places
     reached = np.flatnonzero(placed.above >= 0)
     query, above = positives.queries[reached], placed.above[reached]
     order = np.lexsort((above, query))
@@ -139,24 +163,6 @@ def first_right(search: RetrievalDirection, placed: DirectionRanks) -> Int[ndarr
     right = np.bincount(query[above == least[query]], minlength=len(search))[queries]
     places[queries, 0] = placed.above[best] + 1
     places[queries, 1] = placed.above[best] + placed.level[best] - right + 1
-    return places
-
-
-def _first_kept(search: RetrievalDirection, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
-    places = np.zeros((len(search), 2), dtype=np.int64)
-    items = placed.top.astype(np.int64)
-    if not items.shape[1]:
-        return places
-    right = marks(search, items) > 0
-    # Where only an order is known nothing is tied.
-    order = -np.arange(items.shape[1], dtype=np.float32)
-    scores = np.where(np.isnan(placed.top_scores), order, placed.top_scores)
-    best = np.take_along_axis(scores, right.argmax(axis=1)[:, None], axis=1)
-    wrong = ~right & (items >= 0)
-    low, high = ((wrong & (scores > best)).sum(axis=1), (wrong & (scores >= best)).sum(axis=1))
-    open_ended = (scores[:, -1:] == best)[:, 0] & (items.shape[1] < placed.depth)
-    places[:, 0], places[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
-    places[~right.any(axis=1)] = 0
     return places
 
 
@@ -182,6 +188,27 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
         order = turns(list(map(tuple, strata.tolist())))
         shown = source.thumbnails.add(benchmark.images, [needed[i] for i in order])
     pictured = [all(p in shown for p in positions) for positions in needed]
+    models = []
+    for run, a in zip(comparison.runs, answers, strict=True):
+        missed_rows: list[list[int] | int] | None = None
+        if a.misses is not None:
+            item, *places = a.missed.T
+            numbers = [*_numbers(item[:split], used_captions), *_numbers(item[split:], used_images)]
+            rows_of = zip(numbers, *(place.tolist() for place in places), a.misses.tolist(), strict=True)
+            missed_rows = [[*row] if there else 0 for *row, there in rows_of]
+        # Six digits of each, for showing; None where only an order is known.
+        scores = [[float(f"{v:.6g}") for v in row if np.isfinite(v)] for row in a.scores.tolist()]
+        model = {
+            "name": run.name,
+            "kinds": "".join(map(str, a.kinds.tolist())),
+            "top": _numbers(a.top[:split], used_captions) + _numbers(a.top[split:], used_images),
+            "marks": ["".join(map(str, row)) for row in a.marks.tolist()],
+            "scores": scores if np.isfinite(a.scores).any() else None,
+            # Per query the item missed and its places, 0 where none is; None where not counted.
+            "missed": missed_rows,
+            "first": a.first.tolist(),
+        }
+        models.append(model)
     return {
         "ids": [questions.ids[row] for row in rows.tolist()],
         "of": int(questions.defined.sum()),
@@ -193,21 +220,7 @@ def queries_data(source: BrowserSource) -> dict[str, Any]:
         "right": np.concatenate([right_answers(s) for s in (questions.i2t, questions.t2i)])[rows].tolist(),
         "pictures": "".join("1" if there else "0" for there in pictured),
         "pictured": sum(pictured),
-        "models": [
-            {
-                "name": run.name,
-                "kinds": "".join(map(str, a.kinds.tolist())),
-                "top": _numbers(a.top[:split], used_captions) + _numbers(a.top[split:], used_images),
-                "marks": ["".join(map(str, row)) for row in a.marks.tolist()],
-                # Six digits of each, for showing; None where only an order is known.
-                "scores": [[float(f"{v:.6g}") for v in row if np.isfinite(v)] for row in a.scores.tolist()]
-                if np.isfinite(a.scores).any()
-                else None,
-                "missed": _missed(a, split, used_captions, used_images),
-                "first": a.first.tolist(),
-            }
-            for run, a in zip(comparison.runs, answers, strict=True)
-        ],
+        "models": models,
     }
 
 
@@ -259,15 +272,3 @@ def _used(*positions: ndarray) -> Int[ndarray, "used"]:
 def _numbers(positions: ndarray, used: Int[ndarray, "used"]) -> list[Any]:
     """Where each position stands among the used ones; -1 stays what it is."""
     return np.where(positions < 0, -1, np.searchsorted(used, positions)).tolist()
-
-
-def _missed(
-    answers: _Answers, split: int, captions: Int[ndarray, "captions"], images: Int[ndarray, "images"]
-) -> list[list[int] | int] | None:
-    """Per query the item missed and its places, 0 where none is; None where not counted."""
-    if answers.misses is None:
-        return None
-    item, *places = answers.missed.T
-    numbers = [*_numbers(item[:split], captions), *_numbers(item[split:], images)]
-    rows = zip(numbers, *(place.tolist() for place in places), answers.misses.tolist(), strict=True)
-    return [[*row] if there else 0 for *row, there in rows]

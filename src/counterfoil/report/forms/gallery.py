@@ -1,28 +1,41 @@
-"""Reports on galleries: directions side by side, recall curves, and how many answers are right."""
+"""Reports on galleries: directions side by side, recall by how far one looks, how many answers are right.
 
-from collections.abc import Collection, Mapping, Sequence
+Curves come from the ranks of the right answers, so they need no list of any length; for rankings that were
+given cut they end where the ranking does.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle, pairwise
+from math import ceil
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.forms import Gallery
+from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.gallery_values import chance, mean, ranks
 from counterfoil.evaluation.result import Estimate, Result, Run
+from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
+from counterfoil.metrics.ranking import recall_at_k
+from counterfoil.metrics.ranks import Qrels, Ranks
+from counterfoil.metrics.ties import Ties
 from counterfoil.report import comparison_tables
-from counterfoil.report.comparison_tables import main_measures
-from counterfoil.report.forms import first_items, recall_curves
-from counterfoil.report.forms.base import READING, WORST, BrowserSource, FormReport, dots, versus
-from counterfoil.report.forms.recall_curves import right_answers
+from counterfoil.report.comparison_tables import main_measures, ranking
+from counterfoil.report.drawing import INK, MUTED, RIGHT, WRONG, extent, name_ends, panels, plain
+from counterfoil.report.forms import READING, WORST, BrowserSource, FormReport, dots, first_items, versus
+from counterfoil.report.forms.first_items import right_answers
 from counterfoil.report.html import Drawing, Section, wide_and_narrow
-from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
+from counterfoil.report.labels import amount, listed, measure_label, measure_meaning, short
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
 from counterfoil.report.tables import Column, Table, least_width, text_table
-from counterfoil.report.thumbnails import Thumbnails, shelves
+from counterfoil.report.thumbnails import Thumbnails, pictured
 
 _INTERVALS = {
     "clusters": "over images, each with the captions written for it",
@@ -30,6 +43,18 @@ _INTERVALS = {
 }
 #: Per direction: the queries and the items.
 _SIDES: Mapping[str, tuple[str, str]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
+_TITLES = {"i2t": "Images look for captions", "t2i": "Captions look for images"}
+#: How far down the curves look.
+KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
+#: More scorers than this, and only the best so many are named; the others are thin and grey.
+NAMED = 8
+#: The name of the curve of a random order.
+CHANCE = "chance"
+_DASHES: tuple[tuple[str, Any], ...] = tuple(
+    (colour, dash) for dash in ("-", (0, (5, 1.5)), (0, (1.2, 1.2))) for colour in (RIGHT, INK, MUTED)
+)
+#: Captions of which right pictures are shown as examples, and the pictures of each.
+_SHELVES, _ON_SHELF = 3, 6
 
 
 class GalleryReport(FormReport):
@@ -50,7 +75,23 @@ class GalleryReport(FormReport):
     )
 
     def about(self, benchmark: Benchmark) -> str:
-        return about(benchmark.gallery)
+        """How many queries look for how many items."""
+        questions = benchmark.gallery
+        parts = 1 if questions.image_parts is None else len(set(questions.image_parts.tolist()))
+        sentences = []
+        sides = ((questions.i2t, questions.n_captions), (questions.t2i, questions.n_images))
+        for (query, item), (search, size) in zip(_SIDES.values(), sides, strict=True):
+            if len(search):
+                verb, whose = ("looks", "its") if len(search) == 1 else ("look", "their")
+                r = right_answers(search)
+                many = f"{r.min():,} to {r.max():,}" if r.min() < r.max() else f"{r[0]:,}"
+                right = f"{many} right {item}{'' if many == '1' else 's'}"
+                among = f"all {size:,}" if parts == 1 else f"the {size // parts:,} of {whose} part"
+                sentences.append(f"{amount(len(search), query)} {verb} for {right} among {among}")
+        text = f"{'; '.join(sentences)}."
+        if parts > 1:
+            text += f" Measures are means over {parts} parts of the gallery."
+        return text
 
     def remarks(self, comparison: Comparison) -> list[Note]:
         parts = (_ties, _unfindable, _cut, below_chance)
@@ -76,7 +117,43 @@ class GalleryReport(FormReport):
         return first_items.queries_data(source)
 
     def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> list[dict[str, Any]]:
-        return shelves(comparison, thumbnails)
+        """Captions with several right pictures, and what the best model puts first for each.
+
+        `more` right pictures are not shown; `first` are pictures, each with whether it is right.
+        """
+        benchmark = pictured(comparison)
+        if benchmark is None or not isinstance(benchmark.gallery.t2i.positives, Qrels):
+            return []
+        search, positives = benchmark.gallery.t2i, benchmark.gallery.t2i.positives
+        name = ranking(comparison)[0]
+        best = next(run for run in comparison.runs if run.name == name)
+        top = best.answers.rankings.t2i.top if best.answers.has_rankings else ()
+        counts = positives.counts
+        several = np.flatnonzero((counts >= 3) & (counts <= 12))
+        if not len(several):
+            several = np.flatnonzero(counts >= 1)
+        # From short captions to long ones, which say more and are true of less.
+        lengths = [len(benchmark.captions[int(query)].text or "") for query in search.queries[several]]
+        several = several[np.argsort(lengths, kind="stable")]
+        chosen = several[np.linspace(0, len(several) - 1, min(_SHELVES, len(several))).astype(int)]
+        ranked = []
+        for row in chosen.tolist():
+            right = positives.items[positives.starts[row] : positives.starts[row + 1]]
+            right = right[right >= 0]
+            first = [int(i) for i in top[row] if i >= 0][:_ON_SHELF] if len(top) else []
+            numbers = thumbnails.add(benchmark.images, [[*right[:_ON_SHELF].tolist(), *first]])
+            if numbers:
+                uris = {image: thumbnails.uris[number] for image, number in numbers.items()}
+                ranked.append(
+                    {
+                        "caption": benchmark.captions[int(search.queries[row])].text or "",
+                        "right": [uris[image] for image in right[:_ON_SHELF].tolist()],
+                        "more": max(0, len(right) - _ON_SHELF),
+                        "model": best.name,
+                        "first": [(uris[image], image in right) for image in first],
+                    }
+                )
+        return ranked
 
     def overview(self, comparison: Comparison) -> Table:
         """The measures that the benchmark's authors report."""
@@ -103,17 +180,17 @@ class GalleryReport(FormReport):
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
         questions = comparison.runs[0].benchmark.gallery
         sections = []
-        if curves := recall_curves.curves(comparison):
+        if by_side := curves(comparison):
             caption = "The share of queries with a right answer among the first K, and what chance gives."
-            if len(comparison.runs) > recall_curves.NAMED:
-                caption += f" The best {recall_curves.NAMED} scorers are named; the others are thin and grey."
-            draw = partial(recall_curves.recall_curves, curves)
+            if len(comparison.runs) > NAMED:
+                caption += f" The best {NAMED} scorers are named; the others are thin and grey."
+            draw = partial(recall_curves, by_side)
             figure = wide_and_narrow("R@K against K", caption, f"{anchor}-curves", draw, {}, {"columns": 1})
             sections.append(Section("curves", "How far down to look", drawings=(figure,)))
         # Unless all queries of a direction have as many.
-        if recall_curves.varied(questions):
+        if varied(questions):
             title, name = "How many right answers queries have", f"{anchor}-multiplicity"
-            draw = partial(recall_curves.multiplicity, questions)
+            draw = partial(multiplicity, questions)
             figure = wide_and_narrow(title, "", name, draw, {}, {"columns": 1})
             sections.append(Section("multiplicity", "How many answers are right", drawings=(figure,)))
         names = comparison_tables.groupings(questions)
@@ -210,24 +287,21 @@ def _result_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout
     for base, of in rows.items():
         cells = [base]
         for side in sides:
-            estimate = of.get(side)
-            cells.append(_with_interval(estimate, layout) if estimate else "")
+            if side in of:
+                value, low, high = (100 * end for end in (of[side].value, of[side].low, of[side].high))
+                ends = (f"{end:.{layout.digits}f}" for end in (low, high))
+                # In a narrow terminal without brackets, and 100 without digits.
+                whole, between = f"{100:.{layout.digits}f}", "\n" if layout.stacked else " "
+                span = f"{between}{'–'.join(end.replace(whole, '100') for end in ends)}"
+                cells.append(f"{value:.2f}" + (f" [{low:.2f}, {high:.2f}]" if layout.chances else span))
+            else:
+                cells.append("")
             if layout.chances:
-                cells.append(_per_cent(estimate.chance) if estimate else "")
+                cells.append(_per_cent(of[side].chance if side in of else None))
         if not layout.chances:
             cells.append(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance))
         lines.append(cells)
     return text_table(title, "measure", columns, lines)
-
-
-def _with_interval(estimate: Estimate, layout: _Layout) -> str:
-    """A value with its interval; in a narrow terminal without brackets, and 100 without digits."""
-    value, low, high = (100 * bound for bound in (estimate.value, estimate.low, estimate.high))
-    if layout.chances:
-        return f"{value:.2f} [{low:.2f}, {high:.2f}]"
-    ends = [f"{end:.{layout.digits}f}".replace(f"{100:.{layout.digits}f}", "100") for end in (low, high)]
-    between = "\n" if layout.stacked else " "
-    return f"{value:.2f}{between}{ends[0]}–{ends[1]}"
 
 
 def _per_cent(value: float | None) -> str:
@@ -253,34 +327,6 @@ def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawi
     """One measure in its directions, side by side."""
     shown = [measure for side in DIRECTIONS if (measure := f"{side}_{base}") in comparison.measures]
     return dots(comparison, f"{anchor}-{base}", measure_label(base), caption, shown)
-
-
-def about(questions: Gallery) -> str:
-    """How many queries look for how many items.
-
-    >>> import numpy as np
-    >>> from counterfoil.benchmarks.forms import RetrievalDirection
-    >>> from counterfoil.metrics.ranks import Qrels
-    >>> i2t = RetrievalDirection(np.array([0]), Qrels.of([[0, 1]]))
-    >>> t2i = RetrievalDirection(np.array([0, 1]), Qrels.of([[0], [0]]))
-    >>> about(Gallery(("a", "b", "c"), i2t=i2t, t2i=t2i, owners=np.array([0, 0]), n_images=1))
-    '1 image looks for 2 right captions among all 2; 2 captions look for 1 right image among all 1.'
-    """
-    parts = 1 if questions.image_parts is None else len(set(questions.image_parts.tolist()))
-    sentences = []
-    sides = ((questions.i2t, questions.n_captions), (questions.t2i, questions.n_images))
-    for (query, item), (search, size) in zip(_SIDES.values(), sides, strict=True):
-        if len(search):
-            verb, whose = ("looks", "its") if len(search) == 1 else ("look", "their")
-            r = right_answers(search)
-            many = f"{r.min():,} to {r.max():,}" if r.min() < r.max() else f"{r[0]:,}"
-            right = f"{many} right {item}{'' if many == '1' else 's'}"
-            among = f"all {size:,}" if parts == 1 else f"the {size // parts:,} of {whose} part"
-            sentences.append(f"{amount(len(search), query)} {verb} for {right} among {among}")
-    text = f"{'; '.join(sentences)}."
-    if parts > 1:
-        text += f" Measures are means over {parts} parts of the gallery."
-    return text
 
 
 def _ties(comparison: Comparison) -> list[Note]:
@@ -337,30 +383,19 @@ def _cut(comparison: Comparison) -> list[Note]:
         sides = ((name, item) for name, (_, item) in _SIDES.items() if cut.get(name) is not None)
         depths = [f"{int(cut[name]):,} {item}s" for name, item in sides]
         text = f"The rankings of {run.name} end after {listed(depths)} or later"
-        missing = _named(_provenance(run).get("unsupported", {}))
+        # Measures of both directions once, and no mean beside a direction.
+        sides_of: dict[str, list[str]] = {}
+        for name in _provenance(run).get("unsupported", {}):
+            side, base = split_direction(name)
+            sides_of.setdefault(base, []).append(side)
+        missing: list[str] = []
+        for base, of in sides_of.items():
+            single = [f"{side}_{base}" for side in of if side != "mean" or len(of) == 1]
+            missing += [base] if {"i2t", "t2i"} <= set(of) else single
         if missing:
-            text += f", too early for {listed(missing)}"
+            text += f", too early for {listed(list(map(measure_label, missing)))}"
         notes.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
     return notes
-
-
-def _named(measures: Collection[str]) -> list[str]:
-    """Measures in print, those of both directions once, and no mean beside a direction.
-
-    >>> _named(["i2t_ndcg", "t2i_ndcg", "mean_ndcg", "t2i_mrr", "mean_mrr"])
-    ['nDCG', 'T2I MRR']
-    """
-    sides: dict[str, list[str]] = {}
-    for name in measures:
-        side, base = split_direction(name)
-        sides.setdefault(base, []).append(side)
-    named = []
-    for base, of in sides.items():
-        if {"i2t", "t2i"} <= set(of):
-            named.append(base)
-        else:
-            named += [f"{side}_{base}" for side in of if side != "mean" or len(of) == 1]
-    return [measure_label(name) for name in named]
 
 
 def _provenance(run: Run) -> Mapping[str, Any]:
@@ -369,3 +404,139 @@ def _provenance(run: Run) -> Mapping[str, Any]:
 
 def _span(values: list[float]) -> float:
     return max(values) - min(values) if values else 0.0
+
+
+@dataclass(frozen=True)
+class Curve:
+    """R@K of one scorer in one direction, in [0, 1], at some K."""
+
+    name: str
+    ks: tuple[int, ...]
+    values: Float[ndarray, "ks"]
+
+
+def curves(comparison: Comparison) -> dict[str, list[Curve]]:
+    """By direction, the curve of every scorer whose ranks are known, best first, and last that of chance.
+
+    None where right is what a rule says: then ranks were never taken. The tie policy is the runs' own.
+    """
+    curves_by_side: dict[str, list[Curve]] = {side: [] for side in _SIDES}
+    benchmark = comparison.runs[0].benchmark
+    questions = benchmark.gallery
+    if any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i)):
+        return {}
+    by_name = {run.name: run for run in comparison.runs}
+    for run in map(by_name.__getitem__, ranking(comparison)):
+        if run.answers.has_rankings:
+            both = ranks(run.benchmark, run.answers.rankings)
+            for at, (of_scorers, of_side) in enumerate(zip(curves_by_side.values(), both, strict=True)):
+                of_scorers += _curve(run, of_side, at)
+    for at, (side, of_scorers) in enumerate(curves_by_side.items()):
+        if of_scorers:
+            ks = tuple(k for k in KS if k <= int(questions.sizes[at].max()))
+            random = chance(benchmark, [f"{side}_recall_at_{k}" for k in ks])
+            of_scorers.append(Curve(CHANCE, ks, np.asarray(list(random.values()))))
+    return {side: of for side, of in curves_by_side.items() if of}
+
+
+def recall_curves(curves: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> Any:
+    """R@K against K, a panel per direction, a line per scorer named at its end: what `curves` found."""
+    columns = min(columns, len(curves))
+    names = {short(curve.name, 24) for of in curves.values() for curve in [*of[:NAMED], of[-1]]}
+    label = max(extent(name, 8) for name in names) + 0.28
+    # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
+    across = (10.4 - 0.5 - columns * label) / columns - 0.2 if columns > 1 else 3.75 - 0.45 - label
+    panel, gap = (max(across, 1.2), 2.9), (label + 0.4, 0.85)
+    margin: dict[str, Any] = {"left": 0.45, "right": label, "bottom": 0.48, "top": 0.28, "gap": gap}
+    with panels(panel, len(curves), columns, **margin) as (figure, grid):
+        for axes, (side, of) in zip(grid, curves.items(), strict=True):
+            most = max(max(curve.ks) for curve in of)
+            axes.set(xscale="log", xlim=(1, max(most, 2)), ylim=(0, 101))
+            ticks = [k for k in (1, 2, 5, 10, 20, 50, 100) if k <= most]
+            axes.set_xticks(ticks, [str(k) for k in ticks])
+            axes.set_xticks([], minor=True)
+            axes.set_xlabel("K: how many of the first items one looks at")
+            axes.set_ylabel("R@K (%)", labelpad=2)
+            plain(axes, _TITLES[side], grid="both")
+            scorers = [curve for curve in of if curve.name != CHANCE]
+            named = list(zip(scorers[:NAMED], cycle(_DASHES), strict=False))
+            named += [(curve, (WRONG, (0, (4, 3)))) for curve in of if curve.name == CHANCE]
+            for curve in scorers[NAMED:]:
+                axes.plot(curve.ks, 100 * curve.values, color=MUTED, lw=0.6, alpha=0.6)
+            for curve, (colour, dash) in reversed(named):
+                look = {"color": colour, "ls": dash, "lw": 1 if curve.name == CHANCE else 1.6}
+                axes.plot(curve.ks, 100 * curve.values, clip_on=False, **look)
+            ends = []
+            for curve, (colour, _) in named:
+                ends.append((curve.ks[-1], 100 * float(curve.values[-1]), short(curve.name, 24), colour))
+            name_ends(axes, ends)
+    return figure
+
+
+def varied(questions: Gallery) -> bool:
+    """Whether queries of one direction differ in how many right answers they have."""
+    return any(np.ptp(right_answers(search)) for search in (questions.i2t, questions.t2i) if len(search))
+
+
+def multiplicity(questions: Gallery, *, columns: int = 2) -> Any:
+    """How many right answers queries have, a panel per direction: the share of queries by R."""
+    sides = [
+        (side, right_answers(search))
+        for side, search in (("i2t", questions.i2t), ("t2i", questions.t2i))
+        if len(search)
+    ]
+    margin: dict[str, Any] = {"left": 0.15, "right": 0.15, "bottom": 0.45, "top": 0.42, "gap": (0.4, 0.95)}
+    with panels((3.4, 1.15), len(sides), columns, **margin) as (figure, grid):
+        for axes, (side, counts) in zip(grid, sides, strict=True):
+            labels, share = binned(counts)
+            axes.bar(range(len(labels)), 100 * share, width=0.82, color=RIGHT, alpha=0.75, lw=0)
+            for x, value in enumerate(share.tolist()):
+                text = "" if not value else f"{100 * value:.0f}" if value >= 0.005 else "<1"
+                axes.text(x, 100 * value + 1.5, text, ha="center", va="bottom", fontsize=7.5, color=INK)
+            axes.set_xticks(range(len(labels)), labels)
+            axes.set_xlabel(f"right answers of a query; {counts.mean():.1f} on average")
+            axes.set_ylim(0, 125 * float(share.max()))
+            axes.set_yticks([])
+            axes.tick_params(length=0)
+            plain(axes, f"{_TITLES[side]}: % of {len(counts):,}", left=False)
+    return figure
+
+
+def binned(counts: Int[ndarray, "queries"]) -> tuple[list[str], Float[ndarray, "bins"]]:
+    """The share of queries by number of right answers: one by one, or by doubling where they differ much.
+
+    >>> labels, share = binned(np.array([1, 1, 5, 40]))
+    >>> labels, share.tolist()
+    (['1', '2', '3–4', '5–8', '9–16', '17–32', '33–64'], [0.5, 0.0, 0.0, 0.25, 0.0, 0.0, 0.25])
+    """
+    low, high = int(counts.min()), int(counts.max())
+    if high - low <= 12:
+        edges = np.arange(low, high + 2)
+    else:
+        doubling = 2 ** np.arange(ceil(np.log2(high)) + 1)
+        edges = np.concatenate([[0, 1], doubling + 1])
+        edges = edges[np.searchsorted(edges, low, side="right") - 1 :]
+    number, _ = np.histogram(counts, bins=[*edges[:-1] - 0.5, edges[-1] - 0.5])
+    labels = [f"{a:,}" if b == a + 1 else f"{a:,}–{b - 1:,}" for a, b in pairwise(edges.tolist())]
+    return labels, number / len(counts)
+
+
+def _curve(run: Run, of_side: Ranks, side: int) -> list[Curve]:
+    """The curve of a run in one direction; none where a value is not known."""
+    benchmark, ties = run.benchmark, Ties(run.result.ties["policy"])
+    here = benchmark.gallery.directions == side
+    # Whether any right answer is among the first K is decided by the best ones alone.
+    best = of_side.before == 0
+    entries = ("query", "wrong", "tied", "before", "gains")
+    first = replace(of_side, **{name: getattr(of_side, name)[best] for name in entries})
+    ks, values = [], []
+    for k in (k for k in KS if k <= of_side.gallery):
+        table = np.full(len(here), np.nan)
+        try:
+            table[here] = recall_at_k(first, k, ties=ties)
+        except InputError:
+            # The ranking was given cut, and ends before.
+            break
+        ks.append(k)
+        values.append(mean(benchmark, table))
+    return [Curve(run.name, tuple(ks), np.asarray(values))] if ks and np.isfinite(values).all() else []

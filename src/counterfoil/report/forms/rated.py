@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,11 +14,10 @@ from counterfoil.benchmarks.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report.drawing import MUTED, RIGHT, panels, plain
-from counterfoil.report.forms import contrast
-from counterfoil.report.forms.base import WORST, BrowserSource, FormReport, margins, small_figures
+from counterfoil.report.forms import WORST, BrowserSource, FormReport, margins, small_figures
 from counterfoil.report.html import Drawing, Panels, Section
-from counterfoil.report.labels import amount, listed, measure_label, short
-from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied
+from counterfoil.report.labels import amount, listed, short
+from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied, undefined
 from counterfoil.report.thumbnails import grouping, shown_scores, spread
 
 #: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.
@@ -91,6 +90,11 @@ class JudgedReport(FormReport):
         image_at = [list(dict.fromkeys(image for side in of for _, image in side)) for of in sides]
         needed = [image_at[place[row]] for row in order]
         numbers = source.thumbnails.add(chosen.images, needed) if source.pictures else {}
+        references: list[dict[int, None]] | None = None
+        if shown.references is not None:
+            references = [{} for _ in shown.ids]
+            for row, owner in enumerate(shown.rows_of.tolist()):
+                references[owner].update(dict.fromkeys(shown.references.row(row).tolist()))
         return {
             "shows": benchmark.card.shows,
             "of": len(benchmark),
@@ -99,7 +103,10 @@ class JudgedReport(FormReport):
             "images": [[image.id, numbers.get(p, -1)] for p, image in enumerate(chosen.images)],
             "candidates": [[[caption for caption, _ in side] for side in of] for of in sides],
             "imageAt": image_at,
-            "references": _first_references(shown),
+            # Of each question how many captions it is held against, and the first of them.
+            "references": None
+            if references is None
+            else [[len(of), list(of)[:MOST_REFERENCES]] for of in references],
             **self.judgements(chosen),
             "pictured": sum(all(p in numbers for p in of) for of in image_at),
             "groupings": [grouping(name, of) for name, of in shown.groupings.items() if any(of)],
@@ -200,7 +207,6 @@ class RatedReport(JudgedReport):
 class PreferenceReport(JudgedReport):
     """Preferences."""
 
-    KINDS: ClassVar[tuple[str, ...]] = ("right", "wrong")
     policies: ClassVar[Mapping[str, str]] = {
         "strict": "A question is right only where the preferred caption scores higher; a tie is wrong.",
         "half": "A question is right where the preferred caption scores higher; a tie is worth a half.",
@@ -224,12 +230,6 @@ class PreferenceReport(JudgedReport):
     def remarks(self, comparison: Comparison) -> list[Note]:
         first = [*undefined(comparison), *below_chance(comparison)]
         return [*first, *intervals(comparison, _INTERVALS), *tied(comparison)]
-
-    def kinds(self, run: Run) -> Int[ndarray, "questions"]:
-        return contrast.below_one(run)
-
-    def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
-        return contrast.failures(run)
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
         if not any(run.answers.has_scores for run in comparison.runs):
@@ -282,27 +282,11 @@ def fitted_ties(results: Sequence[Result]) -> list[Note]:
     return [Note(text, "warning")] if thresholds else []
 
 
-def undefined(comparison: Comparison) -> list[Note]:
-    """Which measures of which scorers have no value, and why; those with one reason share a sentence."""
-    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for run in comparison.runs:
-        by_reason: dict[str, list[str]] = {}
-        for measure, reason in run.result.undefined.items():
-            by_reason.setdefault(reason, []).append(measure_label(measure))
-        for reason, measures in by_reason.items():
-            together.setdefault((reason, tuple(measures)), []).append(run.name)
-    return [
-        Note(f"{listed(measures)} of {listed(who)} has no value: {reason}.", "warning")
-        for (reason, measures), who in together.items()
-    ]
-
-
 def spreads(comparison: Comparison, name: str, *, given: str = "rating") -> Panels:
     """The scores at each rating, which is called `given`: a small figure per scorer, best first.
 
     They wrap as the screen is wide.
     """
-
     alt = f"Scores of {{}} at each {given}"
     return Panels("", "", small_figures(comparison, name, partial(score_spread, given=given), alt))
 
@@ -320,23 +304,9 @@ def references(questions: Rated | Preference) -> str:
     return f"{text}."
 
 
-def _first_references(questions: Rated | Preference) -> list[list[Any]] | None:
-    """Per question how many captions it is held against, and the first of them."""
-    if questions.references is None:
-        return None
-    owners = questions.rows_of
-    references: list[dict[int, None]] = [{} for _ in questions.ids]
-    for row, owner in enumerate(owners.tolist()):
-        references[owner].update(dict.fromkeys(questions.references.row(row).tolist()))
-    return [[len(of), list(of)[:MOST_REFERENCES]] for of in references]
-
-
 def distance(run: Run) -> Float[ndarray, "questions"]:
     """How far each rated caption stands by score from where it stands by rating, in [-1, 1].
 
-    Places are shares of all questions, from the lowest (0) to the highest (1). Captions of one mean rating
-    share a stretch of places and a caption anywhere on it is at distance 0; else it is the way to its nearer
-    end, positive where the score puts it higher. Equal scores stand in the middle of their stretch.
     0 for all where the run has no scores.
     """
     questions = run.benchmark.rated
@@ -349,6 +319,11 @@ def places(
     scores: Float[ndarray, "questions"], ratings: Float[ndarray, "questions"]
 ) -> Float[ndarray, "questions"]:
     """What `distance` says, of scores and mean ratings.
+
+    Places are shares of all questions, from the lowest (0) to the highest (1). Captions of one mean rating
+    share a stretch of places and a caption anywhere on it is at distance 0; else it is the way to its nearer
+    end, positive where the score puts it higher. Equal scores stand in the middle of their stretch.
+
     >>> ratings = np.array([1.0, 1.0, 4.0, 4.0])
     >>> places(np.array([0.2, 0.1, 0.3, 0.9]), ratings).tolist()
     [0.0, 0.0, 0.0, 0.0]
@@ -380,33 +355,23 @@ def _stretch(
     return low / len(values), high / len(values)
 
 
-class Levels(NamedTuple):
-    """Ratings in columns: what stands under each, where it stands, and the column of every point."""
+def levels(ratings: Float[ndarray, "points"]) -> tuple[list[str], Int[ndarray, "points"]]:
+    """Ratings in columns, one each, or `MOST_LEVELS` of equal width: what stands under every column in use,
+    and the column of every point.
 
-    labels: tuple[str, ...]
-    places: Float[ndarray, "levels"]
-    codes: Int[ndarray, "points"]
-
-
-def levels(ratings: Float[ndarray, "points"]) -> Levels:
-    """The columns of these ratings: one per rating, or `MOST_LEVELS` of equal width where there are more.
-
-    Columns that nothing is in are left out.
-
-    >>> levels(np.array([1.0, 3.0, 1.0, 4.0])).labels
-    ('1', '3', '4')
-    >>> found = levels(np.linspace(0, 1, 91))
-    >>> len(found.labels), found.labels[0], np.bincount(found.codes)[:2].tolist()
+    >>> levels(np.array([1.0, 3.0, 1.0, 4.0]))[0]
+    ['1', '3', '4']
+    >>> labels, codes = levels(np.linspace(0, 1, 91))
+    >>> len(labels), labels[0], np.bincount(codes)[:2].tolist()
     (9, '0–0.11', [10, 10])
     """
     distinct, codes = np.unique(ratings, return_inverse=True)
     if len(distinct) <= MOST_LEVELS:
-        return Levels(tuple(f"{value:.3g}" for value in distinct.tolist()), distinct, codes.astype(np.int64))
+        return [f"{value:.3g}" for value in distinct.tolist()], codes
     edges = np.linspace(distinct[0], distinct[-1], MOST_LEVELS + 1)
     bins = np.clip(np.searchsorted(edges, ratings, side="right") - 1, 0, MOST_LEVELS - 1)
     used, codes = np.unique(bins, return_inverse=True)
-    labels = tuple(f"{edges[i]:.2g}–{edges[i + 1]:.2g}" for i in used.tolist())
-    return Levels(labels, (edges[used] + edges[used + 1]) / 2, codes.astype(np.int64))
+    return [f"{edges[i]:.2g}–{edges[i + 1]:.2g}" for i in used.tolist()], codes
 
 
 def points(run: Run) -> tuple[Float[ndarray, "points"], Float[ndarray, "points"]]:
@@ -424,16 +389,16 @@ def score_spread(run: Run, *, given: str = "rating") -> Any:
     ratings.
     """
     ratings, scores = points(run)
-    columns = levels(ratings)
-    crowded = max(map(len, columns.labels)) * len(columns.labels) > 36
+    labels, codes = levels(ratings)
+    crowded = max(map(len, labels)) * len(labels) > 36
     bottom = 0.52 if crowded else 0.4
     with panels((2.65, 1.3), left=0.5, bottom=bottom, top=0.26) as (figure, (axes,)):
         if len(scores) <= _FEW:
             aside = np.random.default_rng(0).uniform(-0.22, 0.22, len(scores))
-            axes.plot(columns.codes + aside, scores, ".", ms=2.4, color=MUTED, alpha=0.55, mec="none")
+            axes.plot(codes + aside, scores, ".", ms=2.4, color=MUTED, alpha=0.55, mec="none")
         means = []
-        for column in range(len(columns.labels)):
-            own = scores[columns.codes == column]
+        for column in range(len(labels)):
+            own = scores[codes == column]
             tenth, quarter, most, nine = np.quantile(own, (0.1, 0.25, 0.75, 0.9))
             axes.vlines(column, tenth, nine, color=RIGHT, lw=1, alpha=0.6)
             axes.vlines(column, quarter, most, color=RIGHT, lw=5, alpha=0.35)
@@ -441,7 +406,7 @@ def score_spread(run: Run, *, given: str = "rating") -> Any:
         axes.plot(range(len(means)), means, "o-", ms=4.4, lw=0.9, color=RIGHT, mec="none")
         axes.set_xlim(-0.6, len(means) - 0.4)
         lean = {"rotation": 38, "rotation_mode": "anchor", "ha": "right"} if crowded else {}
-        axes.set_xticks(range(len(means)), columns.labels, **lean)
+        axes.set_xticks(range(len(means)), labels, **lean)
         axes.set_xlabel(given, fontsize=7.5, color=MUTED, labelpad=2)
         plain(axes, short(run.name, 30), grid="y", size=7.5, pad=4)
         axes.locator_params(axis="y", nbins=4)

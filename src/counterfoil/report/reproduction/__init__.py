@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
-from counterfoil.report.reproduction.evidence import Case, NoDataError, Recomputed, ReleasedFiles
+from counterfoil.report.reproduction.evidence import Case, NoDataError, ReleasedFiles
 from counterfoil.report.reproduction.paper import (
     Basis,
     Entry,
@@ -84,35 +84,28 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
         if not cell.printed:
             continue
         spec = table.spec(row, column, cell)
-        finding, reason = _attempt(Case(paper, row.name, spec, evidence))
-        if finding is None:
-            verdict = Verdict.NO_DATA
+        result, verdict, reason = None, Verdict.NO_DATA, spec.missing or ""
+        if not spec.missing:
+            try:
+                result = RECIPES[str(spec.recipe)](Case(paper, row.name, spec, evidence))
+            except NoDataError as missing:
+                reason = str(missing)
+        if result is None:
             reason = f"{reason}. {spec.reason}" if spec.reason else reason
         else:
-            verdict = judge(cell.printed, finding.value)
+            verdict = judge(cell.printed, result.value)
             # A reason is about one number; any other differs for no known reason.
-            other = spec.instead is not None and judge(spec.instead, finding.value) is not Verdict.SAME
+            other = spec.instead is not None and judge(spec.instead, result.value) is not Verdict.SAME
             reason = spec.reason or "" if verdict is Verdict.DIFFERS and not other else ""
-        entries.append(
-            Entry(
-                *(paper.called, paper.name, paper.title, table.name, row.name, column.name),
-                cell.printed,
-                *parse(cell.printed),
-                recomputed=finding.value if finding else None,
-                verdict=verdict,
-                reason=reason,
-                source=finding.source if finding else "",
-                basis=finding.basis if finding else Basis.NONE,
-            )
+        entry = Entry(
+            *(paper.called, paper.name, paper.title, table.name, row.name, column.name),
+            cell.printed,
+            *parse(cell.printed),
+            recomputed=result.value if result else None,
+            verdict=verdict,
+            reason=reason,
+            source=result.source if result else "",
+            basis=result.basis if result else Basis.NONE,
         )
+        entries.append(entry)
     return entries
-
-
-def _attempt(case: Case) -> tuple[Recomputed | None, str]:
-    """The recomputed number, or none and why."""
-    if case.spec.missing:
-        return None, case.spec.missing
-    try:
-        return RECIPES[str(case.spec.recipe)](case), ""
-    except NoDataError as missing:
-        return None, str(missing)

@@ -1,11 +1,11 @@
 """Released files of a folder, each read once, and the case of one printed number that a recipe is given."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark, card
 from counterfoil.benchmarks.readers.outcomes import caption_words, from_table
-from counterfoil.benchmarks.tables import DataTable, floats, read_table, summary_keys
+from counterfoil.benchmarks.tables import floats, read_table, summary_keys
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.deduplicate import Note, warn
 from counterfoil.engine.join_scores import join_scores
@@ -29,25 +29,9 @@ from counterfoil.models.captions.registry import load as load_metric
 from counterfoil.models.precomputed import PrecomputedTable, load
 from counterfoil.report.reproduction.paper import Basis, Paper, PaperModel, Spec
 
-_T = TypeVar("_T")
-
 
 class NoDataError(Exception):
     """A number cannot be recomputed here; the text says why. Never leaves the ledger."""
-
-
-def _once(method: Callable[..., _T]) -> Callable[..., _T]:
-    """A method of `ReleasedFiles` whose values are kept by its arguments."""
-
-    @wraps(method)
-    def known_or_made(self: "ReleasedFiles", *names: str) -> _T:
-        key = (method.__name__, *names)
-        if key not in self._known:
-            self._known[key] = method(self, *names)
-        value: _T = self._known[key]
-        return value
-
-    return known_or_made
 
 
 class ReleasedFiles:
@@ -72,7 +56,12 @@ class ReleasedFiles:
         self._questions = questions
         self._released = released or {}
         self._note = note
-        self._known: dict[tuple[str, ...], Any] = {}
+        # The values of these are kept, by their arguments.
+        for name in (
+            *("find", "questions", "answered_questions", "values", "lengths", "perplexities", "_table"),
+            *("detector_outputs", "chat_answers", "metric_scores", "example"),
+        ):
+            setattr(self, name, cache(getattr(self, name)))
 
     def path(self, name: str) -> Path:
         """Where the file or folder `name` lies; raises `NoDataError` where it does not."""
@@ -83,7 +72,6 @@ class ReleasedFiles:
             raise NoDataError(f"{name} is not in the folder of data")
         return path
 
-    @_once
     def find(self, name: str) -> Path | None:
         """Where the file or folder `name` lies, under its own name or the published one; None if nowhere.
 
@@ -111,7 +99,6 @@ class ReleasedFiles:
             )
         return paths[0] if paths else None
 
-    @_once
     def questions(self, benchmark: str) -> tuple[Benchmark, str]:
         """The benchmark as its own files have it, and the place they lie."""
         places, folder = self._questions[benchmark], self._folder
@@ -131,7 +118,6 @@ class ReleasedFiles:
         """
         return self.questions(benchmark)[0].source.replace(f"{self._folder}/", "")
 
-    @_once
     def answered_questions(self, benchmark: str, file: str) -> Benchmark:
         """The questions that `file` answers: those it carries with their groups, or the benchmark's own."""
         carried = from_table(card(benchmark), self._table(file).table)
@@ -140,13 +126,11 @@ class ReleasedFiles:
             return carried
         return self.questions(benchmark)[0]
 
-    @_once
     def values(self, benchmark: str, file: str) -> Mapping[str, Float[ndarray, "n"]]:
         """Each measure's value per question, in [0, 1], for the answers in `file`; ties are wrong."""
         questions = self.answered_questions(benchmark, file)
         return per_item(questions, join_scores(self._table(file), questions, note=self._note))
 
-    @_once
     def lengths(self, place: str) -> Float[ndarray, "n"]:
         """Mean length in words of the two captions of each of Winoground's examples."""
         return np.asarray(caption_words(self.path(place)).mean(axis=1))
@@ -158,7 +142,6 @@ class ReleasedFiles:
             raise NoDataError(f"{file} holds right and wrong alone, and no scores")
         return answers.scores
 
-    @_once
     def perplexities(self, benchmark: str, folder: str) -> Float[ndarray, "n 2"]:
         """The perplexity of both captions of each question, from the run of a language model in `folder`.
 
@@ -173,20 +156,14 @@ class ReleasedFiles:
         # A perplexity is a score with a minus before it, and the same with both images.
         return np.asarray(-run.answers.scores[[row[name] for name in ids], :, 0])
 
-    @_once
-    def _columns(self, file: str) -> DataTable:
-        return read_table(self.path(file))
-
-    @_once
     def detector_outputs(self, file: str, column: str) -> Float[ndarray, "n 2"]:
         """How likely synthetic a detector finds the natural and the synthetic item of each question."""
-        table = self._columns(file)
+        table = read_table(self.path(file))
         try:
             return by_label(floats(table, column), floats(table, "label"))
         except InputError as error:
             raise DataError(str(error), where=table.source) from None
 
-    @_once
     def chat_answers(self, folder: str) -> tuple[int, int, int]:
         """How many questions a chat model answered correctly, how many there are, and how many it left open.
 
@@ -213,13 +190,11 @@ class ReleasedFiles:
                 unanswered += not isinstance(correct, bool)
         return right, count, unanswered
 
-    @_once
     def metric_scores(self, benchmark: str, metric: str) -> Float[ndarray, "n"]:
         """What a caption metric gives to each candidate that people rated."""
         questions, session = self.questions(benchmark)[0], Session(note=self._note)
         return score_benchmark(questions, self._metric(metric), session=session).values
 
-    @_once
     def example(self, candidates: str, references: str, metric: str) -> float:
         """What a metric gives to all of {ID: CAPTION} in one file with the {ID: [CAPTION]} of another."""
         captions, known = (read_json(self.path(name)) for name in (candidates, references))
@@ -232,12 +207,15 @@ class ReleasedFiles:
 
     def _metric(self, spec: str) -> Any:
         """The metric that "metric:NAME" names; what it lacks (Java, a parser, a package) is no data."""
+
+        def no_model(options: Options) -> Any:
+            raise NoDataError("the weights of the model behind the metric are not in the folder of data")
+
         try:
-            return load_metric(spec.removeprefix("metric:"), DEFAULT, _no_model)
+            return load_metric(spec.removeprefix("metric:"), DEFAULT, no_model)
         except (MissingExtraError, ModelError) as error:
             raise NoDataError(str(error)) from None
 
-    @_once
     def _table(self, file: str) -> PrecomputedTable:
         """The answers in a file."""
         table = load(str(self.path(file)))
@@ -246,23 +224,14 @@ class ReleasedFiles:
         return table
 
 
-def _no_model(options: Options) -> Any:
-    raise NoDataError("the weights of the model behind the metric are not in the folder of data")
-
-
 def mask(benchmark: Benchmark, groups: tuple[str, ...] | None) -> Float[ndarray, "n"]:
     """1 for the questions that are in any of `groups` (in all of the benchmark for None), else 0."""
     if groups is None:
         return np.ones(len(benchmark))
     masks = benchmark.questions.groups()
-    unknown = [name for name in groups if name not in masks]
-    if unknown:
-        raise DataError(
-            "the benchmark has no such group",
-            where=benchmark.source or benchmark.name,
-            given=unknown[0],
-            allowed=masks,
-        )
+    if unknown := [name for name in groups if name not in masks]:
+        where = benchmark.source or benchmark.name
+        raise DataError("the benchmark has no such group", where=where, given=unknown[0], allowed=masks)
     return np.any([masks[name] for name in groups], axis=0).astype(np.float64)
 
 

@@ -240,10 +240,6 @@ class Spec(BaseModel):
     #: What the data give where the reason holds; any other number differs for no known reason.
     instead: str | None = None
 
-    def given_fields(self) -> dict[str, Any]:
-        """The fields of a spec that were given a value."""
-        return {name: value for name in Spec.model_fields if (value := getattr(self, name)) is not None}
-
 
 class PaperCell(Spec):
     """A printed number; empty where the paper's table has a blank."""
@@ -283,8 +279,10 @@ class PaperTable(Spec):
 
     def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell) -> Spec:
         """The spec of one cell; fields set nearer to the cell win."""
-        parts = (self, column, row, cell)
-        return Spec(**{name: value for part in parts for name, value in part.given_fields().items()})
+        given: dict[str, Any] = {}
+        for part in (self, column, row, cell):
+            given |= part.model_dump(include=set(Spec.model_fields), exclude_none=True)
+        return Spec(**given)
 
 
 class PaperModel(BaseModel):

@@ -235,9 +235,8 @@ def shown(case: Case) -> Recomputed:
     Source: ECCV Caption, section 4.1.
     """
     marks = case.need("shown")
-    right = iter(range(len(marks)))
-    wrong = iter(range(len(marks), 2 * len(marks)))
-    items = np.array([next(right if mark == "1" else wrong) for mark in marks])
+    # Items below R are right, those from R on are wrong.
+    items = np.array([at if mark == "1" else at + len(marks) for at, mark in enumerate(marks)])
     ranks = list_ranks([items], Qrels.of([list(range(len(marks)))]), gallery=2 * len(marks))
     name, _, k = case.need("measure").rpartition("_at_")
     value = map_at_r(ranks) if k == "r" else recall_at_k(ranks, int(k))
@@ -265,10 +264,6 @@ def _listed(search: RetrievalDirection) -> Qrels:
     return search.positives
 
 
-# Means of printed numbers are rounded to so many decimals, so that equal ones are equal in floating point.
-_EXACT = 9
-
-
 def printed_mean(case: Case) -> Recomputed:
     """The mean of printed numbers."""
     (column,) = case.columns(case.spec.of)
@@ -290,7 +285,12 @@ def printed_tau(case: Case) -> Recomputed:
 
     Source: ECCV Caption, Table 5.
     """
-    x, y = (_means(case, references) for references in (case.spec.of, case.spec.against))
+    means = []
+    for columns in (case.columns(case.spec.of), case.columns(case.spec.against)):
+        rows = [row for row in columns[0] if all(row in column for column in columns)]
+        # Rounded to so many decimals that equal means are equal in floating point.
+        means.append({row: round(float(np.mean([column[row] for column in columns])), 9) for row in rows})
+    x, y = means
     rows = [row for row in x if row in y]
     value = kendall_tau_b(np.array([x[row] for row in rows]), np.array([y[row] for row in rows]))
     return _printed(case, value, f" ({len(rows)} models)")
@@ -345,16 +345,6 @@ def annotator_bias(case: Case) -> Recomputed:
         np.array([reference[model] for model in models]),
     )
     return _printed(case, getattr(biases, case.need("statistic"))[0])
-
-
-def _means(case: Case, references: tuple[str, ...] | None) -> dict[str, float]:
-    """The mean of some columns by row, over the rows that all have."""
-    columns = case.columns(references)
-    return {
-        row: round(float(np.mean([column[row] for column in columns])), _EXACT)
-        for row in columns[0]
-        if all(row in column for column in columns)
-    }
 
 
 def _arithmetic(case: Case, numbers: list[float]) -> Recomputed:

@@ -5,9 +5,7 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from importlib.util import find_spec
-from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -53,9 +51,7 @@ UNPUBLISHED = {"Human", "NEGCLIP", "GNM", "Open CapPa", "VQAScore-XL", "VQAScore
 
 #: Rows about BiVLC's annotators that only their answers or payments could confirm.
 UNPUBLISHED_RECORDS = {
-    "instances after step 3",
-    "annotations for agreement",
-    "spent on crowdsourcing, in US$",
+    *("instances after step 3", "annotations for agreement", "spent on crowdsourcing, in US$"),
 }
 #: How many cells of each table of ECCV Caption its own numbers contradict.
 ECCV_DIFFERING = {
@@ -163,45 +159,12 @@ def test_numbers_by_hand(ledger: tuple[Entry, ...], shared_data: Path) -> None:
     assert all(caption in wrong.reason for caption in ("75083", "359139", "605566"))
 
 
-def test_a_changed_score_is_noticed(shared_data: Path, tmp_path: Path) -> None:
-    place = winoground_copy(shared_data, tmp_path)
-    before = by_cell(reproduce(data=tmp_path, papers=["winoground"]), "winoground")
-    assert before["Table 3", "CLIP (ViT-B/32)", "Text"].verdict is Verdict.SAME
-    # Example 0 is wrong for CLIP in the text score; a high score of its true pairs makes it right.
-    lines = [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
-    for line in lines:
-        if line["label"] in ("0_c0_i0", "0_c1_i1"):
-            line["score"] += 100
-    place.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
-    after = by_cell(reproduce(data=tmp_path, papers=["winoground"]), "winoground")
-    changed = {name for name in before if before[name].verdict is not after[name].verdict}
-    text = after["Table 3", "CLIP (ViT-B/32)", "Text"]
-    assert text.recomputed == pytest.approx(31.0)
-    assert text.unexplained
-    assert {row for _, row, _ in changed} == {"CLIP (ViT-B/32)"}
-
-
-@pytest.mark.parametrize(
-    ("paper", "name", "damage"),
-    [
-        ("winoground", "clip.jsonl", lambda text: text[: len(text) // 2]),
-        ("eccv-caption", "eccv_caption_to_image.json", lambda text: text.replace("[", "[7, ", 1)),
-        ("pac-s", "ExpertAnnotations.txt", lambda text: text.replace("\t1", "\tone", 1)),
-    ],
-    ids=["cut off", "a pair too many", "a word"],
-)
-def test_a_broken_file_is_an_error_that_names_it(
-    paper: str, name: str, damage: Callable[[str], str], shared_data: Path, tmp_path: Path
-) -> None:
-    if paper == "winoground":
-        winoground_copy(shared_data, tmp_path)
-    else:
-        folder = {"eccv-caption": "eccv", "pac-s": "flickr8k"}[paper]
-        shutil.copytree(shared_data / folder, tmp_path / folder, copy_function=shutil.copyfile)
-    (file,) = tmp_path.rglob(name)
-    file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
-    with pytest.raises(CounterfoilError, match=name.replace(".", r"\.")):
-        reproduce(data=tmp_path, papers=[paper])
+def test_a_broken_file_is_an_error_that_names_it(shared_data: Path, tmp_path: Path) -> None:
+    file = winoground_copy(shared_data, tmp_path)
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text[: len(text) // 2], encoding="utf-8")
+    with pytest.raises(CounterfoilError, match=r"clip\.jsonl"):
+        reproduce(data=tmp_path, papers=["winoground"])
 
 
 def winoground_copy(shared_data: Path, folder: Path) -> Path:
@@ -260,92 +223,65 @@ def test_published_names_are_found_wherever_they_lie(tmp_path: Path, shared_data
     entries = reproduce(data=tmp_path, papers=["bivlc"])
     group = by_cell(entries, "bivlc")["Table 2", "CLIP", "Group"]
     assert (group.verdict, group.basis) == (Verdict.SAME, Basis.DATA)
-    listed = {name: found for _, name, found in files(data=tmp_path, papers=["bivlc"]) if found}
+    rows = files(data=tmp_path, papers=["bivlc"])
+    assert len({name for _, name, _ in rows}) == len(rows)
+    listed = {name: found for _, name, found in rows if found}
     assert listed == {"bivlc/ViT-B-32.csv": "downloads/results/BiVLC_ViT-B-32.csv"}
 
 
-def test_two_files_of_one_published_name_are_refused(tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "BiVLC_ViT-B-32.csv").write_text("x\n1\n")
-    with pytest.raises(DataError, match=r"two files are called BiVLC_ViT-B-32\.csv; given: a/.* and b/"):
-        reproduce(data=tmp_path, papers=["bivlc"])
-
-
-def test_every_file_of_the_shared_data_is_listed_once(shared_data: Path) -> None:
-    rows = files(data=shared_data)
-    assert len({(paper, name) for paper, name, _ in rows}) == len(rows)
-    there = {found for _, _, found in rows}
-    assert {"bivlc/ViT-B-32.csv", "winoground/scores/clip.jsonl", "winoground/tags.csv"} <= there
-    assert all((shared_data / found).exists() for found in there if found)
-
-
-class TestChatModel:
+def chat_answers(folder: Path, order: str, answers: list[object]) -> Path:
     """Answers of a chat model, one folder per order of the candidates, as published for SugarCrepe."""
-
-    def write(self, folder: Path, order: str, answers: list[object]) -> None:
-        place = folder / "sugar-crepe" / "gpt-4v-results" / order
-        place.mkdir(parents=True)
-        half = len(answers) // 2
-        for name, part in (("add_att", answers[:half]), ("swap_obj", answers[half:])):
-            rows = {str(k): {"caption": "a", "correct": answer} for k, answer in enumerate(part)}
-            (place / f"gpt4v-{name}.json").write_text(json.dumps(rows))
-
-    def entry(self, folder: Path) -> Entry:
-        entries = by_cell(reproduce(data=folder, papers=["bivlc"]), "bivlc")
-        return entries["Section 5.3, chat models", "GPT-4V", "SUGARCREPE"]
-
-    def test_unanswered_counts_as_wrong_and_orders_weigh_the_same(self, tmp_path: Path) -> None:
-        self.write(tmp_path, "positive-first", [True, True, False, float("nan")])
-        self.write(tmp_path, "negative-first", [True, True, True, False])
-        entry = self.entry(tmp_path)
-        assert entry.recomputed == pytest.approx((50 + 75) / 2)
-        assert entry.basis is Basis.DATA
-
-    def test_an_accuracy_beside_the_answers_is_passed_over(self, tmp_path: Path) -> None:
-        self.write(tmp_path, "positive-first", [True, True, False, float("nan")])
-        self.write(tmp_path, "negative-first", [True, True, True, False])
-        file = tmp_path / "sugar-crepe" / "gpt-4v-results" / "positive-first" / "gpt4v-swap_obj.json"
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"accuracy": 0.5}))
-        entry = self.entry(tmp_path)
-        assert entry.recomputed == pytest.approx((50 + 75) / 2)
-
-    def test_what_is_no_answer_is_named(self, tmp_path: Path) -> None:
-        self.write(tmp_path, "positive-first", [True, True, "yes", True])
-        with pytest.raises(DataError, match=r"gpt4v-swap_obj\.json, '0': no answer; allowed: correct: true"):
-            reproduce(data=tmp_path, papers=["bivlc"])
+    place = folder / "sugar-crepe" / "gpt-4v-results" / order
+    place.mkdir(parents=True)
+    half = len(answers) // 2
+    for name, part in (("add_att", answers[:half]), ("swap_obj", answers[half:])):
+        rows = {str(k): {"caption": "a", "correct": answer} for k, answer in enumerate(part)}
+        (place / f"gpt4v-{name}.json").write_text(json.dumps(rows))
+    return place / "gpt4v-swap_obj.json"
 
 
-class TestMadeUpDetector:
-    def write(self, folder: Path, lines: list[str]) -> None:
-        (folder / "detectors").mkdir()
-        text = "\n".join(["text_pred,img_pred,label", *lines])
-        (folder / "detectors" / "bivlc_CLIP_baseline.csv").write_text(text, encoding="utf-8")
+def test_unanswered_counts_as_wrong_orders_weigh_the_same_and_an_accuracy_is_passed_over(
+    tmp_path: Path,
+) -> None:
+    file = chat_answers(tmp_path, "positive-first", [True, True, False, float("nan")])
+    chat_answers(tmp_path, "negative-first", [True, True, True, False])
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"accuracy": 0.5}))
+    entries = by_cell(reproduce(data=tmp_path, papers=["bivlc"]), "bivlc")
+    entry = entries["Section 5.3, chat models", "GPT-4V", "SUGARCREPE"]
+    assert entry.recomputed == pytest.approx((50 + 75) / 2)
+    assert entry.basis is Basis.DATA
 
-    def test_numbers(self, tmp_path: Path) -> None:
-        # Two questions. The first is right throughout; of the second the natural caption is taken for
-        # synthetic, though it looks the more natural, so only image to text goes right.
-        self.write(tmp_path, ["0.1,0.2,0", "0.7,0.2,0", "0.9,0.8,1", "0.8,0.9,1"])
-        entries = reproduce(data=tmp_path, papers=["bivlc"])
-        found = {e.column: e.recomputed for e in entries if e.table == "Table 5" and e.row == "CLIP Det"}
-        assert found == {
-            "Text detection acc": 75.0,
-            "Img detection acc": 100.0,
-            "I2T": 100.0,
-            "T2I": 50.0,
-            "Group": 50.0,
-        }
-        cells = by_cell(entries, "bivlc")
-        assert cells["Table 5", "CLIP Det", "Img detection acc"].verdict is Verdict.SAME
-        # The reason why the paper's 57.00 differs is about 57.30, not about this.
-        assert cells["Table 5", "CLIP Det", "Text detection acc"].unexplained
 
-    def test_outputs_that_do_not_pair_are_an_error_that_names_the_file(self, tmp_path: Path) -> None:
-        self.write(tmp_path, ["0.1,0.2,0", "0.7,0.2,0", "0.9,0.8,1"])
-        with pytest.raises(
-            DataError, match=r"bivlc_CLIP_baseline\.csv: detector outputs do not come in pairs"
-        ):
-            reproduce(data=tmp_path, papers=["bivlc"])
+def detector_outputs(folder: Path, lines: list[str]) -> None:
+    (folder / "detectors").mkdir()
+    text = "\n".join(["text_pred,img_pred,label", *lines])
+    (folder / "detectors" / "bivlc_CLIP_baseline.csv").write_text(text, encoding="utf-8")
+
+
+def test_numbers_of_a_detector(tmp_path: Path) -> None:
+    # Two questions. The first is right throughout; of the second the natural caption is taken for
+    # synthetic, though it looks the more natural, so only image to text goes right.
+    detector_outputs(tmp_path, ["0.1,0.2,0", "0.7,0.2,0", "0.9,0.8,1", "0.8,0.9,1"])
+    cells = by_cell(reproduce(data=tmp_path, papers=["bivlc"]), "bivlc")
+    values = {"Text detection acc": 75, "Img detection acc": 100, "I2T": 100, "T2I": 50, "Group": 50}
+    assert {column: cells["Table 5", "CLIP Det", column].recomputed for column in values} == values
+    assert cells["Table 5", "CLIP Det", "Img detection acc"].verdict is Verdict.SAME
+    # The reason why the paper's 57.00 differs is about 57.30, not about this.
+    assert cells["Table 5", "CLIP Det", "Text detection acc"].unexplained
+
+
+def test_data_that_cannot_be_used_are_an_error_that_names_the_file(tmp_path: Path) -> None:
+    detector_outputs(tmp_path, ["0.1,0.2,0", "0.7,0.2,0", "0.9,0.8,1"])
+    with pytest.raises(DataError, match=r"bivlc_CLIP_baseline\.csv: detector outputs do not come in pairs"):
+        reproduce(data=tmp_path, papers=["bivlc"])
+    chat_answers(tmp_path / "b", "positive-first", [True, True, "yes", True])
+    with pytest.raises(DataError, match=r"gpt4v-swap_obj\.json, '0': no answer; allowed: correct: true"):
+        reproduce(data=tmp_path / "b", papers=["bivlc"])
+    for folder in ("a", "b"):
+        (tmp_path / "two" / folder).mkdir(parents=True)
+        (tmp_path / "two" / folder / "BiVLC_ViT-B-32.csv").write_text("x\n1\n")
+    with pytest.raises(DataError, match=r"two files are called BiVLC_ViT-B-32\.csv; given: a/.* and b/"):
+        reproduce(data=tmp_path / "two", papers=["bivlc"])
 
 
 def test_perplexities_come_from_a_run_of_a_language_model(shared_data: Path, tmp_path: Path) -> None:
@@ -359,12 +295,10 @@ def test_perplexities_come_from_a_run_of_a_language_model(shared_data: Path, tmp
     out, given = tmp_path / "winoground" / "gpt2", f"given:{tmp_path / 'gpt2.jsonl'}"
     cf.evaluate(given, "winoground", data=tmp_path / "winoground", out=out, draws=100, quiet=True)
     entries = by_cell(reproduce(data=tmp_path, papers=["winoground"]), "winoground")
-    rows = {
-        tuple(map(int, re.findall(r"\d+", line["label"]))): line["score"]
-        for line in map(json.loads, (tmp_path / "winoground/scores/clip.jsonl").read_text().splitlines())
-    }
     # All 1,600 pairs of an image and a caption.
-    r, p = pearsonr([perplexity[n, c] for n, c, _ in rows], list(rows.values()))
+    rows = list(map(json.loads, (tmp_path / "winoground/scores/clip.jsonl").read_text().splitlines()))
+    pairs = [tuple(map(int, re.findall(r"\d+", row["label"]))) for row in rows]
+    r, p = pearsonr([perplexity[n, c] for n, c, _ in pairs], [row["score"] for row in rows])
     clip = "CLIP (ViT-B/32)"
     assert entries["Table 6", clip, "Perplexity Corr."].recomputed == pytest.approx(r)
     assert entries["Table 6", clip, "Perplexity p-value"].recomputed == pytest.approx(p)
@@ -372,14 +306,11 @@ def test_perplexities_come_from_a_run_of_a_language_model(shared_data: Path, tmp
 
 def test_papers_are_named_progress_reaches_its_end_and_groups_must_be_there(shared_data: Path) -> None:
     seen: list[tuple[str, int, int]] = []
-    assert {e.name for e in reproduce(papers=["Winoground"], progress=lambda *step: seen.append(step))} == {
-        "winoground"
-    }
+    entries = reproduce(papers=["Winoground"], progress=lambda *step: seen.append(step))
+    assert {entry.name for entry in entries} == {"winoground"}
     total = sum(len(table.rows) for table in all_papers()["winoground"].tables)
     assert [done for stage, done, _ in seen if stage == "reproduce winoground"] == list(range(total + 1))
-    with pytest.raises(
-        UnknownNameError, match=r"unknown paper; given: winogrund; .* did you mean 'winoground'"
-    ):
+    with pytest.raises(UnknownNameError, match="did you mean 'winoground'"):
         reproduce(papers=["winogrund"])
     places = {"winoground": ["winoground/tags.csv"]}
     benchmark, _ = ReleasedFiles(shared_data, places).questions("winoground")
@@ -389,13 +320,8 @@ def test_papers_are_named_progress_reaches_its_end_and_groups_must_be_there(shar
 
 
 # Group match rests on the sizes of scores, not on their order alone, and a macro average on groups.
-@pytest.mark.parametrize(
-    "measure", [name for name, each in contrast.QUAD.items() if name != "group_match" and not each.macro_of]
-)
-def test_going_through_all_orders_gives_the_chance_that_measures_state(measure: str) -> None:
-    assert chance("quad", measure).value == pytest.approx(100 * contrast.QUAD[measure].expected)
-
-
-def test_chance_of_a_pair() -> None:
+def test_going_through_all_orders_gives_the_chance_that_measures_state() -> None:
+    for name, measure in contrast.QUAD.items():
+        if name != "group_match" and not measure.macro_of:
+            assert chance("quad", name).value == pytest.approx(100 * measure.expected)
     assert chance("choice", "accuracy").value == pytest.approx(50)
-    assert len(list(permutations(range(4)))) == 24

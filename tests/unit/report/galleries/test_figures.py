@@ -14,15 +14,15 @@ from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import drawing, figures
 from counterfoil.report.drawing import spaced
-from counterfoil.report.forms import recall_curves as gallery_figures
-from counterfoil.report.forms.recall_curves import (
+from counterfoil.report.forms.first_items import right_answers
+from counterfoil.report.forms.gallery import (
     CHANCE,
     KS,
+    NAMED,
     binned,
     curves,
     multiplicity,
     recall_curves,
-    right_answers,
     varied,
 )
 from report_fixtures import gallery_benchmark, gallery_scores, rankings_of, run_of
@@ -115,7 +115,7 @@ def test_of_many_scorers_the_best_are_named() -> None:
     comparison = compare(runs)[0]
     figure = recall_curves(curves(comparison))
     named = {text.get_text() for text in figure.axes[0].texts} - {""}
-    assert len(named) == gallery_figures.NAMED + 1
+    assert len(named) == NAMED + 1
     assert len(figure.axes[0].lines) == 11
 
 

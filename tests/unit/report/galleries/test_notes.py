@@ -6,7 +6,6 @@ from counterfoil.benchmarks.answers import Rankings
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS
-from counterfoil.report.forms.gallery import about
 from counterfoil.report.notes import lead
 from report_fixtures import gallery_benchmark, gallery_scores, rankings_of, run_of
 
@@ -34,9 +33,8 @@ def test_a_constant_scorer_is_anything_between_nothing_and_all() -> None:
 
 def test_ties_that_move_nothing_are_a_fact() -> None:
     scores = gallery_scores()["good"]
-    assert any(
-        "No scorer ties" in text for text in texts(one(rankings_of(gallery_benchmark(), scores)), "fact")
-    )
+    untied = texts(one(rankings_of(gallery_benchmark(), scores)), "fact")
+    assert any("No scorer ties" in text for text in untied)
     # The last places tie, where mAP@R never looks.
     floor = np.where(scores < np.quantile(scores, 0.3), -9.0, scores)
     (text,) = [t for t in texts(one(rankings_of(gallery_benchmark(), floor)), "fact") if t.startswith("Ties")]
@@ -72,11 +70,11 @@ def test_the_lead_is_about_the_mean_of_both_directions(galleries: Comparison) ->
 
 
 def test_about_counts_queries_and_right_answers() -> None:
-    assert about(gallery_benchmark().gallery) == (
+    assert GALLERY.about(gallery_benchmark()) == (
         "30 images look for 0 to 4 right captions among all 60; "
         "60 captions look for 0 to 2 right images among all 30."
     )
-    assert about(gallery_benchmark(parts=True).gallery) == (
+    assert GALLERY.about(gallery_benchmark(parts=True)) == (
         "30 images look for 2 right captions among the 30 of their part; 60 captions look for 1 right image "
         "among the 15 of their part. Measures are means over 2 parts of the gallery."
     )

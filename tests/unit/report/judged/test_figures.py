@@ -23,14 +23,14 @@ def test_points_are_all_ratings_that_somebody_gave(rated: Comparison) -> None:
 def test_every_point_is_in_the_column_of_its_rating() -> None:
     rng = np.random.default_rng(8)
     few = rng.integers(1, 6, 50).astype(float)
-    found = levels(few)
-    assert [float(found.labels[code]) for code in found.codes] == few.tolist()
+    labels, codes = levels(few)
+    assert [float(labels[code]) for code in codes] == few.tolist()
     # A gap between the ratings leaves columns out.
     many = np.concatenate([rng.uniform(0, 1, 80), rng.uniform(4, 5, 40)])
-    found = levels(many)
-    assert len(found.labels) < MOST_LEVELS
-    for rating, code in zip(many, found.codes, strict=True):
-        low, high = map(float, found.labels[code].split("–"))
+    labels, codes = levels(many)
+    assert len(labels) < MOST_LEVELS
+    for rating, code in zip(many, codes, strict=True):
+        low, high = map(float, labels[code].split("–"))
         assert low - 0.06 <= rating <= high + 0.06
 
 

@@ -13,7 +13,7 @@ from counterfoil.report.comparison_tables import by_group, differences, leading,
 from counterfoil.report.forms import FORMS
 from counterfoil.report.notes import lead
 from counterfoil.report.page import page
-from counterfoil.report.tables import to_latex, to_markdown, written
+from counterfoil.report.tables import to_markdown, written
 from report.judgements import preference_benchmark, rated_benchmark
 from report_fixtures import run_of
 
@@ -46,13 +46,11 @@ def test_what_has_no_value_is_a_dash_with_its_reason(rated: Comparison) -> None:
     table = overview(rated)
     constant = next(row for row in table.rows if row.name == "constant")
     assert {written(c, column) for c, column in zip(constant.cells, table.columns, strict=True)} == {"–"}
-    reasons = [note.text for note in FORMS["rated"].notes(rated) if "has no value" in note.text]
-    assert len(reasons) == 1
-    assert "constant" in reasons[0]
-    assert "all scores are equal" in reasons[0]
-    level = next(
-        note.text for note in FORMS["rated"].notes(rated) if note.text.startswith("Pairs of captions")
-    )
+    texts = [note.text for note in FORMS["rated"].notes(rated)]
+    (reason,) = [text for text in texts if "has no value" in text]
+    assert "constant" in reason
+    assert "all scores are equal" in reason
+    (level,) = [text for text in texts if text.startswith("Pairs of captions")]
     assert "constant 100.00" in level
     assert "good" not in level
 
@@ -70,23 +68,11 @@ def test_the_question_that_people_answered() -> None:
     )
 
 
-def test_latex_has_its_letters(rated: Comparison) -> None:
-    text = to_latex(overview(rated), intervals=True)
-    assert r"Kendall $\tau$-c" in text
-    assert r"Spearman $\rho$" in text
-    assert not re.search("[τρ−–]", text)
-
-
 def test_differences_of_correlations_have_no_test_of_right_and_wrong(rated: Comparison) -> None:
     difference = Difference("rated", "spearman", "good", "oracle", -0.21, -0.3, -0.1, 0.002, 0.004, None)
     table = differences(replace(rated, differences=(difference,)), "spearman")
     assert [column.label for column in table.columns] == ["Difference", "p", "p (Holm)"]
-    row = table.rows[0]
-    assert [written(c, of) for c, of in zip(row.cells, table.columns, strict=True)] == [
-        "−21.00",
-        "0.002",
-        "0.004",
-    ]
+    assert [written(*cell) for cell in table.cells(table.rows[0])] == ["−21.00", "0.002", "0.004"]
 
 
 def test_groups_of_correlations(rated: Comparison) -> None:

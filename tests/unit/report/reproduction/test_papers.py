@@ -2,8 +2,8 @@
 
 import pytest
 
-from counterfoil.report.reproduction import Entry, _row, all_papers
-from counterfoil.report.reproduction.evidence import ReleasedFiles
+from counterfoil.report.reproduction import all_papers
+from counterfoil.report.reproduction.evidence import Case, ReleasedFiles
 from counterfoil.report.reproduction.paper import PaperTable, Spec, parse
 from counterfoil.report.reproduction.recipes import RECIPES
 from report.reproduction.conftest import printed_cells
@@ -100,18 +100,10 @@ def test_the_nearer_to_the_cell_the_stronger() -> None:
     assert spec == Spec(recipe="mean", benchmark="sugarcrepe", groups=("swap",))
 
 
-def attempt(**said: object) -> Entry:
-    table = PaperTable.model_validate(
-        {"name": "T", "columns": [{"name": "c"}], "rows": [{"name": "PVSE", "cells": ["1"], **said}]}
-    )
-    (entry,) = _row(all_papers()["eccv-caption"], table, table.rows[0], ReleasedFiles(None, {}))
-    return entry
-
-
 def test_a_blank_is_no_part_of_a_mean() -> None:
-    entry = attempt(
-        recipe="printed_tau", of=["Table A.1b, PVSE", "Table A.1b, VSRN"], against=["Table E.1a, All"]
-    )
-    assert entry.source.endswith("(3 models)")
+    spec = Spec(of=["Table A.1b, PVSE", "Table A.1b, VSRN"], against=["Table E.1a, All"])
+    case = Case(all_papers()["eccv-caption"], "PVSE", spec, ReleasedFiles(None, {}))
+    tau = RECIPES["printed_tau"](case)
+    assert tau.source.endswith("(3 models)")
     # PCME, ViLT, CLIP: means 4.185, 5.49, 5.985 against 77.4, 72.4, 64.3.
-    assert entry.recomputed == pytest.approx(-1.0)
+    assert tau.value == pytest.approx(-1.0)
