@@ -186,6 +186,11 @@ def exchanged(parse: Parse, one: tuple[int, int], two: tuple[int, int]) -> tuple
     return Edit(*one, plain(parse, *two)), Edit(*two, plain(parse, *one))
 
 
+def inserted(at: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
+    """A place where one of the options is added."""
+    return ChangePlace(tier, options, lambda new: ((Edit(at, at, tuple(new.split())),), f"+ {new}"))
+
+
 def only(tier: int, edits: Sequence[Edit], change: str) -> ChangePlace:
     """A place with one way to change it."""
     return ChangePlace(tier, ("",), lambda _: (edits, change))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -90,9 +91,7 @@ class Choose(RowFilter):
         keep[chosen[held]] = True
         _, dropped = split_rows(rows, keep, reasons.tolist())
         facts: dict[str, Any] = {
-            "by": self.scorer
-            or self.column
-            or next((way for way in self.ways if getattr(self, way)), "place"),
+            "by": self.scorer or self.column or self.way or "place",
             "candidates": len(rows),
             "rows": len(number),
             "rows_with_a_choice": len(chosen),
@@ -103,7 +102,11 @@ class Choose(RowFilter):
         }
         if truth is not None and len(rows):
             facts["truth"]["first_candidates_right"] = float(truth[_places(group) == 0].mean())
-        return Output(self._named(rows, keep, of), dropped, facts)
+        named = rows.filter(pa.array(keep))
+        if "of" in rows.column_names:
+            names = pa.array([of[at] for at in np.flatnonzero(keep)], pa.string())
+            named = with_column(named, "id", names).drop_columns(["of"])
+        return Output(named, dropped, facts)
 
     def _scores(
         self,
@@ -116,7 +119,13 @@ class Choose(RowFilter):
         """A score per candidate, NaN where it cannot be chosen, why not, and facts about people."""
         why = np.full(len(rows), UNFIT, dtype=object)
         if self.scorer is not None:
-            return self._fit(rows, self.scorer, context), why, {}
+            # The scorer's number for each candidate with its caption, less that with the other one.
+            names = [name for name in (self.image, self.caption, self.against) if name]
+            cells, *texts = texts_and_cells(rows, names, where=f"step {context.step}")
+            scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
+            scores = pair_scores(scorer, cells * len(texts), list(chain(*texts)), context)
+            own, *other = scores.reshape(len(texts), len(rows))
+            return own - other[0] if other else own, why, {}
         if self.column is not None:
             scores = numbers_of(rows, self.column, where=f"step {context.step}")
             why[np.isnan(scores)] = UNJUDGED
@@ -133,24 +142,6 @@ class Choose(RowFilter):
         share = answers.yes.sum(axis=0) / np.maximum((answers.yes | answers.no).sum(axis=0), 1)
         about = self.people_facts(ids, answers, truth, context)
         return np.where(answers.accepted(self.rule), share, np.nan), why, about
-
-    def _fit(self, rows: pa.Table, name: str, context: StepContext) -> NDArray[np.float64]:
-        """The scorer's number for each candidate with its caption, less that with the other one."""
-        names = [name for name in (self.image, self.caption, self.against) if name]
-        cells, *texts = texts_and_cells(rows, names, where=f"step {context.step}")
-        scorer = context.scorer(name, settings_by_scorer([name], self.set)[name])
-        scores = pair_scores(
-            scorer, cells * len(texts), [text for column in texts for text in column], context
-        )
-        own, *other = scores.reshape(len(texts), len(rows))
-        return own - other[0] if other else own
-
-    def _named(self, rows: pa.Table, keep: NDArray[np.bool_], of: list[str]) -> pa.Table:
-        chosen = rows.filter(pa.array(keep))
-        if "of" not in rows.column_names:
-            return chosen
-        named = with_column(chosen, "id", pa.array([of[at] for at in np.flatnonzero(keep)], pa.string()))
-        return named.drop_columns(["of"])
 
 
 def _best(group: NDArray[np.int64], scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:

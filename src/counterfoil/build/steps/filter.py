@@ -16,7 +16,6 @@ from counterfoil.build.step import BuiltStep, Output, StepContext, split_rows
 from counterfoil.build.verification import (
     Answers,
     Rule,
-    check_rule,
     label_noise,
     read_answers,
     read_verified,
@@ -82,7 +81,6 @@ class RowFilter(BuiltStep):
                 given=f"with {ways[0]}" if ways else "no scores",
                 allowed=f"with {' or '.join(self.WAYS)}",
             )
-        check_rule(self.rule)
         # Raises where the chances would not be chances.
         Annotator("simulated", self.accuracy, self.bias)
         if self.threshold is not None and self.target_precision is not None:

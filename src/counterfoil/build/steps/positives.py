@@ -20,7 +20,7 @@ from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.build.rating import settings_by_scorer
 from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, split_rows
 from counterfoil.build.steps.assemble import pair_gallery
-from counterfoil.build.verification import Rule, check_rule
+from counterfoil.build.verification import Rule
 from counterfoil.engine.run import run
 from counterfoil.engine.topk import of_rankings
 from counterfoil.errors import DataError, InputError
@@ -218,10 +218,6 @@ class Merge(BuiltStep):
     verified: str | None = setting(None, "A table of pairs that people verified.", file=True)
     rating: float = setting(3.0, "Pairs rated at least so high are right.")
     rule: Rule = setting("any", "Of sources: any, majority, all.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_rule(self.rule)
 
     @property
     def requires(self) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 from typing import Any, ClassVar
 
@@ -114,7 +115,7 @@ class Rate(BuiltStep):
                     allowed="caption, negative_caption",
                 )
             return list(learned_scores(scorer, texts[0], texts[1], clusters_of(rows)))
-        flat = [text for column in texts for text in column]
+        flat = list(chain(*texts))
         if looks(scorer):
             if self.image not in rows.column_names or rows[self.image].null_count:
                 raise DataError(
