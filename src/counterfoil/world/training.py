@@ -12,7 +12,7 @@ often as it is told to, and a filter as good as it is told to be can drop what i
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import ceil
 from pathlib import Path
 
@@ -63,13 +63,10 @@ class Filter:
     recall: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("precision", "recall"):
-            if not 0 < getattr(self, name) <= 1:
-                raise InputError(
-                    f"a filter's {name} is out of range",
-                    given=getattr(self, name),
-                    allowed="above 0, at most 1",
-                )
+        for name, value in asdict(self).items():
+            if not 0 < value <= 1:
+                why = f"a filter's {name} is out of range"
+                raise InputError(why, given=value, allowed="above 0, at most 1")
 
     def keep(self, right: Bool[ndarray, "rows"], rng: np.random.Generator) -> Bool[ndarray, "rows"]:
         """Which rows it keeps: as many right and wrong ones as its rates say, to the nearest row, by chance.
@@ -217,18 +214,13 @@ def _kept(
     """The chosen rows, with the items that they use and no others."""
     if not len(chosen):
         raise InputError("the filter leaves no row", hint="ask for more rows or a lower failure rate")
-    scenes, texts = list(items.scenes), list(items.texts)
-    left = Items()
-    columns = {
-        role: np.array(
-            [
-                left.image(*scenes[i]) if role in IMAGE_ROLES else left.caption(texts[i])
-                for i in positions[chosen].tolist()
-            ],
-            dtype=np.int64,
-        )
-        for role, positions in rows.items()
-    }
+    scenes, texts, left = list(items.scenes), list(items.texts), Items()
+    columns = {}
+    for role, positions in rows.items():
+        used = positions[chosen].tolist()
+        images = role in IMAGE_ROLES
+        places = [left.image(*scenes[i]) if images else left.caption(texts[i]) for i in used]
+        columns[role] = np.array(places, dtype=np.int64)
     return columns, {name: tuple(values[i] for i in chosen) for name, values in labels.items()}, left
 
 
@@ -309,7 +301,11 @@ def _columns(training_set: TrainingSet, rows: Ids) -> dict[str, Sequence[object]
     for role, positions in training_set.rows.items():
         at = positions[rows].tolist()
         if role not in IMAGE_ROLES:
-            columns[role] = [_text(training_set, i) for i in at]
+            columns[role] = [training_set.captions[i].text for i in at]
+            if None in columns[role]:
+                name = training_set.captions[at[columns[role].index(None)]].id
+                where = training_set.source or training_set.name
+                raise DataError(f"caption '{name}' is not at hand", where=where)
             continue
         for i in at:
             if i not in encoded:
@@ -320,12 +316,3 @@ def _columns(training_set: TrainingSet, rows: Ids) -> dict[str, Sequence[object]
     for name, labels in training_set.groupings.items():
         columns[name] = [labels[i] for i in rows]
     return columns
-
-
-def _text(training_set: TrainingSet, at: int) -> str:
-    caption = training_set.captions[at]
-    if caption.text is None:
-        raise DataError(
-            f"caption '{caption.id}' is not at hand", where=training_set.source or training_set.name
-        )
-    return caption.text

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from counterfoil.world.captions import matches
-from counterfoil.world.compositions import adapt
+from counterfoil.world.compositions import adapt, rewrites
 from counterfoil.world.edits import SUBSETS
-from counterfoil.world.rewrites import rewrites
 from counterfoil.world.sample import contrasts
 from counterfoil.world.scenes import Scene, Thing, relation_between
 from counterfoil.world.truth import read
