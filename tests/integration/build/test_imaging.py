@@ -1,6 +1,10 @@
 """Real diffusion pipelines with tiny random weights, loaded from folders in their real layout."""
 
+import errno
+import json
+import os
 import shutil
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
@@ -72,8 +76,6 @@ def files(work: StepContext) -> Mapping[str, bytes]:
 @pytest.mark.parametrize("name", ["sd", "sdxl", "sd3"])
 def test_every_image_is_what_the_pipeline_draws_by_itself(place, tmp_path, name):
     """One prompt, one generator, one call of the library: whatever is drawn beside it, up to rounding."""
-    import warnings
-
     work = StepContext(tmp_path)
     made = pipeline(settings(place, name, guidance=5.0, suffix=", 4k", batch=2), work).images(wanted())
     with warnings.catch_warnings():
@@ -98,12 +100,13 @@ def test_every_image_is_what_the_pipeline_draws_by_itself(place, tmp_path, name)
 
 
 def test_images_carry_what_they_were_made_with(place, tmp_path):
-    work = StepContext(tmp_path)
-    drawing = pipeline(settings(place, "sdxl", scheduler="DDIMScheduler", saved=16), work)
+    # The revision of the hub is read off where files lie.
+    work, revision = StepContext(tmp_path), "0123456789" * 4
+    folder = tmp_path / "models--a--b" / "snapshots" / revision
+    shutil.copytree(place / "sdxl", folder)
+    drawing = pipeline(settings(folder.parent, revision, scheduler="DDIMScheduler", saved=16), work)
     (made,) = drawing.images(wanted(1))
     with PIL.Image.open(work.images / made.cell) as picture:
-        import json
-
         facts = json.loads(picture.text["counterfoil"])
         assert picture.size == (16, 16)
     assert (facts["pipeline"], facts["scheduler"]) == ("StableDiffusionXLPipeline", "DDIMScheduler")
@@ -112,7 +115,9 @@ def test_images_carry_what_they_were_made_with(place, tmp_path):
     assert (facts["device"], facts["precision"]) == ("cpu", "fp32")
     assert facts["scheduler_config"]["beta_schedule"] == "scaled_linear"
     assert set(facts["libraries"]) == {"diffusers", "torch"}
-    assert made.by == f"StableDiffusionXLPipeline {place / 'sdxl'} {facts['weights'][:12]}"
+    assert made.by == f"StableDiffusionXLPipeline {folder} {facts['weights'][:12]}"
+    assert facts["revision"] == revision
+    assert pipeline(settings(place, "sdxl", batch=2), work).facts["revision"] is None
 
 
 def test_a_unet_of_another_folder_takes_the_place_of_the_pipelines(place, tmp_path):
@@ -177,9 +182,6 @@ def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(place, tmp_
 
 
 def test_a_full_disk_leaves_nothing_half_written(place, tmp_path, monkeypatch):
-    import errno
-    import os
-
     work = StepContext(tmp_path)
     sync = os.fsync
     written = iter(range(100))
@@ -247,14 +249,6 @@ def test_captions_that_are_cut_are_counted(place, tmp_path):
     ]
 
 
-def test_a_revision_of_the_hub_is_read_off_where_files_lie(place, tmp_path):
-    folder = tmp_path / "models--a--b" / "snapshots" / ("0123456789" * 4)
-    shutil.copytree(place / "sdxl", folder)
-    work = StepContext(tmp_path)
-    assert pipeline(settings(folder.parent, folder.name), work).facts["revision"] == "0123456789" * 4
-    assert pipeline(settings(place, "sdxl", batch=2), work).facts["revision"] is None
-
-
 @pytest.mark.parametrize(
     ("name", "more", "message"),
     [
@@ -277,7 +271,7 @@ def test_what_cannot_be_drawn_with_is_one_line(place, tmp_path, name, more, mess
     assert not (tmp_path / "images").exists()
 
 
-def test_broken_weights_are_one_line(place, tmp_path):
+def test_broken_weights_and_an_editing_pipeline_without_images_are_one_line(place, tmp_path):
     folder = tmp_path / "sdxl"
     shutil.copytree(place / "sdxl", folder)
     weights = folder / "vae" / "diffusion_pytorch_model.safetensors"
@@ -285,11 +279,6 @@ def test_broken_weights_are_one_line(place, tmp_path):
     with pytest.raises(ModelError, match="the pipeline cannot be loaded") as error:
         pipeline(settings(tmp_path, "sdxl"), StepContext(tmp_path)).images(wanted(1))
     assert "\n" not in str(error.value)
-
-
-def test_an_editing_pipeline_needs_images(place, tmp_path):
-    import json
-
     folder = tmp_path / "edit"
     shutil.copytree(place / "sdxl", folder)
     index = json.loads((folder / "model_index.json").read_text())

@@ -98,22 +98,19 @@ def test_containers_and_counts_by_hand(meaning, answer):
     assert matches(meaning, HELD) is answer
 
 
-def test_a_phrase_speaks_of_one_to_four():
-    for count in (0, 5):
-        with pytest.raises(InputError, match=f"one to four things; given: {count}; allowed: 1 to 4"):
-            Phrase("star", count=count)
-
-
-def test_no_relation_but_these():
-    with pytest.raises(InputError, match="unknown relation; given: beneath; allowed: to the left of"):
-        Meaning((Phrase("star"), Phrase("moon")), "beneath")
-
-
-def test_a_relation_takes_two():
-    with pytest.raises(InputError, match="a relation of at least two; given: 1 phrases"):
-        Meaning((Phrase("star"),), "above")
-    with pytest.raises(InputError, match="at least one thing"):
-        Meaning(())
+@pytest.mark.parametrize(
+    ("speak", "message"),
+    [
+        (lambda: Phrase("star", count=0), "one to four things; given: 0; allowed: 1 to 4"),
+        (lambda: Phrase("star", count=5), "one to four things; given: 5"),
+        (lambda: Meaning((Phrase("star"),) * 2, "beneath"), "unknown relation; given: beneath; allowed: to"),
+        (lambda: Meaning((Phrase("star"),), "above"), "a relation of at least two; given: 1 phrases"),
+        (lambda: Meaning(()), "at least one thing"),
+    ],
+)
+def test_what_cannot_be_meant(speak, message):
+    with pytest.raises(InputError, match=message):
+        speak()
 
 
 @pytest.mark.parametrize(
@@ -121,26 +118,12 @@ def test_a_relation_takes_two():
     [
         (Meaning((Phrase("star", texture="striped", size="small"),)), "", "A small striped star."),
         (Meaning((Phrase("star", colour="orange"),)), "there is ", "There is an orange star."),
-        (
-            Meaning((Phrase("star"), Phrase("moon")), "to the right of"),
-            "",
-            "A star is to the right of a moon.",
-        ),
-        (
-            Meaning((Phrase("star"), Phrase("moon", texture="dotted")), closed="things"),
-            "a picture of ",
-            "A picture of a star and a dotted moon, and nothing else.",
-        ),
         (Meaning((Phrase(colour="red"),), closed="things"), "", "A red shape, and nothing else."),
         (Meaning((Phrase("box", count=3),)), "there is ", "There are three boxes."),
         (Meaning((Phrase("star", count=2), Phrase())), "here is ", "Here are two stars and a shape."),
         (Meaning((Phrase("star", count=2), Phrase("moon")), "below"), "", "Two stars are below a moon."),
-        (
-            Meaning((Phrase("box"), Phrase("star"), Phrase("moon")), "around"),
-            "a picture of ",
-            "A picture of a box around a star; there is also a moon.",
-        ),
     ],
 )
 def test_english(meaning, opening, said):
+    # What doctests of `text` do not say: plurals, words in their order, shapes of no name.
     assert text(meaning, opening=opening) == said

@@ -12,21 +12,7 @@ from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.sample import contrasts
 from counterfoil.world.scenes import CONTAINERS, SHAPES, TEXTURES, Scene, Thing, sample_scene
 from counterfoil.world.truth import read
-from world.english import true_by_reading
-
-
-def lawful(scene: Scene) -> bool:
-    """What every scene of the world is like: test_scenes.py has the same of those drawn at random."""
-    cells: dict[tuple[int, int], list[Thing]] = {}
-    for thing in scene.things:
-        cells.setdefault(thing.cell, []).append(thing)
-        if thing.shape in CONTAINERS and (thing.size, thing.texture) != ("large", "plain"):
-            return False
-    for together in cells.values():
-        held = [thing for thing in together if thing.shape not in CONTAINERS]
-        if len(together) > 2 or (len(together) == 2 and [thing.size for thing in held] != ["small"]):
-            return False
-    return True
+from world.english import lawful, true_by_reading
 
 
 def described(n: int) -> list[str]:

@@ -9,7 +9,8 @@ from counterfoil.world.edits import SUBSETS
 from counterfoil.world.sample import contrasts
 from counterfoil.world.scenes import Scene, Thing, relation_between
 from counterfoil.world.truth import read
-from world.test_compositions import changed, lawful
+from world.english import lawful
+from world.test_compositions import changed
 
 STAR = Thing("star", "small", "plain", "red", 0.185, 0.5)
 MOON = Thing("moon", "large", "dotted", "blue", 0.815, 0.5)
