@@ -29,15 +29,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import DataError, InputError
 from counterfoil.world import captions
 from counterfoil.world.captions import ANY_SHAPE, CLOSINGS, NUMERALS, OPENINGS, Meaning, Phrase, plural
-from counterfoil.world.scenes import (
-    ATTRIBUTES,
-    CLEAR,
-    CONTAINERS,
-    DIRECTIONS,
-    RELATIONS,
-    SHAPES,
-    Scene,
-)
+from counterfoil.world.scenes import ATTRIBUTES, CLEAR, CONTAINERS, DIRECTIONS, RELATIONS, SHAPES, Scene
 
 #: Sets of things, one bit each: (scenes,) or (captions, scenes).
 Sets = NDArray[np.unsignedinteger[Any]]

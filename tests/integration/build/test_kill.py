@@ -54,15 +54,11 @@ def _check(tmp_path: Path, digests: Digests, command: Sequence[object], *, kills
     assert digests(killed) == digests(whole)
 
 
-def test_a_killed_build_goes_on_to_identical_bytes(tmp_path: Path, digests: Digests) -> None:
-    _check(tmp_path, digests, ["bivlc", "--n", 14], kills=2)
-
-
-@pytest.mark.slow
-def test_a_build_killed_at_twenty_moments_goes_on_to_identical_bytes(
-    tmp_path: Path, digests: Digests
+@pytest.mark.parametrize(("n", "kills"), [(14, 2), pytest.param(70, 20, marks=pytest.mark.slow)])
+def test_a_killed_build_goes_on_to_identical_bytes(
+    n: int, kills: int, tmp_path: Path, digests: Digests
 ) -> None:
-    _check(tmp_path, digests, ["bivlc", "--n", 70], kills=20)
+    _check(tmp_path, digests, ["bivlc", "--n", n], kills=kills)
 
 
 @pytest.mark.slow

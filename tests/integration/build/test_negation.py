@@ -235,8 +235,8 @@ cold_chisel n 1 1 @ 1 0 00000180
 mallet n 1 1 @ 1 0 00000246
 hand_trowel n 1 1 @ 1 0 00000298
 """,
-    "data.adj": "00000000 00 a 01 rough 0 001 ! 00000046 a 0101\n00000046 00 a 01 smooth 0 000 | x\n",
-    "index.adj": "rough a 1 1 ! 1 0 00000000\nsmooth a 1 0 1 0 00000046\n",
+    "data.adj": "00000000 00 a 01 rough 0 001 ! 00000047 a 0101\n00000047 00 a 01 smooth 0 000 | x\n",
+    "index.adj": "rough a 1 1 ! 1 0 00000000\nsmooth a 1 0 1 0 00000047\n",
 }
 
 

@@ -86,16 +86,6 @@ def test_a_sixth_of_the_seven_files_of_sugarcrepe_is_rated_refined_and_audited(
     assert output.reasons == {SURPLUS: len(rows) - len(kept)}
     before, after = (Counter(table["subset"].to_pylist()) for table in (rows, kept))
     assert output.facts["within"] == {name: [before[name], after[name]] for name in before}
-    # Mirrored cells, counted once more from the numbers that were kept.
-    scales = output.facts["grid"]["scales"]
-    gaps = [(np.array(kept[name]) - np.array(kept[f"negative_{name}"])) / scales[name] for name in scales]
-
-    def cell(row: np.ndarray) -> tuple[int, ...]:
-        bins = 10 if (row == 0).any() else 50
-        return tuple(int(np.sign(g)) * min(int(abs(g) * bins) + 1, bins) for g in row)
-
-    counted = Counter(zip(kept["subset"].to_pylist(), map(cell, np.stack(gaps, axis=1)), strict=True))
-    assert all(counted[label, tuple(-each for each in key)] == n for (label, key), n in counted.items())
     for name, facts in output.facts["scores"].items():
         assert facts["after"]["value"] == 0.5, name
         assert facts["chance_after"]

@@ -116,67 +116,6 @@ def test_everything_an_objective_needs_gets_a_gradient(name: str) -> None:
         assert (said.match.grad != 0).all()
 
 
-@pytest.mark.parametrize("name", [name for name in RECIPES if name != "detector"])
-def test_two_devices_have_the_loss_and_the_gradients_of_one(name: str) -> None:
-    # Each device holds some rows of every role; gathering puts role by role together, as `whole` has them.
-    recipe = RECIPES[name]
-    found = objective(recipe)
-    halves = [answer(recipe, seed=seed, heads=name == "pvse", spread=name == "pcme") for seed in (1, 2)]
-    chunks: dict[int, list[torch.Tensor]] = {}
-
-    def record(to: list[torch.Tensor]):
-        def gather(rows: torch.Tensor) -> torch.Tensor:
-            to.append(rows)
-            return rows
-
-        return gather
-
-    for device, half in enumerate(halves):
-        torch.manual_seed(0)
-        found(half, record(chunks.setdefault(device, [])))
-    together = [torch.cat(parts) for parts in zip(*(chunks[0], chunks[1]), strict=True)]
-
-    def whole(side: str, roles: int) -> Encoded:
-        def joined(field: str) -> torch.Tensor | None:
-            parts = [getattr(getattr(half, side), field) for half in halves]
-            if parts[0] is None:
-                return None
-            split = [part.detach().unflatten(0, (roles, ROWS)) for part in parts]
-            return torch.cat(split, dim=1).flatten(0, 1).requires_grad_()
-
-        return Encoded(*(joined(field) for field in Encoded._fields))
-
-    one = Answer(
-        whole("images", len(found.images)),
-        whole("texts", len(found.texts)),
-        halves[0].logit_scale,
-        halves[0].match,
-    )
-    torch.manual_seed(0)
-    expected, _ = found(one)
-    for half in halves:
-        rows = iter(together)
-        torch.manual_seed(0)
-        loss, _ = found(half, lambda _, rows=rows: next(rows))
-        assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
-
-
-def test_devices_draw_the_same_samples() -> None:
-    # The second device's generator stands elsewhere, and it takes the first one's number all the same.
-    recipe = RECIPES["pcme"]
-    said = answer(recipe, spread=True)
-    torch.manual_seed(0)
-    alone = objective(recipe)(said)[0].item()
-    torch.manual_seed(0)
-    first = torch.rand(1, dtype=torch.float64)
-    torch.manual_seed(77)
-
-    def gather(rows: torch.Tensor) -> torch.Tensor:
-        return torch.cat([first, rows]) if rows.shape == (1,) else rows
-
-    assert objective(recipe)(said, gather)[0].item() == alone
-
-
 def test_half_precision_is_only_the_towers() -> None:
     recipe = RECIPES["coco"]
     said = answer(recipe)

@@ -13,14 +13,7 @@ from scipy.stats import rankdata
 from counterfoil.build.calibration import Calibration, Prices, Verified, calibrate, share
 from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
 from counterfoil.build.step import BuiltStep, Output, StepContext, split_rows
-from counterfoil.build.verification import (
-    Answers,
-    Rule,
-    label_noise,
-    read_answers,
-    read_verified,
-    sound,
-)
+from counterfoil.build.verification import Answers, Rule, label_noise, read_answers, read_verified, sound
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.metrics.agreement import fleiss_kappa

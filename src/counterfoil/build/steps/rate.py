@@ -23,15 +23,7 @@ from counterfoil.build.rating import (
     settings_by_scorer,
     texts_of,
 )
-from counterfoil.build.step import (
-    BuiltStep,
-    Output,
-    StepContext,
-    codes_of,
-    order_by,
-    split_rows,
-    with_column,
-)
+from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, order_by, split_rows, with_column
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.models.base import abilities, identity_of
