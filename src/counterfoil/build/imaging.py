@@ -80,8 +80,8 @@ class PipelineSettings:
     """
 
     name: str
-    unet: str | None = None
     edits: bool = False
+    unet: str | None = None
     variant: str | None = None
     scheduler: str | None = None
     steps: int | None = None
@@ -119,7 +119,19 @@ class ImagePipeline:
         """
         # Edits are drawn one by one: their sources differ in size, and batches of them have had artefacts.
         size = 1 if self.settings.edits else self.settings.batch
-        self._note_long(wanted)
+        tokenizer = getattr(self._pipe, "tokenizer", None)
+        most = getattr(tokenizer, "model_max_length", None)
+        # T5's length is set by the pipeline, and transformers writes "unlimited" as a huge number.
+        if tokenizer and not getattr(self._pipe, "tokenizer_3", None) and most and most <= 1000:
+            # The ends of captions, suffix included, are cut by the text encoder.
+            texts = {request.text for request in wanted}
+            with _quiet(_library()):
+                long = sum(len(tokenizer(text + self.settings.suffix)["input_ids"]) > most for text in texts)
+            if long:
+                self.context.note(
+                    f"{long:,} of {len(texts):,} captions are longer with the suffix than the {most} tokens "
+                    "that the pipeline reads; what is beyond is not drawn"
+                )
         cells = [self._cell(request) for request in wanted]
         unsafe: dict[int, Any] = {}
 
@@ -270,22 +282,6 @@ class ImagePipeline:
             }
             files.append(png(picture, facts, settings.saved))
         return files
-
-    def _note_long(self, wanted: Sequence[ImageRequest]) -> None:
-        """Note how many captions are cut by a text encoder; their ends, suffix included, are not drawn."""
-        tokenizer = getattr(self._pipe, "tokenizer", None)
-        most = getattr(tokenizer, "model_max_length", None)
-        # T5's length is set by the pipeline, and transformers writes "unlimited" as a huge number.
-        if tokenizer is None or getattr(self._pipe, "tokenizer_3", None) or not most or most > 1000:
-            return
-        texts = {request.text for request in wanted}
-        with _quiet(_library()):
-            long = sum(len(tokenizer(text + self.settings.suffix)["input_ids"]) > most for text in texts)
-        if long:
-            self.context.note(
-                f"{long:,} of {len(texts):,} captions are longer with the suffix than the {most} tokens that "
-                "the pipeline reads; what is beyond is not drawn"
-            )
 
 
 def _library() -> Any:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.caption_files import read_candidates
 from counterfoil.benchmarks.readers.own import ALIASES, named
-from counterfoil.benchmarks.records import FileSource, Image, decode
+from counterfoil.benchmarks.records import FileSource, decode
 from counterfoil.benchmarks.tables import DataTable, read_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.step import StepContext, with_column
@@ -58,7 +58,17 @@ def read_rows(path: Path, context: StepContext) -> pa.Table:
             raise DataError("is no Parquet file", where=path, given=str(error)) from error
         plain = named(DataTable({name: (name,) for name in held.column_names}, where), tuple(ALIASES))
         held = held.rename_columns({cells[0]: name for name, cells in plain.columns.items()})
-        return _finished(_images_kept(held, context), where)
+        # Images that lie in the cells are written into the build's folder; cells name them.
+        for name in set(IMAGE_ROLES) & set(held.column_names):
+            kind = held.schema.field(name).type
+            if pa.types.is_struct(kind) or pa.types.is_binary(kind):
+                names: list[str | None] = []
+                for row in held[name]:
+                    cell = row.as_py() if isinstance(row.as_py(), dict) else {"bytes": row.as_py()}
+                    data = cell.get("bytes")
+                    names.append(keep_image(context, data) if data else cell.get("path"))
+                held = with_column(held, name, pa.array(names, pa.string()))
+        return _finished(held, where)
     try:
         return _finished(_arrow(read_table(path)), where)
     except DataError as error:
@@ -79,8 +89,15 @@ def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
     named: dict[int, str] = {}
     for role in IMAGE_ROLES:
         for at in dict.fromkeys(roles[role].tolist()) if role in roles else ():
-            if at not in named:
-                named[at] = _cell(benchmark.images[at], context)
+            image = benchmark.images[at]
+            if at in named:
+                continue
+            # An image is named by its place in the user's folder, else by a copy in the build's.
+            named[at] = image.id if image.source is None else ""
+            if isinstance(image.source, FileSource) and context.photos is not None and image.crop is None:
+                path, folder = image.source.path.resolve(), context.photos.resolve()
+                named[at] = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else ""
+            named[at] = named[at] or keep_image(context, image.read())
     columns: dict[str, list[Any]] = {
         role: [named[at] if role in IMAGE_ROLES else texts[at] for at in positions.tolist()]
         for role, positions in roles.items()
@@ -96,17 +113,6 @@ def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
         seen: dict[str, count[int]] = {}
         ids = [f"{name}/{next(seen.setdefault(name, count()))}" for name in ids]
     return _finished(pa.table({"id": ids, **columns, **labels}), benchmark.name)
-
-
-def _cell(image: Image, context: StepContext) -> str:
-    """How a row names an image: by its place in the user's folder, else by a copy in the build's."""
-    if image.source is None:
-        return image.id
-    if isinstance(image.source, FileSource) and context.photos is not None and image.crop is None:
-        path, folder = image.source.path.resolve(), context.photos.resolve()
-        if path.is_relative_to(folder):
-            return path.relative_to(folder).as_posix()
-    return keep_image(context, image.read())
 
 
 def _arrow(table: DataTable) -> pa.Table:
@@ -128,21 +134,6 @@ def _arrow(table: DataTable) -> pa.Table:
             where = f"{table.source}, column '{name}'"
             raise DataError("cells of several kinds", where=where, given=str(error)) from error
     return pa.table(columns)
-
-
-def _images_kept(table: pa.Table, context: StepContext) -> pa.Table:
-    """Images that lie in the cells are written into the build's folder; cells name them."""
-    for name in set(IMAGE_ROLES) & set(table.column_names):
-        kind = table.schema.field(name).type
-        if pa.types.is_struct(kind) or pa.types.is_binary(kind):
-            cells = []
-            for row in table[name]:
-                held = row.as_py()
-                data = held.get("bytes") if isinstance(held, dict) else held
-                path = held.get("path") if isinstance(held, dict) else None
-                cells.append(keep_image(context, data) if data else path)
-            table = with_column(table, name, pa.array(cells, pa.string()))
-    return table
 
 
 def _captions(path: Path, error: DataError) -> pa.Table:

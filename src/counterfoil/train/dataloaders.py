@@ -209,7 +209,19 @@ class Feed:
     def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
         with closing(self.pictures.batches(Mapped(self.asked, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
-                tensors = self.backbone.pixels(pixels), self._words(part)
+                positions, share = self._positions(self.caption_roles, part), self.variation.word_drop
+                if share:
+                    # Longer than any key of a picture, so that the two are drawn apart.
+                    keys = [(*key, 1) for key in self._keys(self.caption_roles, part)]
+                    texts = [text_of(self.data.captions[at]) for at in positions]
+                    fewer = [
+                        without_words(text, key=key, share=share)
+                        for text, key in zip(texts, keys, strict=True)
+                    ]
+                    tokens = self.backbone.tokens(fewer)
+                else:
+                    tokens = self.tokens(positions)
+                tensors = self.backbone.pixels(pixels), tokens
                 if self.pin:
                     tensors = tensors[0].pin_memory(), tensors[1].pin_memory()
                 yield Batch(part.epoch, part.rows, *tensors)
@@ -217,17 +229,6 @@ class Feed:
     def tokens(self, positions: Int[ndarray, "n"]) -> Tensor:
         """(n, length) ids of the captions at `positions`. Raises `DataError` where a text is not at hand."""
         return self.backbone.tokens([text_of(self.data.captions[at]) for at in positions])
-
-    def _words(self, part: BatchPart) -> Tensor:
-        positions, share = self._positions(self.caption_roles, part), self.variation.word_drop
-        if not share:
-            return self.tokens(positions)
-        # Longer than any key of a picture, so that the two are drawn apart.
-        keys = [(*key, 1) for key in self._keys(self.caption_roles, part)]
-        texts = (text_of(self.data.captions[at]) for at in positions)
-        return self.backbone.tokens(
-            [without_words(text, key=key, share=share) for text, key in zip(texts, keys, strict=True)]
-        )
 
     def _keys(self, roles: Sequence[str], part: BatchPart) -> list[tuple[int, ...]]:
         return [(self.seed, part.epoch, int(row), role) for role in range(len(roles)) for row in part.rows]

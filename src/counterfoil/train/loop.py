@@ -11,7 +11,6 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from torch import Tensor, optim
 
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
@@ -212,7 +211,9 @@ def fit(
                         model, optimiser, max_norm=stage.clip_norm, error_if_nonfinite=False
                     )
                 elif due:
-                    norm = _norm(optimiser)
+                    parts_of = [each for group in optimiser.param_groups for each in group["params"]]
+                    grads = [each.grad for each in parts_of if each.grad is not None]
+                    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in grads]))
                 readings.take(now.step, losses, lr=lr, rows=rows[used])
                 optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
@@ -261,12 +262,3 @@ def fit(
         waiting=now.waited / now.seconds if now.seconds else 0.0,
         left_out=len(now.left_out),
     )
-
-
-def _norm(optimiser: optim.Optimizer) -> Tensor:
-    """The norm of the whole gradient."""
-    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
-    norms = [
-        torch.linalg.vector_norm(parameter.grad) for parameter in parameters if parameter.grad is not None
-    ]
-    return torch.linalg.vector_norm(torch.stack(norms))

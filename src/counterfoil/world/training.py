@@ -13,6 +13,7 @@ often as it is told to, and a filter as good as it is told to be can drop what i
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import compress
 from math import ceil
 from pathlib import Path
 
@@ -140,7 +141,15 @@ def training(
     if keep is not None:
         right = np.array([label == "yes" for label in labels["faithful"]], dtype=bool)
         chosen = right if isinstance(keep, str) else keep.keep(right, stream("contrasts", seed, 3))
-        rows, labels, items = _kept(rows, labels, items, np.flatnonzero(chosen))
+        if not chosen.any():
+            raise InputError("the filter leaves no row", hint="ask for more rows or a lower failure rate")
+        # The chosen rows, with the items that they use and no others.
+        scenes, texts, items = list(items.scenes), list(items.texts), Items()
+        for role, positions in rows.items():
+            used, images = positions[chosen].tolist(), role in IMAGE_ROLES
+            places = [items.image(*scenes[i]) if images else items.caption(texts[i]) for i in used]
+            rows[role] = np.array(places, dtype=np.int64)
+        labels = {name: tuple(compress(values, chosen)) for name, values in labels.items()}
     drawn = (*styles, "synthetic") if kind in ("trohn-img", "pac") else styles
     failing = f", failure {failure:g}" if kind == "trohn-img" else ""
     filtered = "" if keep is None else f", {keep} only"
@@ -208,22 +217,6 @@ def _contrasted(
     return {role: np.asarray(at, dtype=np.int64) for role, at in columns.items()}, labels
 
 
-def _kept(
-    rows: dict[str, Ids], labels: dict[str, tuple[str, ...]], items: Items, chosen: Ids
-) -> tuple[dict[str, Ids], dict[str, tuple[str, ...]], Items]:
-    """The chosen rows, with the items that they use and no others."""
-    if not len(chosen):
-        raise InputError("the filter leaves no row", hint="ask for more rows or a lower failure rate")
-    scenes, texts, left = list(items.scenes), list(items.texts), Items()
-    columns = {}
-    for role, positions in rows.items():
-        used = positions[chosen].tolist()
-        images = role in IMAGE_ROLES
-        places = [left.image(*scenes[i]) if images else left.caption(texts[i]) for i in used]
-        columns[role] = np.array(places, dtype=np.int64)
-    return columns, {name: tuple(values[i] for i in chosen) for name, values in labels.items()}, left
-
-
 TRAIN, VALIDATION = "train.parquet", "validation.parquet"
 
 #: Rows written at a time.
@@ -242,9 +235,20 @@ def save_training(
 
     Raises `InputError` where a side would be empty.
     """
-    training_rows, validation_rows = _divided(
-        training_set.rows["image"], share, training_set.source or training_set.name
-    )
+    if not 0 < share < 1:
+        raise InputError("a share of the rows is for validation", given=share, allowed="between 0 and 1")
+    # Images in order of first appearance; the last ones that together have enough rows are held back.
+    at, n = numbered(training_set.rows["image"]), len(training_set)
+    from_last = np.cumsum(np.bincount(at)[::-1])
+    first = int(at.max()) - int(np.searchsorted(from_last, ceil(share * n)))
+    if first <= 0:
+        raise InputError(
+            "too few images to keep some for validation",
+            where=training_set.source or training_set.name,
+            given=f"{int(at.max()) + 1} images in {n} rows",
+            hint="ask for more rows",
+        )
+    training_rows, validation_rows = np.flatnonzero(at < first), np.flatnonzero(at >= first)
     paths = folder / TRAIN, folder / VALIDATION
     # The columns, as images for the package `datasets`.
     names = [*training_set.rows, *training_set.groupings]
@@ -273,25 +277,6 @@ def save_training(
             path.unlink(missing_ok=True)
         raise
     return len(training_rows), len(validation_rows)
-
-
-def _divided(image: Ids, share: float, where: str) -> tuple[Ids, Ids]:
-    """Rows for training and for validation; an image's rows stay together."""
-    if not 0 < share < 1:
-        raise InputError("a share of the rows is for validation", given=share, allowed="between 0 and 1")
-    # Images in order of first appearance; the last ones that together have enough rows are held back.
-    at = numbered(image)
-    from_last = np.cumsum(np.bincount(at)[::-1])
-    held = 1 + int(np.searchsorted(from_last, ceil(share * len(image))))
-    first = int(at.max()) + 1 - held
-    if first <= 0:
-        raise InputError(
-            "too few images to keep some for validation",
-            where=where,
-            given=f"{int(at.max()) + 1} images in {len(image)} rows",
-            hint="ask for more rows",
-        )
-    return np.flatnonzero(at < first), np.flatnonzero(at >= first)
 
 
 def _columns(training_set: TrainingSet, rows: Ids) -> dict[str, Sequence[object]]:

@@ -339,8 +339,7 @@ class Clean(BuiltStep):
         ]
         facts: dict[str, Any] = {"sets": {}}
         for name in self.against:
-            texts, images = self._other(name, context)
-            facts["sets"][name] = self._shared(columns, stems, texts, images, drop, context)
+            facts["sets"][name] = self._shared(name, columns, stems, drop, context)
         if self.split is not None:
             labels = np.array(rows[self.split].to_pylist(), dtype=object)
             losing = labels == self.drop_from
@@ -358,27 +357,26 @@ class Clean(BuiltStep):
         clean, dropped = split_rows(rows, reasons == "", reasons.tolist())
         return Output(clean, dropped, facts)
 
-    def _other(self, name: str, context: StepContext) -> tuple[list[str], list[str]]:
-        path = Path(name)
-        if path.is_file():
-            return [normal(text) for text in read_texts(path)], list(read_image_names(path))
-        if path.suffix and not path.exists():
-            raise DataError("no such file", where=name, hint="a table, a file of captions, or a benchmark")
-        benchmark = context.benchmark(name, None, None)
-        texts = [normal(caption.text) for caption in benchmark.captions if caption.text is not None]
-        return texts, [image.id for image in benchmark.images]
-
     def _shared(
         self,
+        name: str,
         columns: list[list[str]],
         stems: list[list[str | None]],
-        texts: list[str],
-        images: list[str],
         drop: Any,
         context: StepContext,
     ) -> dict[str, int]:
         """Drop what the rows share with one set; how many rows share what."""
-        known, counts = set(texts), {}
+        path = Path(name)
+        texts: Sequence[str | None]
+        if path.is_file():
+            texts, images = read_texts(path), list(read_image_names(path))
+        elif path.suffix and not path.exists():
+            raise DataError("no such file", where=name, hint="a table, a file of captions, or a benchmark")
+        else:
+            benchmark = context.benchmark(name, None, None)
+            texts = [caption.text for caption in benchmark.captions]
+            images = [image.id for image in benchmark.images]
+        known, counts = {normal(text) for text in texts if text is not None}, {}
         equal = np.any([[text in known for text in column] for column in columns], axis=0)
         drop(equal, CAPTION_ELSEWHERE)
         counts["captions"] = int(equal.sum())

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 WORLD, PIPELINE, ENDPOINT = "world", "diffusers:", "images:"
 #: The column of images that is made for a column of captions.
 _IMAGE_OF = {"caption": "generated_image", "negative_caption": "negative_image"}
+#: Settings that are those of a pipeline.
+_OF_PIPELINES = "unet variant scheduler steps guidance strength suffix size saved batch".split()  # noqa: SIM905
 #: Pictures that are drawn at a time, and pixels to a side of the world's.
 _BATCH, _SIDE = 100, 96
 
@@ -159,7 +161,12 @@ class Imagine(BuiltStep):
             for number in range(self.k)
         ]
         wanted = [request for request in requests if request.text.strip()]
-        pipeline = self._pipeline(context) if self.by.startswith(PIPELINE) else None
+        pipeline = None
+        if self.by.startswith(PIPELINE):
+            named = {name: getattr(self, name) for name in _OF_PIPELINES}
+            settings = PipelineSettings(self.by.removeprefix(PIPELINE), self.source is not None, **named)
+            settings = replace(settings, precision=self.dtype, device=context.device)
+            pipeline = ImagePipeline(settings, context)
         if self.by == WORLD:
             generated = iter(self._drawn(wanted, rows, context))
         else:
@@ -191,28 +198,6 @@ class Imagine(BuiltStep):
         return chat.turned_into(
             lambda settings, key: ImageEndpoint(settings, request_settings, context, key=key)
         )
-
-    def _pipeline(self, context: StepContext) -> ImagePipeline:
-        names = (
-            "unet",
-            "variant",
-            "scheduler",
-            "steps",
-            "guidance",
-            "strength",
-            "suffix",
-            "size",
-            "saved",
-            "batch",
-        )
-        settings = PipelineSettings(
-            self.by.removeprefix(PIPELINE),
-            edits=self.source is not None,
-            precision=self.dtype,
-            device=context.device,
-            **{name: getattr(self, name) for name in names},
-        )
-        return ImagePipeline(settings, context)
 
     def _candidates(
         self, rows: pa.Table, requests: Sequence[ImageRequest], images: Sequence[GeneratedImage]

@@ -299,9 +299,20 @@ class Negate(BuiltStep):
             for row, category in wanted
             if (captions[row] or "").strip()
         }
-        answering = self._chat if self.by.startswith("chat:") else self._local
         names = [(ids[row], category) for row, category in conversations]
-        replies = answering(names, list(conversations.values()), context)
+        if self.by.startswith("chat:"):
+            replies = self._chat(names, list(conversations.values()), context)
+        else:
+            head = HEAD if self.answers == "schema" else ""
+            most, temperature = self.max_tokens, self.temperature
+            maker = continuer(self.by.partition(":")[2], context.device, most, temperature, head)
+            requests = [
+                TextRequest("/".join(name), messages, context.number("batch", at - at % self.batch))
+                for at, (name, messages) in enumerate(zip(names, conversations.values(), strict=True))
+            ]
+            # Finished batches are kept.
+            texts = maker.texts(requests, context, stage="negate", size=self.batch)
+            replies = [(with_head(text) if head else text, False) for text in texts]
         answers = dict(zip(conversations, replies, strict=True))
         negatives = []
         for row, category in wanted:
@@ -343,19 +354,6 @@ class Negate(BuiltStep):
                 raise
             hint = "if that is since it knows no JSON schemas, ask without one: --answers free"
             raise ModelError(str(error), hint=hint) from None
-
-    def _local(
-        self, names: Sequence[tuple[str, str]], conversations: Sequence[tuple[str, ...]], context: StepContext
-    ) -> list[tuple[str, bool]]:
-        """The answers of a local model to the prompts of rows, batch by batch; finished batches are kept."""
-        head = HEAD if self.answers == "schema" else ""
-        maker = continuer(self.by.partition(":")[2], context.device, self.max_tokens, self.temperature, head)
-        requests = [
-            TextRequest("/".join(name), messages, context.number("batch", at - at % self.batch))
-            for at, (name, messages) in enumerate(zip(names, conversations, strict=True))
-        ]
-        texts = maker.texts(requests, context, stage="negate", size=self.batch)
-        return [(with_head(text) if head else text, False) for text in texts]
 
     def _chosen(
         self, negatives: Sequence[NegativeRow], rows: pa.Table, lexicon: Lexicon, context: StepContext

@@ -132,15 +132,20 @@ class Refine(BuiltStep):
             reasons[(reasons == "") & ~np.isin(np.arange(n), left)] = SURPLUS
         if len(left):
             for at, name in enumerate(gaps):
-                accuracies = [
-                    blind_accuracy(table[places, at], clusters[places]) for places in (scored, left)
-                ]
-                facts["scores"][name] = accuracy_facts(*accuracies)
+                estimates = [blind_accuracy(table[of, at], clusters[of]) for of in (scored, left)]
+                facts["scores"][name] = accuracy_facts(*estimates)
             for name, gap in others.items():
-                measured = self._measured(gap, scored, left, clusters, context)
-                (facts["against"] if name == self.against else facts["held_out"].setdefault(name, {})).update(
-                    measured
-                )
+                # On samples, where there are more rows.
+                estimates = []
+                for when, of in (("before", scored), ("after", left)):
+                    if len(of) > self.sample:
+                        of = np.sort(context.rng("sample", when).choice(of, self.sample, replace=False))
+                    estimates.append(blind_accuracy(gap.of(of), clusters[of]))
+                measured = accuracy_facts(*estimates)
+                if name == self.against:
+                    facts["against"].update(measured)
+                else:
+                    facts["held_out"][name] = measured
                 if not measured["chance_after"]:
                     value, low, high = (100 * measured["after"][key] for key in ("value", "low", "high"))
                     context.note(
@@ -199,15 +204,9 @@ class Refine(BuiltStep):
         """The rows of `left` that balance mirrored cells, and what the grid was."""
         scales = dict(zip(names, largest_gaps(table[left]), strict=True))
         scales |= self._scales()
-        groups = None
-        if self.within is not None:
-            groups = codes_of(rows[self.within])[0][left]
-        how: dict[str, Any] = {
-            "scales": tuple(scales.values()),
-            "bins": self.bins,
-            "edge_bins": self.edge_bins,
-            "groups": groups,
-        }
+        groups = None if self.within is None else codes_of(rows[self.within])[0][left]
+        how: dict[str, Any] = {"scales": tuple(scales.values()), "groups": groups}
+        how |= {"bins": self.bins, "edge_bins": self.edge_bins}
         gaps = table[left]
         mask = refine(gaps, context.rng("refine").permutation(len(left)), **how)
         cell, side = cells(gaps, **how)
@@ -262,22 +261,6 @@ class Refine(BuiltStep):
             least=self.least,
         )
         return scored[mask], {"scorer": gap.name, "rounds": [asdict(one) for one in rounds]}
-
-    def _measured(
-        self,
-        gap: BlindGaps,
-        scored: NDArray[np.int64],
-        left: NDArray[np.int64],
-        clusters: NDArray[np.int64],
-        context: StepContext,
-    ) -> dict[str, Any]:
-        """The accuracy of a blind scorer before and after, on samples where there are more rows."""
-        parts = []
-        for when, rows in (("before", scored), ("after", left)):
-            if len(rows) > self.sample:
-                rows = np.sort(context.rng("sample", when).choice(rows, self.sample, replace=False))
-            parts.append(blind_accuracy(gap.of(rows), clusters[rows]))
-        return accuracy_facts(*parts)
 
 
 def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]]) -> str:
