@@ -219,7 +219,21 @@ class ImagePipeline:
             if settings.unet is not None:
                 more["unet"] = _unet(library, settings, dtype)
             kind = library.AutoPipelineForImage2Image if settings.edits else library.DiffusionPipeline
-            pipe = _loaded(kind, library, settings, name, revision, more)
+            more |= {
+                "revision": revision,
+                "variant": settings.variant,
+                "local_files_only": Path(name).is_dir(),
+            }
+            try:
+                try:
+                    pipe = kind.from_pretrained(name, **more)
+                except ValueError as error:
+                    # One that edits by a class of its own, as diffusers lists no editor of its family.
+                    if "pipeline linked" not in str(error):
+                        raise
+                    pipe = library.DiffusionPipeline.from_pretrained(name, **more)
+            except Exception as error:
+                raise _explained(error, settings.where, "pipeline", name) from None
             if settings.unet is not None and getattr(pipe, "unet", None) is not more["unet"]:
                 raise ModelError(
                     "the pipeline draws with no UNet", where=settings.where, given=type(pipe).__name__
@@ -330,27 +344,6 @@ def _place_of(argument: str, where: str, *, unet: bool = False) -> tuple[str, st
             hint="check the path, or give a name of the hub: OWNER/MODEL or OWNER/MODEL@REVISION",
         )
     return name, revision or None
-
-
-def _loaded(
-    kind: Any,
-    library: Any,
-    settings: PipelineSettings,
-    name: str,
-    revision: str | None,
-    more: Mapping[str, Any],
-) -> Any:
-    """The pipeline; one that edits by a class of its own where diffusers lists no editor of its family."""
-    fixed = {"revision": revision, "variant": settings.variant, "local_files_only": Path(name).is_dir()}
-    try:
-        try:
-            return kind.from_pretrained(name, **fixed, **more)
-        except ValueError as error:
-            if "pipeline linked" not in str(error):
-                raise
-            return library.DiffusionPipeline.from_pretrained(name, **fixed, **more)
-    except Exception as error:
-        raise _explained(error, settings.where, "pipeline", name) from None
 
 
 def _unet(library: Any, settings: PipelineSettings, dtype: Any) -> Any:

@@ -34,13 +34,18 @@ from counterfoil.train.objectives import Objective
 from counterfoil.train.recipes.base import Recipe
 
 
+@lru_cache(maxsize=2)
 def order(n: int, epoch: int, seed: int) -> Int[ndarray, "n"]:
     """The rows 0 to n - 1 in the order of an epoch: a function of the three numbers and of nothing else.
+
+    They are read-only, and kept for the next one who asks.
 
     >>> order(5, 0, 7), order(5, 1, 7)
     (array([2, 0, 4, 1, 3]), array([3, 0, 2, 1, 4]))
     """
-    return np.random.default_rng((seed, epoch)).permutation(n)
+    rows = np.random.default_rng((seed, epoch)).permutation(n)
+    rows.flags.writeable = False
+    return rows
 
 
 class BatchPart(NamedTuple):
@@ -105,7 +110,7 @@ class Course(Sequence[BatchPart]):
         share = self.batch_size // self.world
         # A process's slices lie side by side: gathered, a step's rows are in one order for any `world`.
         first = within * self.accumulate * self.batch_size + (self.rank * self.accumulate + turn) * share
-        rows = _ordered(self.n, self.first_epoch + epoch, self.seed)[first : first + share]
+        rows = order(self.n, self.first_epoch + epoch, self.seed)[first : first + share]
         return BatchPart(self.first_epoch + epoch, rows)
 
 
@@ -148,13 +153,6 @@ def course_of(stages: Sequence[Recipe], number: int, n: int, *, start: int, rank
         start=start,
         first_epoch=sum(before),
     )
-
-
-@lru_cache(maxsize=2)
-def _ordered(n: int, epoch: int, seed: int) -> ndarray:
-    rows = order(n, epoch, seed)
-    rows.flags.writeable = False
-    return rows
 
 
 def in_order(n: int, batch_size: int) -> list[BatchPart]:

@@ -416,7 +416,15 @@ def rewrites(scene: Scene, old: Meaning, meaning: Meaning, rng: np.random.Genera
     elif len(differing) == 2:
         one, two = (before[k] for k in differing)
         if (two, one) == tuple(after[k] for k in differing):
-            yield from _places_exchanged(scene, one, two)
+            # In each other's place; what lies in one cell with them comes along, a container stays.
+            for both in _pairs(scene, one, two):
+                first, second = both
+                held = any(holder(thing, scene) is not None for thing in both)
+                small = all(thing.size == "small" and thing.shape not in CONTAINERS for thing in both)
+                if first.cell != second.cell and held and small:
+                    yield swapped(scene, first, second)
+                elif first.cell != second.cell:
+                    yield carried(scene, {first.cell: (second.x, second.y), second.cell: (first.x, first.y)})
         else:
             yield from _values_exchanged(scene, (one, two), tuple(after[k] for k in differing))
 
@@ -491,19 +499,6 @@ def _values_exchanged(
                 (first, with_values(first, {name: getattr(after[0], name)})),
                 (second, with_values(second, {name: getattr(after[1], name)})),
             )
-
-
-def _places_exchanged(scene: Scene, one: Phrase, two: Phrase) -> Iterator[Scene]:
-    """Two things in each other's place; what lies in one cell with them comes along, a container stays."""
-    for first, second in _pairs(scene, one, two):
-        if first.cell == second.cell:
-            continue
-        both = (first, second)
-        held = [holder(thing, scene) is not None for thing in both]
-        if any(held) and all(thing.size == "small" and thing.shape not in CONTAINERS for thing in both):
-            yield swapped(scene, first, second)
-        else:
-            yield carried(scene, {first.cell: (second.x, second.y), second.cell: (first.x, first.y)})
 
 
 def _laid_anew(scene: Scene, caption: Meaning, relation: str, rng: np.random.Generator) -> Iterator[Scene]:

@@ -20,7 +20,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.captions import text
 from counterfoil.world.edits import SUBSETS, Contrast, edit, with_things
 from counterfoil.world.painting import STYLES, draw, encode
-from counterfoil.world.scenes import Scene, Thing, one_of, place, sample_scene
+from counterfoil.world.scenes import Scene, one_of, place, sample_scene
 
 #: Pictures of at most so many pixels to a side are kept as they are, larger ones as JPEG: it would blur what
 #: little a small one shows.
@@ -154,7 +154,16 @@ def _moves(scene: Scene, motion: str, rng: np.random.Generator, frames: int) -> 
         # From off the sheet to where the thing lies.
         edges = [(-_OFF, mover.y), (1 + _OFF, mover.y), (mover.x, -_OFF), (mover.x, 1 + _OFF)]
         ways = [(edge, (mover.x, mover.y)) for edge in edges]
-    free = [way for way in ways if not any(_on(way, other) for other in others)]
+    # Ways on which nothing lies nearer than half a cell.
+    free = [
+        ((x0, y0), (x1, y1))
+        for (x0, y0), (x1, y1) in ways
+        if not any(
+            min(x0, x1) - 0.16 < other.x < max(x0, x1) + 0.16
+            and min(y0, y1) - 0.16 < other.y < max(y0, y1) + 0.16
+            for other in others
+        )
+    ]
     if not free:
         return None
     path = free[0] if motion in _CROSSINGS else one_of(free, rng)
@@ -175,13 +184,6 @@ def _moves(scene: Scene, motion: str, rng: np.random.Generator, frames: int) -> 
 
 
 _Path = tuple[tuple[float, float], tuple[float, float]]
-
-
-def _on(path: _Path, thing: Thing) -> bool:
-    """Whether a thing lies on the way: nearer than half a cell."""
-    (x0, y0), (x1, y1) = path
-    across = min(x0, x1) - 0.16 < thing.x < max(x0, x1) + 0.16
-    return across and min(y0, y1) - 0.16 < thing.y < max(y0, y1) + 0.16
 
 
 _PAGE, _INK, _FAINT = (252, 251, 248), (44, 40, 36), (128, 120, 112)

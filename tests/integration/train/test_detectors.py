@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from counterfoil import catalog  # noqa: E402
-from counterfoil.benchmarks import Benchmark, BytesSource, Card, Choice, Image, Quad  # noqa: E402
+from counterfoil.benchmarks import Benchmark, BytesSource, Card, Image, Quad  # noqa: E402
 from counterfoil.benchmarks.records import Caption, PixelSource  # noqa: E402
 from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.engine.run import run  # noqa: E402
@@ -260,17 +260,3 @@ def test_a_folder_that_cannot_be_written_is_told_first(
 def test_a_detector_on_a_detector() -> None:
     with pytest.raises(InputError, match="a detector stands on an encoder"):
         networks.detector(networks.detector(thumb()))
-
-
-def test_choices_are_made_by_captions_alone() -> None:
-    found = detectors.fit(thumb(), FAST, told(200)).detector()
-    unseen = told(60, 3)
-    candidates = np.stack([unseen.rows["caption"], unseen.rows["negative_caption"]], axis=1).astype(np.int64)
-    # No image is at hand, and none is needed.
-    images = tuple(Image(f"gone {i}") for i in range(60))
-    questions = Choice(tuple(map(str, range(60))), query=np.arange(60, dtype=np.int64), candidates=candidates)
-    card = Card(name="told", title="Told", form="choice")
-    answers = run(Benchmark(card, images, unseen.captions, questions), found)
-    said = np.concatenate(list(found.caption_probabilities([list(unseen.captions)])))
-    assert answers.right["accuracy"].tolist() == [said[a] < said[b] for a, b in candidates]
-    assert 0.6 < answers.right["accuracy"].mean() < 1

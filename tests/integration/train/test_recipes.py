@@ -148,13 +148,6 @@ def test_a_batch_of_one_has_nothing_to_choose_among(name: str) -> None:
     assert replace(RECIPES["trohn-img"], batch_size=1).batch_size == 1
 
 
-def test_only_pcme_erases_and_drops_words_by_itself() -> None:
-    # As its released configuration for COCO has it.
-    assert (RECIPES["pcme"].erasing, RECIPES["pcme"].word_drop) == (0.2, 0.1)
-    others = [recipe for name, recipe in RECIPES.items() if name != "pcme"]
-    assert {(recipe.erasing, recipe.word_drop) for recipe in others} == {(0.0, 0.0)}
-
-
 @pytest.mark.parametrize(
     ("name", "value"), [("accumulate", 2), ("augment", "crop-flip"), ("erasing", 0.1), ("word_drop", 0.1)]
 )

@@ -1,7 +1,6 @@
 """A training that was stopped at any moment ends with the weights of one that never was, to the last bit."""
 
 import os
-import random
 import resource
 import shutil
 import signal
@@ -252,13 +251,6 @@ def test_a_full_disk_leaves_what_was_saved(stopped: Path, never_stopped: Fitted)
     assert (stopped / training_state.FILE).read_bytes() == before
     assert not list(stopped.glob(".*.part"))
     assert same(weights(train(stopped)), weights(never_stopped))
-
-
-def test_random_states_are_put_back() -> None:
-    before = training_state.random_state()
-    drawn = torch.rand(1).item(), np.random.rand(), random.random()  # noqa: NPY002
-    training_state.set_random_state(before)
-    assert drawn == (torch.rand(1).item(), np.random.rand(), random.random())  # noqa: NPY002
 
 
 if __name__ == "__main__":

@@ -203,13 +203,6 @@ def test_satisfied_triplets_have_no_loss_and_no_gradient(mining):
     assert losses.triplet(torch.ones(1, 1), mining=mining).item() == 0
 
 
-def test_one_head_is_the_plain_cosine():
-    images, texts = features(0, 5, 4), features(1, 3, 4)
-    plain = losses.similarity(images, texts)
-    for left, right in ((images[:, None], texts[:, None]), (images, texts[:, None])):
-        assert torch.allclose(losses.similarity(left, right), plain)
-
-
 def test_heads_apart_have_no_diversity_and_no_gradient_that_is_not_a_number():
     rows = torch.eye(3).expand(2, 3, 3).clone().requires_grad_()
     loss = losses.diversity(rows)
@@ -220,14 +213,6 @@ def test_heads_apart_have_no_diversity_and_no_gradient_that_is_not_a_number():
     losses.diversity(one).backward()
     assert losses.diversity(one).item() == 0
     assert torch.isfinite(one.grad).all()
-
-
-def test_the_same_spread_has_no_discrepancy_and_another_has():
-    x = features(0, 40, 2, 3)
-    for kernel in ("gaussian", "distance"):
-        assert losses.mmd(x, x.flip(0), kernel=kernel).item() == pytest.approx(0, abs=1e-12)
-        apart = losses.mmd(x, x.abs(), kernel=kernel).item()
-        assert apart > 0.05
 
 
 @pytest.mark.parametrize("name", TWINS)
@@ -255,41 +240,14 @@ def test_half_precision_is_summed_in_full(dtype):
     assert torch.equal(under, losses.similarity(images.float(), texts.float()))
 
 
-def slow_mask(similarity: list[list[float]], rule: str) -> list[list[bool]]:
-    """Row by row in plain Python."""
-    n = len(similarity)
-    mask = [[False] * n for _ in range(n)]
-    for i in range(n):
-        others = [j for j in range(n) if j != i]
-        if rule == "sum":
-            for j in others:
-                mask[i][j] = True
-            continue
-        if rule == "semi-hard":
-            others = [j for j in others if similarity[i][j] < similarity[i][i]]
-        best = None
-        for j in others:
-            if best is None or similarity[i][j] > similarity[i][best]:
-                best = j
-        if best is not None:
-            mask[i][best] = True
-    return mask
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("levels", [3, 1000])
-def test_rules_agree_with_a_slow_loop(rule, levels):
-    # Three levels leave ties in nearly every row.
-    rng = np.random.default_rng(levels)
-    for n in (1, 2, 3, 5, 9, 16) * 5:
-        values = (rng.integers(0, levels, (n, n)) / levels).tolist()
-        assert RULES[rule](torch.tensor(values)).tolist() == slow_mask(values, rule)
-
-
-def test_masks_have_no_gradient():
-    values = torch.randn(4, 4, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    for rule in RULES.values():
-        assert not rule(values).requires_grad
+@pytest.mark.parametrize(
+    ("rule", "chosen"), [("sum", "011 101 110"), ("semi-hard", "010 001 100"), ("hardest", "010 100 100")]
+)
+def test_of_equal_negatives_the_first_is_mined(rule, chosen):
+    values = torch.tensor([[0.5, 0.2, 0.2], [0.5, 0.5, 0.4], [0.3, 0.3, 0.6]], requires_grad=True)
+    mask = RULES[rule](values)
+    assert [[int(cell) for cell in row] for row in chosen.split()] == mask.int().tolist()
+    assert not mask.requires_grad
 
 
 N, W, J = 4, 3, 5

@@ -14,6 +14,7 @@ from counterfoil.errors import UnknownNameError
 from counterfoil.world.benchmarks import as_collected, clips, gallery
 from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving, sized
 from counterfoil.world.painting import draw
+from counterfoil.world.ratings import rated
 from counterfoil.world.sample import choices, painted, quads
 from counterfoil.world.scenes import CONTAINERS
 
@@ -146,8 +147,9 @@ STYLES = ("natural", "synthetic")
         lambda **more: quads(14, styles=STYLES, **more),
         lambda **more: choices(14, style="synthetic", **more),
         lambda **more: gallery(8, **more),
+        lambda **more: rated(8, **more),
     ],
-    ids=["quads", "choices", "gallery"],
+    ids=["quads", "choices", "gallery", "rated"],
 )
 def test_lazy_pictures_are_those_that_are_drawn_at_once(make, size):
     now, later = make(size=size), make(size=size, lazy=True)

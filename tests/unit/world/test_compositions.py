@@ -63,17 +63,6 @@ def changed(one: Scene, two: Scene) -> int:
     return len({*one.things} ^ {*two.things})
 
 
-def test_an_edit_changes_one_thing_or_exchanges_two():
-    rng, sizes = np.random.default_rng(3), []
-    for contrast in contrasts(140, seed=9):
-        scene = adapt(contrast.scenes[0], contrast.captions[1], rng, unlike=contrast.captions[0])
-        sizes.append(changed(contrast.scenes[0], scene))
-        assert scene.paper == contrast.scenes[0].paper or sizes[-1] > 4
-    # The world's own edits change as much: a container brings along what it holds, "two stars" are two.
-    assert np.mean([size <= 7 for size in sizes]) > 0.99
-    assert np.mean(sizes) < np.mean([changed(*each.scenes) for each in contrasts(140, seed=9)]) + 0.3
-
-
 def test_nothing_changes_where_nothing_need():
     rng = np.random.default_rng(0)
     scene = sample_scene(rng)
@@ -90,12 +79,6 @@ def test_open_captions_leave_room_for_more_and_closed_ones_do_not():
     shown = [thing for _ in range(300) for thing in compose(read("A shape."), rng).things]
     assert {thing.shape for thing in shown} == {*SHAPES, *CONTAINERS}
     assert {thing.texture for thing in shown} == {*TEXTURES}
-
-
-def test_a_seed_names_what_is_drawn():
-    caption = read("A red star is inside a box.")
-    first, again, other = (compose(caption, np.random.default_rng(seed)) for seed in (4, 4, 5))
-    assert first == again != other
 
 
 @pytest.mark.parametrize(
@@ -123,28 +106,15 @@ def test_what_cannot_be_is_neither_adapted_nor_imagined():
 @pytest.mark.parametrize("n", [140, pytest.param(700, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("adapted", [False, True])
 def test_failures_are_those_of_the_generator(adapted, n):
-    found, rights = Counter(), []
-    made = contrasts(n, seed=2)
-    for number, contrast in enumerate(made):
+    rights = []
+    for number, contrast in enumerate(contrasts(n, seed=2)):
         said, negative = contrast.captions
-        scene, right = imagine_caption(
-            negative,
-            np.random.default_rng([1, number]),
-            unlike=said,
-            original=contrast.scenes[0],
-            adapted=adapted,
-            failure=0.6,
-            subset=contrast.subset,
-        )
-        truths = true_by_reading(text(said), scene), true_by_reading(text(negative), scene)
-        assert right == (truths == (False, True))
+        options = {"unlike": said, "original": contrast.scenes[0], "subset": contrast.subset}
+        rng = np.random.default_rng([1, number])
+        scene, right = imagine_caption(negative, rng, adapted=adapted, failure=0.6, **options)
+        assert right == (true_by_reading(text(negative), scene) and not true_by_reading(text(said), scene))
         rights.append(right)
-        if not right:
-            found[truths] += 1
     assert 1 - np.mean(rights) == pytest.approx(0.6, abs=3 * (0.6 * 0.4 / n) ** 0.5)
-    for truths, share in (((True, False), 0.4), ((False, False), 0.5), ((True, True), 0.1)):
-        error = (share * (1 - share) / found.total()) ** 0.5
-        assert found[truths] / found.total() == pytest.approx(share, abs=3 * error)
 
 
 def test_a_lone_caption_fails_at_the_given_rate():

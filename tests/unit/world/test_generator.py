@@ -89,11 +89,6 @@ def test_what_it_draws_are_scenes_of_the_world():
     assert all(lawful(scene) for _, scene, _ in drawn(1.0))
 
 
-def test_a_seed_names_what_is_drawn():
-    assert drawn(0.5) == drawn(0.5)
-    assert drawn(0.5) != drawn(0.5, seed=4)
-
-
 @pytest.mark.parametrize("failure", [-0.1, 1.1, float("nan")])
 def test_what_is_no_probability_is_refused(failure):
     with pytest.raises(InputError, match="no probability"):

@@ -67,17 +67,6 @@ def test_every_value_can_be_drawn_and_seen():
     assert set(RADII) == set(SIZES)
 
 
-def test_things_are_where_the_scene_says():
-    """The red of a red circle has its middle at the circle's centre, to a pixel."""
-    picture = pixels(one(x=0.2, y=0.75), 100)
-    red = picture[:, :, 0] - picture[:, :, 1] > 100
-    rows, columns = np.nonzero(red)
-    assert columns.mean() + 0.5 == pytest.approx(20, abs=1)
-    assert rows.mean() + 0.5 == pytest.approx(75, abs=1)
-    # Its area is that of a circle of radius 0.93 * 13.2 pixels (corners are softened, there are none).
-    assert red.sum() == pytest.approx(np.pi * (0.93 * 13.2) ** 2, rel=0.04)
-
-
 def test_no_shape_is_cut_off_or_runs_into_its_neighbour():
     """Two large things in neighbouring cells: their pixels add up to those of each alone."""
     for shape in SHAPES:

@@ -264,20 +264,13 @@ class HantaParser:
             lower = first[1:].islower() or len(first) == 1
             given = [first.lower() if lower else first, *texts[1:]]
             tagged = self.tagger.tag_sent(given, taglevel=1) if texts else []
-            yield parse_of(
-                caption,
-                [
-                    (text, "," if tag.startswith("PUN") and lemma == "," else _penn(tag), lemma)
-                    for text, (_, lemma, tag) in zip(texts, tagged, strict=True)
-                ],
-            )
-
-
-def _penn(tag: str) -> str:
-    """A tag of C5 as one of the Penn Treebank."""
-    if tag[:2] in ("VV", "VB", "VH", "VD"):
-        return _FORMS.get(tag[2:], "VB")
-    return _C5.get(tag.partition("-")[0], "XX")
+            words = []
+            for text, (_, lemma, tag) in zip(texts, tagged, strict=True):
+                # A tag of C5 as one of the Penn Treebank.
+                verb = tag[:2] in ("VV", "VB", "VH", "VD")
+                penn = _FORMS.get(tag[2:], "VB") if verb else _C5.get(tag.partition("-")[0], "XX")
+                words.append((text, "," if tag.startswith("PUN") and lemma == "," else penn, lemma))
+            yield parse_of(caption, words)
 
 
 @dataclass(frozen=True, eq=False)

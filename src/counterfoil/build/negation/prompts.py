@@ -140,14 +140,11 @@ def read_prompts(path: Path | str) -> NegationPrompts:
         )
         if not isinstance(task, str):
             raise DataError("no task", where=where, given=task, allowed="a text")
-        if not isinstance(pairs, list | tuple) or not all(_is_pair(pair) for pair in pairs):
+        listed = isinstance(pairs, list | tuple) and all(isinstance(pair, list | tuple) for pair in pairs)
+        if not listed or any(len(pair) != 2 or not all(isinstance(v, str) for v in pair) for pair in pairs):
             raise DataError("no examples", where=where, given=pairs, allowed='[["caption", "negative"], ...]')
         tasks[category] = task, tuple((before, after) for before, after in pairs)
     return NegationPrompts(template, tasks)
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(v, str) for v in value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,17 @@ class WriteCaptions(BuiltStep):
         Raises `DataError` for an image that is not there and a scene that is none, and what loading a model
         or asking an endpoint raises.
         """
-        written = self._described(rows, context) if self.by == WORLD else self._of_images(rows, context)
+        if self.by == WORLD:
+            written = list(self._described(rows, context))
+        else:
+            # A caption for each different image, given to all its rows.
+            pairs = list(zip(rows["id"].to_pylist(), rows[self.image].to_pylist(), strict=True))
+            first = {cell: row for row, cell in reversed(pairs) if cell is not None}
+            first = {cell: first[cell] for _, cell in pairs if cell is not None}
+            writing = self._asked if self.by.startswith(ENDPOINT) else self._local
+            caption_of = dict(zip(first, writing(first, context), strict=True))
+            nothing = {row: _Written(row, self.by, reason=NO_IMAGE) for row, _ in pairs}
+            written = [caption_of.get(cell, nothing[row]) for row, cell in pairs]
         names, by, captions, seeds, reasons = (
             zip(*map(astuple, written), strict=True) if len(rows) else [()] * 5
         )
@@ -136,20 +146,6 @@ class WriteCaptions(BuiltStep):
                 caption = None if meaning is None else text(meaning, opening=one_of(OPENINGS, rng))
                 yield _Written(row, WORLD, caption, context.number(row), "" if caption else NOTHING_ELSE)
             context.progress(_STAGE, done, len(rows))
-
-    def _of_images(self, rows: pa.Table, context: StepContext) -> list["_Written"]:
-        """A caption for each different image, given to all its rows."""
-        ids, cells = rows["id"].to_pylist(), rows[self.image].to_pylist()
-        first: dict[str, str] = {}
-        for row, cell in zip(ids, cells, strict=True):
-            if cell is not None:
-                first.setdefault(cell, row)
-        writing = self._asked if self.by.startswith(ENDPOINT) else self._local
-        caption_of = dict(zip(first, writing(first, context), strict=True))
-        return [
-            _Written(row, self.by, reason=NO_IMAGE) if cell is None else caption_of[cell]
-            for row, cell in zip(ids, cells, strict=True)
-        ]
 
     def _asked(self, first: Mapping[str, str], context: StepContext) -> Iterator["_Written"]:
         """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""

@@ -78,7 +78,11 @@ class Choose(RowFilter):
         group = np.array([number.setdefault(name, len(number)) for name in of], dtype=np.int64)
         truth = fits(rows, self.image, self.caption, self.against, where=f"step {context.step}")
         scores, why, about = self._scores(rows, ids, of, truth, context)
-        best = _best(group, scores, len(number))
+        # The first row of the highest score of each group, -1 where all are NaN.
+        there = np.flatnonzero(~np.isnan(scores))
+        order = there[np.lexsort((there, -scores[there], group[there]))]
+        best = np.full(len(number), -1, dtype=np.int64)
+        best[group[order][::-1]] = order[::-1]
         chosen = best[best >= 0]
         held, known = self.calibrated(
             [ids[at] for at in chosen], scores[chosen], None if truth is None else truth[chosen], context
@@ -142,19 +146,6 @@ class Choose(RowFilter):
         share = answers.yes.sum(axis=0) / np.maximum((answers.yes | answers.no).sum(axis=0), 1)
         about = self.people_facts(ids, answers, truth, context)
         return np.where(answers.accepted(self.rule), share, np.nan), why, about
-
-
-def _best(group: NDArray[np.int64], scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
-    """The first row of the highest score of each group, -1 where all are NaN.
-
-    >>> _best(np.array([0, 0, 1, 1, 2]), np.array([1.0, 1.0, np.nan, 0.0, np.nan]), 3).tolist()
-    [0, 3, -1]
-    """
-    there = np.flatnonzero(~np.isnan(scores))
-    order = there[np.lexsort((there, -scores[there], group[there]))]
-    best = np.full(n, -1, dtype=np.int64)
-    best[group[order][::-1]] = order[::-1]
-    return best
 
 
 def _places(group: NDArray[np.int64]) -> NDArray[np.int64]:

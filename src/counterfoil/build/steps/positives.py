@@ -226,7 +226,12 @@ class Merge(BuiltStep):
             sources[_new(Path(path).stem, sources)] = self._pairs(read_table(path))
         data = None if self.data is None else Path(self.data)
         for name in self.benchmarks:
-            sources[_new(name, sources)] = _of_gallery(context.benchmark(name, data, None))
+            gallery = context.benchmark(name, data, None)
+            images = [image.id for image in gallery.images]
+            captions = [caption.id for caption in gallery.captions]
+            pairs_of = right_pairs(gallery, "i2t", images, captions).tolist()
+            pairs_of += [pair[::-1] for pair in right_pairs(gallery, "t2i", captions, images).tolist()]
+            sources[_new(name, sources)] = {(images[i], captions[c]): 1.0 for i, c in pairs_of}
         verified = {} if self.verified is None else self._pairs(read_table(self.verified))
         pairs = list(dict.fromkeys(pair for of in [*sources.values(), verified] for pair in of))
         if not pairs:
@@ -262,7 +267,24 @@ class Merge(BuiltStep):
         """The gain of every pair of a table; of several rows of one pair the mean."""
         images, captions = labels(table, "image"), labels(table, "caption")
         column = next((name for name in _GAINS if name in table), None)
-        gains = np.ones(len(table)) if column is None else self._gains(table, column)
+        if column is None:
+            gains = np.ones(len(table))
+        elif column == "answer":
+            words = labels(table, column)
+            given = [gain_of(word) if word else np.nan for word in words]
+            if None in given:
+                raise DataError(
+                    "an answer that cannot be read",
+                    where=table.where(given.index(None), column),
+                    given=table[column][given.index(None)],
+                    allowed="100% YES, Partially YES, Mostly NO, 100% NO, yes, no",
+                )
+            gains = np.array(given, dtype=np.float64)
+        elif column == "right":
+            gains = booleans(table, column).astype(np.float64)
+        else:
+            gains = floats(table, column)
+            gains = gains if column == "gain" else (gains >= self.rating).astype(np.float64)
         sums: dict[Pair, list[float]] = {}
         for row, pair in enumerate(zip(images, captions, strict=True)):
             if not all(pair):
@@ -271,44 +293,11 @@ class Merge(BuiltStep):
                 sums.setdefault(pair, []).append(float(gains[row]))
         return {pair: float(np.mean(of)) for pair, of in sums.items()}
 
-    def _gains(self, table: DataTable, column: str) -> NDArray[np.float64]:
-        if column == "answer":
-            gains = [gain_of(word) if word else np.nan for word in labels(table, column)]
-            odd = next((row for row, gain in enumerate(gains) if gain is None), None)
-            if odd is not None:
-                raise DataError(
-                    "an answer that cannot be read",
-                    where=table.where(odd, column),
-                    given=table[column][odd],
-                    allowed="100% YES, Partially YES, Mostly NO, 100% NO, yes, no",
-                )
-            return np.array(gains, dtype=np.float64)
-        if column == "right":
-            return booleans(table, column).astype(np.float64)
-        numbers = floats(table, column)
-        return numbers if column == "gain" else (numbers >= self.rating).astype(np.float64)
-
 
 def _new(name: str, known: dict[str, Any]) -> str:
     if name in known:
         raise InputError("two sources have one name", given=name, hint="rename a file")
     return name
-
-
-def _of_gallery(benchmark: Benchmark) -> dict[Pair, float]:
-    """The right pairs of a gallery, of both directions."""
-    images = [image.id for image in benchmark.images]
-    captions = [caption.id for caption in benchmark.captions]
-    gain_of_pair: dict[Pair, float] = {}
-    sides: tuple[tuple[Direction, list[str], list[str]], ...] = (
-        ("i2t", images, captions),
-        ("t2i", captions, images),
-    )
-    for way, asking, items in sides:
-        for query, item in right_pairs(benchmark, way, asking, items).tolist():
-            pair = asking[query], items[item]
-            gain_of_pair[pair if way == "i2t" else pair[::-1]] = 1.0
-    return gain_of_pair
 
 
 def _statement(names: list[str], right: NDArray[np.bool_], truth: NDArray[np.float64]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, floats, names, read_table
+from counterfoil.benchmarks.tables import EXTENSIONS, floats, names, read_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.rating import (
     NEGATIVE,
@@ -314,32 +314,22 @@ def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
             given=", ".join(table.columns),
             allowed="columns 'score' and 'negative_score', NAME and negative_NAME, or 'gap'",
         )
-    places = _places(table, path, rows)
+    ids = rows["id"].to_pylist()
+    if "id" not in table and len(table) != len(rows):
+        raise DataError(
+            "not as many scores as rows",
+            where=path,
+            given=f"{len(table):,} scores of {len(rows):,} rows",
+            hint="give the scores a column 'id'",
+        )
+    place = {name: at for at, name in enumerate(names(table, "id") if "id" in table else ids)}
+    missing = [name for name in ids if name not in place]
+    if missing:
+        given = f"{len(missing):,} of {len(ids):,}, first: {missing[0]}"
+        raise DataError("rows without a score", where=path, given=given)
+    places = np.array([place[name] for name in ids], dtype=np.int64)
     gaps = {}
     for name in scored:
         gap = floats(table, name) - (floats(table, NEGATIVE + name) if name != "gap" else 0.0)
         gaps[path.stem if name in ("gap", "score") else name] = gap[places]
     return gaps
-
-
-def _places(table: DataTable, path: Path, rows: pa.Table) -> NDArray[np.int64]:
-    """For every row its place in a table of scores."""
-    if "id" not in table:
-        if len(table) != len(rows):
-            raise DataError(
-                "not as many scores as rows",
-                where=path,
-                given=f"{len(table):,} scores of {len(rows):,} rows",
-                hint="give the scores a column 'id'",
-            )
-        return np.arange(len(rows))
-    place = {name: at for at, name in enumerate(names(table, "id"))}
-    ids = rows["id"].to_pylist()
-    missing = [name for name in ids if name not in place]
-    if missing:
-        raise DataError(
-            "rows without a score",
-            where=path,
-            given=f"{len(missing):,} of {len(ids):,}, first: {missing[0]}",
-        )
-    return np.array([place[name] for name in ids], dtype=np.int64)
