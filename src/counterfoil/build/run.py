@@ -376,14 +376,14 @@ def build_provenance(folder: Path) -> dict[str, Any]:
     records = [step.record() for step in steps]
     rows = steps[-1].rows()
     columns = [name for name in rows.column_names if name == "id" or name.endswith(("_by", "_from", "_seed"))]
-    told: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     for record in records:
         entry = STEPS.get(record.step)
         known = () if entry is None else fields(entry.kind)
-        # A manifest has tuples as lists. Of a step that is not known here all settings are told.
+        # A manifest has tuples as lists. Of a step that is not known here all settings are listed.
         defaults = {f.name: list(f.default) if isinstance(f.default, tuple) else f.default for f in known}
         chosen = {k: v for k, v in record.settings.items() if k not in defaults or v != defaults[k]}
-        told.append(
+        listed.append(
             {
                 "name": record.step,
                 "summary": "" if entry is None else entry.summary,
@@ -395,7 +395,7 @@ def build_provenance(folder: Path) -> dict[str, Any]:
         )
     return {
         "method": f"Built by counterfoil in {len(records)} steps with seed {records[0].seed}.",
-        "steps": told,
+        "steps": listed,
         **({"rows": rows.select(columns)} if len(columns) > 1 else {}),
     }
 

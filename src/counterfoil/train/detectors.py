@@ -88,15 +88,15 @@ def encoded(
     with closing(pictures.batches(requests)) as stream:
         images = _features(backbone, "images", len(used), map(backbone.pixels, stream), progress)
     # Captions alike are encoded once, sorted by length so that little is padding.
-    said = np.unique(np.concatenate([data.need("caption"), data.need("negative_caption")]))
-    texts = [text_of(data.captions[position]) for position in said]
+    spoken = np.unique(np.concatenate([data.need("caption"), data.need("negative_caption")]))
+    texts = [text_of(data.captions[position]) for position in spoken]
     distinct = sorted(dict.fromkeys(texts), key=lambda text: (len(text), text))
     batches = (backbone.tokens(distinct[at : at + _AT_ONCE]) for at in range(0, len(distinct), _AT_ONCE))
     features = _features(backbone, "captions", len(distinct), batches, progress)
     number = {text: i for i, text in enumerate(distinct)}
     captions = features[[number[text] for text in texts]]
     by_side: dict[str, FrozenFeatures] = {}
-    for side, places, of in (("image", used, images), ("caption", said, captions)):
+    for side, places, of in (("image", used, images), ("caption", spoken, captions)):
         columns = [np.searchsorted(places, data.need(role)) for role in (side, f"negative_{side}")]
         # Plain memory: what inference gave takes part in no gradients.
         by_side[side] = FrozenFeatures(of.clone(), np.stack(columns, axis=1))

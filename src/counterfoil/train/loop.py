@@ -211,8 +211,10 @@ def fit(
                         model, optimiser, max_norm=stage.clip_norm, error_if_nonfinite=False
                     )
                 elif due:
-                    parts_of = [each for group in optimiser.param_groups for each in group["params"]]
-                    grads = [each.grad for each in parts_of if each.grad is not None]
+                    parameters = [
+                        parameter for group in optimiser.param_groups for parameter in group["params"]
+                    ]
+                    grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
                     norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in grads]))
                 readings.take(now.step, losses, lr=lr, rows=rows[used])
                 optimiser.step()

@@ -140,9 +140,9 @@ class WriteCaptions(BuiltStep):
                 yield _Written(row, WORLD, reason=NO_IMAGE)
             else:
                 scene = Scene.from_json(cell, where=f"step {context.step}, row '{row}'")
-                rng, said = context.rng(row), None if known is None else understood(known)
+                rng, own_meaning = context.rng(row), None if known is None else understood(known)
                 meanings = (describe(scene, rng) for _ in range(_TRIES))
-                meaning = next((meaning for meaning in meanings if meaning != said), None)
+                meaning = next((meaning for meaning in meanings if meaning != own_meaning), None)
                 caption = None if meaning is None else text(meaning, opening=one_of(OPENINGS, rng))
                 yield _Written(row, WORLD, caption, context.number(row), "" if caption else NOTHING_ELSE)
             context.progress(_STAGE, done, len(rows))

@@ -174,8 +174,8 @@ class Negate(BuiltStep):
         dropped = self._table(rows, gone)
         dropped = dropped.append_column(REASON, pa.array([row.reason for row in gone], pa.string()))
         written = [row for row in negatives if row.text is not None]
-        tried, made = (Counter(row.category for row in of) for of in (negatives, written))
-        counts = {category: {"wanted": n, "made": made[category]} for category, n in tried.items()}
+        tried, succeeded = (Counter(row.category for row in of) for of in (negatives, written))
+        counts = {category: {"wanted": n, "made": succeeded[category]} for category, n in tried.items()}
         facts: dict[str, Any] = {"by": maker, "categories": counts}
         if self.by not in (RULES, WORLD):
             # Answers that could not be used, the most frequent reason first, and three of each.
