@@ -119,6 +119,11 @@ def share(chosen: Bool[ndarray, "n"], among: Bool[ndarray, "n"], weights: Float[
     kish = total**2 / square.sum()
     spread = ((1 - value) ** 2 * square[inside].sum() + value**2 * square[~inside].sum()) / total**2
     size = min(kish, value * (1 - value) / spread) if spread > 0 else kish
+    return _with_interval(value, size)
+
+
+def _with_interval(value: float, size: float) -> Share:
+    """A share of so many rows with Wilson's 95 % interval."""
     low, high = wilson_score(np.array([value]), np.array([size]), np.array([normal_quantile(0.95)]))
     return Share(value, float(low[0]), float(high[0]))
 
@@ -184,8 +189,7 @@ def auroc(sample: Verified) -> Share:
         variance += spread * n / max(n - 1, 1)
     fewest = float(min(sample.right.sum(), (~sample.right).sum()))
     size = area * (1 - area) / variance if variance > 0 else fewest
-    low, high = wilson_score(np.array([area]), np.array([size]), np.array([normal_quantile(0.95)]))
-    return Share(area, float(low[0]), float(high[0]))
+    return _with_interval(area, size)
 
 
 def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -> float | None:
@@ -213,7 +217,15 @@ def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -
     # Rows of one score are kept together: only the last of them is a threshold.
     last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
     error = (1 - confidence) / STARTS
-    chances = _chances(sample.take(order), last, precision)
+    # At each threshold the chance of so many right rows, or more, were the precision just the target.
+    ranked = sample.take(order)
+    if ranked.weights is None:
+        chances = binom.sf(np.cumsum(ranked.right)[last] - 1, last + 1, precision)
+    else:
+        mass = np.cumsum(ranked.weight)[last]
+        inside = np.cumsum(ranked.weight * ranked.right)[last] / mass
+        size = mass**2 / np.cumsum(ranked.weight**2)[last]
+        chances = ndtr((precision - inside) * np.sqrt(size / (precision * (1 - precision))))
     # Fewer rows than these reach no significance even where all are right.
     fewest = ceil(log(error) / log(precision))
     lowest: int | None = None
@@ -224,18 +236,6 @@ def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -
         if passed >= at and (lowest is None or passed > lowest):
             lowest = passed
     return None if lowest is None else float(scores[last[lowest]])
-
-
-def _chances(ranked: Verified, last: NDArray[np.int64], precision: float) -> NDArray[np.float64]:
-    """At each threshold the chance of so many right rows, or more, were the precision just the target."""
-    if ranked.weights is None:
-        right = np.cumsum(ranked.right)[last]
-        return binom.sf(right - 1, last + 1, precision)
-    mass = np.cumsum(ranked.weight)[last]
-    inside = np.cumsum(ranked.weight * ranked.right)[last] / mass
-    size = mass**2 / np.cumsum(ranked.weight**2)[last]
-    away = (inside - precision) * np.sqrt(size / (precision * (1 - precision)))
-    return ndtr(-away)
 
 
 def halves(n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -277,10 +277,9 @@ class Calibration:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values, with what `expected` says per 1,000 rows made."""
+        known = self.threshold is not None and np.isfinite(self.threshold)
         return {
-            "threshold": None
-            if self.threshold is None or not np.isfinite(self.threshold)
-            else self.threshold,
+            "threshold": self.threshold if known else None,
             "target_precision": self.target,
             "confidence": self.confidence,
             "rows_chosen_on": self.chosen_on,

@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
-import PIL.Image
 
 from counterfoil.benchmarks.records import decode
 from counterfoil.build.imaging import GeneratedImage, ImageRequest, facts_of, png
@@ -128,10 +127,11 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         answers = self.ask([request for batch in batches for request in batch])
         for batch in batches:
             # The batch first: where it ends, no answer of the next one is taken.
-            yield [self._packed(answer.cell) for _, answer in zip(batch, answers, strict=False)]
-
-    def _packed(self, cell: str | None) -> bytes:
-        return b"\n" if cell is None else cell.encode() + b"\n" + (self._work.images / cell).read_bytes()
+            cells = [answer.cell for _, answer in zip(batch, answers, strict=False)]
+            yield [
+                b"\n" if cell is None else cell.encode() + b"\n" + (self._work.images / cell).read_bytes()
+                for cell in cells
+            ]
 
     @property
     def by(self) -> str:
@@ -199,15 +199,18 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         """The image in the folder, one whose address was noted, or what was declined before."""
         cell = f"{key}.png"
         answer = None
+        note = self._work.keep / f"{key}.json"
+        try:
+            noted = read_json(note) if note.is_file() else None
+        except CounterfoilError:
+            noted = None
         if facts_of(self._work.images / cell) is not None:
             answer = ImageAnswer(cell=cell)
-        elif (noted := self._noted(key)) is not None:
-            if "refused" in noted:
-                answer = ImageAnswer(refused=str(noted["refused"]))
-            else:
-                data = self._fetched(str(noted["address"]), again=True)
-                if data is not None:
-                    answer = self._written(key, data, noted["facts"])
+        elif isinstance(noted, dict) and "refused" in noted:
+            answer = ImageAnswer(refused=str(noted["refused"]))
+        elif isinstance(noted, dict) and {"address", "facts"} <= set(noted):
+            data = self._fetched(str(noted["address"]), again=True)
+            answer = None if data is None else self._written(key, data, noted["facts"])
         if answer is not None:
             with self._lock:
                 self.spent.cached += 1
@@ -227,25 +230,13 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
             assert data is not None
         return self._written(key, data, answer.facts)
 
-    def _noted(self, key: str) -> dict[str, Any] | None:
-        path = self._work.keep / f"{key}.json"
-        try:
-            noted = read_json(path) if path.is_file() else None
-        except CounterfoilError:
-            return None
-        whole = isinstance(noted, dict) and ("refused" in noted or {"address", "facts"} <= set(noted))
-        return noted if whole else None
-
     def _written(self, key: str, data: bytes, facts: Mapping[str, Any]) -> ImageAnswer:
-        picture = decode(data, where=self.by)
-        if self.asked.saved is not None:
-            side = self.asked.saved
-            picture = picture.resize((side, side), PIL.Image.Resampling.BICUBIC)
         wanted, cell = self._wanted[key], f"{key}.png"
         known = {"endpoint": self.by, "text": wanted.text, "suffix": self.asked.suffix, "seed": wanted.seed}
         if wanted.source is not None:
             known["source"] = wanted.source
-        write_bytes(self._work.images / cell, png(picture, {**known, **facts}))
+        picture = decode(data, where=self.by)
+        write_bytes(self._work.images / cell, png(picture, {**known, **facts}, self.asked.saved))
         return ImageAnswer(cell=cell)
 
     def _fetched(self, address: str, *, again: bool) -> bytes | None:

@@ -80,8 +80,8 @@ class PipelineSettings:
     """
 
     name: str
-    unet: str | None = None
     edits: bool = False
+    unet: str | None = None
     variant: str | None = None
     scheduler: str | None = None
     steps: int | None = None
@@ -103,15 +103,15 @@ class PipelineSettings:
 class ImagePipeline:
     """A pipeline of diffusers, loaded when its first image is drawn.
 
-    Images lie in the build's folder of images, each named by the digest of all that it was asked with. Those
-    that are there are not drawn again, but for those of an unfinished batch, so that a build that was stopped
-    ends in the same bytes as one that was not.
+    Images lie in the folder of images of the build of `context`, each named by the digest of all that it was
+    asked with. Those that are there are not drawn again, but for those of an unfinished batch, so that a
+    build that was stopped ends in the same bytes as one that was not.
     """
 
-    def __init__(self, settings: PipelineSettings) -> None:
-        self.settings = settings
+    def __init__(self, settings: PipelineSettings, context: StepContext) -> None:
+        self.settings, self.context = settings, context
 
-    def images(self, wanted: Sequence[ImageRequest], context: StepContext) -> list[GeneratedImage]:
+    def images(self, wanted: Sequence[ImageRequest]) -> list[GeneratedImage]:
         """An image for each that is wanted, in order.
 
         Raises `ModelError` where there is no such pipeline or it cannot do what is asked, `StorageError`
@@ -119,51 +119,74 @@ class ImagePipeline:
         """
         # Edits are drawn one by one: their sources differ in size, and batches of them have had artefacts.
         size = 1 if self.settings.edits else self.settings.batch
-        self._note_long(wanted, context)
-        cells = [self._cell(request, context) for request in wanted]
+        tokenizer = getattr(self._pipe, "tokenizer", None)
+        most = getattr(tokenizer, "model_max_length", None)
+        # T5's length is set by the pipeline, and transformers writes "unlimited" as a huge number.
+        if tokenizer and not getattr(self._pipe, "tokenizer_3", None) and most and most <= 1000:
+            # The ends of captions, suffix included, are cut by the text encoder.
+            texts = {request.text for request in wanted}
+            with _quiet(_library()):
+                long = sum(len(tokenizer(text + self.settings.suffix)["input_ids"]) > most for text in texts)
+            if long:
+                self.context.note(
+                    f"{long:,} of {len(texts):,} captions are longer with the suffix than the {most} tokens "
+                    "that the pipeline reads; what is beyond is not drawn"
+                )
+        cells = [self._cell(request) for request in wanted]
         unsafe: dict[int, Any] = {}
 
         def take(row: int, data: bytes) -> None:
-            place = context.images / cells[row]
+            place = self.context.images / cells[row]
             if not place.is_file():
                 write_bytes(place, data)
             with open_picture(io.BytesIO(data)) as picture:
                 unsafe[row] = json.loads(picture.text[_FACTS]).get("unsafe")  # type: ignore[attr-defined]
 
-        drawing = _Drawing(self, context)
-        remember_source(drawing, partial(_drawing, self.settings, elsewhere(context)))
-        context.session.make(drawing, wanted, batch_keys(cells, size), take, stage="drawing", size=size)
+        remember_source(self, partial(ImagePipeline, self.settings, elsewhere(self.context)))
+        self.context.session.make(self, wanted, batch_keys(cells, size), take, stage="drawing", size=size)
         return [
             GeneratedImage(cell, self.by, facts={"unsafe": unsafe[row]}) for row, cell in enumerate(cells)
         ]
 
-    def drawn(self, batch: Sequence[ImageRequest], context: StepContext) -> list[bytes]:
-        """The files of one batch: those that are there, else all of them drawn."""
-        places = [context.images / self._cell(request, context) for request in batch]
-        if None in [facts_of(place) for place in places]:
-            return self._draw(batch, context)
-        return [place.read_bytes() for place in places]
+    def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
+        """The files of each batch: those that are there, else all of the batch drawn."""
+        for batch in batches:
+            places = [self.context.images / self._cell(request) for request in batch]
+            if None in [facts_of(place) for place in places]:
+                yield self._draw(batch)
+            else:
+                yield [place.read_bytes() for place in places]
 
-    @cached_property
+    @property
     def by(self) -> str:
         """Who made the images, in a line."""
-        known = self.identity
         unet = f" unet {self.settings.unet}" if self.settings.unet else ""
-        return f"{known['pipeline']} {self.settings.name}{unet} {known['weights'][:12]}"
+        return f"{self.facts['pipeline']} {self.settings.name}{unet} {self.facts['weights'][:12]}"
+
+    @property
+    def identity(self) -> Identity:
+        """That of the drawings."""
+        return Identity(self.settings.where, weights=self.facts["weights"], options=self.facts)
 
     @cached_property
-    def identity(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """All that decides what is drawn besides text, seed and source; the same on every machine."""
         pipe, settings = self._pipe, self.settings
+        models = {
+            name: model for name, model in sorted(pipe.components.items()) if hasattr(model, "state_dict")
+        }
+        # The revision of the hub that a model came from shows in where it lies.
+        places = [str(getattr(model, "name_or_path", "")) for model in models.values()]
+        revisions = filter(None, (re.search(r"snapshots[/\\]([0-9a-f]{40})", place) for place in places))
         config = {key: value for key, value in dict(pipe.scheduler.config).items() if key[:1] != "_"}
         return {
             "pipeline": type(pipe).__name__,
             "name": settings.name,
             "unet": settings.unet,
             "weights": digest_value(
-                {name: digest_tensors(part.state_dict()) for name, part in _parts(pipe).items()}
+                {name: digest_tensors(model.state_dict()) for name, model in models.items()}
             ),
-            "revision": next(filter(None, map(_revision, _parts(pipe).values())), None),
+            "revision": next((revision[1] for revision in revisions), None),
             "scheduler": type(pipe.scheduler).__name__,
             "scheduler_config": json.loads(json.dumps(config, default=str)),
             **{
@@ -178,8 +201,7 @@ class ImagePipeline:
 
     @cached_property
     def _precision(self) -> str:
-        on_gpu = self._device.type != "cpu"
-        return self.settings.precision or ("fp16" if on_gpu else "fp32")
+        return self.settings.precision or ("fp32" if self._device.type == "cpu" else "fp16")
 
     @cached_property
     def _device(self) -> Any:
@@ -197,7 +219,21 @@ class ImagePipeline:
             if settings.unet is not None:
                 more["unet"] = _unet(library, settings, dtype)
             kind = library.AutoPipelineForImage2Image if settings.edits else library.DiffusionPipeline
-            pipe = _loaded(kind, library, settings, name, revision, more)
+            more |= {
+                "revision": revision,
+                "variant": settings.variant,
+                "local_files_only": Path(name).is_dir(),
+            }
+            try:
+                try:
+                    pipe = kind.from_pretrained(name, **more)
+                except ValueError as error:
+                    # One that edits by a class of its own, as diffusers lists no editor of its family.
+                    if "pipeline linked" not in str(error):
+                        raise
+                    pipe = library.DiffusionPipeline.from_pretrained(name, **more)
+            except Exception as error:
+                raise _explained(error, settings.where, "pipeline", name) from None
             if settings.unet is not None and getattr(pipe, "unet", None) is not more["unet"]:
                 raise ModelError(
                     "the pipeline draws with no UNet", where=settings.where, given=type(pipe).__name__
@@ -213,12 +249,12 @@ class ImagePipeline:
         _check_call(pipe, settings)
         return pipe
 
-    def _cell(self, wanted: ImageRequest, context: StepContext) -> str:
-        source = None if wanted.source is None else digest(context.image(wanted.source).read())
+    def _cell(self, wanted: ImageRequest) -> str:
+        source = None if wanted.source is None else digest(self.context.image(wanted.source).read())
         request = {"text": wanted.text, "seed": wanted.seed, "number": wanted.number, "source": source}
-        return digest_value({**self.identity, **request}) + ".png"
+        return digest_value({**self.facts, **request}) + ".png"
 
-    def _draw(self, batch: Sequence[ImageRequest], context: StepContext) -> list[bytes]:
+    def _draw(self, batch: Sequence[ImageRequest]) -> list[bytes]:
         """The images of one batch as files, which carry the facts of each."""
         import torch
 
@@ -229,7 +265,8 @@ class ImagePipeline:
             **_call_settings(settings),
         }
         if settings.edits:
-            given["image"] = [self._source(request, context) for request in batch]
+            sources = [self.context.image(request.source or "").decode() for request in batch]
+            given["image"] = [_resized(picture, settings.size) for picture in sources]
         elif settings.size is not None:
             given |= {"height": settings.size, "width": settings.size}
         try:
@@ -248,7 +285,7 @@ class ImagePipeline:
         files = []
         for request, picture, flag in zip(batch, drawn.images, unsafe, strict=True):
             facts = {
-                **self.identity,
+                **self.facts,
                 "text": request.text,
                 "seed": request.seed,
                 "source": request.source,
@@ -257,57 +294,8 @@ class ImagePipeline:
                 "batch": len(batch),
                 "libraries": {"diffusers": library.__version__, "torch": str(torch.__version__)},
             }
-            if settings.saved is not None:
-                picture = picture.resize((settings.saved, settings.saved), PIL.Image.Resampling.BICUBIC)
-            files.append(png(picture, facts))
+            files.append(png(picture, facts, settings.saved))
         return files
-
-    def _source(self, wanted: ImageRequest, context: StepContext) -> PIL.Image.Image:
-        assert wanted.source is not None
-        picture = context.image(wanted.source).decode()
-        if self.settings.size is not None:
-            side = self.settings.size
-            picture = picture.resize((side, side), PIL.Image.Resampling.BICUBIC)
-        return picture
-
-    def _note_long(self, wanted: Sequence[ImageRequest], context: StepContext) -> None:
-        """Note how many captions are cut by a text encoder; their ends, suffix included, are not drawn."""
-        tokenizer = getattr(self._pipe, "tokenizer", None)
-        most = getattr(tokenizer, "model_max_length", None)
-        # T5's length is set by the pipeline, and transformers writes "unlimited" as a huge number.
-        if tokenizer is None or getattr(self._pipe, "tokenizer_3", None) or not most or most > 1000:
-            return
-        texts = {request.text for request in wanted}
-        with _quiet(_library()):
-            long = sum(len(tokenizer(text + self.settings.suffix)["input_ids"]) > most for text in texts)
-        if long:
-            context.note(
-                f"{long:,} of {len(texts):,} captions are longer with the suffix than the {most} tokens that "
-                "the pipeline reads; what is beyond is not drawn"
-            )
-
-
-@dataclass(frozen=True, eq=False)
-class _Drawing:
-    """A pipeline as a maker, and the folders of the build that it draws for."""
-
-    pipeline: ImagePipeline
-    context: StepContext
-
-    @cached_property
-    def identity(self) -> Identity:
-        """That of the pipeline."""
-        known = self.pipeline.identity
-        return Identity(self.pipeline.settings.where, weights=known["weights"], options=known)
-
-    def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
-        """The files of each batch."""
-        for batch in batches:
-            yield self.pipeline.drawn(batch, self.context)
-
-
-def _drawing(settings: PipelineSettings, context: StepContext) -> _Drawing:
-    return _Drawing(ImagePipeline(settings), context)
 
 
 def _library() -> Any:
@@ -356,27 +344,6 @@ def _place_of(argument: str, where: str, *, unet: bool = False) -> tuple[str, st
             hint="check the path, or give a name of the hub: OWNER/MODEL or OWNER/MODEL@REVISION",
         )
     return name, revision or None
-
-
-def _loaded(
-    kind: Any,
-    library: Any,
-    settings: PipelineSettings,
-    name: str,
-    revision: str | None,
-    more: Mapping[str, Any],
-) -> Any:
-    """The pipeline; one that edits by a class of its own where diffusers lists no editor of its family."""
-    fixed = {"revision": revision, "variant": settings.variant, "local_files_only": Path(name).is_dir()}
-    try:
-        try:
-            return kind.from_pretrained(name, **fixed, **more)
-        except ValueError as error:
-            if "pipeline linked" not in str(error):
-                raise
-            return library.DiffusionPipeline.from_pretrained(name, **fixed, **more)
-    except Exception as error:
-        raise _explained(error, settings.where, "pipeline", name) from None
 
 
 def _unet(library: Any, settings: PipelineSettings, dtype: Any) -> Any:
@@ -445,22 +412,15 @@ def _check_call(pipe: Any, settings: PipelineSettings) -> None:
         )
 
 
-def _parts(pipe: Any) -> dict[str, Any]:
-    """The models of a pipeline by their names."""
-    return {name: part for name, part in sorted(pipe.components.items()) if hasattr(part, "state_dict")}
+def _resized(picture: PIL.Image.Image, side: int | None) -> PIL.Image.Image:
+    return picture if side is None else picture.resize((side, side), PIL.Image.Resampling.BICUBIC)
 
 
-def _revision(part: Any) -> str | None:
-    """The revision of the hub that a model came from, by where it lies; None for a plain folder."""
-    revision = re.search(r"snapshots[/\\]([0-9a-f]{40})", str(getattr(part, "name_or_path", "")))
-    return revision and revision.group(1)
-
-
-def png(picture: PIL.Image.Image, facts: Mapping[str, Any]) -> bytes:
-    """The picture as a PNG file that carries the facts as text."""
+def png(picture: PIL.Image.Image, facts: Mapping[str, Any], side: int | None = None) -> bytes:
+    """The picture, `side` pixels to a side if that is given, as a PNG file that carries the facts as text."""
     info, buffer = PngInfo(), io.BytesIO()
     info.add_itxt(_FACTS, json.dumps(facts, sort_keys=True, ensure_ascii=False))
-    picture.convert("RGB").save(buffer, format="PNG", pnginfo=info)
+    _resized(picture, side).convert("RGB").save(buffer, format="PNG", pnginfo=info)
     return buffer.getvalue()
 
 

@@ -88,7 +88,14 @@ class PoolingState:
             captions=self.models[0].caption_ids,
             texts=next((model.texts for model in self.models if model.texts is not None), None),
         )
-        codes = np.concatenate([self._codes(way, pools[way].query, pools[way].item) for way in pools])
+        # Pairs of positions among the chosen queries and all items, as image * captions + caption.
+        parts = []
+        for way, pool in pools.items():
+            place = {name: at for at, name in enumerate(self.models[0].ids(way)[0])}
+            at = np.array([place[name] for name in self.chosen[way]], dtype=np.int64)[pool.query]
+            image, caption = (at, pool.item) if way == "i2t" else (pool.item, at)
+            parts.append(image * len(self.models[0].caption_ids) + caption)
+        codes = np.concatenate(parts)
         gains = np.asarray(judge(table), dtype=np.float64)
         if gains.shape != codes.shape:
             raise InputError(
@@ -110,15 +117,18 @@ class PoolingState:
             self.finds[some] |= found_by(tops, depths, query, item)
         self.answered += int(answered.sum())
         right = self.gains > 0
+        # Of each model its different pairs proposed, judged and right.
+        by_model: dict[str, tuple[int, int, int]] = {}
+        for at, model in enumerate(self.models):
+            of_model = gains[own[:, at]][np.unique(codes[own[:, at]], return_index=True)[1]]
+            counts = len(of_model), int((~np.isnan(of_model)).sum()), int((of_model > 0).sum())
+            by_model[model.name] = counts
         return PoolRound(
             number,
             proposed=len(new),
             judged=int(answered.sum()),
             right=int((gains[first] > 0).sum()),
-            by_model={
-                model.name: _counts(codes[own[:, at]], gains[own[:, at]])
-                for at, model in enumerate(self.models)
-            },
+            by_model=by_model,
             all_judged=self.answered,
             all_right=int(right.sum()),
             cost=self._cost(self.answered),
@@ -130,13 +140,6 @@ class PoolingState:
         """All judgements, with the round of each."""
         return pa.concat_tables(self.tables, promote_options="default")
 
-    def _codes(self, way: Direction, query: NDArray[np.int64], item: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Pairs of positions among the chosen queries and all items, as image * captions + caption."""
-        place = {name: at for at, name in enumerate(self.models[0].ids(way)[0])}
-        at = np.array([place[name] for name in self.chosen[way]], dtype=np.int64)[query]
-        image, caption = (at, item) if way == "i2t" else (item, at)
-        return image * len(self.models[0].caption_ids) + caption
-
     def _rows(self, way: Direction) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Of the pairs so far those whose query was chosen: which, query and item."""
         image, caption = np.divmod(self.pairs, len(self.models[0].caption_ids))
@@ -146,9 +149,3 @@ class PoolingState:
         query = np.array([number.get(name, -1) for name in ids], dtype=np.int64)[asking]
         some = np.flatnonzero(query >= 0)
         return some, query[some], item[some]
-
-
-def _counts(codes: NDArray[np.int64], gains: NDArray[np.float64]) -> tuple[int, int, int]:
-    """Different pairs proposed, judged and right."""
-    _, first = np.unique(codes, return_index=True)
-    return len(first), int((~np.isnan(gains[first])).sum()), int((gains[first] > 0).sum())

@@ -54,7 +54,17 @@ def cells(
     gaps = np.asarray(gaps, dtype=np.float64)
     n, d = gaps.shape
     scales = [1.0] * d if scales is None else list(scales)
-    _check(gaps, scales, bins, edge_bins)
+    if not d:
+        raise InputError("no blind scores", allowed="one or more")
+    if len(scales) != d:
+        raise InputError("a scale for each blind score", given=len(scales), allowed=str(d))
+    if not all(0 < scale < np.inf for scale in scales):
+        raise InputError("scale of gaps", given=", ".join(map(str, scales)), allowed="positive numbers")
+    if min(bins, edge_bins) < 1:
+        raise InputError("number of bins", given=min(bins, edge_bins), allowed="1 or more")
+    odd = np.flatnonzero(~np.isfinite(gaps).all(axis=1))
+    if len(odd):
+        raise ScoreError("a gap is not finite", where=f"row {odd[0] + 1}", given=gaps[odd[0]].tolist())
     signs = np.sign(gaps).astype(np.int8)
     # The first gap that is not 0 decides which of two mirror images a row is.
     side: NDArray[np.int8] = signs[np.arange(n), (signs != 0).argmax(axis=1)]
@@ -200,18 +210,3 @@ def filter_predictable(
     mask = np.zeros(n, dtype=bool)
     mask[rows] = True
     return mask, tuple(done)
-
-
-def _check(gaps: ndarray, scales: Sequence[float], bins: int, edge_bins: int) -> None:
-    d = gaps.shape[1]
-    if not d:
-        raise InputError("no blind scores", allowed="one or more")
-    if len(scales) != d:
-        raise InputError("a scale for each blind score", given=len(scales), allowed=str(d))
-    if not all(0 < scale < np.inf for scale in scales):
-        raise InputError("scale of gaps", given=", ".join(map(str, scales)), allowed="positive numbers")
-    if min(bins, edge_bins) < 1:
-        raise InputError("number of bins", given=min(bins, edge_bins), allowed="1 or more")
-    odd = np.flatnonzero(~np.isfinite(gaps).all(axis=1))
-    if len(odd):
-        raise ScoreError("a gap is not finite", where=f"row {odd[0] + 1}", given=gaps[odd[0]].tolist())

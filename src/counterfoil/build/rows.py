@@ -4,7 +4,8 @@ A table may call its columns as other benchmarks do (`filename` for `image`); al
 columns of numbers become numbers. Rows without an `id` are numbered from 0.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ import pyarrow.parquet as pq
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.caption_files import read_candidates
 from counterfoil.benchmarks.readers.own import ALIASES, named
-from counterfoil.benchmarks.records import FileSource, Image, decode
+from counterfoil.benchmarks.records import FileSource, decode
 from counterfoil.benchmarks.tables import DataTable, read_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.build.step import StepContext
+from counterfoil.build.step import StepContext, with_column
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import regular
 from counterfoil.store import digest, write_bytes
@@ -48,19 +49,32 @@ def read_rows(path: Path, context: StepContext) -> pa.Table:
 
     Raises `DataError` naming the file for what cannot be read, holds no captions or no rows.
     """
+    where = str(path)
     if path.suffix.lower() == ".parquet":
         regular(path)
         try:
             held = pq.read_table(path)
         except (OSError, pa.ArrowInvalid) as error:
             raise DataError("is no Parquet file", where=path, given=str(error)) from error
-        return _finished(_images_kept(_renamed(held, str(path)), context), str(path))
-    if path.suffix.lower() == ".json":
-        try:
-            return _finished(_arrow(read_table(path)), str(path))
-        except DataError as table_error:
-            return _finished(_captions(path, table_error), str(path))
-    return _finished(_arrow(read_table(path)), str(path))
+        plain = named(DataTable({name: (name,) for name in held.column_names}, where), tuple(ALIASES))
+        held = held.rename_columns({cells[0]: name for name, cells in plain.columns.items()})
+        # Images that lie in the cells are written into the build's folder; cells name them.
+        for name in set(IMAGE_ROLES) & set(held.column_names):
+            kind = held.schema.field(name).type
+            if pa.types.is_struct(kind) or pa.types.is_binary(kind):
+                names: list[str | None] = []
+                for row in held[name]:
+                    cell = row.as_py() if isinstance(row.as_py(), dict) else {"bytes": row.as_py()}
+                    data = cell.get("bytes")
+                    names.append(keep_image(context, data) if data else cell.get("path"))
+                held = with_column(held, name, pa.array(names, pa.string()))
+        return _finished(held, where)
+    try:
+        return _finished(_arrow(read_table(path)), where)
+    except DataError as error:
+        if path.suffix.lower() != ".json":
+            raise
+        return _finished(_captions(path, error), where)
 
 
 def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
@@ -75,8 +89,15 @@ def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
     named: dict[int, str] = {}
     for role in IMAGE_ROLES:
         for at in dict.fromkeys(roles[role].tolist()) if role in roles else ():
-            if at not in named:
-                named[at] = _cell(benchmark.images[at], context)
+            image = benchmark.images[at]
+            if at in named:
+                continue
+            # An image is named by its place in the user's folder, else by a copy in the build's.
+            named[at] = image.id if image.source is None else ""
+            if isinstance(image.source, FileSource) and context.photos is not None and image.crop is None:
+                path, folder = image.source.path.resolve(), context.photos.resolve()
+                named[at] = path.relative_to(folder).as_posix() if path.is_relative_to(folder) else ""
+            named[at] = named[at] or keep_image(context, image.read())
     columns: dict[str, list[Any]] = {
         role: [named[at] if role in IMAGE_ROLES else texts[at] for at in positions.tolist()]
         for role, positions in roles.items()
@@ -89,65 +110,30 @@ def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
         groupings = benchmark.questions.groupings
         labels = {name: [its[row] for row in source.tolist()] for name, its in groupings.items()}
     if len(set(ids)) < len(ids):
-        seen: dict[str, int] = {}
-        for at, name in enumerate(ids):
-            seen[name] = seen.get(name, -1) + 1
-            ids[at] = f"{name}/{seen[name]}"
+        seen: dict[str, count[int]] = {}
+        ids = [f"{name}/{next(seen.setdefault(name, count()))}" for name in ids]
     return _finished(pa.table({"id": ids, **columns, **labels}), benchmark.name)
 
 
-def _cell(image: Image, context: StepContext) -> str:
-    """How a row names an image: by its place in the user's folder, else by a copy in the build's."""
-    if image.source is None:
-        return image.id
-    if isinstance(image.source, FileSource) and context.photos is not None and image.crop is None:
-        path, folder = image.source.path.resolve(), context.photos.resolve()
-        if path.is_relative_to(folder):
-            return path.relative_to(folder).as_posix()
-    return keep_image(context, image.read())
-
-
-def _renamed(table: pa.Table, source: str) -> pa.Table:
-    plain = named(DataTable({name: (name,) for name in table.column_names}, source), tuple(ALIASES))
-    return table.rename_columns({cells[0]: name for name, cells in plain.columns.items()})
-
-
 def _arrow(table: DataTable) -> pa.Table:
-    plain = named(table, tuple(ALIASES))
-    return pa.table({name: _column(name, cells, table) for name, cells in plain.columns.items()})
-
-
-def _column(name: str, cells: Sequence[Any], table: DataTable) -> pa.Array:
-    given = [None if cell is None or cell == "" else cell for cell in cells]
-    if name in TEXTS:
-        return pa.array([None if cell is None else str(cell) for cell in given], pa.string())
-    if all(cell is None or isinstance(cell, str) for cell in given):
+    """The table with texts as texts, and columns in which all texts are numbers as numbers."""
+    columns = {}
+    for name, cells in named(table, tuple(ALIASES)).columns.items():
+        given = [None if cell is None or cell == "" else cell for cell in cells]
+        kind = None
+        if name in TEXTS:
+            given, kind = [None if cell is None else str(cell) for cell in given], pa.string()
+        elif all(cell is None or isinstance(cell, str) for cell in given):
+            try:
+                given, kind = [None if cell is None else float(cell) for cell in given], pa.float64()
+            except ValueError:
+                kind = pa.string()
         try:
-            numbers = [None if cell is None else float(cell) for cell in given]
-        except ValueError:
-            return pa.array(given, pa.string())
-        return pa.array(numbers, pa.float64())
-    try:
-        return pa.array(given)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(
-            "cells of several kinds", where=f"{table.source}, column '{name}'", given=str(error)
-        ) from error
-
-
-def _images_kept(table: pa.Table, context: StepContext) -> pa.Table:
-    """Images that lie in the cells are written into the build's folder; cells name them."""
-    for name in set(IMAGE_ROLES) & set(table.column_names):
-        kind = table.schema.field(name).type
-        if pa.types.is_struct(kind) or pa.types.is_binary(kind):
-            cells = []
-            for row in table[name]:
-                held = row.as_py()
-                data = held.get("bytes") if isinstance(held, dict) else held
-                path = held.get("path") if isinstance(held, dict) else None
-                cells.append(keep_image(context, data) if data else path)
-            table = table.set_column(table.column_names.index(name), name, pa.array(cells, pa.string()))
-    return table
+            columns[name] = pa.array(given, kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            where = f"{table.source}, column '{name}'"
+            raise DataError("cells of several kinds", where=where, given=str(error)) from error
+    return pa.table(columns)
 
 
 def _captions(path: Path, error: DataError) -> pa.Table:
@@ -182,8 +168,7 @@ def _finished(table: pa.Table, where: str) -> pa.Table:
         table = table.append_column("id", ids)
     table = table.select(["id", *(name for name in table.column_names if name != "id")])
     for name in set(TEXTS) & set(table.column_names):
-        at = table.column_names.index(name)
-        table = table.set_column(at, name, table[name].cast(pa.string()))
+        table = with_column(table, name, table[name].cast(pa.string()))
     empty = pc.or_kleene(
         pc.is_null(table["caption"]), pc.equal(pc.utf8_trim_whitespace(table["caption"]), "")
     )

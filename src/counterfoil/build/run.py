@@ -27,7 +27,7 @@ A step with `only = "world"` is left out where rows are not drawn and no setting
 
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
@@ -220,7 +220,7 @@ def run_recipe(
     """
     photos = getattr(recipe.steps[0], "images", None)
     context = replace(context, seed=recipe.seed, photos=context.photos if photos is None else Path(photos))
-    records: list[StepRecord] = []
+    build = Build(context.folder, ())
     first = rows = pa.table({"id": pa.array([], pa.string())})
     source, checked = _NOTHING, False
     for number, (label, step) in enumerate(zip(recipe.labels, recipe.steps, strict=True)):
@@ -228,23 +228,31 @@ def run_recipe(
         record = place.finished(step, seed=recipe.seed, rows_from=source)
         produced = step.produces if number else None
         if record is None or record.is_empty or not has_images(place.rows(), context, produced):
-            if records and number:
-                rows = StepFolder(context.folder / STEPS_FOLDER / records[-1].label).rows()
+            if number:
+                rows = build.folders[-1].rows()
                 if not checked:
                     check_images(first, recipe.steps[number:], context)
                     checked = True
             begun(label, len(rows))
-            record = _run(step, rows, replace(context, step=label), place, source)
-        records.append(record)
+
+            def save(output: Output, step=step, rows=rows, place=place, source=source) -> str:  # type: ignore[no-untyped-def]
+                place.save(step, rows, output, seed=recipe.seed, rows_from=source)
+                return said_dropped(place.folder / DROPPED)
+
+            work = replace(context, step=label)
+            run_step(step, rows, work, save=save)
+            shutil.rmtree(work.keep, ignore_errors=True)
+            record = place.record()
+        build = replace(build, records=(*build.records, record))
         # What rows name lies in the first step's folder of images, which may have got more of them.
-        source = digest_value([record.rows, dict(records[0].files)])
+        source = digest_value([record.rows, dict(build.records[0].files)])
         if number == 0:
             first = place.rows()
             recipe.check_order(first.column_names)
         if record.waits:
             break
-    _tidy(context.folder, recipe, records)
-    return Build(context.folder, tuple(records))
+    _tidy(build, recipe)
+    return build
 
 
 def check_images(rows: pa.Table, steps: Sequence[Step], context: StepContext) -> None:
@@ -311,16 +319,6 @@ def said_dropped(place: Path) -> str:
     return f"the rows, with all that was made of them, are in {place}"
 
 
-def _run(step: Step, rows: pa.Table, context: StepContext, place: StepFolder, source: str) -> StepRecord:
-    def save(output: Output) -> str:
-        place.save(step, rows, output, seed=context.seed, rows_from=source)
-        return said_dropped(place.folder / DROPPED)
-
-    run_step(step, rows, context, save=save)
-    shutil.rmtree(context.keep, ignore_errors=True)
-    return place.record()
-
-
 def has_images(rows: pa.Table, context: StepContext, produced: Collection[str] | None = None) -> bool:
     """Whether the images that a step made are there: those in the columns `produced`.
 
@@ -336,31 +334,25 @@ def has_images(rows: pa.Table, context: StepContext, produced: Collection[str] |
     return all(context.image(cell, missing=True).source is not None for cell in named)
 
 
-def _tidy(folder: Path, recipe: BuildRecipe, records: list[StepRecord]) -> None:
+def _tidy(build: Build, recipe: BuildRecipe) -> None:
     """Remove what an earlier recipe left: folders of other steps, and images that no row names."""
-    shutil.rmtree(folder / "unfinished", ignore_errors=True)
-    for other in _inside(folder / STEPS_FOLDER):
+    shutil.rmtree(build.folder / "unfinished", ignore_errors=True)
+    for other in sorted((build.folder / STEPS_FOLDER).glob("*")):
         if other.name not in recipe.labels and StepFolder(other).is_own:
             shutil.rmtree(other, ignore_errors=True)
-    held = {path.name: path for path in _inside(folder / IMAGES_FOLDER) if _IMAGE_NAME.fullmatch(path.name)}
-    if not held:
-        return
+    images = sorted((build.folder / IMAGES_FOLDER).glob("*"))
+    images = [path for path in images if _IMAGE_NAME.fullmatch(path.name)]
     named: set[str] = set()
-    for record in records:
-        artefact = StepFolder(folder / STEPS_FOLDER / record.label)
-        for table in (artefact.rows(), artefact.dropped()):
+    for place in build.folders if images else ():
+        for table in (place.rows(), place.dropped()):
             for column in set(IMAGE_ROLES) & set(table.column_names):
                 named.update(cell for cell in table[column].unique().to_pylist() if cell)
-    for name, path in held.items():
-        if name not in named:
+    for path in images:
+        if path.name not in named:
             try:
                 path.unlink()
             except OSError as error:
                 raise StorageError("cannot be removed", where=path, given=str(error)) from error
-
-
-def _inside(folder: Path) -> Iterator[Path]:
-    return iter(sorted(folder.iterdir())) if folder.is_dir() else iter(())
 
 
 def build_folder(folder: Path) -> Path | None:
@@ -384,32 +376,27 @@ def build_provenance(folder: Path) -> dict[str, Any]:
     records = [step.record() for step in steps]
     rows = steps[-1].rows()
     columns = [name for name in rows.column_names if name == "id" or name.endswith(("_by", "_from", "_seed"))]
-    return {
-        "method": f"Built by counterfoil in {len(records)} steps with seed {records[0].seed}.",
-        "steps": [
+    listed: list[dict[str, Any]] = []
+    for record in records:
+        entry = STEPS.get(record.step)
+        known = () if entry is None else fields(entry.kind)
+        # A manifest has tuples as lists. Of a step that is not known here all settings are listed.
+        defaults = {f.name: list(f.default) if isinstance(f.default, tuple) else f.default for f in known}
+        chosen = {k: v for k, v in record.settings.items() if k not in defaults or v != defaults[k]}
+        listed.append(
             {
                 "name": record.step,
-                "summary": STEPS[record.step].summary if record.step in STEPS else "",
-                "settings": _chosen_settings(record),
+                "summary": "" if entry is None else entry.summary,
+                "settings": {name: _without_folder(value) for name, value in chosen.items()},
                 "rows_in": record.rows_in,
                 "rows_out": record.rows_out,
                 "dropped": dict(record.dropped),
             }
-            for record in records
-        ],
-        **({"rows": rows.select(columns)} if len(columns) > 1 else {}),
-    }
-
-
-def _chosen_settings(record: StepRecord) -> dict[str, Any]:
-    """The settings that are not the step's defaults; all of a step that is not known here."""
-    known = fields(STEPS[record.step].kind) if record.step in STEPS else ()
-    # A manifest has tuples as lists.
-    defaults = {f.name: list(f.default) if isinstance(f.default, tuple) else f.default for f in known}
+        )
     return {
-        name: _without_folder(value)
-        for name, value in record.settings.items()
-        if name not in defaults or value != defaults[name]
+        "method": f"Built by counterfoil in {len(records)} steps with seed {records[0].seed}.",
+        "steps": listed,
+        **({"rows": rows.select(columns)} if len(columns) > 1 else {}),
     }
 
 

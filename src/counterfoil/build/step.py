@@ -12,8 +12,9 @@ Rows are an Arrow table. Its columns are the roles of training data (`image`, `c
 A cell of an image column is the name of a file in the build's folder of images, or of one of the user's.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -107,14 +108,10 @@ class StepContext:
         Raises `DataError` where there is none.
         """
         path = self._find(cell)
-        if path is not None:
-            return path
-        raise DataError(
-            "no such image",
-            where=self.step or "the build",
-            given=cell,
-            hint="give the folder of the images with --images",
-        )
+        if path is None:
+            hint = "give the folder of the images with --images"
+            raise DataError("no such image", where=self.step or "the build", given=cell, hint=hint)
+        return path
 
     def _find(self, cell: str) -> Path | None:
         folders = [self.images] if self.photos is None else [self.images, self.photos]
@@ -149,12 +146,8 @@ class Output:
     @property
     def reasons(self) -> dict[str, int]:
         """How many rows were dropped for each reason, the most frequent first."""
-        if self.dropped is None or not len(self.dropped):
-            return {}
-        counts = {
-            entry["values"]: entry["counts"] for entry in self.dropped[REASON].value_counts().to_pylist()
-        }
-        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+        reasons = [] if self.dropped is None else self.dropped[REASON].to_pylist()
+        return dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0])))
 
 
 @runtime_checkable
@@ -240,6 +233,17 @@ def with_columns(rows: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
     return rows
 
 
+def made_columns(
+    target: str, cells: Sequence[Any], by: Sequence[Any], sources: Sequence[Any], seeds: Sequence[Any]
+) -> dict[str, pa.Array]:
+    """The column `target` that a step makes, and who made its cells, from which rows and with which seeds."""
+    values = {"": cells, "_by": by, "_from": sources, "_seed": seeds}
+    return {
+        f"{target}{ending}": pa.array(of, pa.int64() if ending == "_seed" else pa.string())
+        for ending, of in values.items()
+    }
+
+
 def codes_of(column: pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
     """A number for each row, equal for equal values (null among them), and the values by their numbers.
 
@@ -260,15 +264,6 @@ def order_by(**keys: Any) -> NDArray[np.int64]:
     """
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
     return np.asarray(order.to_numpy(), dtype=np.int64)
-
-
-def settings_of(step: Step) -> dict[str, Any]:
-    """The settings of a step as plain values; files as their names and digests."""
-    settings: dict[str, Any] = {}
-    for parameter in fields(step):  # type: ignore[arg-type]
-        value = getattr(step, parameter.name)
-        settings[parameter.name] = list(value) if isinstance(value, tuple) else value
-    return settings
 
 
 def check_columns(step: Step, rows: pa.Table, *, where: object) -> None:

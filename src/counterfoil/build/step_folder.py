@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from counterfoil.benchmarks.tables import EXTENSIONS
-from counterfoil.build.step import Output, Step, settings_of
+from counterfoil.build.step import Output, Step
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import Stored, read_model
 from counterfoil.outputs import existing_paths
@@ -153,10 +153,11 @@ class StepFolder:
 
 def _key(step: Step) -> dict[str, Any]:
     """What a step's result depends on besides its rows and the seed."""
+    values = {parameter.name: getattr(step, parameter.name) for parameter in fields(step)}  # type: ignore[arg-type]
     return {
         "step": step.name,
         "version": step.version,
-        "settings": settings_of(step),
+        "settings": {name: list(its) if isinstance(its, tuple) else its for name, its in values.items()},
         "files": digests_of_files(step),
     }
 
@@ -185,9 +186,7 @@ def digests_of_files(step: Step) -> dict[str, str]:
         if path.is_file():
             digests[str(path)] = _content(path)
         elif path.is_dir():
-            digests[str(path)] = digest_value(
-                [[relative, _content(file)] for relative, file in _inside(path)]
-            )
+            digests[str(path)] = digest_value([[name, _content(file)] for name, file in _inside(path)])
     return digests
 
 
@@ -226,13 +225,10 @@ def _inside(folder: Path) -> list[tuple[str, Path]]:
     return sorted((path.relative_to(folder).as_posix(), path) for path in files)
 
 
+#: The digest of a file by its path, size and time. Keys of steps are asked for often; weights are gigabytes.
+_digest_once = lru_cache(maxsize=4096)(lambda path, size, changed: digest_file(path))
+
+
 def _content(path: Path) -> str:
-    # A step's key is asked for more than once, and weights are gigabytes.
     about = path.stat()
-    return _digest(str(path.resolve()), about.st_size, about.st_mtime_ns)
-
-
-@lru_cache(maxsize=4096)
-def _digest(path: str, size: int, changed: int) -> str:
-    """The digest of a file that is as it was when it was last asked for."""
-    return digest_file(path)
+    return _digest_once(str(path.resolve()), about.st_size, about.st_mtime_ns)

@@ -9,6 +9,7 @@ people contradict each other, without any truth (`counterfoil.stats.dawid_skene`
 people answered and err independently of each other.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from counterfoil.benchmarks.judgements import gain_of
 from counterfoil.benchmarks.tables import DataTable, booleans, floats, labels, names, read_table
 from counterfoil.build.calibration import Share
 from counterfoil.build.step import SCENE_OF
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 from counterfoil.stats.dawid_skene import FEWEST, drawn_so, patterns
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
@@ -107,29 +108,42 @@ def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
     and where no row of `ids` has an answer.
     """
     table = read_table(path)
-    row_ids, verdict = labels(table, "id"), _verdicts(table)
+    row_ids = labels(table, "id")
+    # Yes, no, or None where a row has no answer.
+    verdict: list[bool | None] = []
+    if "gain" in table and "answer" not in table:
+        given = [gain for gain in table["gain"] if gain not in (None, "")]
+        gains = iter(floats(DataTable({"gain": given}, table.source), "gain"))
+        verdict = [None if gain in (None, "") else bool(next(gains) > 0.25) for gain in table["gain"]]
+    else:
+        for row, word in enumerate(labels(table, "answer")):
+            gain = gain_of(word) if word else None
+            if word and gain is None:
+                raise DataError(
+                    "an answer that cannot be read",
+                    where=table.where(row, "answer"),
+                    given=word,
+                    allowed="yes, no, 100% YES, Partially YES, Mostly NO, 100% NO",
+                )
+            verdict.append(None if gain is None else gain > 0.25)
     who = next((name for name in _PEOPLE if name in table), None)
     number = {name: at for at, name in enumerate(ids)}
-    times: dict[str, int] = {}
+    times: Counter[str] = Counter()
     cells: dict[tuple[str, int], bool] = {}
     named = labels(table, who) if who is not None else ()
     stray = 0
     for row, (name, yes) in enumerate(zip(row_ids, verdict, strict=True)):
         if yes is None:
             continue
-        at = number.get(name)
-        if at is None:
+        if name not in number:
             stray += 1
             continue
-        times[name] = times.get(name, 0) + 1
+        times[name] += 1
         person = named[row] if named else f"answer {times[name]}"
-        if (person, at) in cells:
-            raise DataError(
-                "a person answered twice about one row",
-                where=table.where(row, "id"),
-                given=f"{person}, {name}",
-            )
-        cells[person, at] = yes
+        if (person, number[name]) in cells:
+            where, why = table.where(row, "id"), "a person answered twice about one row"
+            raise DataError(why, where=where, given=f"{person}, {name}")
+        cells[person, number[name]] = yes
     if not cells:
         raise DataError(
             "no row has an answer",
@@ -143,28 +157,6 @@ def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
     for (person, at), answer in cells.items():
         (yes_ if answer else no_)[line[person], at] = True
     return Answers(people, yes_, no_), stray
-
-
-def _verdicts(table: DataTable) -> list[bool | None]:
-    """Yes, no, or None where a row has no answer."""
-    if "gain" in table and "answer" not in table:
-        gains = table["gain"]
-        numbers = iter(
-            floats(DataTable({"gain": [g for g in gains if g not in (None, "")]}, table.source), "gain")
-        )
-        return [None if gain in (None, "") else float(next(numbers)) > 0.25 for gain in gains]
-    verdicts: list[bool | None] = []
-    for row, word in enumerate(labels(table, "answer")):
-        gain = gain_of(word) if word else None
-        if word and gain is None:
-            raise DataError(
-                "an answer that cannot be read",
-                where=table.where(row, "answer"),
-                given=word,
-                allowed="yes, no, 100% YES, Partially YES, Mostly NO, 100% NO",
-            )
-        verdicts.append(None if gain is None else gain > 0.25)
-    return verdicts
 
 
 def read_verified(
@@ -260,12 +252,6 @@ def _drawn_share(drawn: NDArray[np.int64], total: int, level: float) -> Share:
         return Share(float("nan"), 0.0, 1.0)
     low, high = np.quantile(drawn, ((1 - level) / 2, (1 + level) / 2), method="inverted_cdf")
     return Share(float(drawn.mean() / total), float(low / total), float(high / total))
-
-
-def check_rule(rule: str) -> None:
-    """Raise `InputError` for a rule that is none."""
-    if rule not in RULES:
-        raise InputError("rule for several answers", given=rule, allowed=RULES)
 
 
 def read_choices(

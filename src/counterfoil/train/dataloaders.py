@@ -34,13 +34,18 @@ from counterfoil.train.objectives import Objective
 from counterfoil.train.recipes.base import Recipe
 
 
+@lru_cache(maxsize=2)
 def order(n: int, epoch: int, seed: int) -> Int[ndarray, "n"]:
     """The rows 0 to n - 1 in the order of an epoch: a function of the three numbers and of nothing else.
+
+    They are read-only, and kept for the next one who asks.
 
     >>> order(5, 0, 7), order(5, 1, 7)
     (array([2, 0, 4, 1, 3]), array([3, 0, 2, 1, 4]))
     """
-    return np.random.default_rng((seed, epoch)).permutation(n)
+    rows = np.random.default_rng((seed, epoch)).permutation(n)
+    rows.flags.writeable = False
+    return rows
 
 
 class BatchPart(NamedTuple):
@@ -105,7 +110,7 @@ class Course(Sequence[BatchPart]):
         share = self.batch_size // self.world
         # A process's slices lie side by side: gathered, a step's rows are in one order for any `world`.
         first = within * self.accumulate * self.batch_size + (self.rank * self.accumulate + turn) * share
-        rows = _ordered(self.n, self.first_epoch + epoch, self.seed)[first : first + share]
+        rows = order(self.n, self.first_epoch + epoch, self.seed)[first : first + share]
         return BatchPart(self.first_epoch + epoch, rows)
 
 
@@ -148,13 +153,6 @@ def course_of(stages: Sequence[Recipe], number: int, n: int, *, start: int, rank
         start=start,
         first_epoch=sum(before),
     )
-
-
-@lru_cache(maxsize=2)
-def _ordered(n: int, epoch: int, seed: int) -> ndarray:
-    rows = order(n, epoch, seed)
-    rows.flags.writeable = False
-    return rows
 
 
 def in_order(n: int, batch_size: int) -> list[BatchPart]:
@@ -209,7 +207,19 @@ class Feed:
     def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
         with closing(self.pictures.batches(Mapped(self.asked, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
-                tensors = self.backbone.pixels(pixels), self._words(part)
+                positions, share = self._positions(self.caption_roles, part), self.variation.word_drop
+                if share:
+                    # Longer than any key of a picture, so that the two are drawn apart.
+                    keys = [(*key, 1) for key in self._keys(self.caption_roles, part)]
+                    texts = [text_of(self.data.captions[at]) for at in positions]
+                    fewer = [
+                        without_words(text, key=key, share=share)
+                        for text, key in zip(texts, keys, strict=True)
+                    ]
+                    tokens = self.backbone.tokens(fewer)
+                else:
+                    tokens = self.tokens(positions)
+                tensors = self.backbone.pixels(pixels), tokens
                 if self.pin:
                     tensors = tensors[0].pin_memory(), tensors[1].pin_memory()
                 yield Batch(part.epoch, part.rows, *tensors)
@@ -217,17 +227,6 @@ class Feed:
     def tokens(self, positions: Int[ndarray, "n"]) -> Tensor:
         """(n, length) ids of the captions at `positions`. Raises `DataError` where a text is not at hand."""
         return self.backbone.tokens([text_of(self.data.captions[at]) for at in positions])
-
-    def _words(self, part: BatchPart) -> Tensor:
-        positions, share = self._positions(self.caption_roles, part), self.variation.word_drop
-        if not share:
-            return self.tokens(positions)
-        # Longer than any key of a picture, so that the two are drawn apart.
-        keys = [(*key, 1) for key in self._keys(self.caption_roles, part)]
-        texts = (text_of(self.data.captions[at]) for at in positions)
-        return self.backbone.tokens(
-            [without_words(text, key=key, share=share) for text, key in zip(texts, keys, strict=True)]
-        )
 
     def _keys(self, roles: Sequence[str], part: BatchPart) -> list[tuple[int, ...]]:
         return [(self.seed, part.epoch, int(row), role) for role in range(len(roles)) for row in part.rows]

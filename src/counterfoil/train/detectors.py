@@ -84,39 +84,23 @@ def encoded(
             raise InputError("no row is left whose images can be read", where=data.source or data.name)
         data = data.select(rows)
         used = np.unique(np.concatenate([data.need("image"), data.need("negative_image")]))
-    return {
-        "image": _pair(data, ("image", "negative_image"), used, _images(backbone, pictures, used, progress)),
-        "caption": _captions(backbone, data, progress),
-    }
-
-
-def _images(
-    backbone: Backbone, pictures: ImageStore, used: Int[ndarray, "items"], progress: Progress
-) -> Float[Tensor, "items width"]:
     requests = [BatchImages(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
     with closing(pictures.batches(requests)) as stream:
-        return _features(backbone, "images", len(used), map(backbone.pixels, stream), progress)
-
-
-def _captions(backbone: Backbone, data: TrainingSet, progress: Progress) -> FrozenFeatures:
-    """Captions alike are encoded once, sorted by length so that little is padding."""
-    roles = ("caption", "negative_caption")
-    used = np.unique(np.concatenate([data.need(role) for role in roles]))
-    texts = [text_of(data.captions[position]) for position in used]
+        images = _features(backbone, "images", len(used), map(backbone.pixels, stream), progress)
+    # Captions alike are encoded once, sorted by length so that little is padding.
+    spoken = np.unique(np.concatenate([data.need("caption"), data.need("negative_caption")]))
+    texts = [text_of(data.captions[position]) for position in spoken]
     distinct = sorted(dict.fromkeys(texts), key=lambda text: (len(text), text))
     batches = (backbone.tokens(distinct[at : at + _AT_ONCE]) for at in range(0, len(distinct), _AT_ONCE))
     features = _features(backbone, "captions", len(distinct), batches, progress)
     number = {text: i for i, text in enumerate(distinct)}
-    return _pair(data, roles, used, features[[number[text] for text in texts]])
-
-
-def _pair(
-    data: TrainingSet, roles: tuple[str, str], used: ndarray, features: Float[Tensor, "items width"]
-) -> FrozenFeatures:
-    rows = np.stack([np.searchsorted(used, data.need(role)) for role in roles], axis=1)
-    # Plain memory: what inference gave takes part in no gradients.
-    plain = features.clone()
-    return FrozenFeatures(plain, rows)
+    captions = features[[number[text] for text in texts]]
+    by_side: dict[str, FrozenFeatures] = {}
+    for side, places, of in (("image", used, images), ("caption", spoken, captions)):
+        columns = [np.searchsorted(places, data.need(role)) for role in (side, f"negative_{side}")]
+        # Plain memory: what inference gave takes part in no gradients.
+        by_side[side] = FrozenFeatures(of.clone(), np.stack(columns, axis=1))
+    return by_side
 
 
 def _features(

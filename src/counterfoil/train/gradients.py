@@ -120,14 +120,11 @@ def gradients(
         fabric.backward(loss)
         return _of_all(fabric, {"loss": loss.detach(), **parts})
 
-    buffers = [buffer.clone() for buffer in model.buffers()]
     drawn, answers = [], []
-    with torch.no_grad():
+    with torch.no_grad(), _uncounted([model]):
         for batch in batches:
             drawn.append(random_state())
             answers.append(leaves(answer_of(model, batch, fabric.device)))
-        for buffer, before in zip(model.buffers(), buffers, strict=True):
-            buffer.copy_(before)
     whole = joined(answers, image_roles=len(aim.images), text_roles=len(aim.texts))
     loss, parts = aim(whole, gather, **place)
     fabric.backward(loss)
@@ -298,9 +295,9 @@ def _run(compute: Callable[..., Any], module: nn.Module, *given: Any, **named: A
 
 
 @contextmanager
-def _uncounted(norms: Sequence[nn.Module]) -> Iterator[None]:
-    """Batch norms see a batch that they have counted already."""
-    buffers = [(buffer, buffer.clone()) for norm in norms for buffer in norm.buffers()]
+def _uncounted(modules: Sequence[nn.Module]) -> Iterator[None]:
+    """Batch norms see batches that they have counted already, or are to count later."""
+    buffers = [(buffer, buffer.clone()) for module in modules for buffer in module.buffers()]
     try:
         yield
     finally:

@@ -4,6 +4,7 @@ A picture is shown in part, perhaps mirrored, perhaps with a patch erased; a cap
 """
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -229,7 +230,15 @@ class ImageStore:
         self.unreadable: tuple[int, ...] = ()
         self._pixels: ndarray | None = None
         self._places = np.full(len(images), -1, dtype=np.int64)
-        first = self._probe(used, skip)
+        # A prepared picture: the first one that can be read.
+        first: ndarray | None = None
+        for position in used if skip else used[:1]:
+            with suppress(DataError) if skip else nullcontext():
+                first = inputs_of(preparation, images[position])
+                break
+        if first is None:
+            given = f"{len(used)} images"
+            raise InputError("no image can be read", given=given, hint="check the image folder")
         shape = first.shape
         self._size = (shape[1], shape[0])
         keeps = not varies and len(used) * first.nbytes <= memory
@@ -289,25 +298,6 @@ class ImageStore:
             for image, key in zip(images, request.keys, strict=True)
         ]
 
-    def _probe(self, used: ndarray, skip: bool) -> ndarray:
-        """A prepared picture: the first one that can be read."""
-        for position in used:
-            try:
-                return inputs_of(self._preparation, self._images[position])
-            except DataError:
-                if not skip:
-                    raise
-        raise InputError("no image can be read", given=f"{len(used)} images", hint="check the image folder")
-
-
-def why(image: Image, preparation: Preparation = _AS_DECODED) -> str:
-    """What is wrong with an image that cannot be read, "" where nothing is."""
-    try:
-        inputs_of(preparation, image)
-    except DataError as error:
-        return str(error)
-    return ""
-
 
 def say_unreadable(
     images: Sequence[Image],
@@ -320,21 +310,20 @@ def say_unreadable(
     """One line that counts and names the images whose rows are left out, and why the first one is."""
     names = ", ".join(str(images[i].source or images[i].id) for i in positions[:3])
     more = ", ..." if len(positions) > 3 else ""
-    first = why(images[positions[0]], preparation)
+    first = ""
+    try:
+        inputs_of(preparation, images[positions[0]])
+    except DataError as error:
+        first = str(error)
     if len(positions) == 1:
         # The reason begins with the name.
         names, first = first or names, ""
     many = f"{len(positions):,} image{'s' if len(positions) > 1 else ''} cannot be read"
-    gone = 0 if isinstance(preparation, ImageReader) else sum(not _there(images[i]) for i in positions)
+    sources = [] if isinstance(preparation, ImageReader) else [images[i].source for i in positions]
+    gone = sum(not of.exists() if isinstance(of, FileSource) else of is None for of in sources)
     many += f" ({gone:,} of them {'are' if gone > 1 else 'is'} not there)" if gone else ""
     left = f"{rows:,} row{'s are' if rows > 1 else ' is'} left out"
     note(f"{many}, {left}: {names}{more}" + (f" ({first})" if first else ""))
-
-
-def _there(image: Image) -> bool:
-    """Whether an image has a source, and its file is one."""
-    source = image.source
-    return source is not None and (not isinstance(source, FileSource) or source.exists())
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,13 @@ class Journal:
             for entry in self.entries:
                 self._columns += [name for name in entry if name not in self._columns]
         self._rewrite()
-        self._board = None if tensorboard is None else _writer(tensorboard, since)
+        self._board: Any = None
+        if tensorboard is not None:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ModuleNotFoundError:
+                raise MissingExtraError("tensorboard", "tensorboard") from None
+            self._board = SummaryWriter(str(tensorboard), purge_step=since + 1 if since else None)
 
     def write(self, entry: Mapping[str, float]) -> None:
         """Add an entry. A column that was not there before is empty in the entries before it."""
@@ -107,14 +113,6 @@ def read(path: Path) -> list[dict[str, float]]:
     return entries
 
 
-def _writer(folder: Path, since: int) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ModuleNotFoundError:
-        raise MissingExtraError("tensorboard", "tensorboard") from None
-    return SummaryWriter(str(folder), purge_step=since + 1 if since else None)
-
-
 class _Pending(NamedTuple):
     """Values of one step, on their way to the CPU."""
 
@@ -124,6 +122,10 @@ class _Pending(NamedTuple):
     names: tuple[str, ...]
     values: Tensor
     event: Any
+
+
+#: What running means are of, besides sums, before the first step.
+_NOTHING: Mapping[str, float] = {"steps": 0, "rows": 0, "seconds": 0.0, "waited": 0.0}
 
 
 class RunningMetrics:
@@ -137,11 +139,7 @@ class RunningMetrics:
         """`largest` is that of the numbers of all processes."""
         self._device, self._largest = device, largest
         self._pending: deque[_Pending] = deque()
-        self._sums: dict[str, float] = {}
-        self._steps = 0
-        self._rows = 0
-        self._seconds = 0.0
-        self._waited = 0.0
+        self._totals: dict[str, Any] = {**_NOTHING, "sums": {}}
 
     def take(
         self,
@@ -167,11 +165,8 @@ class RunningMetrics:
 
     def time(self, rows: int, seconds: float, waited: float) -> None:
         """Take in a step's rows, the time it took and how much of that it waited for them."""
-        self._rows, self._seconds, self._waited = (
-            self._rows + rows,
-            self._seconds + seconds,
-            self._waited + waited,
-        )
+        for name, value in (("rows", rows), ("seconds", seconds), ("waited", waited)):
+            self._totals[name] += value
 
     def settle(self) -> None:
         """Read all pending values; raises as `take`."""
@@ -182,29 +177,21 @@ class RunningMetrics:
         waited longest; starts anew.
         """
         self.settle()
-        averages = {name: total / self._steps for name, total in self._sums.items()}
-        if self._seconds > 0:
-            averages |= {
-                "rows_per_second": self._rows / self._seconds,
-                "waiting": self._largest(self._waited / self._seconds),
-            }
-        self._sums, self._steps, self._rows, self._seconds, self._waited = {}, 0, 0, 0.0, 0.0
+        totals, seconds = self._totals, self._totals["seconds"]
+        averages = {name: total / totals["steps"] for name, total in totals["sums"].items()}
+        if seconds > 0:
+            averages["rows_per_second"] = totals["rows"] / seconds
+            averages["waiting"] = self._largest(totals["waited"] / seconds)
+        self.put_back({**_NOTHING, "sums": {}})
         return averages
 
     def state(self) -> dict[str, Any]:
         """All of it as plain values; nothing may be on its way."""
-        return {
-            "sums": dict(self._sums),
-            "steps": self._steps,
-            "rows": self._rows,
-            "seconds": self._seconds,
-            "waited": self._waited,
-        }
+        return {**self._totals, "sums": dict(self._totals["sums"])}
 
     def put_back(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
-        self._sums, self._steps = dict(state["sums"]), state["steps"]
-        self._rows, self._seconds, self._waited = state["rows"], state["seconds"], state["waited"]
+        """Go on from a state; raises `KeyError` where it lacks a total."""
+        self._totals = {"sums": dict(state["sums"]), **{name: state[name] for name in _NOTHING}}
 
     def _read(self, *, keep: int) -> None:
         while len(self._pending) > keep:
@@ -212,19 +199,16 @@ class RunningMetrics:
             if pending.event is not None:
                 pending.event.synchronize()
             numbers = dict(zip(pending.names, pending.values.tolist(), strict=True))
+            sums = self._totals["sums"]
             for name, number in numbers.items():
                 if not math.isfinite(number):
-                    raise _no_number(pending, name, number)
-                self._sums[name] = self._sums.get(name, 0.0) + number
-            self._steps += 1
-
-
-def _no_number(pending: _Pending, name: str, number: float) -> InputError:
-    rows = [int(row) for row in pending.rows[:5]]
-    more = f", ... ({len(pending.rows)} in all)" if len(pending.rows) > len(rows) else ""
-    return InputError(
-        f"{name} is {number}",
-        where=f"step {pending.step}",
-        given=f"rows {', '.join(map(str, rows))}{more}, learning rate {pending.lr:g}",
-        hint="training stops, and what was saved last is kept; try a lower lr, or clip_norm",
-    )
+                    rows = ", ".join(str(int(row)) for row in pending.rows[:5])
+                    more = f", ... ({len(pending.rows)} in all)" if len(pending.rows) > 5 else ""
+                    raise InputError(
+                        f"{name} is {number}",
+                        where=f"step {pending.step}",
+                        given=f"rows {rows}{more}, learning rate {pending.lr:g}",
+                        hint="training stops, and what was saved last is kept; try a lower lr, or clip_norm",
+                    )
+                sums[name] = sums.get(name, 0.0) + number
+            self._totals["steps"] += 1

@@ -11,12 +11,10 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
-from torch import Tensor, nn, optim
 
 from counterfoil.benchmarks.training_rows import TrainingSet
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
-from counterfoil.models.networks import Backbone, Network
+from counterfoil.models.networks import Backbone
 from counterfoil.models.runtime import fewest_threads
 from counterfoil.store import begin, end
 from counterfoil.train import state as training_state
@@ -33,13 +31,7 @@ from counterfoil.train.gradients import (
 from counterfoil.train.images import UNVARIED, Variation
 from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.objectives import objective
-from counterfoil.train.optim import (
-    largest,
-    launched,
-    learning_rate,
-    on_first,
-    parameter_groups,
-)
+from counterfoil.train.optim import largest, launched, learning_rate, on_first, parameter_groups
 from counterfoil.train.optim import optimiser as optimiser_of
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.saving import DEFAULT_SAVING, NO_MONITORS, Monitors, Saver, Saving, Selection
@@ -134,9 +126,7 @@ def fit(
     checks: list[Validation] = []
     if validation is not None:
         seen, _ = ready(validation, variations=[UNVARIED] * len(stages), skip=skip)
-        checks = [
-            Validation.of(feed, aim, stage) for feed, aim, stage in zip(seen, aims, stages, strict=True)
-        ]
+        checks = [Validation(feed, aim, stage) for feed, aim, stage in zip(seen, aims, stages, strict=True)]
 
     # The weights, the journal, and the guarded task before training.
     fabric.to_device(network)
@@ -166,32 +156,19 @@ def fit(
     watch = None if guard is None or now.held_out is None else Watch(guard, now.held_out)
 
     # Checkpoints and resume states, and the selection of the best weights.
-    saver = Saver(
-        out,
-        fabric=fabric,
-        backbone=backbone,
-        recipe=recipe,
-        data=data,
-        same=same,
-        saving=saving,
-    )
-    selection = Selection(
-        backbone,
-        stages,
-        checks,
-        monitors.validate,
-        fabric=fabric,
-        watch=watch,
-        saver=saver,
-        progress=progress,
-        note=note,
-    )
+    saver = Saver(out, fabric, backbone, recipe, data, same, saving)
+    selection = Selection(stages, checks, monitors.validate, watch, saver, progress, note)
 
     together = partial(gather, fabric=fabric)
     network.train()
     for number in range(now.stage, len(stages) if not now.ended else 0):
         stage, aim, feed = stages[number], aims[number], feeds[number]
-        model, optimiser = _set_up(network, stage, fabric)
+        groups = parameter_groups(network, stage)
+        if stage.optimiser != "adamp":
+            # One kernel for all parameters: where they are many and small, a loop over them takes as long as
+            # the rest of the step.
+            groups = [{**group, "fused": True} for group in groups]
+        model, optimiser = fabric.setup(WrappedNetwork(network), optimiser_of(groups, stage))
         if state is not None:
             with training_state.fitting(out):
                 if state["optimiser"] is not None:
@@ -234,7 +211,11 @@ def fit(
                         model, optimiser, max_norm=stage.clip_norm, error_if_nonfinite=False
                     )
                 elif due:
-                    norm = _norm(optimiser)
+                    parameters = [
+                        parameter for group in optimiser.param_groups for parameter in group["params"]
+                    ]
+                    grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
+                    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in grads]))
                 readings.take(now.step, losses, lr=lr, rows=rows[used])
                 optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
@@ -283,23 +264,3 @@ def fit(
         waiting=now.waited / now.seconds if now.seconds else 0.0,
         left_out=len(now.left_out),
     )
-
-
-def _set_up(network: Network, stage: Recipe, fabric: Fabric) -> tuple[nn.Module, optim.Optimizer]:
-    """The network and the optimiser of what the stage trains, as Fabric wraps them."""
-    groups = parameter_groups(network, stage)
-    if stage.optimiser != "adamp":
-        # One kernel for all parameters: where they are many and small, a loop over them takes as long as the
-        # rest of the step.
-        groups = [{**group, "fused": True} for group in groups]
-    model, optimiser = fabric.setup(WrappedNetwork(network), optimiser_of(groups, stage))
-    return model, optimiser
-
-
-def _norm(optimiser: optim.Optimizer) -> Tensor:
-    """The norm of the whole gradient."""
-    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
-    norms = [
-        torch.linalg.vector_norm(parameter.grad) for parameter in parameters if parameter.grad is not None
-    ]
-    return torch.linalg.vector_norm(torch.stack(norms))

@@ -66,7 +66,17 @@ def trained_parameters(network: Network, recipe: Recipe) -> tuple[tuple[str, nn.
     The temperature is trained beside them unless the recipe keeps it fixed. Raises `InputError` where the
     recipe trains a part that the network does not have.
     """
-    wanted = {id(parameter) for parameter in _wanted(network, recipe)}
+    part = tuple(network.parameters())
+    if recipe.trains != "all":
+        part = tuple(network.projections() if recipe.trains == "projections" else network.heads())
+    if not part:
+        raise InputError(
+            f"the network has no {recipe.trains} to train",
+            where=f"recipe {recipe.name}",
+            given=type(network).__name__,
+            hint='set trains = "all", or choose another model',
+        )
+    wanted = {id(parameter) for parameter in part}
     temperature = id(network.logit_scale)
     (wanted.add if recipe.temperature == "trained" else wanted.discard)(temperature)
     return tuple(named for named in network.named_parameters() if id(named[1]) in wanted)
@@ -84,14 +94,9 @@ def parameter_groups(network: Network, recipe: Recipe) -> list[dict[str, Any]]:
     for parameter in network.parameters():
         parameter.requires_grad_(id(parameter) in opened)
     groups: list[dict[str, Any]] = [
-        {
-            "params": [parameter for name, parameter in named if decays(name, parameter, recipe)],
-            "weight_decay": recipe.weight_decay,
-        },
-        {
-            "params": [parameter for name, parameter in named if not decays(name, parameter, recipe)],
-            "weight_decay": 0.0,
-        },
+        {"params": [parameter for name, parameter in named if decays(name, parameter, recipe) == pulled]}
+        | {"weight_decay": recipe.weight_decay if pulled else 0.0}
+        for pulled in (True, False)
     ]
     return [group for group in groups if group["params"]]
 
@@ -109,20 +114,6 @@ def optimiser(groups: list[dict[str, Any]], recipe: Recipe) -> optim.Optimizer:
 def count(parameters: Sequence[nn.Parameter]) -> int:
     """How many numbers they hold."""
     return sum(parameter.numel() for parameter in parameters)
-
-
-def _wanted(network: Network, recipe: Recipe) -> Sequence[nn.Parameter]:
-    if recipe.trains == "all":
-        return tuple(network.parameters())
-    part = network.projections() if recipe.trains == "projections" else network.heads()
-    if not part:
-        raise InputError(
-            f"the network has no {recipe.trains} to train",
-            where=f"recipe {recipe.name}",
-            given=type(network).__name__,
-            hint='set trains = "all", or choose another model',
-        )
-    return tuple(part)
 
 
 _PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed"}

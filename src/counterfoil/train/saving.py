@@ -46,34 +46,30 @@ class Saving:
 DEFAULT_SAVING = Saving()
 
 
+@dataclass
 class Saver:
     """The folder `out` of a training, if it has one; of several processes the first one writes.
 
     `same` is the training's identity (`state.identity`).
     """
 
-    def __init__(
-        self,
-        out: Path | None,
-        *,
-        fabric: Fabric,
-        backbone: Backbone,
-        recipe: Recipe,
-        data: TrainingSet,
-        same: Mapping[str, Any],
-        saving: Saving,
-    ) -> None:
-        self.out, self._fabric, self._same = out, fabric, same
-        self._folder = out if fabric.is_global_zero else None
-        self._backbone, self._recipe, self._data = backbone, recipe, data
-        self._every, self._seconds = saving.every, saving.seconds
+    out: Path | None
+    fabric: Fabric
+    backbone: Backbone
+    recipe: Recipe
+    data: TrainingSet
+    same: Mapping[str, Any]
+    saving: Saving
+
+    def __post_init__(self) -> None:
+        self._folder = self.out if self.fabric.is_global_zero else None
         self._saved_at = perf_counter()
 
     def due(self, step: int) -> bool:
         """Whether it is time to save, on all processes alike."""
-        due = self._every is not None and step % self._every == 0
-        if self.out is not None and (self._fabric.world_size == 1 or step % _TOGETHER == 0):
-            due |= bool(self._fabric.broadcast(perf_counter() - self._saved_at >= self._seconds))
+        due = self.saving.every is not None and step % self.saving.every == 0
+        if self.out is not None and (self.fabric.world_size == 1 or step % _TOGETHER == 0):
+            due |= bool(self.fabric.broadcast(perf_counter() - self._saved_at >= self.saving.seconds))
         return due
 
     def save(
@@ -85,16 +81,16 @@ class Saver:
         was there before.
         """
         readings.settle()
-        randoms = of_all(self._fabric, state.random_state())
-        now.waited = largest(self._fabric, now.waited)
+        randoms = of_all(self.fabric, state.random_state())
+        now.waited = largest(self.fabric, now.waited)
         self._saved_at = perf_counter()
         if self._folder is None:
             return
         if not now.best_step:
             self.checkpoint(now.step, {})
         journal.sync()
-        contents: dict[str, Any] = {"identity": self._same, "standing": asdict(now), "random": randoms}
-        contents |= {"readings": readings.state(), "network": self._backbone.network.state_dict()}
+        contents: dict[str, Any] = {"identity": self.same, "standing": asdict(now), "random": randoms}
+        contents |= {"readings": readings.state(), "network": self.backbone.network.state_dict()}
         contents |= {"optimiser": None if optimiser is None else optimiser.state_dict()}
         state.save(self._folder, contents)
 
@@ -103,15 +99,15 @@ class Saver:
         if self._folder is None:
             return
         facts = {
-            "recipe": asdict(self._recipe),
-            "data": {"name": self._data.name, "source": self._data.source, "rows": len(self._data)},
+            "recipe": asdict(self.recipe),
+            "data": {"name": self.data.name, "source": self.data.source, "rows": len(self.data)},
             "step": step,
             # The preparation of every picture.
-            "pictures": repr(self._backbone.preparation),
+            "pictures": repr(self.backbone.preparation),
             # A caller's own measure may be undefined, which JSON cannot say.
             "validation": {name: or_none(value) for name, value in measured.items()},
         }
-        checkpoint_folder.save(self._folder, self._backbone, facts)
+        checkpoint_folder.save(self._folder, self.backbone, facts)
 
 
 @dataclass(frozen=True)
@@ -129,6 +125,7 @@ class Monitors:
 NO_MONITORS = Monitors()
 
 
+@dataclass
 class Selection:
     """The validations of a training, and the best weights so far.
 
@@ -137,31 +134,23 @@ class Selection:
     taken, with a `note`.
     """
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        stages: Sequence[Recipe],
-        checks: Sequence[Validation],
-        validate: Validate | None,
-        *,
-        fabric: Fabric,
-        watch: Watch | None,
-        saver: Saver,
-        progress: Progress,
-        note: Note,
-    ) -> None:
-        self._measure = stages[-1].select
-        if self._measure != "last" and not checks and validate is None:
-            note(
+    stages: Sequence[Recipe]
+    checks: Sequence[Validation]
+    validate: Validate | None
+    watch: Watch | None
+    saver: Saver
+    progress: Progress
+    note: Note
+    _weights: Mapping[str, Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        self._measure = self.stages[-1].select
+        if self._measure != "last" and not self.checks and self.validate is None:
+            self.note(
                 "there is nothing to validate on: the last weights are kept, not those with the best "
                 f"{self._measure}"
             )
             self._measure = "last"
-        self._backbone, self._stages, self._checks = backbone, stages, checks
-        self._validate, self._watch = validate, watch
-        self._fabric, self._saver = fabric, saver
-        self._progress, self._note = progress, note
-        self._weights: Mapping[str, Tensor] | None = None
 
     def look(self, now: TrainState) -> tuple[dict[str, float], bool]:
         """Validate: the entries for the journal, and whether these weights are the best so far.
@@ -170,8 +159,9 @@ class Selection:
         Raises `InputError` where the deciding measure is missing or is not finite.
         """
         measured: dict[str, float] = {}
-        if self._checks:
-            measured |= self._checks[now.stage].measure(self._fabric, progress=self._progress)
+        backbone, fabric = self.saver.backbone, self.saver.fabric
+        if self.checks:
+            measured |= self.checks[now.stage].measure(fabric, progress=self.progress)
             # Weights may be beyond all numbers though the loss before the step was not: they are not kept.
             broken = [name for name, value in measured.items() if not math.isfinite(value)]
             if broken:
@@ -180,27 +170,27 @@ class Selection:
                     "training stops, and what was saved last is kept",
                     hint="try a lower lr, or clip_norm",
                 )
-        if self._validate is not None:
-            measured |= on_first(self._fabric, partial(_ask, self._validate, self._backbone))
+        if self.validate is not None:
+            with evaluation_mode(backbone):
+                own = on_first(fabric, partial(self.validate, backbone))
+            measured |= {name: float(value) for name, value in own.items()}
         entry = {f"validation_{name}": value for name, value in measured.items()}
-        decides = self._measure != "last" and self._stages[now.stage].select == self._measure
+        decides = self._measure != "last" and self.stages[now.stage].select == self._measure
         improved = decides and better(measured, self._measure, now.best)
         if improved:
             now.best, now.best_step, now.stale_since = measured[self._measure], now.step, now.step
-            states = self._backbone.network.state_dict()
+            states = backbone.network.state_dict()
             self._weights = {name: tensor.detach().cpu().clone() for name, tensor in states.items()}
-            self._saver.checkpoint(now.step, measured)
-        if self._watch is not None:
-            guard = self._watch.guard
-            self._watch.see(
-                on_first(self._fabric, partial(guard.measure, self._backbone)), now.step, self._note
-            )
-            entry[guard.name] = self._watch.last
+            self.saver.checkpoint(now.step, measured)
+        if self.watch is not None:
+            guard = self.watch.guard
+            self.watch.see(on_first(fabric, partial(guard.measure, backbone)), now.step, self.note)
+            entry[guard.name] = self.watch.last
         return entry, improved
 
     def stale(self, now: TrainState) -> bool:
         """Whether no validation was better for as many steps as the stage has patience."""
-        patience = self._stages[now.stage].patience
+        patience = self.stages[now.stage].patience
         return self._measure != "last" and patience is not None and now.step - now.stale_since >= patience
 
     def put_back(self, now: TrainState) -> None:
@@ -209,14 +199,9 @@ class Selection:
             return
         if self._weights is None:
             # They are from before the training was stopped, and lie where they were written.
-            assert self._saver.out is not None
-            self._weights = checkpoint_folder.read(self._saver.out).network.state_dict()
-        self._backbone.network.load_state_dict(self._weights)
-
-
-def _ask(validate: Validate, backbone: Backbone) -> dict[str, float]:
-    with evaluation_mode(backbone):
-        return {name: float(value) for name, value in validate(backbone).items()}
+            assert self.saver.out is not None
+            self._weights = checkpoint_folder.read(self.saver.out).network.state_dict()
+        self.saver.backbone.network.load_state_dict(self._weights)
 
 
 #: Steps between two agreements of several processes on whether it is time to save.

@@ -13,6 +13,7 @@ from lightning_fabric import Fabric
 from numpy import ndarray
 from torch import Tensor
 
+from counterfoil.benchmarks.answers import Answers
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.engine.run import run
@@ -28,7 +29,7 @@ from counterfoil.metrics.ranks import Qrels, join, positive_ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import Identity
 from counterfoil.models.dual import DualEncoder
-from counterfoil.models.networks import Answer, Backbone, Encoded
+from counterfoil.models.networks import Backbone, Encoded
 from counterfoil.train.dataloaders import BatchPart, Feed, in_order
 from counterfoil.train.gradients import answer_of, joined
 from counterfoil.train.images import BatchImages
@@ -70,10 +71,13 @@ def estimate(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
 
     Raises what answering the benchmark raises.
     """
-    name = leading(benchmark)
-    with evaluation_mode(backbone):
-        answers = run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
+    name, answers = leading(benchmark), _answers(backbone, benchmark, batch_size)
     return evaluate(benchmark, answers, scorer=backbone.name, measures=(name,)).measures[name]
+
+
+def _answers(backbone: Backbone, benchmark: Benchmark, batch_size: int) -> Answers:
+    with evaluation_mode(backbone):
+        return run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
 
 
 def leading(benchmark: Benchmark) -> str:
@@ -90,9 +94,7 @@ def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
     Galleries whose card puts another measure first give that. Ties count as wrong. Raises what answering the
     benchmark raises.
     """
-    name = leading(benchmark)
-    with evaluation_mode(backbone):
-        answers = run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
+    name, answers = leading(benchmark), _answers(backbone, benchmark, batch_size)
     if averaged(name, benchmark.questions.form) != name:
         return evaluate(benchmark, answers, scorer=backbone.name, draws=1, measures=(name,))[name].value
     values, direction = per_item(benchmark, answers, measures=(name,))[name], benchmark.questions.directions
@@ -152,39 +154,24 @@ def rsum(scores: Float[ndarray, "images captions"], pairs: ndarray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Held-out rows, prepared for validation."""
+    """Held-out rows, prepared for the validation of what a recipe trains, within batches as it trains on.
+
+    Raises `InputError` for fewer rows than its loss can be of.
+    """
 
     feed: Feed
     objective: Objective
-    batch_size: int
-    #: Whether retrieval over all rows is measured as well.
-    retrieval: bool = False
-    #: Batches that are encoded one after the other and count as one.
-    accumulate: int = 1
-    #: Rows that a batch needs for there to be anything to choose among.
-    least: int = 1
+    recipe: Recipe
 
-    @classmethod
-    def of(cls, feed: Feed, objective: Objective, recipe: Recipe) -> "Validation":
-        """The validation of what a recipe trains, within batches as it trains on.
-
-        Raises `InputError` for fewer rows than its loss can be of.
-        """
-        if len(feed.data) < recipe.smallest_batch:
+    def __post_init__(self) -> None:
+        data, least = self.feed.data, self.recipe.smallest_batch
+        if len(data) < least:
             raise InputError(
                 "too few rows to validate on",
-                where=feed.data.source or feed.data.name,
-                given=len(feed.data),
-                allowed=f"{recipe.smallest_batch} or more",
+                where=data.source or data.name,
+                given=len(data),
+                allowed=f"{least} or more",
             )
-        return cls(
-            feed,
-            objective,
-            recipe.batch_size,
-            recipe.select == "rsum",
-            recipe.accumulate,
-            recipe.smallest_batch,
-        )
 
     def measure(self, fabric: Fabric, *, progress: Progress) -> dict[str, float]:
         """`accuracy` (within batches), `loss`, and where asked for `rsum`.
@@ -193,25 +180,30 @@ class Validation:
         rows that there is nothing to choose among. Processes share the batches among them and all get the
         same numbers.
         """
-        parts = in_order(len(self.feed.data), self.batch_size * self.accumulate)
-        parts = parts[:-1] if len(parts) > 1 and len(parts[-1].rows) < self.least else parts
+        size, least = self.recipe.batch_size, self.recipe.smallest_batch
+        parts = in_order(len(self.feed.data), size * self.recipe.accumulate)
+        parts = parts[:-1] if len(parts) > 1 and len(parts[-1].rows) < least else parts
         mine = parts[fabric.global_rank :: fabric.world_size]
         cut = [
-            BatchPart(part.epoch, part.rows[at : at + self.batch_size])
+            BatchPart(part.epoch, part.rows[at : at + size])
             for part in mine
-            for at in range(0, len(part.rows), self.batch_size)
+            for at in range(0, len(part.rows), size)
         ]
         roles = {"image_roles": len(self.objective.images), "text_roles": len(self.objective.texts)}
         sums = torch.zeros(2, dtype=torch.float64)
         backbone = self.feed.backbone
         with evaluation_mode(backbone), closing(self.feed.batches(cut)) as batches:
             for done, part in enumerate(mine, start=1):
-                some = islice(batches, -(-len(part.rows) // self.batch_size))
+                some = islice(batches, -(-len(part.rows) // size))
                 with fabric.autocast():
                     answer = joined(
                         [answer_of(backbone.network, batch, backbone.device()) for batch in some], **roles
                     )
-                loss, _ = self.objective(_in_float(answer))
+                sides = (answer.images, answer.texts)
+                images, texts = (
+                    Encoded(*(of if of is None else of.float() for of in side)) for side in sides
+                )
+                loss, _ = self.objective(answer._replace(images=images, texts=texts))
                 right = within_batch(
                     answer.images,
                     answer.texts,
@@ -220,45 +212,30 @@ class Validation:
                 )
                 sums += torch.stack([right.double().cpu(), loss.detach().double().cpu()])
                 progress("validating", done, len(mine))
-            if self.retrieval:
-                retrieval = self._rsum(fabric)
+            more = {"rsum": self._rsum(fabric)} if self.recipe.select == "rsum" else {}
         sums = fabric.all_reduce(sums.to(backbone.device()), reduce_op="sum").cpu()
-        measured = {"accuracy": float(sums[0] / len(parts)), "loss": float(sums[1] / len(parts))}
-        return measured | ({"rsum": retrieval} if self.retrieval else {})
+        return {"accuracy": float(sums[0] / len(parts)), "loss": float(sums[1] / len(parts)), **more}
 
     def _rsum(self, fabric: Fabric) -> float:
         """Retrieval among the distinct images and captions of the rows, each encoded once."""
         data = self.feed.data
         images, image = np.unique(data.need("image"), return_inverse=True)
         captions, caption = np.unique(data.need("caption"), return_inverse=True)
-        pictures = self._pictures(images, fabric)
-        backbone, size = self.feed.backbone, self.batch_size
-        embeddings = []
-        for at in range(0, len(captions), size):
-            with fabric.autocast():
-                tokens = self.feed.tokens(captions[at : at + size]).to(backbone.device())
-                embeddings.append(backbone.network.encode_texts(tokens).points.float())
-        words = torch.cat(embeddings)
-        scores = torch.cat([similarity(block, words).cpu() for block in pictures.split(_BLOCK)])
-        return rsum(scores.numpy(), np.stack([image, caption], axis=1))
-
-    def _pictures(self, positions: ndarray, fabric: Fabric) -> Tensor:
-        backbone, size = self.feed.backbone, self.batch_size
-        asked_for = [BatchImages(positions[at : at + size]) for at in range(0, len(positions), size)]
-        embeddings = []
-        with closing(self.feed.pictures.batches(asked_for)) as stream:
+        backbone, size = self.feed.backbone, self.recipe.batch_size
+        device, network = backbone.device(), backbone.network
+        requests = [BatchImages(images[at : at + size]) for at in range(0, len(images), size)]
+        pictures, words = list[Tensor](), list[Tensor]()
+        with closing(self.feed.pictures.batches(requests)) as stream:
             for arrays in stream:
                 with fabric.autocast():
-                    pixels = backbone.pixels(arrays).to(backbone.device())
-                    embeddings.append(backbone.network.encode_images(pixels).points.float())
-        return torch.cat(embeddings)
-
-
-def _in_float(answer: Answer) -> Answer:
-    def side(encoded: Encoded) -> Encoded:
-        return Encoded(*(part if part is None else part.float() for part in encoded))
-
-    return answer._replace(images=side(answer.images), texts=side(answer.texts))
+                    pictures.append(network.encode_images(backbone.pixels(arrays).to(device)).points.float())
+        for at in range(0, len(captions), size):
+            with fabric.autocast():
+                tokens = self.feed.tokens(captions[at : at + size]).to(device)
+                words.append(network.encode_texts(tokens).points.float())
+        left, right = torch.cat(pictures), torch.cat(words)
+        scores = torch.cat([similarity(block, right).cpu() for block in left.split(_BLOCK)])
+        return rsum(scores.numpy(), np.stack([image, caption], axis=1))
 
 
 def better(measured: Mapping[str, float], measure: str, best: float | None) -> bool:
@@ -341,12 +318,13 @@ def interpolate(start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha:
         raise InputError("a mixture of weights", given=f"alpha {alpha}", allowed="0 (start) to 1 (tuned)")
     shapes = [{name: tuple(tensor.shape) for name, tensor in state.items()} for state in (start, tuned)]
     if shapes[0] != shapes[1]:
-        names = [name for name in {**shapes[0], **shapes[1]} if shapes[0].get(name) != shapes[1].get(name)]
+        name, *_ = (name for name in {**shapes[0], **shapes[1]} if shapes[0].get(name) != shapes[1].get(name))
+        one, other = (
+            "x".join(map(str, of[name])) or "a number" if name in of else "not there" for of in shapes
+        )
         raise ModelError(
             "weights of two different networks do not mix",
-            given="{} is {} in the one, {} in the other".format(
-                names[0], *(_said(state_shapes, names[0]) for state_shapes in shapes)
-            ),
+            given=f"{name} is {one} in the one, {other} in the other",
         )
     mixed = {}
     for name, end in tuned.items():
@@ -356,10 +334,6 @@ def interpolate(start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha:
         else:
             mixed[name] = torch.lerp(begin, end, alpha)
     return mixed
-
-
-def _said(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
-    return "not there" if name not in shapes else "x".join(map(str, shapes[name])) or "a number"
 
 
 class Mixture(NamedTuple):

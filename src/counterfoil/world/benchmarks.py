@@ -10,7 +10,7 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Int64
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
@@ -33,8 +33,6 @@ from counterfoil.world.sample import (
     card_of,
     check_drawing,
     check_number,
-    check_size,
-    check_styles,
     drawn_with,
     silent,
     stream,
@@ -71,16 +69,20 @@ def gallery(
     >>> len(made.images), len(made.captions), made.gallery.owners.tolist()
     (4, 12, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
     """
-    check_number(n, "images")
+    check_drawing(n, "images", size, [style])
     check_number(captions_each, "captions for each image")
     check_amount("captions of each image", captions_each)
-    check_size(size)
-    check_styles([style])
     if known not in KNOWN:
         raise UnknownNameError("choice of known pairs", known, KNOWN)
     scenes, meanings, items = described(n, captions_each, stream("gallery", seed), style)
     owners = np.repeat(np.arange(n, dtype=np.int64), captions_each)
-    caption, image = np.nonzero(truth(meanings, scenes))
+    check_room(
+        8 * len(meanings) * n,
+        where="the world",
+        what=f"which of {len(meanings):,} captions are true of which of {n:,} images",
+        hint="draw a smaller gallery",
+    )
+    caption, image = np.nonzero(positives(meanings, scenes))
     names = [f"caption-{i:05d}" for i in range(len(meanings))]
     pictures = items.images(size, lazy=lazy, progress=progress)
     source = drawn_with(seed, size, style)
@@ -110,12 +112,9 @@ def as_collected(benchmark: Benchmark) -> Benchmark:
     ('world-gallery-own', [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
     """
     i2t, t2i = own(benchmark.gallery.owners, len(benchmark.images))
-    card = benchmark.card.model_copy(
-        update={
-            "name": f"{benchmark.card.name}-own",
-            "title": f"{benchmark.card.title}, own captions only",
-        }
-    )
+    card = benchmark.card
+    update = {"name": f"{card.name}-own", "title": f"{card.title}, own captions only"}
+    card = card.model_copy(update=update)
     return replace(benchmark, card=card, questions=replace(benchmark.gallery, i2t=i2t, t2i=t2i))
 
 
@@ -151,17 +150,6 @@ def described(
                 hint="ask for fewer captions or fewer images",
             )
     return scenes, meanings, items
-
-
-def truth(meanings: list[Meaning], scenes: list[Scene]) -> Bool[ndarray, "captions images"]:
-    """Which caption is true of which scene: exactly all of them."""
-    check_room(
-        8 * len(meanings) * len(scenes),
-        where="the world",
-        what=f"which of {len(meanings):,} captions are true of which of {len(scenes):,} images",
-        hint="draw a smaller gallery",
-    )
-    return np.asarray(positives(meanings, scenes), dtype=bool)
 
 
 #: References of a clip.

@@ -4,19 +4,35 @@ An image generator of the world. It draws what a caption claims and, where the c
 things besides; as an editor it changes a scene as its caption was changed, or as little as will do. What
 comes out is checked by the exact rules of truth, so a scene is never believed to fit: it fits, or there is
 none.
+
+An editor of images is given an image, the caption of it and another caption. A word that differs is changed
+in what it speaks of, words that changed places exchange what they speak of, a relation is laid anew, what is
+said besides is added (`rewrites`).
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 
 from counterfoil.errors import InputError
 from counterfoil.world.captions import Meaning, Phrase, matches
-from counterfoil.world.edits import Contrast, carried, has_room, holder, with_things, with_values
+from counterfoil.world.edits import (
+    CONTAINED,
+    Contrast,
+    carried,
+    changeable,
+    has_room,
+    holder,
+    moved_in,
+    moved_out,
+    moved_round,
+    swapped,
+    with_things,
+    with_values,
+)
 from counterfoil.world.generator import imagine, shows, spoilt
-from counterfoil.world.rewrites import rewrites
 from counterfoil.world.scenes import (
     ATTRIBUTES,
     CELLS,
@@ -169,7 +185,10 @@ def imagine_caption(
     if unlike is None or first is None:
         # Nothing can show the original, so it cannot be drawn by mistake either.
         if rng.random() < failure:
-            right = _wrong(meaning, right, rng)
+            # The right one spoilt, or another; what everything fits has no wrong picture.
+            spoils = rng.random() < _SPOILT
+            others = (spoilt(right, rng, tried) if spoils else sample_scene(rng) for tried in range(_WRONG))
+            right = next((scene for scene in others if not matches(meaning, scene)), right)
         return right, _right(meaning, unlike, right)
     contrast = Contrast(subset, (unlike, meaning), (first, right))
     scene, _ = imagine(contrast, rng, failure=failure)
@@ -178,16 +197,6 @@ def imagine_caption(
 
 def _right(meaning: Meaning, unlike: Meaning | None, scene: Scene) -> bool:
     return matches(meaning, scene) and (unlike is None or not matches(unlike, scene))
-
-
-def _wrong(meaning: Meaning, right: Scene, rng: np.random.Generator) -> Scene:
-    """A scene that `meaning` is false of, if there is one: the right one spoilt, or another."""
-    by_spoiling = rng.random() < _SPOILT
-    for tried in range(_WRONG):
-        scene = spoilt(right, rng, tried) if by_spoiling else sample_scene(rng)
-        if not matches(meaning, scene):
-            return scene
-    return right
 
 
 def _composed(meaning: Meaning, rng: np.random.Generator) -> Scene | None:
@@ -324,7 +333,15 @@ def _changes(scene: Scene, meaning: Meaning, rng: np.random.Generator) -> Iterat
                 if has_room(host, scene):
                     yield with_things(scene, (thing, replace(thing, x=host.x, y=host.y)))
     for one, two in combinations(things, 2):
-        yield from _exchanges(scene, one, two)
+        # An attribute, their shapes or their places exchanged.
+        inside = [holder(thing, scene) is not None for thing in (one, two)]
+        for name in _ATTRIBUTES:
+            first = with_values(one, {name: getattr(two, name)})
+            second = with_values(two, {name: getattr(one, name)})
+            if first != one and _lawful(first, held=inside[0]) and _lawful(second, held=inside[1]):
+                yield with_things(scene, (one, first), (two, second))
+        if one.cell != two.cell:
+            yield carried(scene, {one.cell: (two.x, two.y), two.cell: (one.x, one.y)})
     for phrase in meaning.phrases:
         for cell in free:
             more = _spoken(phrase, cell, rng, [], "")
@@ -352,18 +369,6 @@ def _together(scene: Scene, phrase: Phrase, rng: np.random.Generator) -> Iterato
                     yield replace(changed, things=(*changed.things, replace(group[0], x=x, y=y)))
 
 
-def _exchanges(scene: Scene, one: Thing, two: Thing) -> Iterator[Scene]:
-    """The scene after two things exchange an attribute, their shapes or their places."""
-    held = [holder(thing, scene) is not None for thing in (one, two)]
-    for name in ("shape", *ATTRIBUTES):
-        first = with_values(one, {name: getattr(two, name)})
-        second = with_values(two, {name: getattr(one, name)})
-        if first != one and _lawful(first, held=held[0]) and _lawful(second, held=held[1]):
-            yield with_things(scene, (one, first), (two, second))
-    if one.cell != two.cell:
-        yield carried(scene, {one.cell: (two.x, two.y), two.cell: (one.x, one.y)})
-
-
 def _shapes(thing: Thing) -> tuple[str, ...]:
     """The shapes that a thing may have instead: containers hold their shape among themselves."""
     return CONTAINERS if thing.shape in CONTAINERS else SHAPES
@@ -374,3 +379,168 @@ def _lawful(thing: Thing, *, held: bool) -> bool:
     if thing.shape in CONTAINERS:
         return not held and (thing.size, thing.texture) == ("large", "plain")
     return not held or thing.size == "small"
+
+
+#: What a phrase may say of a thing.
+_ATTRIBUTES = ("shape", *ATTRIBUTES)
+
+
+def rewrites(scene: Scene, old: Meaning, meaning: Meaning, rng: np.random.Generator) -> Iterator[Scene]:
+    """The scene after the change that makes `old`, a caption of it, into `meaning`: one for every way.
+
+    There are several ways where the scene shows several things that `old` may speak of, and none where the
+    captions differ in more than one thing. Not all of them fit `meaning`.
+
+    >>> from counterfoil.world.truth import read
+    >>> star = Thing("star", "small", "plain", "red", 0.2, 0.5)
+    >>> scene = Scene((star, Thing("moon", "large", "plain", "blue", 0.8, 0.5)))
+    >>> rng = np.random.default_rng(0)
+    >>> (new,) = rewrites(scene, read("A red star."), read("A pink star."), rng)
+    >>> new.things[0].colour, new.things[1] == scene.things[1]
+    ('pink', True)
+    """
+    before, after = old.phrases, meaning.phrases
+    if old.closed == meaning.closed == "things" and abs(len(before) - len(after)) == 1:
+        yield from _more_or_less(scene, before, after, rng)
+        return
+    if len(before) != len(after) or old.closed != meaning.closed:
+        return
+    if old.relation != meaning.relation:
+        if before == after and old.relation is not None and meaning.relation is not None:
+            yield from _laid_anew(scene, old, meaning.relation, rng)
+        return
+    differing = [k for k, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+    if len(differing) == 1:
+        (at,) = differing
+        yield from _reworded(scene, before[at], after[at], rng)
+    elif len(differing) == 2:
+        one, two = (before[k] for k in differing)
+        if (two, one) == tuple(after[k] for k in differing):
+            # In each other's place; what lies in one cell with them comes along, a container stays.
+            for both in _pairs(scene, one, two):
+                first, second = both
+                held = any(holder(thing, scene) is not None for thing in both)
+                small = all(thing.size == "small" and thing.shape not in CONTAINERS for thing in both)
+                if first.cell != second.cell and held and small:
+                    yield swapped(scene, first, second)
+                elif first.cell != second.cell:
+                    yield carried(scene, {first.cell: (second.x, second.y), second.cell: (first.x, first.y)})
+        else:
+            yield from _values_exchanged(scene, (one, two), tuple(after[k] for k in differing))
+
+
+def _fitting(scene: Scene, phrase: Phrase) -> list[Thing]:
+    return [thing for thing in scene.things if phrase.fits(thing)]
+
+
+def _pairs(scene: Scene, one: Phrase, two: Phrase) -> Iterator[tuple[Thing, Thing]]:
+    """Every two things that the phrases may speak of."""
+    for first, second in product(_fitting(scene, one), _fitting(scene, two)):
+        if first is not second:
+            yield first, second
+
+
+def _reworded(scene: Scene, old: Phrase, new: Phrase, rng: np.random.Generator) -> Iterator[Scene]:
+    """Another value for what the phrase speaks of; a value said besides, or no longer."""
+    changed = [name for name in _ATTRIBUTES if getattr(old, name) != getattr(new, name)]
+    if len(changed) != 1 or old.count != new.count:
+        return
+    (name,) = changed
+    was, value = getattr(old, name), getattr(new, name)
+    if was is None or value is None:
+        yield from _counted_anew(scene, old, new, rng)
+        return
+    fitting = _fitting(scene, old)
+    for group in [fitting] if old.count > 1 else [[thing] for thing in fitting]:
+        if all(changeable(thing, name, scene) for thing in group):
+            yield with_things(scene, *((thing, with_values(thing, {name: value})) for thing in group))
+
+
+def _counted_anew(scene: Scene, old: Phrase, new: Phrase, rng: np.random.Generator) -> Iterator[Scene]:
+    """A texture that is said besides of all that are counted, or no longer.
+
+    A caption with one word less stays true unless it says how many, so "two striped stars" that were "two
+    stars" have a plain one beside them, and lose it where they are "two stars" again.
+    """
+    if old.count < 2 or (old.texture is None) == (new.texture is None):
+        return
+    group = _fitting(scene, old)
+    if not all(changeable(thing, "texture", scene) for thing in group):
+        return
+    texture = new.texture or "plain"
+    changed = with_things(scene, *((thing, replace(thing, texture=texture)) for thing in group))
+    if new.texture is None:
+        beside = [thing for thing in _fitting(scene, new) if thing not in group]
+        yield replace(changed, things=tuple(thing for thing in changed.things if thing not in beside))
+        return
+    free = scene.free()
+    if free:
+        more = replace(sample_thing(rng, one_of(free, rng)), texture="plain")
+        yield replace(changed, things=(*changed.things, with_values(more, dict(old.said))))
+
+
+def _values_exchanged(
+    scene: Scene, before: tuple[Phrase, Phrase], after: tuple[Phrase, ...]
+) -> Iterator[Scene]:
+    """Two things with each other's colour, size or texture, as the phrases have it."""
+    named = [
+        [name for name in _ATTRIBUTES if getattr(old, name) != getattr(new, name)]
+        for old, new in zip(before, after, strict=True)
+    ]
+    if named[0] != named[1] or len(named[0]) != 1 or any(phrase.count > 1 for phrase in before):
+        return
+    (name,) = named[0]
+    if any(getattr(phrase, name) is None for phrase in after):
+        return
+    for first, second in _pairs(scene, *before):
+        if changeable(first, name, scene) and changeable(second, name, scene):
+            yield with_things(
+                scene,
+                (first, with_values(first, {name: getattr(after[0], name)})),
+                (second, with_values(second, {name: getattr(after[1], name)})),
+            )
+
+
+def _laid_anew(scene: Scene, caption: Meaning, relation: str, rng: np.random.Generator) -> Iterator[Scene]:
+    """Two things laid as the relation has them, straight for a direction; no more moved than need be."""
+    old = caption.relation
+    assert old is not None
+    for first, second in _pairs(scene, *caption.phrases[:2]):
+        together = first.cell == second.cell
+        if together != (old in CONTAINMENT):
+            continue
+        if relation in CONTAINMENT:
+            moved = None if together else moved_in(scene, first, second)
+        elif together:
+            moved = moved_out(scene, first, second, rng, new=relation)
+        else:
+            moved = moved_round(scene, first, second, old, rng, new=relation)
+        if moved is not None and moved[0] == relation:
+            yield moved[1]
+
+
+def _more_or_less(
+    scene: Scene, before: tuple[Phrase, ...], after: tuple[Phrase, ...], rng: np.random.Generator
+) -> Iterator[Scene]:
+    """One thing more, or one less, where the captions speak of everything."""
+    longer, shorter = (after, before) if len(after) > len(before) else (before, after)
+    extra = [k for k in range(len(longer)) if longer[:k] + longer[k + 1 :] == shorter]
+    if not extra:
+        return
+    phrase = longer[extra[-1]]
+    if longer is before:
+        for thing in _fitting(scene, phrase):
+            yield replace(scene, things=tuple(other for other in scene.things if other is not thing))
+        return
+    free = scene.free()
+    if not free or phrase.count > 1:
+        return
+    # The phrase fits it; everything else about it is at random.
+    added = with_values(sample_thing(rng, one_of(free, rng)), dict(phrase.said))
+    if added.shape in CONTAINERS:
+        added = replace(added, size="large", texture="plain")
+    hosts = [thing for thing in scene.things if has_room(thing, scene)]
+    fits_in = added.shape not in CONTAINERS and phrase.size != "large"
+    if hosts and fits_in and rng.random() < CONTAINED:
+        added = replace(added, size="small", x=hosts[0].x, y=hosts[0].y)
+    yield replace(scene, things=(*scene.things, added))

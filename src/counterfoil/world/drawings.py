@@ -8,7 +8,7 @@ frame as it is for pictures.
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cache
 from textwrap import wrap
 
 import numpy as np
@@ -20,7 +20,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.captions import text
 from counterfoil.world.edits import SUBSETS, Contrast, edit, with_things
 from counterfoil.world.painting import STYLES, draw, encode
-from counterfoil.world.scenes import Scene, Thing, one_of, place, sample_scene
+from counterfoil.world.scenes import Scene, one_of, place, sample_scene
 
 #: Pictures of at most so many pixels to a side are kept as they are, larger ones as JPEG: it would blur what
 #: little a small one shows.
@@ -107,14 +107,10 @@ class Animation:
 
     def read(self) -> bytes:
         """What the frames show and how, as bytes: the same only for the same frames, and nothing is drawn."""
-        return self._said
+        return repr((self.size, self.style, self.scenes)).encode()
 
     def __str__(self) -> str:
         return self.where
-
-    @cached_property
-    def _said(self) -> bytes:
-        return repr((self.size, self.style, self.scenes)).encode()
 
 
 def moving(motion: str, rng: np.random.Generator, *, frames: int = FRAMES) -> tuple[Scene, ...]:
@@ -131,26 +127,46 @@ def moving(motion: str, rng: np.random.Generator, *, frames: int = FRAMES) -> tu
     while True:
         # Nothing is hollow: what crosses a ring would be inside it for a moment.
         scene = sample_scene(rng, fewest=2, most=3, containers=0.0)
-        scenes = _changes(scene, rng, frames) if motion == "changes" else _moves(scene, motion, rng, frames)
+        if motion != "changes":
+            scenes = _moves(scene, motion, rng, frames)
+        else:
+            # One scene up to the middle, then the same after one edit.
+            contrast, half = edit(scene, one_of(SUBSETS, rng), rng), frames // 2
+            scenes = None
+            if contrast is not None:
+                scenes = (contrast.scenes[0],) * half + (contrast.scenes[1],) * (frames - half)
         if scenes is not None:
             return scenes
-
-
-def _changes(scene: Scene, rng: np.random.Generator, frames: int) -> tuple[Scene, ...] | None:
-    """One scene up to the middle, then the same after one edit."""
-    contrast = edit(scene, one_of(SUBSETS, rng), rng)
-    if contrast is None:
-        return None
-    half = frames // 2
-    return (contrast.scenes[0],) * half + (contrast.scenes[1],) * (frames - half)
 
 
 def _moves(scene: Scene, motion: str, rng: np.random.Generator, frames: int) -> tuple[Scene, ...] | None:
     """The first thing moves along its row or column, which must be free."""
     mover, others = scene.things[0], scene.things[1:]
-    path = _crossing(mover, motion, rng) if motion in _CROSSINGS else _over_an_edge(mover, others, rng)
-    if path is None or any(_on(path, other) for other in others):
+    ways: list[_Path]
+    if motion in _CROSSINGS:
+        # From one side of the sheet to the other.
+        start, stop = (place(rng, (at, at)) for at in _CROSSINGS[motion])
+        across = motion in ("left", "right")
+        ways = [
+            ((start[0], mover.y), (stop[0], mover.y)) if across else ((mover.x, start[1]), (mover.x, stop[1]))
+        ]
+    else:
+        # From off the sheet to where the thing lies.
+        edges = [(-_OFF, mover.y), (1 + _OFF, mover.y), (mover.x, -_OFF), (mover.x, 1 + _OFF)]
+        ways = [(edge, (mover.x, mover.y)) for edge in edges]
+    # Ways on which nothing lies nearer than half a cell.
+    free = [
+        ((x0, y0), (x1, y1))
+        for (x0, y0), (x1, y1) in ways
+        if not any(
+            min(x0, x1) - 0.16 < other.x < max(x0, x1) + 0.16
+            and min(y0, y1) - 0.16 < other.y < max(y0, y1) + 0.16
+            for other in others
+        )
+    ]
+    if not free:
         return None
+    path = free[0] if motion in _CROSSINGS else one_of(free, rng)
     if motion == "leaves":
         path = path[::-1]
     (x0, y0), (x1, y1) = path
@@ -168,30 +184,6 @@ def _moves(scene: Scene, motion: str, rng: np.random.Generator, frames: int) -> 
 
 
 _Path = tuple[tuple[float, float], tuple[float, float]]
-
-
-def _crossing(mover: Thing, motion: str, rng: np.random.Generator) -> _Path:
-    """From one side of the sheet to the other, along the row or column that the thing lies in."""
-    start, stop = (place(rng, (at, at)) for at in _CROSSINGS[motion])
-    if motion in ("left", "right"):
-        return (start[0], mover.y), (stop[0], mover.y)
-    return (mover.x, start[1]), (mover.x, stop[1])
-
-
-def _over_an_edge(mover: Thing, others: Sequence[Thing], rng: np.random.Generator) -> _Path | None:
-    """From off the sheet to where the thing lies, by a way that nothing is on; None where there is none."""
-    here = mover.x, mover.y
-    edges = [(-_OFF, mover.y), (1 + _OFF, mover.y), (mover.x, -_OFF), (mover.x, 1 + _OFF)]
-    ways: list[_Path] = [(edge, here) for edge in edges]
-    free = [way for way in ways if not any(_on(way, other) for other in others)]
-    return one_of(free, rng) if free else None
-
-
-def _on(path: _Path, thing: Thing) -> bool:
-    """Whether a thing lies on the way: nearer than half a cell."""
-    (x0, y0), (x1, y1) = path
-    across = min(x0, x1) - 0.16 < thing.x < max(x0, x1) + 0.16
-    return across and min(y0, y1) - 0.16 < thing.y < max(y0, y1) + 0.16
 
 
 _PAGE, _INK, _FAINT = (252, 251, 248), (44, 40, 36), (128, 120, 112)
@@ -238,18 +230,15 @@ def contact_sheet(
     return page
 
 
-@lru_cache(maxsize=1)
+@cache
 def _font() -> _FONTS:
     return ImageFont.load_default(_LETTERS)
 
 
 def _lines(sentence: str, width: int) -> list[str]:
     """The sentence in lines that fit under a picture of `width` pixels."""
-    font = _font()
-    letters = max(len(sentence), 1)
-    while letters > 1:
+    for letters in range(len(sentence), 1, -1):
         lines = wrap(sentence, letters)
-        if all(font.getlength(line) <= width for line in lines):
+        if all(_font().getlength(line) <= width for line in lines):
             return lines
-        letters -= 1
     return wrap(sentence, 1)

@@ -74,6 +74,12 @@ def carried(scene: Scene, places: Mapping[Cell, tuple[float, float]]) -> Scene:
     )
 
 
+def swapped(scene: Scene, first: Thing, second: Thing) -> Scene:
+    """The scene with two things, and nothing else, in each other's place."""
+    moved = replace(first, x=second.x, y=second.y), replace(second, x=first.x, y=first.y)
+    return with_things(scene, *zip((first, second), moved, strict=True))
+
+
 def with_things(scene: Scene, *changes: tuple[Thing, Thing]) -> Scene:
     """The scene with each old thing replaced by its new one, in the same order."""
     new = dict(changes)
@@ -257,11 +263,7 @@ def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
         and rng.random() < CONTAINED
     ):
         one, two, around = mention(first, rng), mention(second, rng), mention(host, rng)
-        changed = with_things(
-            scene,
-            (first, replace(first, x=second.x, y=second.y)),
-            (second, replace(second, x=first.x, y=first.y)),
-        )
+        changed = swapped(scene, first, second)
         if rng.random() < 0.5:
             return Meaning((one, around, two), "inside"), Meaning((two, around, one), "inside"), changed
         return Meaning((around, one, two), "around"), Meaning((around, two, one), "around"), changed

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -112,62 +113,41 @@ STYLES = tuple(LOOKS)
 Points = NDArray[np.float64]
 
 
-def _ring(
-    corners: int, *, radius: float = 1.0, start: float = -90.0, at: tuple[float, float] = (0, 0)
-) -> Points:
+def _arc(degrees: NDArray[Any]) -> Points:
+    """Points of the circle of radius 1."""
+    angles = np.deg2rad(degrees)
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def _ring(corners: int, radius: float, *, start: float = -90.0) -> Points:
     """The corners of a regular polygon, the first at `start` degrees (-90 is up)."""
-    angles = np.deg2rad(start + 360.0 / corners * np.arange(corners))
-    return radius * np.stack([np.cos(angles), np.sin(angles)], axis=1) + np.asarray(at)
+    return radius * _arc(start + 360.0 / corners * np.arange(corners))
 
 
-def _moved(points: Points, *, right: float = 0.0, down: float = 0.0) -> Points:
-    return points + np.array([right, down])
-
-
-def _star() -> Points:
-    outer, inner = _ring(5, radius=1.15), _ring(5, radius=0.56, start=-54.0)
-    return _moved(np.stack([outer, inner], axis=1).reshape(10, 2), down=0.06)
-
-
-def _heart() -> Points:
-    t = np.linspace(0, 2 * np.pi, 96, endpoint=False)
-    x = 16 * np.sin(t) ** 3
-    y = -(13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t))
-    return np.stack([x, y - 2.5], axis=1) / 16.5
-
-
-def _moon() -> Points:
-    """A crescent open to the right: an outer arc there and an inner one back."""
-    outer = np.deg2rad(np.linspace(-52, -308, 64))
-    inner = np.deg2rad(np.linspace(-263, -97, 64))
-    far = np.stack([np.cos(outer), np.sin(outer)], axis=1)
-    near = _moved(0.795 * np.stack([np.cos(inner), np.sin(inner)], axis=1), right=0.713)
-    return _moved(np.concatenate([far, near]), right=0.22) * 1.1
-
-
-def _flower() -> list[Points]:
-    petals = [_ring(40, radius=0.43, at=(float(x), float(y))) for x, y in _ring(5, radius=0.62)]
-    return [*petals, _ring(40, radius=0.5)]
-
+_STAR = np.stack([_ring(5, 1.15), _ring(5, 0.56, start=-54.0)], axis=1).reshape(10, 2)
+_T = np.linspace(0, 2 * np.pi, 96, endpoint=False)
+_CLEFT = -(13 * np.cos(_T) - 5 * np.cos(2 * _T) - 2 * np.cos(3 * _T) - np.cos(4 * _T))
+#: A crescent open to the right: an outer arc there and an inner one back.
+_MOON = [_arc(np.linspace(-52, -308, 64)), 0.795 * _arc(np.linspace(-263, -97, 64)) + np.array([0.713, 0.0])]
 
 #: The polygons whose union is the shape.
 OUTLINES: Mapping[str, tuple[Points, ...]] = {
-    "circle": (_ring(72, radius=0.93),),
-    "square": (_ring(4, radius=1.16, start=45.0),),
-    "triangle": (_moved(_ring(3, radius=1.18), down=0.2),),
-    "star": (_star(),),
-    "heart": (_heart(),),
-    "diamond": (_ring(4, radius=1.12) * [0.76, 1.03],),
-    "moon": (_moon(),),
-    "flower": tuple(_flower()),
-    "ring": (_ring(96, radius=1.06),),
-    "box": (_ring(4, radius=1.0 * 2**0.5, start=45.0),),
+    "circle": (_ring(72, 0.93),),
+    "square": (_ring(4, 1.16, start=45.0),),
+    "triangle": (_ring(3, 1.18) + np.array([0.0, 0.2]),),
+    "star": (_STAR + np.array([0.0, 0.06]),),
+    "heart": (np.stack([16 * np.sin(_T) ** 3, _CLEFT - 2.5], axis=1) / 16.5,),
+    "diamond": (_ring(4, 1.12) * [0.76, 1.03],),
+    "moon": ((np.concatenate(_MOON) + np.array([0.22, 0.0])) * 1.1,),
+    "flower": (*(_ring(40, 0.43) + middle for middle in _ring(5, 0.62)), _ring(40, 0.5)),
+    "ring": (_ring(96, 1.06),),
+    "box": (_ring(4, 1.0 * 2**0.5, start=45.0),),
 }
 
 #: What is cut out of the containers again: a small thing fits in with clear air on all sides.
 HOLES: Mapping[str, Points] = {
-    "ring": _ring(96, radius=0.86),
-    "box": _ring(4, radius=0.8 * 2**0.5, start=45.0),
+    "ring": _ring(96, 0.86),
+    "box": _ring(4, 0.8 * 2**0.5, start=45.0),
 }
 
 
@@ -219,11 +199,6 @@ def stamp(
     return np.broadcast_to(keep, add.shape).astype(np.uint16), add.astype(np.uint16)
 
 
-def stamp_of(thing: Thing, side: int, style: str) -> tuple[Levels, Levels]:
-    """The stamp of `thing`."""
-    return stamp(thing.shape, thing.size, thing.texture, thing.colour, thing.turn, side, style)
-
-
 def corner(thing: Thing, side: int, width: int) -> tuple[int, int]:
     """Where the left upper pixel of the stamp of `thing` lies, (left, top), maybe off the sheet."""
     return round(thing.x * side) - width // 2, round(thing.y * side) - width // 2
@@ -240,22 +215,9 @@ def sheet(paper: str, side: int, style: str, light: int) -> Bytes:
     return np.clip(np.round(pixels), DARKEST, LIGHTEST).astype(np.uint8)
 
 
-def grain(side: int, style: str, right: int, down: int) -> Bytes | None:
-    """What is added to every pixel modulo 256, (side, side, 3) and grey; None where the style has no grain.
-
-    Cut from one tile at (`right`, `down`), each modulo its `_SLACK`.
-    """
-    tile = _tile(side + _SLACK, LOOKS[style].grain)
-    if tile is None:
-        return None
-    top, left = down % _SLACK, right % _SLACK
-    return tile[top : top + side, left : left + side]
-
-
 @lru_cache(maxsize=8)
-def _tile(side: int, strength: float) -> Bytes | None:
-    if not strength:
-        return None
+def _grain(side: int, strength: float) -> Bytes:
+    """What is added to every pixel modulo 256, (side, side, 3) and grey."""
     levels = np.round(np.random.default_rng(7).normal(size=(side, side, 1)) * strength)
     # Repeated per channel in memory: adding it to a picture is then five times as fast.
     grey = np.repeat(np.clip(levels, -STRONGEST, STRONGEST), 3, axis=2)
@@ -397,7 +359,7 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, light: Scene, s
     picture[:] = sheet(scene.paper, size, style, chance % len(LOOKS[style].lights))
     # Containers first: what they hold lies in them.
     for thing in sorted(scene.things, key=lambda thing: thing.shape not in HOLES):
-        keep, add = stamp_of(thing, size, style)
+        keep, add = stamp(thing.shape, thing.size, thing.texture, thing.colour, thing.turn, size, style)
         left, top = corner(thing, size, len(add))
         right, foot = left + len(add), top + len(add)
         if left < 0 or top < 0 or right > size or foot > size:
@@ -411,10 +373,11 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, light: Scene, s
         under >>= 8
         under += add
         part[:] = under
-    speckles = grain(size, style, chance >> 8, chance >> 16)
-    if speckles is not None:
-        # Modulo 256, but `painting` keeps both within what a byte can hold.
-        picture += speckles
+    if LOOKS[style].grain:
+        tile = _grain(size + _SLACK, LOOKS[style].grain)
+        left, top = (chance >> 8) % _SLACK, (chance >> 16) % _SLACK
+        # Modulo 256, but both stay within what a byte can hold.
+        picture += tile[top : top + size, left : left + size]
 
 
 def masks(scene: Scene, side: int) -> Bool[ndarray, "things side side"]:

@@ -86,13 +86,10 @@ def annotate(
     array([[ True, False]])
     """
     names = [annotator.name for annotator in annotators]
-    double = next((name for name in names if names.count(name) > 1), None)
+    double = next((f"'{name}' twice" for name in names if names.count(name) > 1), None)
     if double is not None or not names:
-        raise InputError(
-            "annotators are told apart by name",
-            given=f"'{double}' twice" if double is not None else "none",
-            allowed="one or more of different names",
-        )
+        why, allowed = "annotators are told apart by name", "one or more of different names"
+        raise InputError(why, given=double or "none", allowed=allowed)
     shape = len(annotators), len(truth)
     yes = np.array([[a.hits, 1 - a.rejections] for a in annotators]).reshape(-1, 2)
     chance = np.where(truth, yes[:, :1], yes[:, 1:])

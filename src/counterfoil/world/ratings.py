@@ -20,13 +20,7 @@ from counterfoil.world.captions import OPENINGS, Meaning, Phrase, describe, matc
 from counterfoil.world.drawings import LazyDrawing
 from counterfoil.world.edits import SUBSETS, edit
 from counterfoil.world.people import Annotator, annotate
-from counterfoil.world.sample import (
-    Items,
-    Progress,
-    check_drawing,
-    silent,
-    stream,
-)
+from counterfoil.world.sample import Items, Progress, check_drawing, silent, stream
 from counterfoil.world.scenes import Scene, one_of, sample_scene
 
 #: What the levels of a picture's captions are called, from 1 up: the scale of Flickr8k-Expert.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 import numpy as np
 import PIL.Image
@@ -119,8 +118,7 @@ def quads(
     >>> len(benchmark), sorted(set(benchmark.questions.groupings["type"]))
     (7, ['add', 'replace', 'swap'])
     """
-    check_size(size)
-    check_styles(styles)
+    check_drawing(n, "questions", size, styles)
     pairs = contrasts(n, seed=seed)
     return benchmark(pairs, seed=seed, size=size, styles=styles, lazy=lazy, progress=progress)
 
@@ -173,8 +171,7 @@ def choices(
     >>> [benchmark.captions[i].text for i in benchmark.questions.candidates[0]]  # doctest: +SKIP
     ['A heart and a star, and nothing else.', 'A heart, a star and a moon, and nothing else.']
     """
-    check_size(size)
-    check_styles([style])
+    check_drawing(n, "questions", size, [style])
     pairs = contrasts(n, seed=seed, of="choices")
     items = Items()
     rng = stream("choices", seed, 1)
@@ -301,24 +298,17 @@ def _painted(drawn: Sequence[LazyDrawing], progress: Progress) -> list[Source]:
             [drawing.scene for drawing in batch], batch[0].size, style=[drawing.style for drawing in batch]
         )
         for drawing, picture in zip(batch, pixels, strict=True):
-            small = drawing.size <= AS_PIXELS
-            sources.append(
-                PixelSource(picture, drawing.where)
-                if small
-                else BytesSource(encode(PIL.Image.fromarray(picture)), drawing.where)
-            )
+            small = PixelSource(picture, drawing.where) if drawing.size <= AS_PIXELS else None
+            data = b"" if small else encode(PIL.Image.fromarray(picture))
+            sources.append(small or BytesSource(data, drawing.where))
         progress("drawing", len(sources), len(drawn))
     return sources
 
 
 def card_of(name: str, size: int) -> Card:
     """The card of one of the world's benchmarks, for so many questions."""
-    return _cards()[name].model_copy(update={"size": size})
-
-
-@cache
-def _cards() -> dict[str, Card]:
-    return {card.name: card for card in cards_of("counterfoil.world")}
+    (card,) = (card for card in cards_of("counterfoil.world") if card.name == name)
+    return card.model_copy(update={"size": size})
 
 
 def groupings(contrasts: Sequence[Contrast]) -> dict[str, tuple[str, ...]]:

@@ -107,25 +107,22 @@ class Scene:
             scene = cls(tuple(Thing(*values) for values in held["things"]), held["paper"])
         except (ValueError, TypeError, KeyError) as error:
             raise DataError("no scene of the drawn world", where=where, given=text) from error
+        allowed = {"shape": (*SHAPES, *CONTAINERS), **ATTRIBUTES}
+        ranges = {"x": (0, 1), "y": (0, 1), "turn": (-360, 360)}
         for thing in scene.things:
-            _check(thing, where)
+            for name, values in allowed.items():
+                value = getattr(thing, name)
+                if value not in values:
+                    raise DataError(f"no {name} of the drawn world", where=where, given=value, allowed=values)
+            for name, (low, high) in ranges.items():
+                value = getattr(thing, name)
+                if type(value) not in (int, float) or not low <= value <= high:
+                    raise DataError(
+                        f"no {name} of a thing", where=where, given=value, allowed=f"{low} to {high}"
+                    )
         if scene.paper not in PAPERS:
             raise DataError("no paper of the drawn world", where=where, given=scene.paper, allowed=PAPERS)
         return scene
-
-
-def _check(thing: Thing, where: object) -> None:
-    """Raise `DataError` for a thing that is none of the world's."""
-    allowed = {"shape": (*SHAPES, *CONTAINERS), **ATTRIBUTES}
-    for name, values in allowed.items():
-        if getattr(thing, name) not in values:
-            raise DataError(
-                f"no {name} of the drawn world", where=where, given=getattr(thing, name), allowed=values
-            )
-    for name, low, high in (("x", 0, 1), ("y", 0, 1), ("turn", -360, 360)):
-        value = getattr(thing, name)
-        if type(value) not in (int, float) or not low <= value <= high:
-            raise DataError(f"no {name} of a thing", where=where, given=value, allowed=f"{low} to {high}")
 
 
 def holds(relation: str, first: Thing, second: Thing) -> bool:

@@ -12,7 +12,8 @@ often as it is told to, and a filter as good as it is told to be can drop what i
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import compress
 from math import ceil
 from pathlib import Path
 
@@ -63,13 +64,10 @@ class Filter:
     recall: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("precision", "recall"):
-            if not 0 < getattr(self, name) <= 1:
-                raise InputError(
-                    f"a filter's {name} is out of range",
-                    given=getattr(self, name),
-                    allowed="above 0, at most 1",
-                )
+        for name, value in asdict(self).items():
+            if not 0 < value <= 1:
+                why = f"a filter's {name} is out of range"
+                raise InputError(why, given=value, allowed="above 0, at most 1")
 
     def keep(self, right: Bool[ndarray, "rows"], rng: np.random.Generator) -> Bool[ndarray, "rows"]:
         """Which rows it keeps: as many right and wrong ones as its rates say, to the nearest row, by chance.
@@ -143,7 +141,15 @@ def training(
     if keep is not None:
         right = np.array([label == "yes" for label in labels["faithful"]], dtype=bool)
         chosen = right if isinstance(keep, str) else keep.keep(right, stream("contrasts", seed, 3))
-        rows, labels, items = _kept(rows, labels, items, np.flatnonzero(chosen))
+        if not chosen.any():
+            raise InputError("the filter leaves no row", hint="ask for more rows or a lower failure rate")
+        # The chosen rows, with the items that they use and no others.
+        scenes, texts, items = list(items.scenes), list(items.texts), Items()
+        for role, positions in rows.items():
+            used, images = positions[chosen].tolist(), role in IMAGE_ROLES
+            places = [items.image(*scenes[i]) if images else items.caption(texts[i]) for i in used]
+            rows[role] = np.array(places, dtype=np.int64)
+        labels = {name: tuple(compress(values, chosen)) for name, values in labels.items()}
     drawn = (*styles, "synthetic") if kind in ("trohn-img", "pac") else styles
     failing = f", failure {failure:g}" if kind == "trohn-img" else ""
     filtered = "" if keep is None else f", {keep} only"
@@ -211,27 +217,6 @@ def _contrasted(
     return {role: np.asarray(at, dtype=np.int64) for role, at in columns.items()}, labels
 
 
-def _kept(
-    rows: dict[str, Ids], labels: dict[str, tuple[str, ...]], items: Items, chosen: Ids
-) -> tuple[dict[str, Ids], dict[str, tuple[str, ...]], Items]:
-    """The chosen rows, with the items that they use and no others."""
-    if not len(chosen):
-        raise InputError("the filter leaves no row", hint="ask for more rows or a lower failure rate")
-    scenes, texts = list(items.scenes), list(items.texts)
-    left = Items()
-    columns = {
-        role: np.array(
-            [
-                left.image(*scenes[i]) if role in IMAGE_ROLES else left.caption(texts[i])
-                for i in positions[chosen].tolist()
-            ],
-            dtype=np.int64,
-        )
-        for role, positions in rows.items()
-    }
-    return columns, {name: tuple(values[i] for i in chosen) for name, values in labels.items()}, left
-
-
 TRAIN, VALIDATION = "train.parquet", "validation.parquet"
 
 #: Rows written at a time.
@@ -250,9 +235,20 @@ def save_training(
 
     Raises `InputError` where a side would be empty.
     """
-    training_rows, validation_rows = _divided(
-        training_set.rows["image"], share, training_set.source or training_set.name
-    )
+    if not 0 < share < 1:
+        raise InputError("a share of the rows is for validation", given=share, allowed="between 0 and 1")
+    # Images in order of first appearance; the last ones that together have enough rows are held back.
+    at, n = numbered(training_set.rows["image"]), len(training_set)
+    from_last = np.cumsum(np.bincount(at)[::-1])
+    first = int(at.max()) - int(np.searchsorted(from_last, ceil(share * n)))
+    if first <= 0:
+        raise InputError(
+            "too few images to keep some for validation",
+            where=training_set.source or training_set.name,
+            given=f"{int(at.max()) + 1} images in {n} rows",
+            hint="ask for more rows",
+        )
+    training_rows, validation_rows = np.flatnonzero(at < first), np.flatnonzero(at >= first)
     paths = folder / TRAIN, folder / VALIDATION
     # The columns, as images for the package `datasets`.
     names = [*training_set.rows, *training_set.groupings]
@@ -283,25 +279,6 @@ def save_training(
     return len(training_rows), len(validation_rows)
 
 
-def _divided(image: Ids, share: float, where: str) -> tuple[Ids, Ids]:
-    """Rows for training and for validation; an image's rows stay together."""
-    if not 0 < share < 1:
-        raise InputError("a share of the rows is for validation", given=share, allowed="between 0 and 1")
-    # Images in order of first appearance; the last ones that together have enough rows are held back.
-    at = numbered(image)
-    from_last = np.cumsum(np.bincount(at)[::-1])
-    held = 1 + int(np.searchsorted(from_last, ceil(share * len(image))))
-    first = int(at.max()) + 1 - held
-    if first <= 0:
-        raise InputError(
-            "too few images to keep some for validation",
-            where=where,
-            given=f"{int(at.max()) + 1} images in {len(image)} rows",
-            hint="ask for more rows",
-        )
-    return np.flatnonzero(at < first), np.flatnonzero(at >= first)
-
-
 def _columns(training_set: TrainingSet, rows: Ids) -> dict[str, Sequence[object]]:
     columns: dict[str, Sequence[object]] = {}
     # Neighbouring rows share images; encoding one once is enough.
@@ -309,7 +286,11 @@ def _columns(training_set: TrainingSet, rows: Ids) -> dict[str, Sequence[object]
     for role, positions in training_set.rows.items():
         at = positions[rows].tolist()
         if role not in IMAGE_ROLES:
-            columns[role] = [_text(training_set, i) for i in at]
+            columns[role] = [training_set.captions[i].text for i in at]
+            if None in columns[role]:
+                name = training_set.captions[at[columns[role].index(None)]].id
+                where = training_set.source or training_set.name
+                raise DataError(f"caption '{name}' is not at hand", where=where)
             continue
         for i in at:
             if i not in encoded:
@@ -320,12 +301,3 @@ def _columns(training_set: TrainingSet, rows: Ids) -> dict[str, Sequence[object]
     for name, labels in training_set.groupings.items():
         columns[name] = [labels[i] for i in rows]
     return columns
-
-
-def _text(training_set: TrainingSet, at: int) -> str:
-    caption = training_set.captions[at]
-    if caption.text is None:
-        raise DataError(
-            f"caption '{caption.id}' is not at hand", where=training_set.source or training_set.name
-        )
-    return caption.text

@@ -29,15 +29,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import DataError, InputError
 from counterfoil.world import captions
 from counterfoil.world.captions import ANY_SHAPE, CLOSINGS, NUMERALS, OPENINGS, Meaning, Phrase, plural
-from counterfoil.world.scenes import (
-    ATTRIBUTES,
-    CLEAR,
-    CONTAINERS,
-    DIRECTIONS,
-    RELATIONS,
-    SHAPES,
-    Scene,
-)
+from counterfoil.world.scenes import ATTRIBUTES, CLEAR, CONTAINERS, DIRECTIONS, RELATIONS, SHAPES, Scene
 
 #: Sets of things, one bit each: (scenes,) or (captions, scenes).
 Sets = NDArray[np.unsignedinteger[Any]]
@@ -342,7 +334,10 @@ class _Reader:
                 )
         opened = any(self._take(opening) for opening in _OPENINGS)
         phrases = [self._phrase()]
-        relation = self._relation(opened)
+        verb = not opened and (self._take(("is",)) or self._take(("are",)))
+        relation = next((name for words, name in _RELATIONS.items() if self._take(words)), None)
+        if verb and relation is None:
+            self._stop(f"one of {', '.join(RELATIONS)}")
         if relation is not None:
             phrases.append(self._phrase())
             if any(self._take(also) for also in _ALSO):
@@ -366,15 +361,6 @@ class _Reader:
         elif len(phrases) > 1:
             self._stop("'and' before the last of several things")
         return phrases
-
-    def _relation(self, opened: bool) -> str | None:
-        verb = not opened and (self._take(("is",)) or self._take(("are",)))
-        for words, relation in _RELATIONS.items():
-            if self._take(words):
-                return relation
-        if verb:
-            self._stop(f"one of {', '.join(RELATIONS)}")
-        return None
 
     def _phrase(self) -> Phrase:
         count = _COUNTS.get(self._peek())

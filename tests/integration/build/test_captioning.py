@@ -96,15 +96,11 @@ def test_a_model_writes_one_caption_for_each_image(
     step = WriteCaptions(by=f"captioner:{folder}", batch=3, max_tokens=6, beams=2)
     found = run_step(step, rows, work)
     writer = load_writer(str(folder))
-    alone = {
-        cell: writer.write([work.image(cell)], most=6, beams=2)[0]
-        for cell in ("0.png", "1.png", "2.png", "3.png")
-    }
+    cells = [f"{number}.png" for number in range(4)]
+    alone = {cell: writer.write([work.image(cell)], most=6, beams=2)[0] for cell in cells}
     assert len(set(alone.values())) > 1 or name != "idefics3"
     kept = [row for row in found.kept.to_pylist() if row["generated_caption"]]
-    assert [row["generated_caption"] for row in kept] == [
-        " ".join(alone[row["image"]].split()) for row in kept
-    ]
+    assert all(row["generated_caption"] == " ".join(alone[row["image"]].split()) for row in kept)
     assert found.reasons[NO_IMAGE] == 1
     assert len(found.kept) + found.reasons.get(EMPTY, 0) == 6
     first = {row["image"]: row["generated_caption_from"] for row in kept}
@@ -246,10 +242,9 @@ def test_an_endpoint_sees_each_image_once(pictures: tuple[pa.Table, StepContext]
         step = WriteCaptions(by=f"chat:{server.url}#looker", max_tokens=30)
         found = run_step(step, rows, work)
         assert found.reasons == {NO_IMAGE: 1}
-        assert [row["generated_caption"] for row in found.kept.to_pylist()] == [
-            "A, I think." if row["image"] == "1.png" else "I would say B, or no."
-            for row in found.kept.to_pylist()
-        ]
+        captions = {row["image"]: row["generated_caption"] for row in found.kept.to_pylist()}
+        assert captions.pop("1.png") == "A, I think."
+        assert set(captions.values()) == {"I would say B, or no."}
         assert len(server.log()) == 4
         # What was answered is kept while the step is unfinished, and another prompt is another question.
         assert run_step(step, rows, work).kept == found.kept
@@ -259,11 +254,9 @@ def test_an_endpoint_sees_each_image_once(pictures: tuple[pa.Table, StepContext]
         with pytest.raises(CounterfoilError, match=f"no row is left.*{REFUSED}"):
             run_step(asked, rows, work)
         drawn = run_step(replace(step, temperature=0.7), rows, work).kept
-        seeds = dict(
-            zip(drawn["image"].to_pylist(), drawn["generated_caption_seed"].to_pylist(), strict=True)
-        )
-        assert len(set(seeds.values())) == 4
-        assert all(0 <= seed < 2**31 for seed in seeds.values())
+        seeds = drawn["generated_caption_seed"].unique().to_pylist()
+        assert len(seeds) == 4
+        assert all(0 <= seed < 2**31 for seed in seeds)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +17,11 @@ from counterfoil.build.steps.filter import LOW as WEAK
 from counterfoil.build.steps.filter import UNJUDGED as NOBODY
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows
+from counterfoil.build.verification import fits
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.models.base import Options
+from counterfoil.store import write_csv
 
 
 def work(folder: Path, step: str = "4-choose", seed: int = 0, notes: list[str] | None = None) -> StepContext:
@@ -34,12 +35,9 @@ def work(folder: Path, step: str = "4-choose", seed: int = 0, notes: list[str] |
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pa.Table]:
     """60 rows of the world with four candidate images each, of which 61 % are wrong."""
-    folder = tmp_path_factory.mktemp("candidates")
-    rows = (
-        ReadRows(n=60, size=48).run(pa.table({"id": pa.array([], pa.string())}), work(folder, "1-read")).kept
-    )
-    made = Imagine(k=4, failure=0.61, size=48).run(rows, work(folder, "2-imagine"))
-    return folder, made.kept
+    folder, nothing = tmp_path_factory.mktemp("candidates"), pa.table({"id": pa.array([], pa.string())})
+    rows = ReadRows(n=60, size=48).run(nothing, work(folder, "1-read")).kept
+    return folder, Imagine(k=4, failure=0.61, size=48).run(rows, work(folder, "2-imagine")).kept
 
 
 def scored(rows: pa.Table, right: np.ndarray, apart: float = 2.0) -> pa.Table:
@@ -49,19 +47,16 @@ def scored(rows: pa.Table, right: np.ndarray, apart: float = 2.0) -> pa.Table:
 
 
 def right_of(rows: pa.Table, against: str | None = None) -> np.ndarray:
-    from counterfoil.build.verification import fits
-
-    found = fits(rows, "negative_image", "negative_caption", against)
-    assert found is not None
-    return found
+    return np.asarray(fits(rows, "negative_image", "negative_caption", against))
 
 
-def slow_choice(rows: list[dict], key: str) -> list[str]:
-    best: dict[str, dict] = {}
-    for row in rows:
-        if row["of"] not in best or row[key] > best[row["of"]][key]:
-            best[row["of"]] = row
-    return [row["id"] for row in best.values()]
+def slow_choice(rows: pa.Table, numbers: np.ndarray) -> list[str]:
+    """The image of the highest number of each row, the first of equal ones."""
+    best: dict[str, tuple[float, str]] = {}
+    for row, number in zip(rows.to_pylist(), numbers, strict=True):
+        if row["of"] not in best or number > best[row["of"]][0]:
+            best[row["of"]] = number, row["negative_image"]
+    return [image for _, image in best.values()]
 
 
 def test_the_best_by_a_column(drawn) -> None:
@@ -69,9 +64,7 @@ def test_the_best_by_a_column(drawn) -> None:
     rows = scored(rows, right_of(rows))
     made = Choose(column="fit").run(rows, work(folder))
     assert made.kept["id"].to_pylist() == list(dict.fromkeys(rows["of"].to_pylist()))
-    kept = slow_choice(rows.to_pylist(), "fit")
-    by_id = {row["id"]: row for row in rows.to_pylist()}
-    assert made.kept["fit"].to_pylist() == [by_id[name]["fit"] for name in kept]
+    assert made.kept["negative_image"].to_pylist() == slow_choice(rows, rows["fit"].to_numpy())
     assert "of" not in made.kept.column_names
     assert made.reasons == {OTHER: 180}
     truth = made.facts["truth"]
@@ -97,18 +90,15 @@ def test_a_scorer_chooses_through_the_engine(drawn) -> None:
     cells, own, other = (rows[c].to_pylist() for c in ("negative_image", "negative_caption", "caption"))
     scorer = catalog.scorer("pixels:colours", Options(device="cpu"))
     margin = pair_scores(scorer, cells, own, here) - pair_scores(scorer, cells, other, here)
-    wanted = slow_choice(rows.append_column("margin", pa.array(margin)).to_pylist(), "margin")
     made = Choose(scorer="pixels:colours", against="caption").run(rows, here)
-    by_id = {row["id"]: row["negative_image"] for row in rows.to_pylist()}
-    assert made.kept["negative_image"].to_pylist() == [by_id[name] for name in wanted]
+    assert made.kept["negative_image"].to_pylist() == slow_choice(rows, margin)
 
 
 def test_none_below_a_calibrated_threshold(drawn) -> None:
     folder, rows = drawn
     rows = scored(rows, right_of(rows, "caption"), 4.0).drop_columns(["of"])
-    step = Choose(
-        column="fit", against="caption", target_precision=0.75, verify=160, making=0.01, verifying=0.1
-    )
+    target = {"target_precision": 0.75, "verify": 160, "making": 0.01, "verifying": 0.1}
+    step = Choose(column="fit", against="caption", **target)
     made = step.run(rows, work(folder))
     known, truth = made.facts["calibration"], made.facts["truth"]
     assert known["rows_chosen_on"] == known["rows_reported_on"] == 80
@@ -131,11 +121,8 @@ def test_a_table_of_verified_rows(drawn, tmp_path: Path) -> None:
     folder, rows = drawn
     right = right_of(rows)
     rows = scored(rows, right).drop_columns(["of"])
-    lines = [
-        f"{name},{str(bool(t)).lower()}" for name, t in zip(rows["id"].to_pylist()[:100], right, strict=False)
-    ]
-    (tmp_path / "verified.csv").write_text("id,right\n" + "\n".join(lines) + "\n")
     verified = str(tmp_path / "verified.csv")
+    write_csv(Path(verified), pa.table({"id": rows["id"][:100], "right": right[:100]}))
     made = Choose(column="fit", threshold=1.0, verified=verified).run(rows, work(folder))
     kept = rows["fit"].to_numpy()[:100] >= 1.0
     assert made.facts["calibration"]["quality"]["precision"][0] == pytest.approx(right[:100][kept].mean())
@@ -186,8 +173,6 @@ def test_simulated_people_choose(drawn) -> None:
         ({"column": "a", "threshold": 0.5, "target_precision": 0.9}, "one of them"),
         ({"column": "a", "target_precision": 0.9}, "needs verified rows"),
         ({"column": "a", "verify": 5, "verified": "x"}, "one of them"),
-        ({"image": "caption"}, "image"),
-        ({"scorer": "a", "set": ("b",)}, "KEY=VALUE"),
     ],
 )
 def test_settings_that_do_not_go_together(settings: dict, message: str) -> None:
@@ -222,14 +207,10 @@ def test_simulated_people_and_their_label_noise(drawn, questions: pa.Table) -> N
 
 
 def test_people_who_answered_in_a_table(questions: pa.Table, tmp_path: Path) -> None:
-    names = questions["id"].to_pylist()
-    lines = [
-        f"{name},p{k},{'no' if (at + k) % 3 == 0 else 'yes'}"
-        for at, name in enumerate(names[:9])
-        for k in (0, 1)
-    ]
     path = tmp_path / "said.csv"
-    path.write_text("id,annotator,answer\n" + "\n".join(lines) + "\n")
+    answers = [["yes", "no"][(at + k) % 3 == 0] for at in range(9) for k in (0, 1)]
+    names = np.repeat(questions["id"].to_pylist()[:9], 2)
+    write_csv(path, pa.table({"id": names, "annotator": ["p0", "p1"] * 9, "answer": answers}))
     notes: list[str] = []
     here = work(tmp_path, notes=notes)
     for rule, kept in (("majority", 3), ("any", 9), ("all", 3)):
@@ -244,21 +225,18 @@ def test_an_ensemble_of_scorers(drawn, questions: pa.Table) -> None:
     folder, _ = drawn
     few = questions.slice(0, 12)
     one = FilterAmbiguous(scorers=("pixels:colours",), threshold=0.0, verify=12).run(few, work(folder))
-    margins = []
     scorer = catalog.scorer("pixels:colours", Options(device="cpu"))
-    for row in few.to_pylist():
-        score = partial(pair_scores, scorer, context=work(folder))
-        sides = [
-            score([row[image]], [row[own]])[0] - score([row[image]], [row[other]])[0]
-            for image, own, other in (
-                ("image", "caption", "negative_caption"),
-                ("negative_image", "negative_caption", "caption"),
-            )
-        ]
-        margins.append(min(sides))
-    assert one.kept["id"].to_pylist() == [
-        name for name, margin in zip(few["id"].to_pylist(), margins, strict=True) if margin >= 0
-    ]
+
+    def margin(image: str, own: str, other: str) -> np.ndarray:
+        right, wrong = (
+            pair_scores(scorer, few[image].to_pylist(), few[column].to_pylist(), work(folder))
+            for column in (own, other)
+        )
+        return right - wrong
+
+    captions = "caption", "negative_caption"
+    lower = np.minimum(margin("image", *captions), margin("negative_image", *captions[::-1]))
+    assert one.kept["id"].to_pylist() == few.filter(pa.array(lower >= 0))["id"].to_pylist()
     assert set(one.reasons) <= {WEAK}
     assert one.facts["calibration"]["rows_reported_on"] == 12
     both = FilterAmbiguous(scorers=("pixels:colours", "blind:random"), threshold=0.6).run(few, work(folder))
@@ -296,8 +274,10 @@ def test_filters_that_cannot_be(settings: dict, message: str) -> None:
         FilterAmbiguous(**settings)
 
 
-def test_nothing_to_filter_by(questions: pa.Table, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing to filter by"):
-        FilterAmbiguous().run(questions, work(tmp_path))
-    with pytest.raises(InputError, match="simulated people need drawn rows"):
-        FilterAmbiguous(simulate=3).run(questions.drop_columns(["scene"]), work(tmp_path))
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({}, "nothing to filter by"), ({"simulate": 3}, "simulated people need drawn rows")],
+)
+def test_nothing_to_filter_by(settings: dict, message: str, questions: pa.Table, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        FilterAmbiguous(**settings).run(questions.drop_columns(["scene"]), work(tmp_path))

@@ -103,14 +103,12 @@ def test_settings_are_sent(server, tmp_path):
     assert len(asked(server)) == 8
 
 
-@pytest.mark.parametrize(
-    "fault", ["429", "500", "cut", "half", "no json", "no data", "not an image", "no base64", "other scheme"]
-)
-def test_faults_are_tried_again(server, tmp_path, fault):
-    server.set(faults=[fault] * 2)
-    output = run_step(step(server), ROWS, work(tmp_path))
+def test_faults_are_tried_again(server, tmp_path):
+    faults = "429", "500", "cut", "half", "no json", "no data", "not an image", "no base64", "other scheme"
+    server.set(faults=faults * 2)
+    output = run_step(step(server, retries=18), ROWS, work(tmp_path))
     assert shown(output, tmp_path) == COLOURS
-    assert len(asked(server)) == 8
+    assert len(asked(server)) == 6 + 18
 
 
 def test_an_endpoint_that_answers_nonsense_ends_in_one_line(server, tmp_path):
@@ -169,16 +167,9 @@ def test_what_another_try_cannot_help_ends_at_once(server, tmp_path, faults, mod
         run_step(asking, ROWS.slice(0, 1), work(tmp_path))
     assert KEY not in str(error.value)
     assert len(asked(server)) == 1
-
-
-def test_what_cannot_be_asked_is_refused(tmp_path):
-    for by, message in (
-        ("images:localhost#m", "no address of an endpoint"),
-        ("images:http://localhost:1/v1", "the endpoint lacks its model"),
-        ("images:http://127.0.0.1:9/v1#m", "the endpoint cannot be reached"),
-    ):
-        with pytest.raises(InputError, match=message):
-            run_step(Imagine(by=by, retries=0), ROWS, work(tmp_path))
+    # Addresses are read, and not reached, by the client that chat endpoints have too.
+    with pytest.raises(InputError, match="the endpoint lacks its model"):
+        run_step(Imagine(by="images:http://localhost:1/v1"), ROWS, work(tmp_path))
 
 
 @pytest.mark.parametrize("answers", ["b64_json", "url"])

@@ -1,10 +1,15 @@
 """Real diffusion pipelines with tiny random weights, loaded from folders in their real layout."""
 
+import errno
+import json
+import os
 import shutil
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -49,9 +54,15 @@ def settings(place: Path, name: str, **more) -> PipelineSettings:
 
 
 @cache
-def pipeline(asked: PipelineSettings) -> ImagePipeline:
-    """Loaded once for all tests, which change none."""
-    return ImagePipeline(asked)
+def loaded(asked: PipelineSettings) -> Any:
+    """A pipeline of diffusers, loaded once for all tests, which change none."""
+    return ImagePipeline(asked, StepContext(Path()))._pipe
+
+
+def pipeline(asked: PipelineSettings, work: StepContext) -> ImagePipeline:
+    drawing = ImagePipeline(asked, work)
+    vars(drawing)["_pipe"] = loaded(asked)
+    return drawing
 
 
 def pixels(work: StepContext, made) -> list[np.ndarray]:
@@ -65,10 +76,8 @@ def files(work: StepContext) -> Mapping[str, bytes]:
 @pytest.mark.parametrize("name", ["sd", "sdxl", "sd3"])
 def test_every_image_is_what_the_pipeline_draws_by_itself(place, tmp_path, name):
     """One prompt, one generator, one call of the library: whatever is drawn beside it, up to rounding."""
-    import warnings
-
     work = StepContext(tmp_path)
-    made = pipeline(settings(place, name, guidance=5.0, suffix=", 4k", batch=2)).images(wanted(), work)
+    made = pipeline(settings(place, name, guidance=5.0, suffix=", 4k", batch=2), work).images(wanted())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import diffusers
@@ -91,12 +100,13 @@ def test_every_image_is_what_the_pipeline_draws_by_itself(place, tmp_path, name)
 
 
 def test_images_carry_what_they_were_made_with(place, tmp_path):
-    work = StepContext(tmp_path)
-    drawing = pipeline(settings(place, "sdxl", scheduler="DDIMScheduler", saved=16))
-    (made,) = drawing.images(wanted(1), work)
+    # The revision of the hub is read off where files lie.
+    work, revision = StepContext(tmp_path), "0123456789" * 4
+    folder = tmp_path / "models--a--b" / "snapshots" / revision
+    shutil.copytree(place / "sdxl", folder)
+    drawing = pipeline(settings(folder.parent, revision, scheduler="DDIMScheduler", saved=16), work)
+    (made,) = drawing.images(wanted(1))
     with PIL.Image.open(work.images / made.cell) as picture:
-        import json
-
         facts = json.loads(picture.text["counterfoil"])
         assert picture.size == (16, 16)
     assert (facts["pipeline"], facts["scheduler"]) == ("StableDiffusionXLPipeline", "DDIMScheduler")
@@ -105,21 +115,23 @@ def test_images_carry_what_they_were_made_with(place, tmp_path):
     assert (facts["device"], facts["precision"]) == ("cpu", "fp32")
     assert facts["scheduler_config"]["beta_schedule"] == "scaled_linear"
     assert set(facts["libraries"]) == {"diffusers", "torch"}
-    assert made.by == f"StableDiffusionXLPipeline {place / 'sdxl'} {facts['weights'][:12]}"
+    assert made.by == f"StableDiffusionXLPipeline {folder} {facts['weights'][:12]}"
+    assert facts["revision"] == revision
+    assert pipeline(settings(place, "sdxl", batch=2), work).facts["revision"] is None
 
 
 def test_a_unet_of_another_folder_takes_the_place_of_the_pipelines(place, tmp_path):
     work = StepContext(tmp_path)
     own, other, direct = (
-        pipeline(settings(place, "sdxl", unet=unet, batch=2))
+        pipeline(settings(place, "sdxl", unet=unet, batch=2), work)
         for unet in (None, str(place / "dpo"), str(place / "dpo" / "unet"))
     )
-    found = [pixels(work, each.images(wanted(1), work))[0] for each in (own, other, direct)]
+    found = [pixels(work, each.images(wanted(1)))[0] for each in (own, other, direct)]
     assert np.abs(found[0].astype(int) - found[1]).max() > 5
     np.testing.assert_array_equal(found[1], found[2])
-    assert own.identity["weights"] != other.identity["weights"] == direct.identity["weights"]
+    assert own.facts["weights"] != other.facts["weights"] == direct.facts["weights"]
     with pytest.raises(ModelError, match="draws with no UNet; given: StableDiffusion3Pipeline"):
-        pipeline(settings(place, "sd3", unet=str(place / "dpo"))).images(wanted(1), work)
+        pipeline(settings(place, "sd3", unet=str(place / "dpo")), work).images(wanted(1))
 
 
 @pytest.mark.parametrize("name", ["sd", "sdxl"])
@@ -129,14 +141,14 @@ def test_edits_start_from_their_source(place, tmp_path, name):
     PIL.Image.fromarray(np.dstack([shade, 255 - shade, shade])).save(tmp_path / "one.png")
     PIL.Image.fromarray(np.dstack([255 - shade.T, shade.T, shade.T])).save(tmp_path / "two.png")
     asked = settings(place, name, edits=True, size=None, strength=0.5, steps=4)
-    editor = pipeline(asked)
+    editor = pipeline(asked, work)
     both = [*wanted(1, source="one.png"), *wanted(1, source="two.png")]
-    first, second = pixels(work, editor.images(both, work))
+    first, second = pixels(work, editor.images(both))
     # Sizes are those of the sources; the same text and seed give another picture of another source.
     assert (first.shape, second.shape) == ((40, 56, 3), (56, 40, 3))
     assert np.abs(first.astype(int) - second.transpose(1, 0, 2)).max() > 5
-    assert editor.identity["pipeline"].endswith("Img2ImgPipeline")
-    (sized,) = pixels(work, pipeline(replace(asked, size=32)).images(both[:1], work))
+    assert editor.facts["pipeline"].endswith("Img2ImgPipeline")
+    (sized,) = pixels(work, pipeline(replace(asked, size=32), work).images(both[:1]))
     assert sized.shape == (32, 32, 3)
 
 
@@ -150,29 +162,26 @@ def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(place, tmp_
 
     asked = settings(place, "sdxl", batch=2)
     whole, broken = StepContext(tmp_path / "a"), StepContext(tmp_path / "b")
-    made = pipeline(asked).images(wanted(), whole)
+    made = pipeline(asked, whole).images(wanted())
     with pytest.raises(StopError):
-        pipeline(asked).images(wanted(), replace(broken, session=Session(progress=stop)))
+        pipeline(asked, replace(broken, session=Session(progress=stop))).images(wanted())
     kept = files(broken)
     assert len(kept) == 4
     # One of a batch is gone, another is damaged: both batches are drawn again, the third for the first time.
     (broken.images / made[1].cell).unlink()
     (broken.images / made[2].cell).write_bytes(kept[made[2].cell][:200])
-    again = pipeline(asked).images(wanted(), broken)
+    again = pipeline(asked, broken).images(wanted())
     assert again == made
     assert files(broken) == files(whole)
     # What is there is not drawn again.
     before = {path: path.stat().st_mtime_ns for path in broken.images.iterdir()}
-    idle = ImagePipeline(asked)
-    vars(idle).update(identity=pipeline(asked).identity, _pipe=pipeline(asked)._pipe, _draw=None)
-    assert idle.images(wanted(), broken) == made
+    idle = pipeline(asked, broken)
+    vars(idle).update(_draw=None)
+    assert idle.images(wanted()) == made
     assert {path: path.stat().st_mtime_ns for path in broken.images.iterdir()} == before
 
 
 def test_a_full_disk_leaves_nothing_half_written(place, tmp_path, monkeypatch):
-    import errno
-    import os
-
     work = StepContext(tmp_path)
     sync = os.fsync
     written = iter(range(100))
@@ -184,11 +193,11 @@ def test_a_full_disk_leaves_nothing_half_written(place, tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageError, match="the disk is full"):
-        pipeline(settings(place, "sdxl", batch=2)).images(wanted(), work)
+        pipeline(settings(place, "sdxl", batch=2), work).images(wanted())
     assert len(list(work.images.iterdir())) == 3
     assert all(path.suffix == ".png" for path in work.images.iterdir())
     monkeypatch.undo()
-    made = pipeline(settings(place, "sdxl", batch=2)).images(wanted(), work)
+    made = pipeline(settings(place, "sdxl", batch=2), work).images(wanted())
     assert len(files(work)) == len({each.cell for each in made}) == 5
 
 
@@ -233,18 +242,11 @@ def test_captions_that_are_cut_are_counted(place, tmp_path):
     notes = []
     work = StepContext(tmp_path, session=Session(note=notes.append))
     long = replace(wanted(1)[0], text="a cat " * 60)
-    pipeline(settings(place, "sd", guidance=5.0, suffix=", 4k", batch=2)).images([long, *wanted(1)], work)
+    pipeline(settings(place, "sd", guidance=5.0, suffix=", 4k", batch=2), work).images([long, *wanted(1)])
     assert notes == [
         "1 of 2 captions are longer with the suffix than the 77 tokens that the pipeline reads; what is "
         "beyond is not drawn"
     ]
-
-
-def test_a_revision_of_the_hub_is_read_off_where_files_lie(place, tmp_path):
-    folder = tmp_path / "models--a--b" / "snapshots" / ("0123456789" * 4)
-    shutil.copytree(place / "sdxl", folder)
-    assert pipeline(settings(folder.parent, folder.name)).identity["revision"] == "0123456789" * 4
-    assert pipeline(settings(place, "sdxl", batch=2)).identity["revision"] is None
 
 
 @pytest.mark.parametrize(
@@ -264,24 +266,19 @@ def test_a_revision_of_the_hub_is_read_off_where_files_lie(place, tmp_path):
 def test_what_cannot_be_drawn_with_is_one_line(place, tmp_path, name, more, message):
     more = {key: str(place / value) if key == "unet" else value for key, value in more.items()}
     with pytest.raises(InputError, match=message) as error:
-        pipeline(settings(place, name, **more)).images(wanted(1), StepContext(tmp_path))
+        pipeline(settings(place, name, **more), StepContext(tmp_path)).images(wanted(1))
     assert "\n" not in str(error.value)
     assert not (tmp_path / "images").exists()
 
 
-def test_broken_weights_are_one_line(place, tmp_path):
+def test_broken_weights_and_an_editing_pipeline_without_images_are_one_line(place, tmp_path):
     folder = tmp_path / "sdxl"
     shutil.copytree(place / "sdxl", folder)
     weights = folder / "vae" / "diffusion_pytorch_model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(ModelError, match="the pipeline cannot be loaded") as error:
-        pipeline(settings(tmp_path, "sdxl")).images(wanted(1), StepContext(tmp_path))
+        pipeline(settings(tmp_path, "sdxl"), StepContext(tmp_path)).images(wanted(1))
     assert "\n" not in str(error.value)
-
-
-def test_an_editing_pipeline_needs_images(place, tmp_path):
-    import json
-
     folder = tmp_path / "edit"
     shutil.copytree(place / "sdxl", folder)
     index = json.loads((folder / "model_index.json").read_text())
@@ -289,4 +286,4 @@ def test_an_editing_pipeline_needs_images(place, tmp_path):
     (folder / "model_index.json").write_text(json.dumps(index))
     asked = settings(tmp_path, "edit", size=None)
     with pytest.raises(ModelError, match=r"edits images, and none are given; .*source = image"):
-        pipeline(asked).images(wanted(1), StepContext(tmp_path))
+        pipeline(asked, StepContext(tmp_path)).images(wanted(1))

@@ -31,7 +31,11 @@ def _finish(process: subprocess.Popen[bytes]) -> None:
     assert process.returncode == 0, errors.decode()
 
 
-def _check(tmp_path: Path, digests: Digests, command: Sequence[object], *, kills: int) -> None:
+@pytest.mark.parametrize(("n", "kills"), [(14, 2), pytest.param(70, 20, marks=pytest.mark.slow)])
+def test_a_killed_build_goes_on_to_identical_bytes(
+    n: int, kills: int, tmp_path: Path, digests: Digests
+) -> None:
+    command = ["bivlc", "--n", n]
     whole, killed = tmp_path / "whole" / "b", tmp_path / "killed" / "b"
     began = time.monotonic()
     _finish(_start(whole, tmp_path / "cache-whole", command))
@@ -52,29 +56,3 @@ def _check(tmp_path: Path, digests: Digests, command: Sequence[object], *, kills
     _finish(_start(killed, tmp_path / "cache-killed", command))
     assert struck
     assert digests(killed) == digests(whole)
-
-
-def test_a_killed_build_goes_on_to_identical_bytes(tmp_path: Path, digests: Digests) -> None:
-    _check(tmp_path, digests, ["bivlc", "--n", 14], kills=2)
-
-
-@pytest.mark.slow
-def test_a_build_killed_at_twenty_moments_goes_on_to_identical_bytes(
-    tmp_path: Path, digests: Digests
-) -> None:
-    _check(tmp_path, digests, ["bivlc", "--n", 70], kills=20)
-
-
-@pytest.mark.slow
-@pytest.mark.models
-def test_a_build_killed_while_a_model_writes_captions_goes_on_to_identical_bytes(
-    tmp_path: Path, digests: Digests
-) -> None:
-    pytest.importorskip("transformers")
-    import tiny_generative
-
-    folder = tiny_generative.save("blip", tmp_path / "blip")
-    settings = [f"caption.by=captioner:{folder}", "caption.batch=1", "caption.beams=1"]
-    settings.append("caption.temperature=0.5")
-    command = ["pac", "--n", 140, *(part for each in settings for part in ("--set", each))]
-    _check(tmp_path, digests, command, kills=8)

@@ -12,7 +12,7 @@ import pytest
 from counterfoil.build import StepContext
 from counterfoil.build.negation.lexicon import Lexicon, Usage, WordNet
 from counterfoil.build.negation.parse import Parser, load_parser
-from counterfoil.build.negation.rules import CATEGORIES, NEG_CLIP, SUGAR_CREPE, Negative, negative
+from counterfoil.build.negation.rules import CATEGORIES, NEG_CLIP, REASONS, SUGAR_CREPE, negatives
 from counterfoil.build.steps.negate import Negate
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.engine.session import Session
@@ -26,14 +26,11 @@ def parser() -> Parser:
     return load_parser("hanta")
 
 
-def made(
-    parser: Parser, caption: str, category: str, times: int = 40, lexicon: Lexicon | None = None
-) -> set[str]:
-    """All that some draws make of a caption."""
+def made(parser: Parser, caption: str, category: str, lexicon: Lexicon | None = None) -> set[str]:
+    """All that can be made of a caption, or why there is nothing."""
     (parse,) = parser.parses([caption])
-    words = lexicon or Lexicon()
-    found = [negative(parse, category, np.random.default_rng(seed), words) for seed in range(times)]
-    return {each.text if isinstance(each, Negative) else f"({each})" for each in found}
+    several = {each.text for each in negatives(parse, category, lexicon or Lexicon())}
+    return several or {f"({REASONS[category]})"}
 
 
 ONE = [
@@ -62,7 +59,7 @@ ONE = [
 
 @pytest.mark.parametrize(("caption", "category", "one", "all_of"), ONE)
 def test_a_caption_by_hand(parser: Parser, caption: str, category: str, one: str, all_of: str) -> None:
-    found = made(parser, caption, category, 100)
+    found = made(parser, caption, category)
     assert one in found
     assert [text for text in found if not re.fullmatch(all_of, text)] == []
     assert caption not in found
@@ -95,7 +92,7 @@ def test_what_is_the_same_is_no_replacement(parser: Parser) -> None:
         ("A young woman.", ("girl", "lady")),
     ]:
         for category in ("replace_obj", "replace_att"):
-            found = " ".join(made(parser, caption, category, 50)).lower()
+            found = " ".join(made(parser, caption, category)).lower()
             assert not [word for word in same if re.search(rf"\b{word}\b", found)]
 
 
@@ -110,7 +107,7 @@ def test_nothing_is_said_that_a_thing_has_anyway_or_cannot_have(parser: Parser) 
         ("A girl in a wet street.", "replace_att", r"kneel|stand"),
         ("A door of glass.", "replace_obj", "bottle"),
     ]:
-        assert not [text for text in made(parser, caption, category, 50) if re.search(never, text)]
+        assert not [text for text in made(parser, caption, category) if re.search(never, text)]
     # Verbs are relations, not attributes.
     assert made(parser, "A man sitting on a mat.", "replace_att") == {"(no attribute to replace)"}
     assert made(parser, "A man sitting.", "replace_rel") >= {"A man standing.", "A man lying."}
@@ -214,63 +211,47 @@ def test_words_of_a_field_of_its_own_come_from_its_captions(parser: Parser) -> N
                 ("fracture", "lesion", "nodule") for _ in range(3)]  # fmt: skip
     usage = Usage.of(parser.parses(captions))
     assert usage.like("femur") == ("spleen", "tibia") or set(usage.like("femur")[:2]) == {"tibia", "spleen"}
-    found = made(parser, "A scan of the femur.", "replace_obj", 60, Lexicon(usage=usage))
+    found = made(parser, "A scan of the femur.", "replace_obj", Lexicon(usage=usage))
     assert "A scan of the tibia." in found
 
 
-def wordnet_folder(place: Path) -> Path:
-    """WordNet's layout with a handful of entries, offsets counted as it counts them."""
-    entries = [
-        ("implement", 6, ["implement", "tool"], []),
-        ("trowel", 6, ["trowel"], [("@", "implement")]),
-        ("chisel", 6, ["chisel", "cold chisel"], [("@", "implement")]),
-        ("mallet", 6, ["mallet"], [("@", "implement")]),
-        ("hand_trowel", 6, ["hand_trowel"], [("@", "trowel")]),
-    ]
-    below = {"implement": ["trowel", "chisel", "mallet"], "trowel": ["hand_trowel"]}
-
-    def lines(offsets: dict[str, int]) -> list[str]:
-        made = ["  1 licence"]
-        for name, lexicon, words, pointers in entries:
-            all_ = [*pointers, *(("~", each) for each in below.get(name, []))]
-            shown = " ".join(f"{word.replace(' ', '_')} 0" for word in words)
-            links = "".join(f" {symbol} {offsets.get(to, 0):08d} n 0000" for symbol, to in all_)
-            made.append(
-                f"{offsets.get(name, 0):08d} {lexicon:02d} n {len(words):02x} {shown} "
-                f"{len(all_):03d}{links} | x"
-            )
-        return made
-
-    offsets: dict[str, int] = {}
-    at = len(lines({})[0]) + 1
-    for (name, *_), line in zip(entries, lines({})[1:], strict=True):
-        offsets[name] = at
-        at += len(line) + 1
-    place.mkdir()
-    (place / "data.noun").write_text("\n".join(lines(offsets)) + "\n")
-    index = "".join(
-        f"{word.replace(' ', '_')} n 1 1 @ 1 0 {offsets[name]:08d}\n"
-        for name, _, words, _ in entries
-        for word in words
-    )
-    (place / "index.noun").write_text("  1 licence\n" + index)
-    left, right = (
-        "00000000 00 a 01 knobby 0 001 ! 00000045 a 0101 | x\n",
-        "00000045 00 a 01 smooth 0 000 | x\n",
-    )
-    (place / "data.adj").write_text(left[:44].ljust(44) + "\n" + right)
-    (place / "index.adj").write_text("knobby a 1 1 ! 1 0 00000000\nsmooth a 1 0 1 0 00000045\n")
-    return place
+#: WordNet's layout with a handful of entries, their offsets counted in bytes as it counts them.
+WORDNET = {
+    "data.noun": """\
+  1 licence
+00000012 06 n 02 implement 0 tool 0 003 ~ 00000110 n 0000 ~ 00000180 n 0000 ~ 00000246 n 0000 | x
+00000110 06 n 01 trowel 0 002 @ 00000012 n 0000 ~ 00000298 n 0000 | x
+00000180 06 n 02 chisel 0 cold_chisel 0 001 @ 00000012 n 0000 | x
+00000246 06 n 01 mallet 0 001 @ 00000012 n 0000 | x
+00000298 06 n 01 hand_trowel 0 001 @ 00000110 n 0000 | x
+""",
+    "index.noun": """\
+  1 licence
+implement n 1 1 @ 1 0 00000012
+tool n 1 1 @ 1 0 00000012
+trowel n 1 1 @ 1 0 00000110
+chisel n 1 1 @ 1 0 00000180
+cold_chisel n 1 1 @ 1 0 00000180
+mallet n 1 1 @ 1 0 00000246
+hand_trowel n 1 1 @ 1 0 00000298
+""",
+    "data.adj": "00000000 00 a 01 rough 0 001 ! 00000047 a 0101\n00000047 00 a 01 smooth 0 000 | x\n",
+    "index.adj": "rough a 1 1 ! 1 0 00000000\nsmooth a 1 0 1 0 00000047\n",
+}
 
 
 def test_wordnet_gives_sisters_and_never_what_lies_above_or_below(tmp_path: Path, parser: Parser) -> None:
-    wordnet = WordNet.loaded(wordnet_folder(tmp_path / "wordnet"))
+    (tmp_path / "wordnet").mkdir()
+    for name, text in WORDNET.items():
+        (tmp_path / "wordnet" / name).write_text(text)
+    wordnet = WordNet.loaded(tmp_path / "wordnet")
+    assert wordnet.antonyms("rough") == ("smooth",)
     assert wordnet.sisters("trowel", {"mallet", "chisel", "hand trowel", "tool"}) == ("chisel", "mallet")
     assert wordnet.same("trowel", "implement")
     assert wordnet.same("trowel", "hand trowel")
     assert not wordnet.same("trowel", "mallet")
     usage = Usage(("mallet", "trowel"), np.eye(2))
-    assert made(parser, "A trowel.", "replace_obj", 20, Lexicon(wordnet, usage)) == {"A mallet."}
+    assert made(parser, "A trowel.", "replace_obj", Lexicon(wordnet, usage)) == {"A mallet."}
     with pytest.raises(CounterfoilError, match=r"no WordNet in the folder.*no index.noun"):
         WordNet.loaded(tmp_path)
     (tmp_path / "wordnet" / "index.noun").write_text("cat n x\n")
@@ -293,13 +274,7 @@ def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path: Path, parser: P
     (parse,), (other,) = found.parses([caption]), parser.parses([caption])
     assert str(parse) == caption
     assert parse.phrases == other.phrases
-    assert [(t.text, t.tag, t.lemma) for t in parse.tokens] == [
-        (t.text, t.tag, t.lemma) for t in other.tokens
-    ]
-    rows = pa.table({"id": ["a"], "caption": [caption]})
-    step = Negate(categories=("replace_att",), balance=False, parser=f"spacy:{tmp_path / 'tags'}")
-    out = step.run(rows, StepContext(tmp_path, step="negate"))
-    assert out.kept["change"].to_pylist()[0].startswith(("brown > ", "sits > "))
+    assert parse.tokens == other.tokens
     spacy.blank("en").to_disk(tmp_path / "blank")
     with pytest.raises(CounterfoilError, match="the pipeline gives no tags"):
         load_parser(f"spacy:{tmp_path / 'blank'}")

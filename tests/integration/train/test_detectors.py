@@ -1,6 +1,7 @@
 """Detectors: the units learn what a slow loop learns, on encoders that stay as they are."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from counterfoil import catalog  # noqa: E402
-from counterfoil.benchmarks import Benchmark, BytesSource, Card, Choice, Image, Quad  # noqa: E402
+from counterfoil.benchmarks import Benchmark, BytesSource, Card, Image, Quad  # noqa: E402
 from counterfoil.benchmarks.records import Caption, PixelSource  # noqa: E402
 from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.engine.run import run  # noqa: E402
@@ -84,10 +85,9 @@ def test_units_learn_what_a_slow_loop_learns() -> None:
         torch.manual_seed(FAST.seed)
         start = networks.detector(thumb()).network.state_dict()
     network = backbone.network.eval()
+    pixels = backbone.pixels([backbone.preparation(image.decode()) for image in data.images])
     with torch.inference_mode():
-        images = network.encode_images(
-            backbone.pixels([backbone.preparation(image.decode()) for image in data.images])
-        ).points.numpy()
+        images = network.encode_images(pixels).points.numpy()
         texts = network.encode_texts(backbone.tokens([str(c.text) for c in data.captions])).points.numpy()
     fitted = detectors.fit(backbone, FAST, data)
     found = fitted.backbone.network.state_dict()
@@ -145,15 +145,9 @@ def test_a_detector_tells_what_can_be_told_and_answers_questions(tmp_path: Path)
 def test_the_best_epoch_of_validation_is_kept() -> None:
     # Validation whose labels are turned: the first epoch is the best one, since it has learnt least.
     data = told(120)
-    turned = replace(
-        data,
-        rows={
-            "image": data.rows["negative_image"],
-            "negative_image": data.rows["image"],
-            "caption": data.rows["negative_caption"],
-            "negative_caption": data.rows["caption"],
-        },
-    )
+    sides = "image", "negative_image", "caption", "negative_caption"
+    other = "negative_image", "image", "negative_caption", "caption"
+    turned = replace(data, rows={a: data.rows[b] for a, b in zip(sides, other, strict=True)})
     recipe = replace(FAST, lr=0.01)
     fitted = detectors.fit(thumb(), recipe, data, validation=turned)
     for side in ("image", "caption"):
@@ -187,9 +181,8 @@ def test_a_detector_is_a_checkpoint(thumbs: None, tmp_path: Path) -> None:
     facts = checkpoint.facts(tmp_path / "ckpt")
     assert facts["recipe"]["lr"] == 0.05
     assert facts["data"]["rows"] == 40
-    assert [each["loss"] for each in facts["epochs"]["caption"]] == [
-        each.loss for each in fitted.history["caption"]
-    ]
+    losses = [each["loss"] for each in facts["epochs"]["caption"]]
+    assert losses == [each.loss for each in fitted.history["caption"]]
     found = catalog.scorer(str(tmp_path / "ckpt"), Options(device="cpu"))
     own = fitted.detector()
     for ask in ("image_probabilities", "caption_probabilities"):
@@ -207,34 +200,27 @@ def test_each_distinct_item_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> 
         for role, at in data.rows.items()
     }
     double = TrainingSet("double", data.images, data.captions + again, twice)
-    backbone = thumb()
-    seen = {"images": 0, "texts": 0}
-    plain = backbone.network.encode_images, backbone.network.encode_texts
+    backbone, seen = thumb(), Counter()
 
-    def images(pixels):
-        seen["images"] += len(pixels)
-        return plain[0](pixels)
+    def counting(name: str):
+        plain = getattr(backbone.network, name)
+        return lambda items: (seen.update({name: len(items)}), plain(items))[1]
 
-    def texts(tokens):
-        seen["texts"] += len(tokens)
-        return plain[1](tokens)
-
-    monkeypatch.setattr(backbone.network, "encode_images", images)
-    monkeypatch.setattr(backbone.network, "encode_texts", texts)
+    for name in ("encode_images", "encode_texts"):
+        monkeypatch.setattr(backbone.network, name, counting(name))
     detectors.fit(backbone, FAST, double)
     distinct = len({each.text for each in data.captions})
     # One grey picture more, to see how wide the encoder's answers are.
-    assert seen == {"images": 24 + 1, "texts": distinct}
-
-
-# -- what cannot be done ----------------------------------------------------------------------------------
+    assert seen == {"encode_images": 24 + 1, "encode_texts": distinct}
 
 
 def test_data_without_negatives() -> None:
-    with pytest.raises(InputError, match="the training data have no column 'negative_image'"):
-        detectors.fit(thumb(), FAST, rows(8))
-    with pytest.raises(InputError, match="no rows to train a detector on"):
-        detectors.fit(thumb(), FAST, told(3).select(np.empty(0, dtype=np.int64)))
+    for data, message in (
+        (rows(8), "the training data have no column 'negative_image'"),
+        (told(3).select(np.empty(0, dtype=np.int64)), "no rows to train a detector on"),
+    ):
+        with pytest.raises(InputError, match=message):
+            detectors.fit(thumb(), FAST, data)
 
 
 def test_images_that_cannot_be_read() -> None:
@@ -274,17 +260,3 @@ def test_a_folder_that_cannot_be_written_is_told_first(
 def test_a_detector_on_a_detector() -> None:
     with pytest.raises(InputError, match="a detector stands on an encoder"):
         networks.detector(networks.detector(thumb()))
-
-
-def test_choices_are_made_by_captions_alone() -> None:
-    found = detectors.fit(thumb(), FAST, told(200)).detector()
-    unseen = told(60, 3)
-    candidates = np.stack([unseen.rows["caption"], unseen.rows["negative_caption"]], axis=1).astype(np.int64)
-    # No image is at hand, and none is needed.
-    images = tuple(Image(f"gone {i}") for i in range(60))
-    questions = Choice(tuple(map(str, range(60))), query=np.arange(60, dtype=np.int64), candidates=candidates)
-    card = Card(name="told", title="Told", form="choice")
-    answers = run(Benchmark(card, images, unseen.captions, questions), found)
-    said = np.concatenate(list(found.caption_probabilities([list(unseen.captions)])))
-    assert answers.right["accuracy"].tolist() == [said[a] < said[b] for a, b in candidates]
-    assert 0.6 < answers.right["accuracy"].mean() < 1

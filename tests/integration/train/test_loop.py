@@ -27,10 +27,7 @@ from counterfoil.train.gradients import Computing  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, Triplet  # noqa: E402
-from counterfoil.train.saving import (  # noqa: E402
-    Monitors,
-    Saving,
-)
+from counterfoil.train.saving import Monitors, Saving  # noqa: E402
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("thumbs")]
 
@@ -87,6 +84,11 @@ def plain(data: TrainingSet, recipe: Coco, *, accumulate: int = 1, dropout: floa
     return backbone, losses
 
 
+def trained(recipe, data, **more):
+    """What the loop makes of a small network, on the CPU."""
+    return fit(thumbnails.thumb(), recipe, data, **{"device": "cpu"} | more)
+
+
 def close(left, right, *, within: float = 1e-5) -> bool:
     states = left.network.state_dict(), right.network.state_dict()
     return all(torch.allclose(states[0][name], states[1][name], atol=within, rtol=0) for name in states[0])
@@ -101,7 +103,7 @@ def test_it_trains_as_a_plain_loop_does(options) -> None:
     data = thumbnails.rows(50)
     recipe = Coco(batch_size=8, epochs=3, lr=3e-3, warmup=4, select="last", **options)
     expected, losses = plain(data, recipe, accumulate=recipe.accumulate)
-    found = fit(thumbnails.thumb(), recipe, data, device="cpu", saving=Saving(journal_every=1))
+    found = trained(recipe, data, saving=Saving(journal_every=1))
     assert close(found.backbone, expected)
     assert [entry["loss"] for entry in found.history] == pytest.approx(losses, abs=1e-4)
     assert found.step == len(losses) == found.history[-1]["step"]
@@ -115,23 +117,23 @@ def test_workers_change_nothing() -> None:
     data = thumbnails.rows(24, negatives=True)
     recipe = NegativePairs(batch_size=8, steps=4, lr=3e-3, warmup=2, select="last", augment="crop-flip")
     recipe = replace(recipe, erasing=0.5, word_drop=0.3)
-    first = fit(thumbnails.thumb(), recipe, data, device="cpu")
-    second = fit(thumbnails.thumb(), recipe, data, device="cpu", workers=2)
+    first = trained(recipe, data)
+    second = trained(recipe, data, workers=2)
     assert close(first.backbone, second.backbone, within=0)
 
 
 def test_a_first_look_decides_nothing_and_changes_nothing() -> None:
     data, held = thumbnails.rows(24), thumbnails.rows(16)
     recipe = Coco(batch_size=8, epochs=2, lr=3e-3, warmup=2)
-    plain_one = fit(thumbnails.thumb(), recipe, data, validation=held, device="cpu")
+    plain_one = trained(recipe, data, validation=held)
     monitors = Monitors(at_start=True)
-    looked = fit(thumbnails.thumb(), recipe, data, validation=held, monitors=monitors, device="cpu")
+    looked = trained(recipe, data, validation=held, monitors=monitors)
     assert close(looked.backbone, plain_one.backbone, within=0)
     assert (looked.step, looked.best) == (plain_one.step, plain_one.best)
     assert [entry["step"] for entry in looked.history] == [0, *(e["step"] for e in plain_one.history)]
     # What it says is what the untouched network says: with a learning rate of next to nothing, for ever.
     still = Coco(batch_size=8, epochs=1, lr=1e-12, warmup=0)
-    unmoved = fit(thumbnails.thumb(), still, data, validation=held, device="cpu").history[-1]
+    unmoved = trained(still, data, validation=held).history[-1]
     for name in ("validation_accuracy", "validation_loss"):
         assert looked.history[0][name] == pytest.approx(unmoved[name], abs=1e-5)
 
@@ -147,7 +149,7 @@ def test_the_best_weights_are_kept_and_not_the_last(tmp_path: Path) -> None:
         return {"mine": next(values), "undefined": float("nan")}
 
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="mine")
-    found = fit(thumbnails.thumb(), recipe, data, monitors=Monitors(validate), out=tmp_path, device="cpu")
+    found = trained(recipe, data, monitors=Monitors(validate), out=tmp_path)
     # Equal is not better: the second validation counts, not the third.
     assert (found.step, found.best) == (8, 0.5)
     for backbone in (found.backbone, checkpoint.read(tmp_path)):
@@ -162,26 +164,14 @@ def test_the_best_weights_are_kept_and_not_the_last(tmp_path: Path) -> None:
 def test_less_loss_is_better_and_nan_is_not() -> None:
     values = iter([2.0, float("nan"), 1.0, 1.5])
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="loss")
-    found = fit(
-        thumbnails.thumb(),
-        recipe,
-        thumbnails.rows(16),
-        monitors=Monitors(lambda _: {"loss": next(values)}),
-        device="cpu",
-    )
+    found = trained(recipe, thumbnails.rows(16), monitors=Monitors(lambda _: {"loss": next(values)}))
     assert (found.step, found.best) == (6, 1.0)
 
 
 def test_patience_ends_a_training_that_gets_no_better() -> None:
     values = iter([0.1, 0.3, 0.2, 0.2, 0.2, 0.2, 0.9])
     recipe = Coco(batch_size=8, epochs=50, lr=1e-2, warmup=1, select="mine", validate_every=3, patience=6)
-    found = fit(
-        thumbnails.thumb(),
-        recipe,
-        thumbnails.rows(32),
-        monitors=Monitors(lambda _: {"mine": next(values)}),
-        device="cpu",
-    )
+    found = trained(recipe, thumbnails.rows(32), monitors=Monitors(lambda _: {"mine": next(values)}))
     # Best at step 6; six steps later, at 12, nothing was better.
     assert (found.step, found.best, found.history[-1]["step"]) == (6, 0.3, 12)
 
@@ -218,13 +208,11 @@ def test_two_stages_follow_each_other(tmp_path: Path) -> None:
         stages=({"trains": "all", "lr": 1e-3, "select": "last"}, {"lr": 1e-2, "epochs": 3}),
         reduction="mean",
     )
-    found = fit(
-        thumbnails.thumb(),
+    found = trained(
         recipe,
         thumbnails.rows(32),
         validation=thumbnails.rows(20, seed=1),
         out=tmp_path,
-        device="cpu",
         saving=Saving(journal_every=1),
     )
     assert [entry["step"] for entry in found.history] == list(range(1, 21))
@@ -241,16 +229,16 @@ def test_an_unreadable_image_stops_or_is_skipped(tmp_path: Path) -> None:
     broken = TrainingSet("some", tuple(images), data.captions, data.rows)
     recipe = Coco(batch_size=4, epochs=2, lr=1e-2, warmup=1, select="last")
     with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
-        fit(thumbnails.thumb(), recipe, broken, device="cpu")
+        trained(recipe, broken)
     said: list[str] = []
     skipping = Coco(batch_size=4, epochs=2, lr=1e-2, warmup=1, select="last", unreadable="skip")
-    found = fit(thumbnails.thumb(), skipping, broken, device="cpu", note=said.append)
+    found = trained(skipping, broken, note=said.append)
     assert len(said) == 1
     assert said[0].startswith("1 image cannot be read, 1 row is left out: ")
     assert said[0].count("broken.jpg") == 1
     # As if the row had never been there.
     without = data.select(np.delete(np.arange(20), 3))
-    assert close(found.backbone, fit(thumbnails.thumb(), skipping, without, device="cpu").backbone, within=0)
+    assert close(found.backbone, trained(skipping, without).backbone, within=0)
 
 
 @pytest.mark.parametrize(
@@ -262,25 +250,25 @@ def test_an_unreadable_image_stops_or_is_skipped(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_asked_for_is_said_in_a_line(options, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        fit(thumbnails.thumb(), Coco(batch_size=4, select="last"), thumbnails.rows(8), **options)
+        trained(Coco(batch_size=4, select="last"), thumbnails.rows(8), **options)
 
 
 def test_columns_that_a_recipe_needs_must_be_there() -> None:
     with pytest.raises(InputError, match="the training data have no column 'negative_image'"):
-        fit(thumbnails.thumb(), NegativePairs(batch_size=4), thumbnails.rows(8), device="cpu")
+        trained(NegativePairs(batch_size=4), thumbnails.rows(8))
 
 
 def test_without_validation_the_last_weights_are_kept_and_that_is_said() -> None:
     said: list[str] = []
     recipe = Coco(batch_size=4, epochs=1, warmup=1)
-    found = fit(thumbnails.thumb(), recipe, thumbnails.rows(8), device="cpu", note=said.append)
+    found = trained(recipe, thumbnails.rows(8), note=said.append)
     assert found.best is None
     assert "the last weights are kept" in said[0]
 
 
 def test_bf16_trains_and_leaves_weights_in_fp32() -> None:
     recipe = Coco(batch_size=8, epochs=4, lr=1e-2, warmup=1, select="last", precision="bf16")
-    found = fit(thumbnails.thumb(), recipe, thumbnails.rows(32), device="cpu", saving=Saving(journal_every=1))
+    found = trained(recipe, thumbnails.rows(32), saving=Saving(journal_every=1))
     assert all(p.dtype == torch.float32 for p in found.backbone.network.parameters())
     assert found.history[-1]["loss"] < found.history[0]["loss"]
 
@@ -351,7 +339,7 @@ def test_a_small_network_is_trained_by_one_thread(monkeypatch, small: int, threa
     try:
         torch.set_num_threads(3)
         recipe = Coco(batch_size=4, steps=2, warmup=1, select="last")
-        fit(thumbnails.thumb(), recipe, thumbnails.rows(8), device="cpu", progress=seen)
+        trained(recipe, thumbnails.rows(8), progress=seen)
         assert found == {threads}
         assert torch.get_num_threads() == 3
     finally:

@@ -14,12 +14,6 @@ from counterfoil.train.recipes import RECIPES, read, read_file
 from counterfoil.train.recipes.reading import overridden
 
 
-def typed(key: str, text: str) -> object:
-    """A recipe changed by `--set`."""
-    recipe = RECIPES["pcme"]
-    return overridden(recipe, changes_of(type(recipe), [f"{key}={text}"], "--set"), where="--set")
-
-
 def file(folder: Path, text: str) -> Path:
     path = folder / "mine.toml"
     path.write_text(text, "utf-8")
@@ -27,94 +21,48 @@ def file(folder: Path, text: str) -> Path:
 
 
 def test_all_that_the_papers_train_is_there() -> None:
-    expected = [
-        "coco",
-        "negclip",
-        "trohn-text",
-        "trohn-img",
-        "pac",
-        "vse0",
-        "vse++",
-        "vse++-warm",
-        "pvse",
-        "pcme",
-        "detector",
-    ]
-    assert list(RECIPES) == expected
+    expected = "coco negclip trohn-text trohn-img pac vse0 vse++ vse++-warm pvse pcme detector"
+    assert list(RECIPES) == expected.split()
     assert all(recipe.name == name for name, recipe in RECIPES.items())
     assert all(recipe.about and recipe.source and recipe.left_open for recipe in RECIPES.values())
 
 
-def test_networks_from_scratch_meet_all_negatives_first() -> None:
-    # Adam at 2e-4, batches of 128, 30 epochs, a margin of 0.2 and gradients clipped at 2: VSE++'s defaults.
-    first, second = RECIPES["vse++-warm"].staged()
-    assert (first.mining, first.steps, second.mining, second.epochs) == ("sum", 500, "hardest", 30)
-    for stage in (first, second):
-        assert (stage.optimiser, stage.lr, stage.batch_size, stage.clip_norm) == ("adam", 2e-4, 128, 2.0)
-        assert (stage.trains, stage.margin, stage.augment) == ("all", 0.2, "none")
+BIVLC = {"optimiser": "adamw", "betas": (0.9, 0.98), "eps": 1e-6, "weight_decay": 0.1, "lr": 1e-6,
+         "schedule": "cosine", "warmup": 50, "epochs": 10, "decay": "matrices", "select": "accuracy",
+         "clip_norm": None, "max_logit_scale": None, "precision": "fp32", "augment": "none",
+         "trains": "all", "stages": ()}  # fmt: skip
+RETRIEVAL = {"optimiser": "adamp", "weight_decay": 0.0, "clip_norm": 2.0, "epochs": 30, "batch_size": 128,
+             "schedule": "cosine-epochs", "stages": ()}  # fmt: skip
+FIRST, SECOND = {**RETRIEVAL, "lr": 2e-4, "select": "last"}, {"trains": "all", "lr": 2e-5, "select": "rsum"}
+#: Adam at 2e-4, batches of 128, a margin of 0.2 and gradients clipped at 2: VSE++'s defaults.
+WARM = {"optimiser": "adam", "lr": 2e-4, "batch_size": 128, "clip_norm": 2.0, "trains": "all",
+        "margin": 0.2, "augment": "none"}  # fmt: skip
+PAC = {"optimiser": "adamw", "lr": 1e-4, "batch_size": 256, "trains": "projections", "lambda_v": 0.05,
+       "lambda_t": 0.1, "patience": 1500, "select": "loss"}  # fmt: skip
+#: The values of the papers, stage by stage: BiVLC Appendix E.3, PAC-S, ECCV Caption, VSE++.
+VALUES = {
+    "coco": [{**BIVLC, "batch_size": 400}],
+    "trohn-text": [{**BIVLC, "batch_size": 200}],
+    "trohn-img": [{**BIVLC, "batch_size": 200}],
+    "pac": [PAC],
+    **{name: [{**FIRST, "trains": "projections"}, RETRIEVAL | SECOND] for name in ("vse0", "vse++")},
+    **{name: [{**FIRST, "trains": "heads"}, RETRIEVAL | SECOND] for name in ("pvse", "pcme")},
+    "vse++-warm": [{**WARM, "mining": "sum", "steps": 500}, {**WARM, "mining": "hardest", "epochs": 30}],
+}
 
 
-@pytest.mark.parametrize(("name", "batch"), [("coco", 400), ("trohn-text", 200), ("trohn-img", 200)])
-def test_values_of_bivlc(name: str, batch: int) -> None:
-    # BiVLC Appendix E.3 and FORMATS 1c.
-    recipe = RECIPES[name]
-    assert (recipe.optimiser, recipe.betas, recipe.eps, recipe.weight_decay) == (
-        "adamw",
-        (0.9, 0.98),
-        1e-6,
-        0.1,
-    )
-    assert (recipe.lr, recipe.schedule, recipe.warmup, recipe.epochs) == (1e-6, "cosine", 50, 10)
-    assert (recipe.batch_size, recipe.decay, recipe.select) == (batch, "matrices", "accuracy")
-    assert (recipe.clip_norm, recipe.max_logit_scale, recipe.precision) == (None, None, "fp32")
-    assert (recipe.augment, recipe.trains, recipe.stages) == ("none", "all", ())
-
-
-def test_values_of_pac_s() -> None:
-    pac = RECIPES["pac"]
-    assert (pac.optimiser, pac.lr, pac.batch_size, pac.trains) == ("adamw", 1e-4, 256, "projections")
-    assert (pac.lambda_v, pac.lambda_t, pac.patience, pac.select) == (0.05, 0.1, 1500, "loss")
-
-
-@pytest.mark.parametrize("name", ["vse0", "vse++", "pvse", "pcme"])
-def test_values_of_eccv_caption_in_two_stages(name: str) -> None:
-    first, second = RECIPES[name].staged()
-    assert (first.trains, first.lr, first.select) == (
-        "heads" if name[0] == "p" else "projections",
-        2e-4,
-        "last",
-    )
-    assert (second.trains, second.lr, second.select) == ("all", 2e-5, "rsum")
-    for stage in (first, second):
-        assert (stage.optimiser, stage.weight_decay, stage.clip_norm) == ("adamp", 0.0, 2.0)
-        assert (stage.epochs, stage.batch_size, stage.schedule, stage.stages) == (
-            30,
-            128,
-            "cosine-epochs",
-            (),
-        )
+@pytest.mark.parametrize("name", VALUES)
+def test_values_of_the_papers(name: str) -> None:
+    for stage, values in zip(RECIPES[name].staged(), VALUES[name], strict=True):
+        assert {key: getattr(stage, key) for key in values} == values
 
 
 def test_a_file_says_what_differs(tmp_path: Path) -> None:
-    recipe, base, run = read_file(
-        file(
-            tmp_path,
-            'recipe = "trohn-img"\nbatch_size = 64\nlr = 1\nbetas = [0.9, 0.999]\nsteps = "none"\n'
-            '[run]\ndata = "trohn/"\n',
-        )
-    )
-    expected = asdict(RECIPES["trohn-img"]) | {
-        "name": "mine",
-        "batch_size": 64,
-        "lr": 1.0,
-        "betas": (0.9, 0.999),
-        "steps": None,
-    }
-    assert asdict(recipe) == expected
-    assert type(recipe) is type(RECIPES["trohn-img"])
-    assert isinstance(recipe.lr, float)
-    assert base is RECIPES["trohn-img"]
-    assert run == {"data": "trohn/"}
+    text = 'recipe = "trohn-img"\nbatch_size = 64\nlr = 1\nbetas = [0.9, 0.999]\nsteps = "none"\n'
+    recipe, base, run = read_file(file(tmp_path, text + '[run]\ndata = "trohn/"\n'))
+    changed = {"name": "mine", "batch_size": 64, "lr": 1.0, "betas": (0.9, 0.999), "steps": None}
+    assert recipe == replace(RECIPES["trohn-img"], **changed)
+    assert (base, run) == (RECIPES["trohn-img"], {"data": "trohn/"})
 
 
 def test_an_override_holds_in_all_stages_and_stages_of_a_file_replace_all(tmp_path: Path) -> None:
@@ -132,11 +80,7 @@ def test_an_override_holds_in_all_stages_and_stages_of_a_file_replace_all(tmp_pa
         ('recipe = "coco"\nbatchsize = 3\n', ("unknown key", "batchsize", "did you mean 'batch_size'?")),
         ('recipe = "coco"\nlambda_v = 3\n', ("unknown key", "lambda_v", "lr, max_logit_scale")),
         ('recipe = "coco"\nbatch_size = "big"\n', ("key 'batch_size'", "given: big", "not a whole number")),
-        ('recipe = "coco"\nbatch_size = 1.5\n', ("key 'batch_size'", "1.5", "not a whole number")),
-        ('recipe = "coco"\nbatch_size = true\n', ("key 'batch_size'", "True", "not a whole number")),
         ('recipe = "coco"\nbatch_size = 0\n', ("key 'batch_size'", "given: 0", "1 to 1,000,000")),
-        ('recipe = "coco"\nlr = -1e-6\n', ("key 'lr'", "-1e-06", "above 0")),
-        ('recipe = "coco"\nlr = inf\n', ("key 'lr'", "inf", "above 0")),
         ('recipe = "coco"\nlr = nan\n', ("key 'lr'", "nan", "above 0")),
         ('recipe = "coco"\nlr = "none"\n', ("key 'lr'", "given: none", "not a number")),
         ('recipe = "coco"\nbetas = [0.9]\n', ("key 'betas'", "given: 1; allowed: 2 of them")),
@@ -173,30 +117,12 @@ def test_a_name_that_nobody_knows(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("key", "text", "value"),
-    [
-        ("lr", "3e-4", 3e-4),
-        ("lr", "1", 1.0),
-        ("steps", "20", 20),
-        ("steps", "none", None),
-        ("betas", "0.9,0.95", (0.9, 0.95)),
-        ("optimiser", "adam", "adam"),
-        ("select", "i2t_recall_at_1", "i2t_recall_at_1"),
-        ("stages", "none", ()),
-    ],
-)
-def test_values_as_they_are_typed(key: str, text: str, value: object) -> None:
-    found = getattr(typed(key, text), key)
-    assert (found, type(found)) == (value, type(value))
-
-
-@pytest.mark.parametrize(
-    ("key", "text"), [("lr", "much"), ("betas", "0.9"), ("steps", "1.5"), ("stages", "2")]
-)
-def test_typing_errors_are_one_line(key: str, text: str) -> None:
-    with pytest.raises(InputError, match=r"^--set"):
-        typed(key, text)
+def test_values_as_they_are_typed() -> None:
+    typed = changes_of(type(RECIPES["pcme"]), ["betas=0.9,0.95", "steps=none", "stages=none"], "--set")
+    recipe = overridden(RECIPES["pcme"], typed, where="--set")
+    assert (recipe.betas, recipe.steps, recipe.stages) == ((0.9, 0.95), None, ())
+    with pytest.raises(InputError, match=r"^--set.*no list of tables"):
+        overridden(recipe, changes_of(type(recipe), ["stages=2"], "--set"), where="--set")
 
 
 def test_a_recipe_is_plain_values() -> None:
@@ -217,19 +143,9 @@ def test_a_batch_of_one_has_nothing_to_choose_among(name: str) -> None:
     with pytest.raises(InputError, match=r"nothing to choose among.*given: 1; allowed: 2 or more"):
         replace(RECIPES[name], batch_size=1)
     assert replace(RECIPES[name], batch_size=2).batch_size == 2
-    # Two batches of one row that count as one have two rows.
+    # Two batches of one row that count as one have two rows; a pair and its negative pair are two, too.
     assert replace(RECIPES[name], batch_size=1, accumulate=2).accumulate == 2
-
-
-def test_only_pcme_erases_and_drops_words_by_itself() -> None:
-    # As its released configuration for COCO has it.
-    assert (RECIPES["pcme"].erasing, RECIPES["pcme"].word_drop) == (0.2, 0.1)
-    others = [recipe for name, recipe in RECIPES.items() if name != "pcme"]
-    assert {(recipe.erasing, recipe.word_drop) for recipe in others} == {(0.0, 0.0)}
-    assert read("coco", erasing=1, word_drop=0.25).word_drop == 0.25
-    for name in ("erasing", "word_drop"):
-        with pytest.raises(InputError, match=rf"'{name}': out of range; given: 1.5; allowed: 0 to 1"):
-            read("pcme", **{name: 1.5})
+    assert replace(RECIPES["trohn-img"], batch_size=1).batch_size == 1
 
 
 @pytest.mark.parametrize(
@@ -238,7 +154,3 @@ def test_only_pcme_erases_and_drops_words_by_itself() -> None:
 def test_a_detector_has_nothing_to_vary_or_to_add_up(name: str, value: object) -> None:
     with pytest.raises(InputError, match=f"recipe detector, {name}: a detector learns from .* once; given: "):
         read("detector", **{name: value})
-
-
-def test_two_pairs_of_one_row_are_enough() -> None:
-    assert replace(RECIPES["trohn-img"], batch_size=1).batch_size == 1

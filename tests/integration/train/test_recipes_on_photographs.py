@@ -13,10 +13,7 @@ transformers = pytest.importorskip("transformers")
 
 from counterfoil.benchmarks.training_files import read as read_data  # noqa: E402
 from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
-from counterfoil.models import (  # noqa: E402
-    checkpoint,
-    registry,
-)
+from counterfoil.models import checkpoint, registry  # noqa: E402
 from counterfoil.models.networks import Backbone  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402

@@ -128,13 +128,3 @@ def test_a_rating_is_the_level_of_what_somebody_holds_true(made):
         held = [not matches(claim, scene) for claim in claims(meaning)]
         of = sum(held) / len(held)
         assert rating == (4 if of == 1 else 3 if of >= 0.5 else 2 if of else 1)
-
-
-@pytest.mark.parametrize("make", [rated, preferences])
-def test_same_seed_same_bytes_drawn_now_or_later(make):
-    def kept(seed, lazy):
-        made = make(8, seed=seed, size=32, lazy=lazy)
-        return [made.digest, [image.read() for image in made.images]]
-
-    assert kept(1, False) == kept(1, True)
-    assert kept(1, True)[0] != kept(2, True)[0]

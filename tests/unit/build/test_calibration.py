@@ -1,12 +1,13 @@
 """Filters on verified samples: against loops, and intervals against how often they hold the truth."""
 
+from collections.abc import Callable
 from math import sqrt
 
 import numpy as np
 import pytest
 
 from counterfoil.build.calibration import Prices, Verified, auroc, calibrate, certified, curve, quality, share
-from counterfoil.errors import InputError, ScoreError
+from counterfoil.errors import InputError
 
 
 def rows(n: int, rng: np.random.Generator, *, share: float = 0.39, apart: float = 1.2, steps: int = 0):
@@ -45,6 +46,7 @@ def test_what_is_not_defined_is_no_number() -> None:
     assert found.to_json()["precision"] == [None, 0.0, 1.0]
     assert found.kept.value == 0.0
     assert np.isnan(auroc(sample).value)
+    assert np.isnan(share(sample.right, np.zeros(2, dtype=bool), np.ones(2)).value)
     assert certified(sample, 0.9) is None
 
 
@@ -175,19 +177,20 @@ def test_cost_by_hand() -> None:
     }
 
 
-def test_what_cannot_be() -> None:
-    rng = np.random.default_rng(0)
-    sample = Verified(np.array([0.1, 0.4]), np.array([False, True]))
-    with pytest.raises(ScoreError, match="not finite"):
-        Verified(np.array([np.nan]), np.array([True]))
-    with pytest.raises(InputError, match="a score and a truth"):
-        Verified(np.zeros(2), np.zeros(3, dtype=bool))
-    with pytest.raises(InputError, match="weight"):
-        Verified(np.zeros(2), np.zeros(2, dtype=bool), np.array([1.0, 0.0]))
-    with pytest.raises(InputError, match="precision to reach"):
-        certified(sample, 1.0)
-    with pytest.raises(InputError, match="neither"):
-        calibrate(sample, rng)
-    with pytest.raises(InputError, match="too few verified rows"):
-        calibrate(sample, rng, precision=0.9)
-    assert np.isnan(share(sample.right, np.zeros(2, dtype=bool), np.ones(2)).value)
+SAMPLE = Verified(np.array([0.1, 0.4]), np.array([False, True]))
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda rng: Verified(np.array([np.nan]), np.array([True])), "not finite"),
+        (lambda rng: Verified(np.zeros(2), np.zeros(3, dtype=bool)), "a score and a truth"),
+        (lambda rng: Verified(SAMPLE.scores, SAMPLE.right, np.array([1.0, 0.0])), "weight"),
+        (lambda rng: certified(SAMPLE, 1.0), "precision to reach"),
+        (lambda rng: calibrate(SAMPLE, rng), "neither"),
+        (lambda rng: calibrate(SAMPLE, rng, precision=0.9), "too few verified rows"),
+    ],
+)
+def test_what_cannot_be(ask: Callable, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ask(np.random.default_rng(0))

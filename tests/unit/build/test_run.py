@@ -114,19 +114,17 @@ def test_finished_steps_are_not_run_again_and_changed_ones_are(work: StepContext
     assert digests(work.folder) == before
 
 
-@pytest.mark.parametrize("what", ["rows.parquet", "manifest.json"])
-def test_a_step_with_damaged_or_missing_files_is_run_again(work: StepContext, digests, what: str) -> None:
+def test_a_step_with_damaged_or_missing_files_is_run_again(work: StepContext, digests) -> None:
     run_recipe(_recipe(KeepShort()), work)
     before = digests(work.folder)
-    file = work.folder / "steps" / "2-keep-short" / what
-    file.write_bytes(file.read_bytes()[:-20])
-    run_recipe(_recipe(KeepShort()), work)
-    assert len(KeepShort.ran) == 2
-    assert digests(work.folder) == before
-    file.unlink()
-    run_recipe(_recipe(KeepShort()), work)
-    assert len(KeepShort.ran) == 3
-    assert digests(work.folder) == before
+    for name in ("rows.parquet", "manifest.json"):
+        file = work.folder / "steps" / "2-keep-short" / name
+        for damage in (lambda file: file.write_bytes(file.read_bytes()[:-20]), Path.unlink):
+            damage(file)
+            KeepShort.ran.clear()
+            run_recipe(_recipe(KeepShort()), work)
+            assert KeepShort.ran == ["2-keep-short"]
+            assert digests(work.folder) == before
 
 
 def test_a_step_whose_image_is_gone_makes_it_again_and_no_other_step_is_run(
@@ -233,20 +231,16 @@ def test_an_impossible_order_is_found_before_any_step_but_the_first_runs(
 ) -> None:
     table = tmp_path / "rows.csv"
     table.write_text("image,caption\na.png,a cat\n")
-    from counterfoil.build.steps.assemble import Assemble
-
     steps = (ReadRows(source=str(table)), KeepShort(), Assemble(form="choice"))
     with pytest.raises(InputError, match=r"3-assemble reads 'negative_caption', which no step before"):
         run_recipe(BuildRecipe("mine", "Mine", "", 0, steps), work)
     assert not KeepShort.ran
 
 
-@pytest.mark.parametrize("name", shipped())
-def test_shipped_recipes_are_read_and_begin_in_the_world(name: str) -> None:
-    recipe = read_recipe(name)
-    assert recipe.title
-    assert recipe.summary
-    assert recipe.steps[0].source == "world"  # type: ignore[attr-defined]
+def test_shipped_recipes_are_read_and_begin_in_the_world() -> None:
+    recipes = [read_recipe(name) for name in shipped()]
+    assert all(recipe.title and recipe.summary for recipe in recipes)
+    assert {recipe.steps[0].source for recipe in recipes} == {"world"}  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet", "coco", "listed"])
@@ -305,12 +299,9 @@ def test_a_limit_is_spread_over_the_source(work: StepContext) -> None:
     assert pc.all(pc.is_in(cut["image"], whole["image"])).as_py()
 
 
-def test_a_step_that_is_registered_has_a_recipe_and_a_command(tmp_path: Path) -> None:
-
-    entry = StepEntry("keep-short", "short captions", "an example", f"{__name__}:KeepShort")
-    catalog.register(entry)
+def test_a_step_that_is_registered_is_one_of_a_recipe(tmp_path: Path) -> None:
+    catalog.register(StepEntry("keep-short", "short captions", "an example", f"{__name__}:KeepShort"))
     try:
-        assert STEPS["keep-short"].summary == "short captions"
         path = tmp_path / "mine.toml"
         path.write_text(RECIPE + '[[steps]]\ndo = "keep-short"\nwords = 3\n')
         assert read_recipe(path).steps[-1].words == 3  # type: ignore[attr-defined]
@@ -318,22 +309,9 @@ def test_a_step_that_is_registered_has_a_recipe_and_a_command(tmp_path: Path) ->
         STEPS._known.pop("keep-short")
 
 
-@pytest.mark.parametrize(
-    ("step", "settings", "message"),
-    [
-        ("imagine", {"k": 0}, "'k': out of range; given: 0; allowed: 1 or more"),
-        ("caption", {"temperature": 3}, r"'temperature': out of range; given: 3; allowed: 0 to 2"),
-        ("select", {"share": 0}, r"'share': out of range; given: 0; allowed: above 0, at most 1"),
-        ("dedup", {"near": 1}, r"'near': out of range; given: 1; allowed: between 0 and 1"),
-        ("choose", {"making": -1}, r"'making': out of range; given: -1; allowed: 0 or more"),
-        ("positives", {"accuracy": 2}, r"'accuracy': out of range; given: 2; allowed: 0 to 1"),
-        ("positives", {"scorers": []}, "'scorers': number of values; given: 0; allowed: one or more"),
-        ("refine", {"bins": 20_000}, "'bins': out of range; given: 20000; allowed: 1 to 10,000"),
-    ],
-)
-def test_a_setting_outside_its_range_is_named(step: str, settings: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=f"recipe, key {message}"):
-        STEPS[step].step(settings, where="recipe")
+def test_a_setting_outside_its_range_is_named() -> None:
+    with pytest.raises(InputError, match="recipe, key 'k': out of range; given: 0; allowed: 1 or more"):
+        STEPS["imagine"].step({"k": 0}, where="recipe")
 
 
 @dataclass(frozen=True)

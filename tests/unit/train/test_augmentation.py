@@ -1,5 +1,7 @@
 """Random parts and patches of pictures, as torchvision draws them, fewer words, all by their key alone."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -17,25 +19,31 @@ def test_parts_lie_within_the_picture(width: int, height: int) -> None:
 
 
 @pytest.mark.models
-def test_parts_are_distributed_as_torchvisions() -> None:
+@pytest.mark.parametrize("draw", [crop, erased])
+def test_parts_and_patches_are_distributed_as_torchvisions(draw: Callable) -> None:
     transforms = pytest.importorskip("torchvision.transforms")
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
-    rng, blank = np.random.default_rng(0), torch.zeros(3, 80, 120)
-    ours = np.array([crop(120, 80, rng=rng) for _ in range(2000)], dtype=float)
-    theirs = np.array(
-        [transforms.RandomResizedCrop.get_params(blank, [0.08, 1], [3 / 4, 4 / 3]) for _ in range(2000)],
-        float,
-    )
+    rng, blank, n = np.random.default_rng(0), torch.zeros(3, 80, 120), 2000
+    ours = np.array([box for _ in range(n) if (box := draw(120, 80, rng=rng)) is not None], dtype=float)
+    if draw is crop:
+        made = [transforms.RandomResizedCrop.get_params(blank, [0.08, 1], [3 / 4, 4 / 3]) for _ in range(n)]
+    else:
+        limits = {"scale": (0.02, 1 / 3), "ratio": (0.3, 1 / 0.3)}
+        made = [transforms.RandomErasing.get_params(blank, **limits, value=[0.0])[:4] for _ in range(n)]
+        # One that fits nowhere is the whole picture there.
+        made = [box for box in made if box[2:] != (80, 120)]
+        assert abs(len(ours) - len(made)) <= 4
+        assert (ours[:, 3] - ours[:, 1]).max() < 80
     # (top, left, height, width) there.
+    theirs = np.array(made, dtype=float)
     left, top, right, bottom = ours.T
     for a, b in zip(
         (top, left, bottom - top, right - left, (bottom - top) * (right - left)),
         (*theirs.T, theirs[:, 2] * theirs[:, 3]),
         strict=True,
     ):
-        spread = np.hypot(a.std(), b.std()) / np.sqrt(2000)
-        assert abs(a.mean() - b.mean()) < 4 * spread
+        assert abs(a.mean() - b.mean()) < 4 * np.hypot(a.std(), b.std()) / np.sqrt(n)
         assert abs(a.std() / b.std() - 1) < 0.1
 
 
@@ -61,30 +69,6 @@ def test_every_second_picture_is_mirrored() -> None:
         mirrored += int(shown[:, -1].mean() > shown[:, 0].mean())
     # Of 400 fair draws, within four standard deviations.
     assert abs(mirrored - 200) < 40
-
-
-@pytest.mark.models
-def test_patches_are_distributed_as_torchvisions() -> None:
-    transforms = pytest.importorskip("torchvision.transforms")
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    rng, blank, n = np.random.default_rng(0), torch.zeros(3, 80, 120), 2000
-    drawn = [erased(120, 80, rng=rng) for _ in range(n)]
-    ours = np.array([box for box in drawn if box is not None], dtype=float)
-    limits = {"scale": (0.02, 1 / 3), "ratio": (0.3, 1 / 0.3)}
-    made = [transforms.RandomErasing.get_params(blank, **limits, value=[0.0])[:4] for _ in range(n)]
-    # One that fits nowhere is the whole picture there.
-    theirs = np.array([box for box in made if box[2:] != (80, 120)], dtype=float)
-    assert abs(len(ours) - len(theirs)) <= 4
-    left, top, right, bottom = ours.T
-    assert (bottom - top).max() < 80
-    for a, b in zip(
-        (top, left, bottom - top, right - left, (bottom - top) * (right - left)),
-        (*theirs.T, theirs[:, 2] * theirs[:, 3]),
-        strict=True,
-    ):
-        assert abs(a.mean() - b.mean()) < 4 * np.hypot(a.std(), b.std()) / np.sqrt(n)
-        assert abs(a.std() / b.std() - 1) < 0.1
 
 
 def test_a_patch_of_some_pictures_is_erased_and_the_rest_left_alone() -> None:

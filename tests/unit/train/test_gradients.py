@@ -13,7 +13,6 @@ from lightning_fabric import Fabric  # noqa: E402
 import whole_batches  # noqa: E402
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.train.gradients import check_chunk, joined  # noqa: E402
-from counterfoil.train.state import random_state, set_random_state  # noqa: E402
 from whole_batches import CASES, ROWS, apart, batch, in_one_graph, made, shares  # noqa: E402
 
 pytestmark = pytest.mark.models
@@ -48,14 +47,6 @@ def test_without_dropout_it_is_the_step_of_the_large_batch(case: str) -> None:
         assert apart(found, expected) < 1e-6
 
 
-def test_adding_up_small_batches_would_be_something_else() -> None:
-    _, backbone, aim = made("coco", dropout=0.0)
-    (rows,) = shares(aim, world=1, accumulate=3)
-    _, expected = by_steps(backbone, aim, rows)
-    each = [by_steps(backbone, aim, [part])[1] for part in rows]
-    assert apart({name: sum(found[name] for found in each) / 3 for name in expected}, expected) > 0.01
-
-
 def test_random_numbers_go_on_after_those_of_the_step() -> None:
     # As if every batch had gone forward once, and the loss had drawn after them.
     _, backbone, aim = made("pcme", dropout=0.3)
@@ -64,10 +55,6 @@ def test_random_numbers_go_on_after_those_of_the_step() -> None:
     after = torch.rand(3)
     in_one_graph(backbone, aim, all_rows)
     assert torch.equal(torch.rand(3), after)
-    state = random_state()
-    drawn = torch.rand(2)
-    set_random_state(state)
-    assert torch.equal(torch.rand(2), drawn)
 
 
 @pytest.mark.parametrize("checkpoint", [False, True])

@@ -7,8 +7,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import pytest  # noqa: E402  # noqa: E402
+
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.train import losses  # noqa: E402
+from counterfoil.train.losses import RULES, draws, soft_contrastive  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -157,22 +160,6 @@ def test_losses_agree_with_slow_loops_in_value_and_gradient(name, seed):
             assert each.grad[at].item() == pytest.approx((sides[0] - sides[1]) / (2 * step), abs=1e-7)
 
 
-@pytest.mark.parametrize("name", [name for name in TWINS if "texts" not in name])
-def test_the_order_of_rows_does_not_matter(name):
-    loss, _, shapes = TWINS[name]
-    given = [features(n, *shape) for n, shape in enumerate(shapes)]
-    order = torch.randperm(shapes[0][0], generator=torch.Generator().manual_seed(5))
-    assert loss(*[each[order] for each in given]).item() == pytest.approx(loss(*given).item(), rel=1e-12)
-
-
-def test_negative_texts_may_come_in_any_order_and_captions_with_their_images():
-    images, texts, scale = features(0, 4, 3), features(1, 8, 3), torch.tensor(5.0)
-    order = torch.tensor([2, 0, 3, 1])
-    moved = torch.cat([texts[:4][order], texts[4:].flip(0)])
-    expected = losses.info_nce(images, texts, scale).item()
-    assert losses.info_nce(images[order], moved, scale).item() == pytest.approx(expected)
-
-
 @pytest.mark.parametrize("n", [1, 2, 33, 400])
 def test_chance_is_the_logarithm_of_the_choices(n):
     same, negatives = torch.ones(n, 3), torch.ones(2 * n, 3)
@@ -196,40 +183,14 @@ def test_limits_of_the_temperature():
     assert right.item() == pytest.approx(0, abs=1e-30)
 
 
-def test_length_does_not_matter_and_scale_has_a_gradient():
+def test_the_scale_has_a_gradient_and_each_image_a_text():
     images, texts = features(0, 5, 4), features(1, 5, 4)
     scale = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
-    loss = losses.info_nce(images, texts, scale)
-    loss.backward()
-    stretched = losses.info_nce(images * 17, texts * torch.arange(1, 6)[:, None], scale)
-    assert stretched.item() == pytest.approx(loss.item())
-    near = [
-        losses.info_nce(images, texts, torch.tensor(3.0 + d, dtype=torch.float64)).item()
-        for d in (1e-5, -1e-5)
-    ]
-    assert scale.grad.item() == pytest.approx((near[0] - near[1]) / 2e-5, abs=1e-5)
-
-
-def test_negative_texts_are_pushed_by_images_and_ask_nothing():
-    images, texts = features(0, 3, 4), features(1, 6, 4).requires_grad_()
-    losses.info_nce(images, texts, torch.tensor(4.0)).backward()
-    whole = texts.grad[3:].clone()
-    # Of the two directions only image to text knows the negatives: half its own gradient.
-    again = texts.detach().clone().requires_grad_()
-    logits = 4.0 * losses.similarity(images, again)
-    (torch.nn.functional.cross_entropy(logits, torch.arange(3)) / 2).backward()
-    assert torch.allclose(whole, again.grad[3:])
-    assert whole.abs().min() > 0
-    with pytest.raises(InputError, match="2 texts for 3 images"):
-        losses.info_nce(images, features(1, 2, 4), torch.tensor(4.0))
-
-
-def test_augmentation_is_nothing_at_zero_and_half_is_half():
-    given, scale = [features(n, 4, 3) for n in range(4)], torch.tensor(6.0)
-    alone = losses.positive_augmented(*given, scale, lambda_v=0, lambda_t=0).item()
-    assert alone == pytest.approx(2 * losses.info_nce(*given[:2], scale).item())
-    whole, half = (losses.positive_augmented(*given, scale, halved=h).item() for h in (False, True))
-    assert whole == pytest.approx(2 * half)
+    losses.info_nce(images, texts, scale).backward()
+    more, less = (losses.info_nce(images, texts, scale.detach() + d).item() for d in (1e-5, -1e-5))
+    assert scale.grad.item() == pytest.approx((more - less) / 2e-5, abs=1e-5)
+    with pytest.raises(InputError, match="4 texts for 5 images"):
+        losses.info_nce(images, texts[:4], scale)
 
 
 @pytest.mark.parametrize("mining", ["sum", "semi-hard", "hardest"])
@@ -242,28 +203,6 @@ def test_satisfied_triplets_have_no_loss_and_no_gradient(mining):
     assert losses.triplet(torch.ones(1, 1), mining=mining).item() == 0
 
 
-def test_only_what_counts_is_moved():
-    scores = torch.tensor(
-        [[0.5, 0.6, 0.45], [0.0, 0.9, 0.1], [0.0, 0.1, 0.9]], dtype=torch.float64, requires_grad=True
-    )
-    losses.triplet(scores, margin=0.2, mining="hardest", reduction="sum").backward()
-    # Row 0 is held against 0.6 only; down the columns nothing is within 0.2 of 0.5 or 0.9 but 0.6's none.
-    assert scores.grad.tolist() == [[-1, 1, 0], [0, 0, 0], [0, 0, 0]]
-    scores.grad = None
-    losses.triplet(scores, margin=0.2, mining="semi-hard", reduction="sum").backward()
-    assert scores.grad.tolist() == [[-1, 0, 1], [0, 0, 0], [0, 0, 0]]
-    scores.grad = None
-    losses.triplet(scores, margin=0.2, mining="sum", reduction="sum").backward()
-    assert scores.grad.tolist() == [[-2, 1, 1], [0, 0, 0], [0, 0, 0]]
-
-
-def test_one_head_is_the_plain_cosine():
-    images, texts = features(0, 5, 4), features(1, 3, 4)
-    plain = losses.similarity(images, texts)
-    for left, right in ((images[:, None], texts[:, None]), (images, texts[:, None])):
-        assert torch.allclose(losses.similarity(left, right), plain)
-
-
 def test_heads_apart_have_no_diversity_and_no_gradient_that_is_not_a_number():
     rows = torch.eye(3).expand(2, 3, 3).clone().requires_grad_()
     loss = losses.diversity(rows)
@@ -274,14 +213,6 @@ def test_heads_apart_have_no_diversity_and_no_gradient_that_is_not_a_number():
     losses.diversity(one).backward()
     assert losses.diversity(one).item() == 0
     assert torch.isfinite(one.grad).all()
-
-
-def test_the_same_spread_has_no_discrepancy_and_another_has():
-    x = features(0, 40, 2, 3)
-    for kernel in ("gaussian", "distance"):
-        assert losses.mmd(x, x.flip(0), kernel=kernel).item() == pytest.approx(0, abs=1e-12)
-        apart = losses.mmd(x, x.abs(), kernel=kernel).item()
-        assert apart > 0.05
 
 
 @pytest.mark.parametrize("name", TWINS)
@@ -307,3 +238,115 @@ def test_half_precision_is_summed_in_full(dtype):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         under = losses.similarity(images.float(), texts.float())
     assert torch.equal(under, losses.similarity(images.float(), texts.float()))
+
+
+@pytest.mark.parametrize(
+    ("rule", "chosen"), [("sum", "011 101 110"), ("semi-hard", "010 001 100"), ("hardest", "010 100 100")]
+)
+def test_of_equal_negatives_the_first_is_mined(rule, chosen):
+    values = torch.tensor([[0.5, 0.2, 0.2], [0.5, 0.5, 0.4], [0.3, 0.3, 0.6]], requires_grad=True)
+    mask = RULES[rule](values)
+    assert [[int(cell) for cell in row] for row in chosen.split()] == mask.int().tolist()
+    assert not mask.requires_grad
+
+
+N, W, J = 4, 3, 5
+
+
+def gaussians(seed: int = 0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    sides = [torch.randn((N, W), generator=generator, dtype=dtype) for _ in range(4)]
+    return [each.requires_grad_() for each in (*sides, torch.tensor([2.0, 1.5], dtype=dtype))]
+
+
+def noise(seed: int) -> list[list]:
+    """The numbers that the loss draws: of images, then of texts."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn((N, J, W), generator=generator).double().tolist() for _ in range(2)]
+
+
+def slow_matching(images, image_spread, texts, text_spread, match, *, exact: bool) -> float:
+    """Pair by pair, sample by sample, with exponentials as the paper writes them."""
+    sides, price = [], 0.0
+    for means, spreads, drawn in zip((images, texts), (image_spread, text_spread), noise(7), strict=True):
+        side = []
+        for mean, spread, numbers in zip(means, spreads, drawn, strict=True):
+            length = math.sqrt(sum(x * x for x in mean))
+            unit = [x / length for x in mean]
+            sigma = [math.exp(s) ** 0.5 for s in spread]
+            samples = [[m + s * e for m, s, e in zip(unit, sigma, row, strict=True)] for row in numbers]
+            side.append(samples)
+            for d in range(W):
+                if exact:
+                    mu, variance = unit[d], sigma[d] ** 2
+                    price += 0.5 * (variance + mu * mu - 1 - math.log(variance))
+                else:
+                    mu, log_sigma = sum(sample[d] for sample in samples) / J, math.log(sigma[d])
+                    price += -0.5 * (1 + log_sigma - mu * mu - math.exp(log_sigma))
+        sides.append(side)
+    total = 0.0
+    for i in range(N):
+        for j in range(N):
+            chances = []
+            for x in sides[0][i]:
+                for y in sides[1][j]:
+                    d = math.sqrt(sum((p - q) ** 2 for p, q in zip(x, y, strict=True)) + 1e-6)
+                    logit = match[1] - match[0] * d
+                    right = math.exp(logit) / (math.exp(logit) + math.exp(-logit))
+                    chances.append(right if i == j else 1 - right)
+            total -= 2 * math.log(sum(chances) / len(chances))
+    return total + 0.3 * price
+
+
+def matching_loss(values, **options):
+    generator = torch.Generator().manual_seed(7)
+    return soft_contrastive(*values, generator=generator, samples=J, vib=0.3, **options)
+
+
+@pytest.mark.parametrize("information", ["released", "exact"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_loss_agrees_with_a_slow_loop_in_value_and_gradient(information, seed):
+    values, exact = gaussians(seed), information == "exact"
+    found = matching_loss(values, information=information).loss
+    plain = [each.tolist() for each in values]
+    assert found.item() == pytest.approx(slow_matching(*plain, exact=exact), rel=1e-10)
+    found.backward()
+    for n, each in enumerate(values):
+        for at in [(0, 0), (2, 1), (3, 2)] if n < 4 else [(0,), (1,)]:
+            sides = []
+            for sign in (1, -1):
+                moved = [x.detach().clone() for x in values]
+                moved[n][at] += sign * 1e-6
+                sides.append(slow_matching(*[x.tolist() for x in moved], exact=exact))
+            assert each.grad[at].item() == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-5, abs=1e-6)
+
+
+def test_the_loss_is_the_sum_of_its_parts_and_the_mean_is_over_rows():
+    whole, over_rows = matching_loss(gaussians()), matching_loss(gaussians(), reduction="mean")
+    assert whole.loss.item() == pytest.approx((whole.matching + 0.3 * whole.information).item())
+    for one, other in zip(whole, over_rows, strict=True):
+        assert one.item() == pytest.approx(N * other.item())
+
+
+def test_samples_have_the_mean_and_the_variance_they_are_drawn_from():
+    mean, spread = torch.tensor([[3.0, 4.0]]), torch.tensor([[math.log(0.25), math.log(4.0)]])
+    n = 40_000
+    drawn = draws(mean, spread, n, torch.Generator().manual_seed(0))[0].double()
+    # Five standard errors of the mean, and of the variance.
+    for d, (centre, variance) in enumerate([(0.6, 0.25), (0.8, 4.0)]):
+        assert abs(drawn[:, d].mean().item() - centre) < 5 * math.sqrt(variance / n)
+        assert abs(drawn[:, d].var().item() - variance) < 5 * variance * math.sqrt(2 / n)
+
+
+@pytest.mark.parametrize("spread", [-200.0, -20.0, 0.0, 10.0])
+@pytest.mark.parametrize("value", [0.0, 1e-12, 1.0])
+def test_equal_tiny_certain_and_vague_items_give_numbers(spread, value):
+    means = [torch.full((N, W), value, requires_grad=True) for _ in range(2)]
+    spreads = [torch.full((N, W), spread, requires_grad=True) for _ in range(2)]
+    match = torch.tensor([15.0, 15.0], requires_grad=True)
+    values = (means[0], spreads[0], means[1], spreads[1], match)
+    found = soft_contrastive(*values, generator=torch.Generator().manual_seed(0), samples=J)
+    found.loss.backward()
+    assert torch.isfinite(found.loss)
+    for each in values:
+        assert torch.isfinite(each.grad).all()

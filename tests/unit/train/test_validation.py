@@ -1,6 +1,7 @@
 """What validation measures, against loops over the items."""
 
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,29 +10,44 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("lightning_fabric")
 
+import pytest  # noqa: E402
 from lightning_fabric import Fabric  # noqa: E402
 
 import thumbnails  # noqa: E402
+from contracts import forms  # noqa: E402
 from counterfoil.benchmarks.training_rows import TrainingSet  # noqa: E402
 from counterfoil.engine.deduplicate import silent  # noqa: E402
-from counterfoil.errors import InputError  # noqa: E402
+from counterfoil.errors import InputError, ModelError  # noqa: E402
 from counterfoil.models.networks import Encoded  # noqa: E402
-from counterfoil.train.dataloaders import (  # noqa: E402
-    Feed,
-)
+from counterfoil.train.dataloaders import Feed  # noqa: E402
 from counterfoil.train.images import ImageStore  # noqa: E402
+from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, NegativeTexts  # noqa: E402
-from counterfoil.train.validation import Validation, better, rsum, within_batch  # noqa: E402
+from counterfoil.train.saving import Monitors  # noqa: E402
+from counterfoil.train.validation import (  # noqa: E402  # noqa: E402
+    ForgettingGuard,
+    Validation,
+    Watch,
+    better,
+    interpolate,
+    rsum,
+    sweep,
+    within_batch,
+)
 
 pytestmark = pytest.mark.models
 
 
 def slow_accuracy(images: np.ndarray, texts: np.ndarray) -> float:
-    """Each image among all captions, each caption that has an image among all images, one by one."""
+    """Each image among all captions, each caption that has an image among all images, one by one.
 
-    def cosine(a: np.ndarray, b: np.ndarray) -> float:
-        return float(a @ b / np.sqrt((a @ a) * (b @ b)))
+    Of several vectors the best pair counts.
+    """
+
+    def cosine(one: np.ndarray, two: np.ndarray) -> float:
+        pairs = product(np.atleast_2d(one), np.atleast_2d(two))
+        return max(float(a @ b / np.sqrt((a @ a) * (b @ b))) for a, b in pairs)
 
     def nearest(item: np.ndarray, others: np.ndarray) -> int:
         return int(np.argmax([cosine(item, other) for other in others]))
@@ -43,6 +59,7 @@ def slow_accuracy(images: np.ndarray, texts: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("size", [1, 7])
+@pytest.mark.parametrize("heads", [1, 2])
 @pytest.mark.parametrize(
     ("image_roles", "text_roles"),
     [
@@ -51,19 +68,15 @@ def slow_accuracy(images: np.ndarray, texts: np.ndarray) -> float:
         (("image", "negative_image"), ("caption", "negative_caption")),
     ],
 )
-def test_accuracy_within_a_batch_is_that_of_a_loop(size: int, image_roles, text_roles) -> None:
+def test_accuracy_within_a_batch_is_that_of_a_loop(size: int, heads: int, image_roles, text_roles) -> None:
     rng = np.random.default_rng(size)
     for _ in range(20):
-        images = rng.normal(size=(size * len(image_roles), 3))
-        texts = rng.normal(size=(size * len(text_roles), 3))
+        images = rng.normal(size=(size * len(image_roles), heads, 3))
+        texts = rng.normal(size=(size * len(text_roles), heads, 3))
         pairs = min(len(images), len(texts))
         texts[:pairs] += 0.7 * images[:pairs]
-        found = within_batch(
-            Encoded(torch.from_numpy(images)),
-            Encoded(torch.from_numpy(texts)),
-            image_roles=image_roles,
-            text_roles=text_roles,
-        )
+        sides = (Encoded(torch.from_numpy(side)) for side in (images, texts))
+        found = within_batch(*sides, image_roles=image_roles, text_roles=text_roles)
         assert float(found) == pytest.approx(slow_accuracy(images, texts), abs=1e-12)
 
 
@@ -72,22 +85,6 @@ def test_further_positives_are_left_out() -> None:
     with_more = Encoded(torch.cat([rows, torch.ones_like(rows)]))
     roles = {"image_roles": ("image", "generated_image"), "text_roles": ("caption", "generated_caption")}
     assert float(within_batch(with_more, with_more, **roles)) == 1.0
-
-
-def test_several_vectors_are_compared_by_the_best_pair() -> None:
-    rng = np.random.default_rng(0)
-    images, texts = rng.normal(size=(6, 2, 3)), rng.normal(size=(6, 2, 3))
-    unit = [side / np.linalg.norm(side, axis=-1, keepdims=True) for side in (images, texts)]
-    scores = np.array([[(a @ b.T).max() for b in unit[1]] for a in unit[0]])
-    own = np.arange(6)
-    expected = ((scores.argmax(1) == own).mean() + (scores.argmax(0) == own).mean()) / 2
-    found = within_batch(
-        Encoded(torch.from_numpy(images)),
-        Encoded(torch.from_numpy(texts)),
-        image_roles=("image",),
-        text_roles=("caption",),
-    )
-    assert float(found) == pytest.approx(expected)
 
 
 def test_rsum_is_that_of_sorted_lists() -> None:
@@ -113,7 +110,7 @@ def ready(data: TrainingSet, recipe: Coco, *, retrieval: bool = False) -> Valida
     used = np.unique(np.concatenate([data.need(role) for role in aim.images]))
     pictures = ImageStore(data.images, used, backbone.preparation)
     feed = Feed(data, backbone, pictures, aim.images, aim.texts)
-    return Validation.of(feed, aim, replace(recipe, select="rsum") if retrieval else recipe)
+    return Validation(feed, aim, replace(recipe, select="rsum") if retrieval else recipe)
 
 
 @pytest.mark.parametrize("kind", [Coco, NegativeTexts, NegativePairs])
@@ -166,13 +163,9 @@ def test_retrieval_is_over_distinct_images_and_captions() -> None:
 
 
 def test_only_more_is_better_and_of_loss_less() -> None:
+    values = 0.4, 0.5, 0.6, float("nan")
     assert better({"a": 0.1}, "a", None)
-    assert [better({"a": value}, "a", 0.5) for value in (0.4, 0.5, 0.6, float("nan"))] == [
-        False,
-        False,
-        True,
-        False,
-    ]
+    assert [better({"a": value}, "a", 0.5) for value in values] == [False, False, True, False]
     assert [better({"loss": value}, "loss", 0.5) for value in (0.4, 0.5, 0.6)] == [True, False, False]
     with pytest.raises(InputError, match="given: rsum; allowed: a, last"):
         better({"a": 1.0}, "rsum", None)
@@ -226,6 +219,109 @@ def test_a_last_batch_of_one_row_says_nothing() -> None:
     ready(thumbnails.rows(1, negatives=True), NegativePairs(batch_size=1))
 
 
-def test_a_measure_that_is_not_measured_cannot_decide() -> None:
-    with pytest.raises(InputError, match="given: rsum-of-all; allowed: accuracy, loss, last"):
-        better({"accuracy": 0.5, "loss": 0.1}, "rsum-of-all", None)
+def test_a_guard_warns_once_each_time_that_too_much_is_lost() -> None:
+    values = iter([0.80, 0.79, 0.70, 0.69, 0.81, 0.5])
+    said: list[str] = []
+    recipe = Coco(batch_size=8, epochs=5, lr=1e-3, warmup=1, select="last")
+    found = fit(
+        thumbnails.thumb(),
+        recipe,
+        thumbnails.rows(16),
+        monitors=Monitors(guard=ForgettingGuard(lambda backbone: next(values), margin=0.05, name="old")),
+        device="cpu",
+        note=said.append,
+    )
+    assert {entry["step"]: entry["old"] for entry in found.history if "old" in entry} == {
+        0: 0.80, 2: 0.79, 4: 0.70, 6: 0.69, 8: 0.81, 10: 0.5
+    }  # fmt: skip
+    assert [line.partition(",")[0] for line in said] == [
+        "step 4: old fell from 0.800 to 0.700",
+        "step 10: old fell from 0.800 to 0.500",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "lost"), [(0.75, False), (0.7499, True), (0.9, False), (float("nan"), True)]
+)
+def test_the_margin_itself_may_be_lost(value: float, lost: bool) -> None:
+    said: list[str] = []
+    Watch(ForgettingGuard(lambda backbone: 0.0, margin=0.05), 0.8).see(value, 3, said.append)
+    assert bool(said) == lost
+
+
+def test_a_benchmark_is_answered_by_the_network() -> None:
+    data = thumbnails.rows(40)
+    benchmark = forms.quads_of(data.images, data.captions)
+    backbone = thumbnails.thumb()
+    backbone.network.train()
+    found = ForgettingGuard(benchmark).measure(backbone)
+    assert backbone.network.training
+    backbone.network.eval()
+    with torch.no_grad():
+        pictures = thumbnails.pixels([thumbnails.Shrunk()(image.decode()) for image in data.images])
+        left = backbone.network.encode_images(pictures).points
+        texts = [caption.text or "" for caption in data.captions]
+        right = backbone.network.encode_texts(thumbnails.tokens(texts)).points
+    unit = torch.nn.functional.normalize
+    scores = (unit(right, dim=1) @ unit(left, dim=1).T).numpy()
+    right_ones = 0
+    for a, b in benchmark.questions.images:
+        i2t = scores[a, a] > scores[b, a] and scores[b, b] > scores[a, b]
+        t2i = scores[a, a] > scores[a, b] and scores[b, b] > scores[b, a]
+        right_ones += int(i2t and t2i)
+    assert found == right_ones / 20
+
+
+def states(seed: int = 0) -> tuple[dict, dict]:
+    return tuple(dict(thumbnails.thumb(seed=seed + i).network.state_dict()) for i in range(2))
+
+
+def test_mixtures_are_element_by_element_and_exact_at_the_ends() -> None:
+    start, tuned = states()
+    for alpha in (0.0, 0.3, 0.5, 1.0):
+        mixed = interpolate(start, tuned, alpha)
+        for name in start:
+            expected = (1 - alpha) * start[name].double() + alpha * tuned[name].double()
+            assert torch.allclose(mixed[name].double(), expected, atol=1e-7)
+    assert all(torch.equal(interpolate(start, tuned, 0)[name], start[name]) for name in start)
+    assert all(torch.equal(interpolate(start, tuned, 1)[name], tuned[name]) for name in start)
+
+
+def test_a_mixture_shares_no_memory_and_keeps_counters_whole() -> None:
+    start, tuned = {"n": torch.tensor(3), "w": torch.zeros(2)}, {"n": torch.tensor(8), "w": torch.ones(2)}
+    assert [int(interpolate(start, tuned, alpha)["n"]) for alpha in (0, 0.4, 0.5, 1)] == [3, 3, 8, 8]
+    for alpha in (0, 0.5, 1):
+        interpolate(start, tuned, alpha)["w"].fill_(7)
+    assert start["w"].tolist() == [0, 0]
+    assert tuned["w"].tolist() == [1, 1]
+
+
+def test_what_does_not_mix_is_said() -> None:
+    start, tuned = states()
+    with pytest.raises(InputError, match=r"alpha 1\.5; allowed: 0 \(start\) to 1 \(tuned\)"):
+        interpolate(start, tuned, 1.5)
+    other = dict(thumbnails.thumb(width=8).network.state_dict())
+    with pytest.raises(ModelError, match="two different networks do not mix"):
+        interpolate(start, other, 0.5)
+
+
+def test_a_sweep_measures_each_mixture_and_leaves_the_network_as_it_was() -> None:
+    start, tuned = states(seed=5)
+    backbone = thumbnails.thumb()
+    before = {name: tensor.clone() for name, tensor in backbone.network.state_dict().items()}
+
+    def first(backbone) -> float:
+        return float(backbone.network.state_dict()["text.bias"][0])
+
+    # Also where one of the two is the state of the network itself.
+    for end in (tuned, backbone.network.state_dict()):
+        ends = float(start["text.bias"][0]), float(end["text.bias"][0])
+        alphas = (0, 0.25, 1)
+        found = sweep(backbone, start, end, task=first, held_out=lambda it: -first(it), alphas=alphas)
+        expected = [ends[0] + alpha * (ends[1] - ends[0]) for alpha in alphas]
+        assert [mixture.alpha for mixture in found] == [*alphas]
+        assert [mixture.task for mixture in found] == pytest.approx(expected, abs=1e-6)
+        assert [-mixture.held_out for mixture in found] == pytest.approx(expected, abs=1e-6)
+    with pytest.raises(ZeroDivisionError):
+        sweep(backbone, start, tuned, task=lambda backbone: 1 / 0, held_out=first)
+    assert all(torch.equal(backbone.network.state_dict()[name], before[name]) for name in before)

@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 
 from counterfoil.world.captions import Meaning, Phrase
-from counterfoil.world.scenes import Scene
+from counterfoil.world.scenes import CONTAINERS, Scene, Thing
 
 WORDS = {
     "shape": ["circle", "square", "triangle", "star", "heart", "diamond", "moon", "flower", "ring", "box"],
@@ -27,6 +27,20 @@ BEGINNINGS = (
     "we see ",
     "this picture shows ",
 )
+
+
+def lawful(scene: Scene) -> bool:
+    """Whether a cell holds no two things, but for a small one in a container, which is large and plain."""
+    cells: dict[tuple[int, int], list[Thing]] = {}
+    for thing in scene.things:
+        cells.setdefault(thing.cell, []).append(thing)
+        if thing.shape in CONTAINERS and (thing.size, thing.texture) != ("large", "plain"):
+            return False
+    for together in cells.values():
+        held = [thing.size for thing in together if thing.shape not in CONTAINERS]
+        if len(together) > 2 or (len(together) == 2 and held != ["small"]):
+            return False
+    return all(0 <= min(cell) <= max(cell) <= 2 for cell in cells)
 
 
 def true_by_reading(sentence: str, scene: Scene) -> bool:

@@ -1,11 +1,22 @@
 """What captions mean, by hand and against a slow twin that reads the English."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from counterfoil.errors import InputError
-from counterfoil.world.captions import OPENINGS, Meaning, Phrase, matches, text
-from counterfoil.world.scenes import Scene, Thing, sample_scene
+from counterfoil.errors import DataError, InputError
+from counterfoil.world.captions import (
+    OPENINGS,
+    Meaning,
+    Phrase,
+    describe,
+    text,
+)
+from counterfoil.world.scenes import CONTAINERS, Scene, Thing, sample_scene
+from counterfoil.world.truth import VOCABULARY, matches, positives, read
 from world.english import random_meaning, true_by_reading
 
 
@@ -40,10 +51,7 @@ SCENE = Scene((RED_STAR, BLUE_STAR, DOTTED_MOON))
 @pytest.mark.parametrize(
     ("meaning", "answer"),
     [
-        (Meaning((Phrase("star"),)), True),
         (Meaning((Phrase(),)), True),
-        (Meaning((Phrase("heart"),)), False),
-        (Meaning((Phrase("star", colour="red", size="large"),)), False),
         # Two stars are two things: one star cannot be both.
         (Meaning((Phrase("star"), Phrase("star"))), True),
         (Meaning((Phrase("star"), Phrase("star", colour="red"))), True),
@@ -53,12 +61,11 @@ SCENE = Scene((RED_STAR, BLUE_STAR, DOTTED_MOON))
         # The red star is to the left of the moon, and above it too.
         (Meaning((Phrase("star", colour="red"), Phrase("moon")), "to the left of"), True),
         (Meaning((Phrase("star", colour="red"), Phrase("moon")), "above"), True),
-        (Meaning((Phrase("star"), Phrase("moon")), "below"), False),
-        (Meaning((Phrase("star"), Phrase("moon")), closed="things"), False),
         (Meaning((Phrase("star"), Phrase("moon"), Phrase("star")), closed="things"), True),
     ],
 )
 def test_by_hand(meaning, answer):
+    # What the twin, which reads English, might get wrong in the same way.
     assert matches(meaning, SCENE) is answer
 
 
@@ -69,27 +76,19 @@ HELD = Scene((BLUE_RING, *SCENE.things))
 @pytest.mark.parametrize(
     ("meaning", "answer"),
     [
-        (Meaning((Phrase("star"), Phrase("ring")), "inside"), True),
         (Meaning((Phrase("ring"), Phrase("star")), "around"), True),
         (Meaning((Phrase("ring"), Phrase("star")), "inside"), False),
-        (Meaning((Phrase("star"), Phrase("box")), "inside"), False),
-        (Meaning((Phrase("star", colour="blue"), Phrase("ring")), "inside"), False),
         # What lies inside is to no side.
         (Meaning((Phrase("star", colour="red"), Phrase("ring")), "above"), False),
         (Meaning((Phrase("star", colour="blue"), Phrase("ring")), "to the right of"), True),
         # A numeral is exact, an article is not.
-        (Meaning((Phrase("star", count=2),)), True),
         (Meaning((Phrase("star", count=3),)), False),
         (Meaning((Phrase("star", colour="red", count=2),)), False),
-        (Meaning((Phrase(colour="red", count=2), Phrase(colour="blue", count=2))), True),
         # The red star cannot be one of the two stars and one of the two red things as well.
         (Meaning((Phrase("star", count=2), Phrase(colour="red", count=2))), False),
-        (Meaning((Phrase("star", count=2), Phrase("moon")), closed="things"), False),
         (Meaning((Phrase("star", count=2), Phrase("moon"), Phrase("ring")), closed="things"), True),
         # From each to each.
-        (Meaning((Phrase("star", count=2), Phrase("moon")), "above"), True),
         (Meaning((Phrase("star", count=2), Phrase("moon")), "to the left of"), False),
-        (Meaning((Phrase("star"), Phrase("ring"), Phrase("star", colour="blue")), "inside"), True),
         # One red star cannot be in the ring and elsewhere.
         (Meaning((Phrase("star"), Phrase("ring"), Phrase("star", colour="red")), "inside"), False),
     ],
@@ -98,22 +97,19 @@ def test_containers_and_counts_by_hand(meaning, answer):
     assert matches(meaning, HELD) is answer
 
 
-def test_a_phrase_speaks_of_one_to_four():
-    for count in (0, 5):
-        with pytest.raises(InputError, match=f"one to four things; given: {count}; allowed: 1 to 4"):
-            Phrase("star", count=count)
-
-
-def test_no_relation_but_these():
-    with pytest.raises(InputError, match="unknown relation; given: beneath; allowed: to the left of"):
-        Meaning((Phrase("star"), Phrase("moon")), "beneath")
-
-
-def test_a_relation_takes_two():
-    with pytest.raises(InputError, match="a relation of at least two; given: 1 phrases"):
-        Meaning((Phrase("star"),), "above")
-    with pytest.raises(InputError, match="at least one thing"):
-        Meaning(())
+@pytest.mark.parametrize(
+    ("speak", "message"),
+    [
+        (lambda: Phrase("star", count=0), "one to four things; given: 0; allowed: 1 to 4"),
+        (lambda: Phrase("star", count=5), "one to four things; given: 5"),
+        (lambda: Meaning((Phrase("star"),) * 2, "beneath"), "unknown relation; given: beneath; allowed: to"),
+        (lambda: Meaning((Phrase("star"),), "above"), "a relation of at least two; given: 1 phrases"),
+        (lambda: Meaning(()), "at least one thing"),
+    ],
+)
+def test_what_cannot_be_meant(speak, message):
+    with pytest.raises(InputError, match=message):
+        speak()
 
 
 @pytest.mark.parametrize(
@@ -121,26 +117,124 @@ def test_a_relation_takes_two():
     [
         (Meaning((Phrase("star", texture="striped", size="small"),)), "", "A small striped star."),
         (Meaning((Phrase("star", colour="orange"),)), "there is ", "There is an orange star."),
-        (
-            Meaning((Phrase("star"), Phrase("moon")), "to the right of"),
-            "",
-            "A star is to the right of a moon.",
-        ),
-        (
-            Meaning((Phrase("star"), Phrase("moon", texture="dotted")), closed="things"),
-            "a picture of ",
-            "A picture of a star and a dotted moon, and nothing else.",
-        ),
         (Meaning((Phrase(colour="red"),), closed="things"), "", "A red shape, and nothing else."),
         (Meaning((Phrase("box", count=3),)), "there is ", "There are three boxes."),
         (Meaning((Phrase("star", count=2), Phrase())), "here is ", "Here are two stars and a shape."),
         (Meaning((Phrase("star", count=2), Phrase("moon")), "below"), "", "Two stars are below a moon."),
-        (
-            Meaning((Phrase("box"), Phrase("star"), Phrase("moon")), "around"),
-            "a picture of ",
-            "A picture of a box around a star; there is also a moon.",
-        ),
     ],
 )
 def test_english(meaning, opening, said):
+    # What doctests of `text` do not say: plurals, words in their order, shapes of no name.
     assert text(meaning, opening=opening) == said
+
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+@given(SEEDS)
+@settings(deadline=None)
+def test_a_caption_is_true_of_its_scene(seed):
+    rng = np.random.default_rng(seed)
+    scene = sample_scene(rng, fewest=1, most=5, containers=0.5)
+    for _ in range(5):
+        meaning = describe(scene, rng)
+        assert matches(meaning, scene)
+        assert true_by_reading(text(meaning), scene)
+        assert 1 <= len(meaning.phrases) <= 3
+        assert len({*meaning.phrases}) == len(meaning.phrases)
+
+
+def test_captions_are_varied_and_partial():
+    rng = np.random.default_rng(2)
+    scenes = [sample_scene(rng) for _ in range(2000)]
+    told = [describe(scene, rng) for scene in scenes]
+    phrases = Counter(len(meaning.phrases) for meaning in told)
+    assert set(phrases) == {1, 2, 3}
+    assert min(phrases.values()) > 200
+    assert 0.2 < np.mean([meaning.relation is not None for meaning in told]) < 0.6
+    assert len({meaning.relation for meaning in told}) == 7
+    assert 0.03 < np.mean([any(p.count > 1 for p in meaning.phrases) for meaning in told]) < 0.3
+    assert 0 < np.mean([meaning.closed == "things" for meaning in told]) < 0.1
+    # Captions never mention what all containers are, nor that a thing is plain.
+    for phrase in (phrase for meaning in told for phrase in meaning.phrases):
+        assert phrase.texture != "plain"
+        assert phrase.shape not in CONTAINERS or phrase.size is phrase.texture is None
+    # Loose: about three captions in four are true of scenes they were not made for.
+    assert np.mean(positives(told[:300], scenes).sum(axis=1) > 1) > 0.65
+
+
+#: What a phrase says: shape, size, texture, colour, count.
+
+
+def test_round_trip_of_a_thousand():
+    rng = np.random.default_rng(8)
+    said = {}
+    for _ in range(500):
+        scene = sample_scene(rng)
+        for meaning in (describe(scene, rng), random_meaning(scene, rng)):
+            sentence = text(meaning, opening=OPENINGS[rng.integers(len(OPENINGS))])
+            assert read(sentence) == meaning, sentence
+            # One sentence has one meaning.
+            assert said.setdefault(sentence, meaning) == meaning
+            words = sentence.lower().replace(",", " ,").replace(";", " ;").replace(".", " .").split()
+            assert set(words) <= VOCABULARY
+    assert len(said) > 500
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        "a large red star is above a moon.",
+        "A red large star is above a moon.",
+        "An large red star  is above an moon.",
+        "THERE IS A LARGE RED STAR ABOVE A MOON.",
+    ],
+)
+def test_a_little_freedom(same):
+    assert read(same) == Meaning((Phrase("star", size="large", colour="red"), Phrase("moon")), "above")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "message"),
+    [
+        ("A red stra.", "no caption says this word; given: stra; did you mean 'star'?"),
+        ("A zebra.", "no caption says this word; given: zebra"),
+        ("A red.", "expected the name of a shape after 'a red'; given: ."),
+        ("Two star.", "expected the name of a shape, in the plural after 'two'; given: star"),
+        ("A stars.", "expected the name of a shape after 'a'; given: stars"),
+        ("A red blue star.", "expected one colour for a thing after 'a red'; given: blue"),
+        ("A star", "expected a full stop at the end after 'a star'; given: the end"),
+        ("A star. A moon.", "expected a full stop at the end after 'a star .'; given: a"),
+        ("A star is a moon.", "expected one of to the left of, to the right of"),
+        ("A star above a moon above a heart.", "expected a full stop at the end"),
+        ("A star, a moon.", "expected 'and' before the last of several things"),
+        ("Star.", "expected 'a', 'an' or a number; given: star"),
+        ("", "expected 'a', 'an' or a number; given: the end"),
+        ("A picture of.", "expected 'a', 'an' or a number after 'a picture of'; given: ."),
+        ("A star is above.", "expected 'a', 'an' or a number after 'a star is above'; given: ."),
+        ("A star and nothing else.", "expected 'a', 'an' or a number after 'a star and'; given: nothing"),
+    ],
+)
+def test_what_cannot_be_read(sentence, message):
+    with pytest.raises(DataError) as caught:
+        read(sentence)
+    assert str(caught.value).startswith(f"caption {sentence!r}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_sentences_and_meanings_are_judged_alike():
+    ring = Thing("ring", "large", "plain", "blue", x=0.5, y=0.5)
+    scene = Scene((ring, Thing("star", "small", "dotted", "red", x=0.5, y=0.5)))
+    told = [
+        "A star is inside a ring.",
+        "A ring is inside a star.",
+        "Two stars.",
+        "A blue ring around a star.",
+    ]
+    expected = [True, False, False, True]
+    assert [matches(sentence, scene) for sentence in told] == expected
+    assert [matches(read(sentence), scene) for sentence in told] == expected
+    assert positives([told[0], *map(read, told[1:])], [scene])[:, 0].tolist() == expected
+    with pytest.raises(DataError, match="given: stra; did you mean 'star'"):
+        positives(["A star.", "A stra."], [scene])

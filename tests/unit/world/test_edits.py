@@ -8,8 +8,18 @@ import pytest
 
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.captions import matches, text
-from counterfoil.world.edits import SUBSETS, edit
-from counterfoil.world.scenes import CONTAINERS, DIRECTIONS, Scene, Thing, sample_scene
+from counterfoil.world.edits import (
+    SUBSETS,
+    edit,
+)
+from counterfoil.world.scenes import (
+    CONTAINERS,
+    DIRECTIONS,
+    Scene,
+    Thing,
+    sample_scene,
+)
+from world.english import lawful
 
 
 def drawn(subset, count=60):
@@ -29,6 +39,7 @@ def test_one_answer_in_both_directions(subset):
         verdicts = [[matches(caption, scene) for scene in contrast.scenes] for caption in contrast.captions]
         assert verdicts == [[True, False], [False, True]]
         assert contrast.unambiguous()
+        assert all(map(lawful, contrast.scenes))
         for caption in contrast.captions:
             assert len(set(caption.phrases)) == len(caption.phrases)
         assert contrast.type == subset[: subset.index("_")]
@@ -111,24 +122,6 @@ def test_swapped_objects_have_changed_places():
         assert {(b, a) for a, b in moves} == moves
 
 
-@pytest.mark.parametrize("subset", SUBSETS)
-def test_scenes_stay_as_scenes_are(subset):
-    """After an edit, too, containers are large and plain and hold at most one thing, which is small."""
-    for contrast in drawn(subset, 60):
-        for scene in contrast.scenes:
-            cells = {}
-            for thing in scene.things:
-                assert 0 <= min(thing.cell) <= max(thing.cell) <= 2
-                cells.setdefault(thing.cell, []).append(thing)
-                if thing.shape in CONTAINERS:
-                    assert (thing.size, thing.texture) == ("large", "plain")
-            for together in cells.values():
-                held = [thing for thing in together if thing.shape not in CONTAINERS]
-                assert len(together) - len(held) <= 1
-                assert len(held) <= 1
-                assert len(together) == 1 or held[0].size == "small"
-
-
 def test_containment_and_counts_are_used():
     relations = {
         subset: Counter(tuple(c.relation for c in contrast.captions) for contrast in drawn(subset, 250))
@@ -171,20 +164,16 @@ def test_replacing_a_relation_changes_only_that():
         assert one.relation != two.relation
 
 
-def test_swapping_keeps_every_word():
-    """Swapped captions hold the same words in another order, as SugarCrepe's do ("a" and "an" aside)."""
-    for subset in ("swap_obj", "swap_att"):
-        for contrast in drawn(subset):
-            one, two = (sorted(w for w in part if w not in ("a", "an")) for part in words(contrast))
-            assert one == two
-
-
-def test_adding_only_adds():
-    for subset in ("add_obj", "add_att"):
-        for contrast in drawn(subset):
-            one, two = ([w for w in part if w not in ("a", "an", "and")] for part in words(contrast))
-            operations = {tag for tag, *_ in SequenceMatcher(None, one, two, autojunk=False).get_opcodes()}
-            assert operations == {"equal", "insert"}
+@pytest.mark.parametrize("subset", ["swap_obj", "swap_att", "add_obj", "add_att"])
+def test_swapping_keeps_every_word_and_adding_only_adds(subset):
+    """As SugarCrepe's captions do, "a", "an" and "and" aside."""
+    for contrast in drawn(subset):
+        one, two = ([w for w in part if w not in ("a", "an", "and")] for part in words(contrast))
+        if subset.startswith("swap"):
+            assert sorted(one) == sorted(two)
+            continue
+        operations = {tag for tag, *_ in SequenceMatcher(None, one, two, autojunk=False).get_opcodes()}
+        assert operations == {"equal", "insert"}
 
 
 def test_a_scene_without_room_says_so():

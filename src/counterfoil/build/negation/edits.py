@@ -72,21 +72,16 @@ def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
     for k, (word, _, new) in enumerate(pieces[1:]):
         if new and word in _MARKS:
             pieces[k] = (pieces[k][0], False, pieces[k][2])
-    text = "".join(word + " " * space for word, space, _ in _with_articles(pieces)).strip()
+    for k, (word, space, was) in enumerate(pieces[:-1]):
+        following, _, new = pieces[k + 1]
+        if word.lower() in _INDEFINITE and (new or was) and following[:1].isalnum():
+            right = article(following.lower() if following[1:].islower() else following)
+            pieces[k] = (right.capitalize() if word[0].isupper() else right, space, was)
+    text = "".join(word + " " * space for word, space, _ in pieces).strip()
     first = parse.tokens[0].text[:1] if parse.tokens else ""
     if parse.shouted:
         return text.upper()
     return text[:1].upper() + text[1:] if first.isupper() else text
-
-
-def _with_articles(pieces: Sequence[tuple[str, bool, bool]]) -> list[tuple[str, bool, bool]]:
-    corrected = list(pieces)
-    for k, (word, space, changed) in enumerate(pieces[:-1]):
-        following, _, new = pieces[k + 1]
-        if word.lower() in _INDEFINITE and (new or changed) and following[:1].isalnum():
-            right = article(following.lower() if following[1:].islower() else following)
-            corrected[k] = (right.capitalize() if word[0].isupper() else right, space, changed)
-    return corrected
 
 
 #: Edits and what they change into what ("dog > cat").
@@ -184,6 +179,11 @@ def conjugated(parse: Parse, at: int, options: Sequence[str], tier: int = 0, len
 def exchanged(parse: Parse, one: tuple[int, int], two: tuple[int, int]) -> tuple[Edit, Edit]:
     """The words of two spans in each other's place."""
     return Edit(*one, plain(parse, *two)), Edit(*two, plain(parse, *one))
+
+
+def inserted(at: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
+    """A place where one of the options is added."""
+    return ChangePlace(tier, options, lambda new: ((Edit(at, at, tuple(new.split())),), f"+ {new}"))
 
 
 def only(tier: int, edits: Sequence[Edit], change: str) -> ChangePlace:

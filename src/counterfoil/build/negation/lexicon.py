@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from counterfoil.build.negation.parse import NounPhrase, Parse
+from counterfoil.build.negation.parse import Parse
 from counterfoil.build.negation.words import WordLists, words
 from counterfoil.errors import DataError
 
@@ -176,11 +176,11 @@ class WordNet:
         return tuple(dict.fromkeys(near))
 
     def _opposed(self, sense: Sense, word: str | None) -> list[str]:
-        antonyms = []
-        for symbol, other, source, target in sense.pointers:
-            if symbol == "!" and (word is None or sense.words[source - 1].lower() == word):
-                antonyms.append(self._sense("adj", other).words[target - 1])
-        return antonyms
+        return [
+            self._sense("adj", other).words[target - 1]
+            for symbol, other, source, target in sense.pointers
+            if symbol == "!" and (word is None or sense.words[source - 1].lower() == word)
+        ]
 
 
 #: Groups of places, beside which nothing is put by "and".
@@ -237,7 +237,11 @@ class Usage:
                 if head.tag not in ("NN", "NNS") or phrase.stop - phrase.noun > 1 or not head.lemma.isalpha():
                     continue
                 counts[head.lemma] += 1
-                around.setdefault(head.lemma, Counter()).update(_context(parse, phrase))
+                before = parse.tokens[phrase.start - 1].lemma if phrase.start else "^"
+                after = parse.tokens[phrase.stop].lemma if phrase.stop < len(parse.tokens) else "$"
+                verb = parse.tokens[phrase.start - 2].lemma if phrase.start > 1 else "^"
+                context = [f"<{before}", f">{after}", f"<<{verb} {before}", "s" if phrase.plural else "1"]
+                around.setdefault(head.lemma, Counter()).update(context)
         nouns = sorted((n for n, c in counts.items() if c >= least), key=lambda n: (-counts[n], n))[:most]
         names = sorted({name for noun in nouns for name in around[noun]})
         place = {name: at for at, name in enumerate(names)}
@@ -248,25 +252,14 @@ class Usage:
         norms = np.linalg.norm(table, axis=1, keepdims=True)
         return cls(tuple(nouns), table / np.where(norms, norms, 1))
 
-    @cached_property
-    def _row(self) -> dict[str, int]:
-        return {noun: row for row, noun in enumerate(self.nouns)}
-
     def like(self, noun: str, count: int = 12) -> tuple[str, ...]:
         """The nouns that stand in the most similar places, the most similar first; none for a rare noun."""
-        row = self._row.get(noun)
-        if row is None:
+        if noun not in self.nouns:
             return ()
+        row = self.nouns.index(noun)
         near = self.contexts @ self.contexts[row]
         order = np.lexsort((np.arange(len(near)), -near))
         return tuple(self.nouns[at] for at in order if at != row and near[at] > 0.3)[:count]
-
-
-def _context(parse: Parse, phrase: NounPhrase) -> list[str]:
-    before = parse.tokens[phrase.start - 1].lemma if phrase.start else "^"
-    after = parse.tokens[phrase.stop].lemma if phrase.stop < len(parse.tokens) else "$"
-    verb = parse.tokens[phrase.start - 2].lemma if phrase.start > 1 else "^"
-    return [f"<{before}", f">{after}", f"<<{verb} {before}", "s" if phrase.plural else "1"]
 
 
 @dataclass(frozen=True, eq=False)

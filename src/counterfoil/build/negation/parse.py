@@ -7,7 +7,7 @@ Noun phrases are found from the tags alone, so that every parser gives the same 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -69,11 +69,21 @@ class Parse:
     @cached_property
     def phrases(self) -> tuple[NounPhrase, ...]:
         """The noun phrases, from left to right; none overlaps another."""
-        return tuple(_phrases(self.tokens, words()))
-
-    @cached_property
-    def _starts(self) -> dict[int, NounPhrase]:
-        return {phrase.start: phrase for phrase in self.phrases}
+        tokens, known, phrases, at = self.tokens, words(), list[NounPhrase](), 0
+        while at < len(tokens):
+            phrase = _phrase(tokens, at, known)
+            if phrase is not None:
+                phrases.append(phrase)
+            at = at + 1 if phrase is None else phrase.stop
+        following = {phrase.start: phrase.stop for phrase in phrases}
+        for number, phrase in enumerate(phrases):
+            # What a measure or a container holds, after "of", is part of its phrase.
+            head = tokens[phrase.stop - 1].lemma
+            holds = head in known.quantities or head in known.containers
+            if holds and self.text(phrase.stop, phrase.stop + 1) == "of" and phrase.stop + 1 in following:
+                plural = phrase.plural or head in ("couple", "lot", "pair")
+                phrases[number] = replace(phrase, end=following[phrase.stop + 1], plural=plural)
+        return tuple(phrases)
 
     @cached_property
     def within(self) -> frozenset[int]:
@@ -97,7 +107,7 @@ class Parse:
 
     def phrase_at(self, start: int) -> NounPhrase | None:
         """The phrase that begins there."""
-        return self._starts.get(start)
+        return next((phrase for phrase in self.phrases if phrase.start == start), None)
 
     def text(self, start: int, stop: int) -> str:
         """The words from one position to before another, in lower case."""
@@ -165,28 +175,6 @@ def _mended(tokens: list[Token]) -> Iterator[Token]:
         elif tag in ("VBP", "VB") and before is None and low in known.homes:
             tag = "NN"
         yield token if tag == token.tag else Token(token.text, tag, token.lemma, token.space)
-
-
-def _phrases(tokens: Sequence[Token], known: WordLists) -> Iterator[NounPhrase]:
-    phrases: list[NounPhrase] = []
-    at = 0
-    while at < len(tokens):
-        phrase = _phrase(tokens, at, known)
-        if phrase is None:
-            at += 1
-            continue
-        phrases.append(phrase)
-        at = phrase.stop
-    starts = {phrase.start: phrase for phrase in phrases}
-    for phrase in phrases:
-        end, head = phrase.stop, tokens[phrase.stop - 1]
-        measures = head.lemma in known.quantities or head.lemma in known.containers
-        if measures and end < len(tokens) and tokens[end].low == "of" and end + 1 in starts:
-            end = starts[end + 1].stop
-        plural = phrase.plural
-        if head.lemma in ("couple", "lot", "pair") and end > phrase.stop:
-            plural = True
-        yield NounPhrase(phrase.start, phrase.core, phrase.noun, phrase.stop, end, plural)
 
 
 def _phrase(tokens: Sequence[Token], start: int, known: WordLists) -> NounPhrase | None:
@@ -276,22 +264,13 @@ class HantaParser:
             lower = first[1:].islower() or len(first) == 1
             given = [first.lower() if lower else first, *texts[1:]]
             tagged = self.tagger.tag_sent(given, taglevel=1) if texts else []
-            yield parse_of(
-                caption,
-                [
-                    (text, _penn(tag, lemma.lower()), lemma)
-                    for text, (_, lemma, tag) in zip(texts, tagged, strict=True)
-                ],
-            )
-
-
-def _penn(tag: str, lemma: str) -> str:
-    """A tag of C5 as one of the Penn Treebank."""
-    if tag[:2] in ("VV", "VB", "VH", "VD"):
-        return _FORMS.get(tag[2:], "VB")
-    if tag.startswith("PUN") and lemma == ",":
-        return ","
-    return _C5.get(tag.partition("-")[0], "XX")
+            words = []
+            for text, (_, lemma, tag) in zip(texts, tagged, strict=True):
+                # A tag of C5 as one of the Penn Treebank.
+                verb = tag[:2] in ("VV", "VB", "VH", "VD")
+                penn = _FORMS.get(tag[2:], "VB") if verb else _C5.get(tag.partition("-")[0], "XX")
+                words.append((text, "," if tag.startswith("PUN") and lemma == "," else penn, lemma))
+            yield parse_of(caption, words)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +94,7 @@ class NegationPrompts:
     """What a model is asked: a template with {caption} and {task}, and a task and examples per category."""
 
     template: str
-    tasks: Mapping[str, str]
-    examples: Mapping[str, tuple[tuple[str, str], ...]]
+    tasks: Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]
 
     def turns(self, caption: str, category: str) -> tuple[str, ...]:
         """A conversation up to the question: that about each example with its answer, then the caption's.
@@ -104,20 +103,16 @@ class NegationPrompts:
         (5, '{"caption": "A train crosses a wooden bridge."}')
         """
         messages = []
-        for before, after in self.examples[category]:
+        for before, after in self.tasks[category][1]:
             messages += [self._question(before, category), json.dumps({"caption": after}, ensure_ascii=False)]
         return (*messages, self._question(caption, category))
 
     def _question(self, caption: str, category: str) -> str:
-        return self.template.replace("{task}", self.tasks[category]).replace("{caption}", caption)
+        return self.template.replace("{task}", self.tasks[category][0]).replace("{caption}", caption)
 
 
 #: Those that are used where the user gives none.
-PROMPTS = NegationPrompts(
-    _PROMPT,
-    {category: task for category, (task, _) in _TASKS.items()},
-    {category: examples for category, (_, examples) in _TASKS.items()},
-)
+PROMPTS = NegationPrompts(_PROMPT, _TASKS)
 
 
 def read_prompts(path: Path | str) -> NegationPrompts:
@@ -131,7 +126,7 @@ def read_prompts(path: Path | str) -> NegationPrompts:
     template = values.pop("template", PROMPTS.template)
     if not isinstance(template, str) or "{caption}" not in template:
         raise DataError("no template", where=path, given=template, allowed="a text with {caption}")
-    tasks, examples = dict(PROMPTS.tasks), dict(PROMPTS.examples)
+    tasks = dict(PROMPTS.tasks)
     for category, entry in values.items():
         where = f"{path}, {category}"
         if category not in SUGAR_CREPE:
@@ -140,17 +135,16 @@ def read_prompts(path: Path | str) -> NegationPrompts:
             raise DataError("no table", where=where, given=entry, allowed="task, examples")
         if strange := [key for key in entry if key not in ("task", "examples")]:
             raise UnknownNameError("key", strange[0], ("task", "examples"), where=where)
-        task, pairs = entry.get("task", tasks[category]), entry.get("examples", examples[category])
+        task, pairs = (
+            entry.get(key, usual) for key, usual in zip(("task", "examples"), tasks[category], strict=True)
+        )
         if not isinstance(task, str):
             raise DataError("no task", where=where, given=task, allowed="a text")
-        if not isinstance(pairs, list | tuple) or not all(_is_pair(pair) for pair in pairs):
+        listed = isinstance(pairs, list | tuple) and all(isinstance(pair, list | tuple) for pair in pairs)
+        if not listed or any(len(pair) != 2 or not all(isinstance(v, str) for v in pair) for pair in pairs):
             raise DataError("no examples", where=where, given=pairs, allowed='[["caption", "negative"], ...]')
-        tasks[category], examples[category] = task, tuple((before, after) for before, after in pairs)
-    return replace(PROMPTS, template=template, tasks=tasks, examples=examples)
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(v, str) for v in value)
+        tasks[category] = task, tuple((before, after) for before, after in pairs)
+    return NegationPrompts(template, tasks)
 
 
 @dataclass(frozen=True, slots=True)

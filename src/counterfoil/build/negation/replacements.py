@@ -1,6 +1,7 @@
 """Rules that replace or add one thing: an object, an attribute, a relation."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from counterfoil.build.negation.edits import (
     ADJECTIVES,
@@ -14,6 +15,7 @@ from counterfoil.build.negation.edits import (
     conjugated,
     counts,
     has_article,
+    inserted,
     is_fixed,
     name_of,
     object_follows,
@@ -45,7 +47,7 @@ def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         if bare and not nouns.mass and not {"a", "an"}.isdisjoint(parse.lows):
             continue  # "Frosted glass": a material, where the noun may be a thing elsewhere.
         if options and not (nouns.mass and (phrase.plural or has_article(parse, phrase))):
-            yield _renamed(parse, phrase, options, nouns.mass, nouns.tier)
+            yield ChangePlace(nouns.tier, options, partial(_renamed, parse, phrase, nouns.mass))
 
 
 _MALE, _FEMALE = frozenset({"man", "boy", "guy", "gentleman"}), frozenset({"woman", "girl", "lady"})
@@ -54,14 +56,18 @@ _HERS = {"he": "she", "his": "her", "him": "her", "himself": "herself"}
 _HIS = {"she": "he", "her": "his", "hers": "his", "herself": "himself"}
 
 
-def _pronouns(parse: Parse, old: str, new: str) -> Iterator[Edit]:
-    """The pronouns of the only man or woman of a caption, as its new noun takes them."""
-    if sum(token.lemma in _MALE | _FEMALE for token in parse.tokens) > 1:
-        return
+def _renamed(parse: Parse, phrase: NounPhrase, mass: bool, new: str) -> Change:
+    """Another noun, and the pronouns of the only man or woman of a caption as it takes them."""
+    shown = plural(new) if phrase.plural and not mass else new
+    edits = [Edit(phrase.noun, phrase.stop, tuple(shown.split()))]
+    old = parse.tokens[phrase.stop - 1].lemma
     table = _HERS if old in _MALE and new in _FEMALE else _HIS if old in _FEMALE and new in _MALE else {}
-    for at, low in enumerate(parse.lows):
-        if low in table:
-            yield Edit(at, at + 1, ("him" if low == "her" and parse.tokens[at].tag == "PRP" else table[low],))
+    alone = sum(token.lemma in _MALE | _FEMALE for token in parse.tokens) <= 1
+    for at, token in enumerate(parse.tokens):
+        if alone and token.low in table:
+            his = "him" if token.low == "her" and token.tag == "PRP" else table[token.low]
+            edits.append(Edit(at, at + 1, (his,)))
+    return edits, f"{parse.text(phrase.noun, phrase.stop)} > {shown}"
 
 
 def _fitting(parse: Parse, phrase: NounPhrase, options: Sequence[str], lexicon: Lexicon) -> list[str]:
@@ -82,16 +88,6 @@ def _fitting(parse: Parse, phrase: NounPhrase, options: Sequence[str], lexicon: 
         # A young woman and a girl may be the same.
         and {word, name} not in _ALIKE
     ]
-
-
-def _renamed(parse: Parse, phrase: NounPhrase, options: Sequence[str], mass: bool, tier: int) -> ChangePlace:
-    def change(new: str) -> Change:
-        shown = plural(new) if phrase.plural and not mass else new
-        edit = Edit(phrase.noun, phrase.stop, tuple(shown.split()))
-        old = parse.tokens[phrase.stop - 1].lemma
-        return (edit, *_pronouns(parse, old, new)), f"{parse.text(phrase.noun, phrase.stop)} > {shown}"
-
-    return ChangePlace(tier, options, change)
 
 
 #: What says that one thing alone is spoken of.
@@ -123,33 +119,17 @@ def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         if number == 0 and not _POSSESSIVES.isdisjoint(parse.lows):
             continue
         if not lexicon.is_place(nouns.group):
-            yield _joined(parse, phrase, options)
+            more = [plural(new) if phrase.plural else f"{article(new)} {new}" for new in options]
+            yield inserted(phrase.stop, [f"and {new}" for new in more])
     end = len(parse.tokens)
     while end and not parse.tokens[end - 1].text[-1:].isalnum():
         end -= 1
     extras = _fitting(parse, NounPhrase(0, 0, 0, max(1, end), end, False), lexicon.extras, lexicon)
     if end and extras:
-        yield _nearby(parse, end, extras)
-
-
-def _joined(parse: Parse, phrase: NounPhrase, options: Sequence[str]) -> ChangePlace:
-    def change(new: str) -> Change:
-        words = ("and", plural(new)) if phrase.plural else ("and", article(new), new)
-        return (Edit(phrase.stop, phrase.stop, tuple(" ".join(words).split())),), f"+ {' '.join(words)}"
-
-    return ChangePlace(0, options, change)
+        yield inserted(end, [way.format(f"{article(new)} {new}") for new in extras for way in _NEARBY], 1)
 
 
 _NEARBY = ("with {} nearby", "next to {}", "with {} in the background", "beside {}")
-
-
-def _nearby(parse: Parse, end: int, options: Sequence[str]) -> ChangePlace:
-    def change(added: str) -> Change:
-        return (Edit(end, end, tuple(added.split())),), f"+ {added}"
-
-    return ChangePlace(
-        1, [frame.format(f"{article(new)} {new}") for new in options for frame in _NEARBY], change
-    )
 
 
 def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
@@ -220,24 +200,19 @@ def add_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             and not any(lexicon.excludes(word, old) for old in has)
         ]
         if options:
-            yield _attributed(parse, phrase, options, lexicon, tier + (len(has) > 1))
+            yield ChangePlace(tier + (len(has) > 1), options, partial(_attributed, parse, phrase, lexicon))
 
 
-def _attributed(
-    parse: Parse, phrase: NounPhrase, options: Sequence[str], lexicon: Lexicon, tier: int
-) -> ChangePlace:
-    def change(new: str) -> Change:
+def _attributed(parse: Parse, phrase: NounPhrase, lexicon: Lexicon, new: str) -> Change:
+    at = phrase.core
+    # After numbers, and after attributes that stand before it: a large white dog.
+    while at < phrase.noun and (
+        parse.tokens[at].tag in ("CD", "RB") or lexicon.order(parse.lows[at]) <= lexicon.order(new)
+    ):
+        at += 1
+    if at and parse.lows[at - 1] in ("and", ",") and at > phrase.core:
         at = phrase.core
-        # After numbers, and after attributes that stand before it: a large white dog.
-        while at < phrase.noun and (
-            parse.tokens[at].tag in ("CD", "RB") or lexicon.order(parse.lows[at]) <= lexicon.order(new)
-        ):
-            at += 1
-        if at and parse.lows[at - 1] in ("and", ",") and at > phrase.core:
-            at = phrase.core
-        return (Edit(at, at, (new,)),), f"+ {new}"
-
-    return ChangePlace(tier, options, change)
+    return (Edit(at, at, (new,)),), f"+ {new}"
 
 
 def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
@@ -263,7 +238,9 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         yield changed(parse, start, stop, options, 0)
     for at in verb_positions(parse, but=AUXILIARIES - {"have"}):
         lemma = parse.tokens[at].lemma
-        if lemma in _POSTURES and not _lives(parse, at, lexicon):
+        before = [phrase for phrase in parse.phrases if phrase.end <= at][-1:]
+        ends = [end for phrase in before for end in (phrase.stop, phrase.end)]
+        if lemma in _POSTURES and not any(lexicon.lives(parse.tokens[end - 1].lemma) for end in ends):
             continue
         particle = (
             at + 1 < len(parse.tokens) and parse.lows[at + 1] == "up" and lemma in ("hold", "lift", "pick")
@@ -290,14 +267,6 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
 
 #: What things do that people and animals do in another way: flowers that stand in a vase sit in it too.
 _POSTURES = frozenset({"sit", "stand", "lie", "lay"})
-
-
-def _lives(parse: Parse, at: int, lexicon: Lexicon) -> bool:
-    """Whether what stands before a verb is known as people or animals."""
-    before = [phrase for phrase in parse.phrases if phrase.end <= at]
-    return bool(before) and any(
-        lexicon.lives(parse.tokens[end - 1].lemma) for end in (before[-1].stop, before[-1].end)
-    )
 
 
 def _relations(parse: Parse, lexicon: Lexicon) -> Iterator[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """Rules that swap two things of a caption: objects, attributes, counts, words."""
 
 from collections.abc import Iterator
+from itertools import combinations, product
 
 from counterfoil.build.negation.edits import (
     AUXILIARIES,
@@ -46,21 +47,20 @@ def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             continue
         if not units or phrase.start >= units[-1].end:
             units.append(phrase)
-    for i, first in enumerate(units):
-        for second in units[i + 1 :]:
-            one, two = name_of(parse, first), name_of(parse, second)
-            if one == two or two in lexicon.near(one):
-                continue
-            between = _between(parse, first, second)
-            group = lexicon.words.homes.get(one)
-            place = group is not None and lexicon.is_place(group.name) and not lexicon.is_person(one)
-            if is_symmetric(between, lexicon) and not (between == "with" and place):
-                continue
-            edits = _exchanged(parse, first, second)
-            if edits is not None:
-                owned = any(token.tag == "PRP$" for token in parse.tokens)
-                tier = (between == "with") + 2 * (parse.text(first.end, second.start) == "of") + owned
-                yield only(tier, edits, f"{one} <> {two}")
+    for first, second in combinations(units, 2):
+        one, two = name_of(parse, first), name_of(parse, second)
+        if one == two or two in lexicon.near(one):
+            continue
+        between = _between(parse, first, second)
+        group = lexicon.words.homes.get(one)
+        place = group is not None and lexicon.is_place(group.name) and not lexicon.is_person(one)
+        if is_symmetric(between, lexicon) and not (between == "with" and place):
+            continue
+        edits = _exchanged(parse, first, second)
+        if edits is not None:
+            owned = any(token.tag == "PRP$" for token in parse.tokens)
+            tier = (between == "with") + 2 * (parse.text(first.end, second.start) == "of") + owned
+            yield only(tier, edits, f"{one} <> {two}")
 
 
 def _exchanged(parse: Parse, first: NounPhrase, second: NounPhrase) -> tuple[Edit, ...] | None:
@@ -68,20 +68,13 @@ def _exchanged(parse: Parse, first: NounPhrase, second: NounPhrase) -> tuple[Edi
     owned = any(
         parse.tokens[at].tag in ("PRP$", "WDT") for p in (first, second) for at in range(p.start, p.core)
     )
-    agreed: tuple[Edit, ...] = ()
-    if owned:
-        if first.plural != second.plural or first.core == first.start or second.core == second.start:
-            return None
-        starts = first.core, second.core
-    else:
-        if first.plural != second.plural:
-            agreements = _agreement(parse, first, second.plural), _agreement(parse, second, first.plural)
-            if agreements[0] is None or agreements[1] is None:
-                return None
-            agreed = (*agreements[0], *agreements[1])
-        starts = first.start, second.start
-    stops = first.end, second.end
-    return *exchanged(parse, (starts[0], stops[0]), (starts[1], stops[1])), *agreed
+    if owned and (first.plural != second.plural or first.core == first.start or second.core == second.start):
+        return None
+    one, two = _agreement(parse, first, second.plural), _agreement(parse, second, first.plural)
+    if one is None or two is None:
+        return None
+    starts = (first.core, second.core) if owned else (first.start, second.start)
+    return *exchanged(parse, (starts[0], first.end), (starts[1], second.end)), *one, *two
 
 
 _BE = {"is": "are", "was": "were", "has": "have", "does": "do"}
@@ -117,35 +110,31 @@ def swap_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     yield from exchanged_attributes(parse, lexicon)
     yield from _exchanged_counts(parse, lexicon)
     yield from _moved_attributes(parse, lexicon)
-    yield from _exchanged_kinds(parse)
+    # The first nouns of two names of several words: "a computer desk by a street sign".
+    for first, second in combinations([p for p in parse.phrases if p.stop - p.noun > 1], 2):
+        a, b = parse.lows[first.noun], parse.lows[second.noun]
+        if a != b and parse.lows[first.stop - 1] != parse.lows[second.stop - 1]:
+            edits = exchanged(parse, (first.noun, first.noun + 1), (second.noun, second.noun + 1))
+            yield only(6, edits, f"{a} <> {b}")
 
 
 def exchanged_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
-    phrases = parse.phrases
-    for i, first in enumerate(phrases):
-        for second in phrases[i + 1 :]:
-            same = parse.tokens[first.stop - 1].lemma == parse.tokens[second.stop - 1].lemma
-            if same and first.plural == second.plural:
+    for first, second in combinations(parse.phrases, 2):
+        same = parse.tokens[first.stop - 1].lemma == parse.tokens[second.stop - 1].lemma
+        if same and first.plural == second.plural:
+            continue
+        for one, two in product(attributes(parse, first), attributes(parse, second)):
+            a, b = parse.lows[one], parse.lows[two]
+            counted = parse.tokens[one].tag == "CD"
+            if a == b or b in lexicon.near(a) or counted != (parse.tokens[two].tag == "CD"):
                 continue
-            for one in attributes(parse, first):
-                for two in attributes(parse, second):
-                    a, b = parse.lows[one], parse.lows[two]
-                    counted = (parse.tokens[one].tag == "CD", parse.tokens[two].tag == "CD")
-                    if a == b or b in lexicon.near(a) or counted in ((True, False), (False, True)):
-                        continue
-                    if (
-                        b in parse.text(first.core, first.noun).split()
-                        or a in parse.text(second.core, second.noun).split()
-                    ):
-                        continue
-                    if (
-                        (counted[0] and first.plural != second.plural)
-                        or _bound(parse, one)
-                        or _bound(parse, two)
-                    ):
-                        continue
-                    edits = exchanged(parse, (one, one + 1), (two, two + 1))
-                    yield only(0 if lexicon.excludes(a, b) else 1, edits, f"{a} <> {b}")
+            if b in parse.lows[first.core : first.noun] or a in parse.lows[second.core : second.noun]:
+                continue
+            if counted and first.plural != second.plural:
+                continue
+            if not _bound(parse, one) and not _bound(parse, two):
+                edits = exchanged(parse, (one, one + 1), (two, two + 1))
+                yield only(0 if lexicon.excludes(a, b) else 1, edits, f"{a} <> {b}")
 
 
 def _bound(parse: Parse, at: int) -> bool:
@@ -243,17 +232,6 @@ def _spans(parse: Parse, phrase: NounPhrase) -> Iterator[tuple[int, int]]:
         at = stop
 
 
-def _exchanged_kinds(parse: Parse) -> Iterator[ChangePlace]:
-    """The first nouns of two names of several words: "a computer desk by a street sign"."""
-    named = [p for p in parse.phrases if p.stop - p.noun > 1]
-    for i, first in enumerate(named):
-        for second in named[i + 1 :]:
-            a, b = parse.lows[first.noun], parse.lows[second.noun]
-            if a != b and parse.lows[first.stop - 1] != parse.lows[second.stop - 1]:
-                edits = exchanged(parse, (first.noun, first.noun + 1), (second.noun, second.noun + 1))
-                yield only(6, edits, f"{a} <> {b}")
-
-
 def swap_words(tags: frozenset[str]) -> Rule:
     def rule(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         inside = {at for p in parse.phrases for at in range(p.start, p.noun)}
@@ -265,26 +243,22 @@ def swap_words(tags: frozenset[str]) -> Rule:
             and token.lemma not in AUXILIARIES
             and token.low[-1:].isalpha()
         ]
-        for i, one in enumerate(positions):
-            for two in positions[i + 1 :]:
-                a, b = parse.tokens[one], parse.tokens[two]
-                if a.tag == b.tag and a.lemma != b.lemma:
-                    edits = exchanged(parse, (one, one + 1), (two, two + 1))
-                    yield only(0, edits, f"{a.low} <> {b.low}")
+        for one, two in combinations(positions, 2):
+            a, b = parse.tokens[one], parse.tokens[two]
+            if a.tag == b.tag and a.lemma != b.lemma:
+                edits = exchanged(parse, (one, one + 1), (two, two + 1))
+                yield only(0, edits, f"{a.low} <> {b.low}")
 
     return rule
 
 
 def swap_noun(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     """Two nouns alone; attributes and determiners stay."""
-    units = [p for p in parse.phrases if not counts(parse, p, lexicon)]
-    for i, first in enumerate(units):
-        for second in units[i + 1 :]:
-            one, two = name_of(parse, first), name_of(parse, second)
-            bare = first.core == first.noun and second.core == second.noun
-            if one == two or two in lexicon.near(one) or first.plural != second.plural:
-                continue
-            if bare and is_symmetric(_between(parse, first, second), lexicon):
-                continue
+    for first, second in combinations([p for p in parse.phrases if not counts(parse, p, lexicon)], 2):
+        one, two = name_of(parse, first), name_of(parse, second)
+        bare = first.core == first.noun and second.core == second.noun
+        if one == two or two in lexicon.near(one) or first.plural != second.plural:
+            continue
+        if not bare or not is_symmetric(_between(parse, first, second), lexicon):
             edits = exchanged(parse, (first.noun, first.stop), (second.noun, second.stop))
             yield only(0, edits, f"{one} <> {two}")

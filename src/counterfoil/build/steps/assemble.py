@@ -103,11 +103,7 @@ class Assemble(BuiltStep):
         return Output(rows, facts=facts, files=(f"{BUILT}/manifest.json",))
 
     def _benchmark(self, rows: pa.Table, kind: str, context: StepContext) -> Benchmark:
-        groupings = {
-            name: tuple(cell or "" for cell in rows[name].to_pylist())
-            for name in _LABELS
-            if name in rows.column_names
-        }
+        groupings = _groupings(rows, _LABELS)
         card = Card(
             name=context.folder.name or "built",
             title=self.title,
@@ -125,7 +121,17 @@ class Assemble(BuiltStep):
             return pair_gallery(rows, card, context, source=source)
         ids = rows["id"].to_pylist()
         captions = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
-        images = [_images(rows, column, context) for column in _READ[kind] if column in IMAGE_ROLES]
+        images = [
+            [context.image(cell, missing=context.photos is None) for cell in rows[column].to_pylist()]
+            for column in _READ[kind]
+            if column in IMAGE_ROLES
+        ]
+        for shown in images:
+            lacking = sum(image.source is None for image in shown)
+            if lacking:
+                context.note(
+                    f"{lacking:,} of {len(shown):,} images are not at hand; give their folder with --images"
+                )
         if len(images) == 1:
             return choices(card, ids, captions, images[0], groupings, source=source)
         return quads(card, ids, captions, (images[0], images[1]), groupings, source=source)
@@ -146,11 +152,7 @@ class Assemble(BuiltStep):
             ),
             captions=tuple(Caption(str(at), text) for text, at in captions.items()),
             rows=columns,
-            groupings={
-                name: tuple(cell or "" for cell in rows[name].to_pylist())
-                for name in ("type", "subset")
-                if name in rows.column_names
-            },
+            groupings=_groupings(rows, ("type", "subset")),
             source=f"built by recipe, seed {context.seed}",
         )
         target = context.folder / BUILT
@@ -162,15 +164,9 @@ class Assemble(BuiltStep):
         return {"form": "training", "training": training, "validation": validation}
 
 
-def _images(rows: pa.Table, column: str, context: StepContext) -> list[Image]:
-    """The images of a column; where the user gave no folder of images, those that are missing as such."""
-    images = [context.image(cell, missing=context.photos is None) for cell in rows[column].to_pylist()]
-    lacking = sum(image.source is None for image in images)
-    if lacking:
-        context.note(
-            f"{lacking:,} of {len(images):,} images are not at hand; give their folder with --images"
-        )
-    return images
+def _groupings(rows: pa.Table, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    there = [name for name in names if name in rows.column_names]
+    return {name: tuple(cell or "" for cell in rows[name].to_pylist()) for name in there}
 
 
 def pair_gallery(rows: pa.Table, card: Card, context: StepContext, *, source: str) -> Benchmark:

@@ -1,13 +1,21 @@
 """`caption`: captions for images, by a captioning model, a chat endpoint, or the drawn world."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
 from counterfoil.build.generation import TextRequest, captioner, chat_answers
-from counterfoil.build.step import SCENE_OF, BuiltStep, Output, StepContext, split_rows, with_columns
+from counterfoil.build.step import (
+    SCENE_OF,
+    BuiltStep,
+    Output,
+    StepContext,
+    made_columns,
+    split_rows,
+    with_columns,
+)
 from counterfoil.errors import InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.world.captions import OPENINGS, describe, text
@@ -24,7 +32,7 @@ NO_IMAGE, REFUSED, EMPTY = "no image to describe", "refused by the endpoint", "n
 NOTHING_ELSE = "nothing else to say of the scene"
 #: What is reported while captions are written.
 _STAGE = "writing captions"
-#: Tries at a caption of a scene that is not the given one.
+#: Captions of a scene that are tried, until one is not the given one.
 _TRIES = 50
 
 
@@ -98,17 +106,19 @@ class WriteCaptions(BuiltStep):
         if self.by == WORLD:
             written = list(self._described(rows, context))
         else:
-            written = self._of_images(rows, context)
-        columns = {
-            _TARGET: pa.array([caption.text for caption in written], pa.string()),
-            f"{_TARGET}_by": pa.array([caption.by for caption in written], pa.string()),
-            f"{_TARGET}_from": pa.array([caption.row for caption in written], pa.string()),
-            f"{_TARGET}_seed": pa.array([caption.seed for caption in written], pa.int64()),
-        }
-        rows = with_columns(rows, columns)
-        captioned, dropped = split_rows(
-            rows, [caption.text is not None for caption in written], [caption.reason for caption in written]
+            # A caption for each different image, given to all its rows.
+            pairs = list(zip(rows["id"].to_pylist(), rows[self.image].to_pylist(), strict=True))
+            first = {cell: row for row, cell in reversed(pairs) if cell is not None}
+            first = {cell: first[cell] for _, cell in pairs if cell is not None}
+            writing = self._asked if self.by.startswith(ENDPOINT) else self._local
+            caption_of = dict(zip(first, writing(first, context), strict=True))
+            nothing = {row: _Written(row, self.by, reason=NO_IMAGE) for row, _ in pairs}
+            written = [caption_of.get(cell, nothing[row]) for row, cell in pairs]
+        names, by, captions, seeds, reasons = (
+            zip(*map(astuple, written), strict=True) if len(rows) else [()] * 5
         )
+        rows = with_columns(rows, made_columns(_TARGET, captions, by, names, seeds))
+        captioned, dropped = split_rows(rows, [caption is not None for caption in captions], reasons)
         texts = captioned[_TARGET].to_pylist()
         facts: dict[str, Any] = {
             "by": self.by,
@@ -122,7 +132,7 @@ class WriteCaptions(BuiltStep):
         return Output(captioned, dropped, facts)
 
     def _described(self, rows: pa.Table, context: StepContext) -> Iterator["_Written"]:
-        """True captions of the rows' scenes that say something else than the rows' own."""
+        """True captions of the rows' scenes that say something else than the rows' own, if there are any."""
         ids, scenes = rows["id"].to_pylist(), rows[SCENE_OF[self.image]].to_pylist()
         own = rows["caption"].to_pylist() if "caption" in rows.column_names else [None] * len(rows)
         for done, (row, cell, known) in enumerate(zip(ids, scenes, own, strict=True), start=1):
@@ -130,37 +140,19 @@ class WriteCaptions(BuiltStep):
                 yield _Written(row, WORLD, reason=NO_IMAGE)
             else:
                 scene = Scene.from_json(cell, where=f"step {context.step}, row '{row}'")
-                caption = _other(scene, known, context, row)
-                yield _Written(
-                    row, WORLD, caption, context.number(row), "" if caption is not None else NOTHING_ELSE
-                )
+                rng, own_meaning = context.rng(row), None if known is None else understood(known)
+                meanings = (describe(scene, rng) for _ in range(_TRIES))
+                meaning = next((meaning for meaning in meanings if meaning != own_meaning), None)
+                caption = None if meaning is None else text(meaning, opening=one_of(OPENINGS, rng))
+                yield _Written(row, WORLD, caption, context.number(row), "" if caption else NOTHING_ELSE)
             context.progress(_STAGE, done, len(rows))
-
-    def _of_images(self, rows: pa.Table, context: StepContext) -> list["_Written"]:
-        """A caption for each different image, given to all its rows."""
-        ids, cells = rows["id"].to_pylist(), rows[self.image].to_pylist()
-        first: dict[str, str] = {}
-        for row, cell in zip(ids, cells, strict=True):
-            if cell is not None:
-                first.setdefault(cell, row)
-        writing = self._asked if self.by.startswith(ENDPOINT) else self._local
-        caption_of = dict(zip(first, writing(first, context), strict=True))
-        return [
-            _Written(row, self.by, reason=NO_IMAGE) if cell is None else caption_of[cell]
-            for row, cell in zip(ids, cells, strict=True)
-        ]
 
     def _asked(self, first: Mapping[str, str], context: StepContext) -> Iterator["_Written"]:
         """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""
         from counterfoil.models.chat.endpoint import ChatRequest
 
-        settings = {
-            "temperature": f"{self.temperature:g}",
-            "concurrency": str(self.concurrency),
-            "rpm": f"{self.rpm:g}",
-            "retries": str(self.retries),
-            "read": "text",
-        }
+        numbers = {name: getattr(self, name) for name in ("temperature", "concurrency", "rpm", "retries")}
+        settings = {**{name: f"{value:g}" for name, value in numbers.items()}, "read": "text"}
         seeds = [context.number(row) % 2**31 if self.temperature else None for row in first.values()]
         requests = [
             ChatRequest((context.image(cell), self.prompt or _PROMPT), self.max_tokens, seed=seed)
@@ -168,7 +160,9 @@ class WriteCaptions(BuiltStep):
         ]
         answers = chat_answers(self.by, settings, requests, context, stage=_STAGE)
         for (answer, refused), row, seed in zip(answers, first.values(), seeds, strict=True):
-            yield self._written(row, self.by, answer, seed, refused=refused)
+            yield (
+                _Written(row, self.by, None, seed, REFUSED) if refused else _read(row, self.by, answer, seed)
+            )
 
     def _local(self, first: Mapping[str, str], context: StepContext) -> Iterator["_Written"]:
         """The captions of a local model, batch by batch; finished batches are kept."""
@@ -191,14 +185,7 @@ class WriteCaptions(BuiltStep):
         ]
         texts = maker.texts(requests, context, stage=_STAGE, size=self.batch)
         for request, answer in zip(requests, texts, strict=True):
-            yield self._written(request.row, by, answer, request.seed)
-
-    def _written(
-        self, row: str, by: str, answer: str, seed: int | None, *, refused: bool = False
-    ) -> "_Written":
-        caption = one_line(answer)
-        reason = REFUSED if refused else "" if caption else EMPTY
-        return _Written(row, by, None if reason else caption, seed, reason)
+            yield _read(request.row, by, answer, request.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +197,11 @@ class _Written:
     text: str | None = None
     seed: int | None = None
     reason: str = ""
+
+
+def _read(row: str, by: str, answer: str, seed: int | None) -> _Written:
+    caption = one_line(answer)
+    return _Written(row, by, caption or None, seed, "" if caption else EMPTY)
 
 
 def one_line(answer: str) -> str:
@@ -224,13 +216,3 @@ def one_line(answer: str) -> str:
         if len(line_text) > 1 and line_text[0] == line_text[-1] == mark and mark not in line_text[1:-1]:
             line_text = line_text[1:-1].strip()
     return line_text
-
-
-def _other(scene: Scene, known_caption: str | None, context: StepContext, row: str) -> str | None:
-    """A caption that is true of the scene and not the one that was said; None where there is none."""
-    rng, known = context.rng(row), None if known_caption is None else understood(known_caption)
-    for _ in range(_TRIES):
-        meaning = describe(scene, rng)
-        if meaning != known:
-            return text(meaning, opening=one_of(OPENINGS, rng))
-    return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -77,7 +78,11 @@ class Choose(RowFilter):
         group = np.array([number.setdefault(name, len(number)) for name in of], dtype=np.int64)
         truth = fits(rows, self.image, self.caption, self.against, where=f"step {context.step}")
         scores, why, about = self._scores(rows, ids, of, truth, context)
-        best = _best(group, scores, len(number))
+        # The first row of the highest score of each group, -1 where all are NaN.
+        there = np.flatnonzero(~np.isnan(scores))
+        order = there[np.lexsort((there, -scores[there], group[there]))]
+        best = np.full(len(number), -1, dtype=np.int64)
+        best[group[order][::-1]] = order[::-1]
         chosen = best[best >= 0]
         held, known = self.calibrated(
             [ids[at] for at in chosen], scores[chosen], None if truth is None else truth[chosen], context
@@ -90,9 +95,7 @@ class Choose(RowFilter):
         keep[chosen[held]] = True
         _, dropped = split_rows(rows, keep, reasons.tolist())
         facts: dict[str, Any] = {
-            "by": self.scorer
-            or self.column
-            or next((way for way in self.ways if getattr(self, way)), "place"),
+            "by": self.scorer or self.column or self.way or "place",
             "candidates": len(rows),
             "rows": len(number),
             "rows_with_a_choice": len(chosen),
@@ -103,7 +106,11 @@ class Choose(RowFilter):
         }
         if truth is not None and len(rows):
             facts["truth"]["first_candidates_right"] = float(truth[_places(group) == 0].mean())
-        return Output(self._named(rows, keep, of), dropped, facts)
+        named = rows.filter(pa.array(keep))
+        if "of" in rows.column_names:
+            names = pa.array([of[at] for at in np.flatnonzero(keep)], pa.string())
+            named = with_column(named, "id", names).drop_columns(["of"])
+        return Output(named, dropped, facts)
 
     def _scores(
         self,
@@ -116,7 +123,13 @@ class Choose(RowFilter):
         """A score per candidate, NaN where it cannot be chosen, why not, and facts about people."""
         why = np.full(len(rows), UNFIT, dtype=object)
         if self.scorer is not None:
-            return self._fit(rows, self.scorer, context), why, {}
+            # The scorer's number for each candidate with its caption, less that with the other one.
+            names = [name for name in (self.image, self.caption, self.against) if name]
+            cells, *texts = texts_and_cells(rows, names, where=f"step {context.step}")
+            scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
+            scores = pair_scores(scorer, cells * len(texts), list(chain(*texts)), context)
+            own, *other = scores.reshape(len(texts), len(rows))
+            return own - other[0] if other else own, why, {}
         if self.column is not None:
             scores = numbers_of(rows, self.column, where=f"step {context.step}")
             why[np.isnan(scores)] = UNJUDGED
@@ -133,37 +146,6 @@ class Choose(RowFilter):
         share = answers.yes.sum(axis=0) / np.maximum((answers.yes | answers.no).sum(axis=0), 1)
         about = self.people_facts(ids, answers, truth, context)
         return np.where(answers.accepted(self.rule), share, np.nan), why, about
-
-    def _fit(self, rows: pa.Table, name: str, context: StepContext) -> NDArray[np.float64]:
-        """The scorer's number for each candidate with its caption, less that with the other one."""
-        names = [name for name in (self.image, self.caption, self.against) if name]
-        cells, *texts = texts_and_cells(rows, names, where=f"step {context.step}")
-        scorer = context.scorer(name, settings_by_scorer([name], self.set)[name])
-        scores = pair_scores(
-            scorer, cells * len(texts), [text for column in texts for text in column], context
-        )
-        own, *other = scores.reshape(len(texts), len(rows))
-        return own - other[0] if other else own
-
-    def _named(self, rows: pa.Table, keep: NDArray[np.bool_], of: list[str]) -> pa.Table:
-        chosen = rows.filter(pa.array(keep))
-        if "of" not in rows.column_names:
-            return chosen
-        named = with_column(chosen, "id", pa.array([of[at] for at in np.flatnonzero(keep)], pa.string()))
-        return named.drop_columns(["of"])
-
-
-def _best(group: NDArray[np.int64], scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
-    """The first row of the highest score of each group, -1 where all are NaN.
-
-    >>> _best(np.array([0, 0, 1, 1, 2]), np.array([1.0, 1.0, np.nan, 0.0, np.nan]), 3).tolist()
-    [0, 3, -1]
-    """
-    there = np.flatnonzero(~np.isnan(scores))
-    order = there[np.lexsort((there, -scores[there], group[there]))]
-    best = np.full(n, -1, dtype=np.int64)
-    best[group[order][::-1]] = order[::-1]
-    return best
 
 
 def _places(group: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,14 +38,9 @@ def bands_of(threshold: float) -> tuple[int, int]:
     >>> bands_of(0.8), bands_of(0.5)
     ((21, 6), (42, 3))
     """
-    width = next(
-        (
-            values
-            for values in range(16, 1, -1)
-            if 1 - (1 - threshold**values) ** (_VALUES // values) >= _RECALL
-        ),
-        1,
-    )
+    widths = range(16, 1, -1)
+    surely = (w for w in widths if 1 - (1 - threshold**w) ** (_VALUES // w) >= _RECALL)
+    width = next(surely, 1)
     return _VALUES // width, width
 
 
@@ -335,37 +331,52 @@ class Clean(BuiltStep):
                     stops = pc.fill_null(pc.match_substring_regex(ends, r"[.!?][\"')]*$"), False)
                     drop(~stops.to_numpy(zero_copy_only=False), NO_STOP)
         columns = [_plain(rows, (column_name,)) for column_name in self.fields]
-        stems = _stems(rows) if self.compare_images else []
+        # The names by which images are compared.
+        stems = [
+            [None if cell is None else image_stem(cell) for cell in rows[role].to_pylist()]
+            for role in IMAGE_ROLES
+            if self.compare_images and role in rows.column_names
+        ]
         facts: dict[str, Any] = {"sets": {}}
         for name in self.against:
-            texts, images = self._other(name, context)
-            facts["sets"][name] = self._shared(columns, stems, texts, images, drop, context)
+            facts["sets"][name] = self._shared(name, columns, stems, drop, context)
         if self.split is not None:
-            self._splits(rows, columns, stems, drop)
+            labels = np.array(rows[self.split].to_pylist(), dtype=object)
+            losing = labels == self.drop_from
+            if n and not losing.any():
+                raise DataError(
+                    "no row of this split",
+                    where=f"clean, column '{self.split}'",
+                    given=self.drop_from,
+                    allowed=sorted({str(label) for label in labels}),
+                )
+            for several, reason in ((columns, CAPTION_IN_SPLIT), (stems, IMAGE_IN_SPLIT)):
+                others = {cell for cells in several for cell in compress(cells, ~losing)} - {None}
+                for cells in several:
+                    drop(losing & np.array([cell in others for cell in cells], dtype=bool), reason)
         clean, dropped = split_rows(rows, reasons == "", reasons.tolist())
         return Output(clean, dropped, facts)
 
-    def _other(self, name: str, context: StepContext) -> tuple[list[str], list[str]]:
-        path = Path(name)
-        if path.is_file():
-            return [normal(text) for text in read_texts(path)], list(read_image_names(path))
-        if path.suffix and not path.exists():
-            raise DataError("no such file", where=name, hint="a table, a file of captions, or a benchmark")
-        benchmark = context.benchmark(name, None, None)
-        texts = [normal(caption.text) for caption in benchmark.captions if caption.text is not None]
-        return texts, [image.id for image in benchmark.images]
-
     def _shared(
         self,
+        name: str,
         columns: list[list[str]],
         stems: list[list[str | None]],
-        texts: list[str],
-        images: list[str],
         drop: Any,
         context: StepContext,
     ) -> dict[str, int]:
         """Drop what the rows share with one set; how many rows share what."""
-        known, counts = set(texts), {}
+        path = Path(name)
+        texts: Sequence[str | None]
+        if path.is_file():
+            texts, images = read_texts(path), list(read_image_names(path))
+        elif path.suffix and not path.exists():
+            raise DataError("no such file", where=name, hint="a table, a file of captions, or a benchmark")
+        else:
+            benchmark = context.benchmark(name, None, None)
+            texts = [caption.text for caption in benchmark.captions]
+            images = [image.id for image in benchmark.images]
+        known, counts = {normal(text) for text in texts if text is not None}, {}
         equal = np.any([[text in known for text in column] for column in columns], axis=0)
         drop(equal, CAPTION_ELSEWHERE)
         counts["captions"] = int(equal.sum())
@@ -390,24 +401,6 @@ class Clean(BuiltStep):
             counts["images"] = counts.get("images", 0) + int(shown.sum())
         return counts
 
-    def _splits(
-        self, rows: pa.Table, columns: list[list[str]], stems: list[list[str | None]], drop: Any
-    ) -> None:
-        labels = np.array(rows[self.split].to_pylist(), dtype=object)
-        losing = labels == self.drop_from
-        if len(labels) and not losing.any():
-            raise DataError(
-                "no row of this split",
-                where=f"clean, column '{self.split}'",
-                given=self.drop_from,
-                allowed=sorted({str(label) for label in labels}),
-            )
-        for cells, reason in ((columns, CAPTION_IN_SPLIT), (stems, IMAGE_IN_SPLIT)):
-            others = {cell for column in cells for cell in np.array(column, dtype=object)[~losing].tolist()}
-            others.discard(None)
-            for column in cells:
-                drop(losing & np.array([cell in others for cell in column], dtype=bool), reason)
-
 
 def _plain(rows: pa.Table, columns: Sequence[str]) -> list[str]:
     """The normal text of each row: that of its columns, line by line."""
@@ -418,17 +411,6 @@ def _plain(rows: pa.Table, columns: Sequence[str]) -> list[str]:
             raise DataError(f"column '{column}' holds no texts", where="the rows", given=str(kind))
         parts.append([normal(cell or "") for cell in rows[column].to_pylist()])
     return parts[0] if len(parts) == 1 else ["\n".join(cells) for cells in zip(*parts, strict=True)]
-
-
-def _stems(rows: pa.Table) -> list[list[str | None]]:
-    """Of each column of images the names by which they are compared."""
-    stems = []
-    for column in IMAGE_ROLES:
-        if column in rows.column_names:
-            cells = rows[column].to_pylist()
-            stem = {cell: image_stem(cell) for cell in dict.fromkeys(cells) if cell is not None}
-            stems.append([None if cell is None else stem[cell] for cell in cells])
-    return stems
 
 
 def _groups(stands: NDArray[np.int64], ids: pa.ChunkedArray) -> dict[str, Any]:

@@ -13,15 +13,7 @@ from scipy.stats import rankdata
 from counterfoil.build.calibration import Calibration, Prices, Verified, calibrate, share
 from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
 from counterfoil.build.step import BuiltStep, Output, StepContext, split_rows
-from counterfoil.build.verification import (
-    Answers,
-    Rule,
-    check_rule,
-    label_noise,
-    read_answers,
-    read_verified,
-    sound,
-)
+from counterfoil.build.verification import Answers, Rule, label_noise, read_answers, read_verified, sound
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.metrics.agreement import fleiss_kappa
@@ -82,7 +74,6 @@ class RowFilter(BuiltStep):
                 given=f"with {ways[0]}" if ways else "no scores",
                 allowed=f"with {' or '.join(self.WAYS)}",
             )
-        check_rule(self.rule)
         # Raises where the chances would not be chances.
         Annotator("simulated", self.accuracy, self.bias)
         if self.threshold is not None and self.target_precision is not None:
@@ -292,8 +283,19 @@ class FilterAmbiguous(RowFilter):
         nothing says what to filter by.
         """
         truth = sound(rows, where=f"step {context.step}")
+        facts: dict[str, Any]
         if self.people is not None or self.simulate:
-            return self._by_people(rows, truth, context)
+            ids = rows["id"].to_pylist()
+            answers = self.answers(ids, truth, context)
+            accepted = answers.accepted(self.rule)
+            why = np.where(answers.asked, AMBIGUOUS, UNJUDGED).tolist()
+            facts = {
+                "by": "people" if self.people is not None else "simulated people",
+                "rows": len(rows),
+                **self.people_facts(ids, answers, truth, context),
+                **truth_facts(truth, accepted),
+            }
+            return Output(*split_rows(rows, accepted, why), facts)
         if not self.scorers and self.column is None:
             raise InputError(
                 "nothing to filter by",
@@ -303,22 +305,9 @@ class FilterAmbiguous(RowFilter):
         scores = self._scores(rows, context)
         held, known = self.calibrated(rows["id"].to_pylist(), scores, truth, context)
         passed, dropped = split_rows(rows, held & ~np.isnan(scores), LOW)
-        facts: dict[str, Any] = {"by": list(self.scorers) or self.column, "rows": len(rows)}
+        facts = {"by": list(self.scorers) or self.column, "rows": len(rows)}
         facts |= {} if known is None else {"calibration": known.to_json()}
         return Output(passed, dropped, {**facts, **truth_facts(truth, held)})
-
-    def _by_people(self, rows: pa.Table, truth: NDArray[np.bool_] | None, context: StepContext) -> Output:
-        ids = rows["id"].to_pylist()
-        answers = self.answers(ids, truth, context)
-        accepted = answers.accepted(self.rule)
-        why = np.where(answers.asked, AMBIGUOUS, UNJUDGED).tolist()
-        facts = {
-            "by": "people" if self.people is not None else "simulated people",
-            "rows": len(rows),
-            **self.people_facts(ids, answers, truth, context),
-            **truth_facts(truth, accepted),
-        }
-        return Output(*split_rows(rows, accepted, why), facts)
 
     def _scores(self, rows: pa.Table, context: StepContext) -> NDArray[np.float64]:
         if self.column is not None:

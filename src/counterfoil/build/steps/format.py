@@ -72,7 +72,16 @@ def uniform(
     texts = changed("spaces", _edited(texts, _SPACES))
     texts = changed("quotes", _edited(texts, _QUOTES))
     if spelling != "keep":
-        texts = changed("spelling", _spelt(texts, spelling))
+        # Texts without a word of the other spelling stay.
+        american = spelling == "american"
+        pairs = _SPELLINGS if american else tuple((b, a) for a, b in _SPELLINGS if a not in _ONE_WAY)
+        other = pc.match_substring_regex(texts, rf"\b(?i:{'|'.join(old for old, _ in pairs)})\b")
+        other = pc.fill_null(other, False)
+        some = texts.filter(other)
+        for old, new in pairs:
+            some = pc.replace_substring_regex(some, rf"\b{old}\b", new)
+            some = pc.replace_substring_regex(some, rf"\b{old.capitalize()}\b", new.capitalize())
+        texts = changed("spelling", _where(texts, other, some))
     if case:
         shouted = pc.and_(pc.utf8_is_upper(texts), pc.match_substring_regex(texts, r"\S \S+ \S"))
         titled = pc.and_(pc.utf8_is_title(texts), pc.match_substring_regex(texts, r"\S \S+ \S+ \S"))
@@ -91,20 +100,6 @@ def uniform(
 def _capitalised(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     first = pc.utf8_upper(pc.utf8_slice_codeunits(texts, 0, 1))
     return pc.binary_join_element_wise(first, pc.utf8_slice_codeunits(texts, 1), "")
-
-
-def _spelt(texts: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray:
-    """The texts in one spelling; those without a word of the other stay."""
-    pairs = (
-        _SPELLINGS if spelling == "american" else tuple((b, a) for a, b in _SPELLINGS if a not in _ONE_WAY)
-    )
-    other = pc.match_substring_regex(texts, rf"\b(?i:{'|'.join(old for old, _ in pairs)})\b")
-    other = pc.fill_null(other, False)
-    some = texts.filter(other)
-    for old, new in pairs:
-        some = pc.replace_substring_regex(some, rf"\b{old}\b", new)
-        some = pc.replace_substring_regex(some, rf"\b{old.capitalize()}\b", new.capitalize())
-    return _where(texts, other, some)
 
 
 def _edited(texts: pa.ChunkedArray, rules: Sequence[tuple[str, str]]) -> pa.ChunkedArray:

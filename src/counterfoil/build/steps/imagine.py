@@ -24,6 +24,7 @@ from counterfoil.build.step import (
     BuiltStep,
     Output,
     StepContext,
+    made_columns,
     split_rows,
     with_column,
     with_columns,
@@ -32,7 +33,6 @@ from counterfoil.engine.shard_work import batch_keys
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.models.base import Identity
-from counterfoil.world.captions import Meaning
 from counterfoil.world.compositions import imagine_caption
 from counterfoil.world.painting import STYLES, draw_many, encode
 from counterfoil.world.sample import check_size, check_styles
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 WORLD, PIPELINE, ENDPOINT = "world", "diffusers:", "images:"
 #: The column of images that is made for a column of captions.
 _IMAGE_OF = {"caption": "generated_image", "negative_caption": "negative_image"}
+#: Settings that are those of a pipeline.
+_OF_PIPELINES = "unet variant scheduler steps guidance strength suffix size saved batch".split()  # noqa: SIM905
 #: Pictures that are drawn at a time, and pixels to a side of the world's.
 _BATCH, _SIDE = 100, 96
 
@@ -141,20 +143,34 @@ class Imagine(BuiltStep):
                 hint="put 'choose' before, or make one image for each: k = 1",
             )
         ids, texts = rows["id"].to_pylist(), rows[self.column].to_pylist()
-        sources = [None] * len(rows) if self.source is None else self._sources(rows, context)
+        sources: list[Any] = [None] * len(rows)
+        if self.source is not None:
+            column = SCENE_OF[self.source] if self.by == WORLD else self.source
+            sources = rows[column].to_pylist()
+            lacking = [row for row, cell in zip(ids, sources, strict=True) if not cell]
+            if lacking:
+                raise DataError(
+                    f"no {column} to edit",
+                    where=f"step {context.step}, row '{lacking[0]}'",
+                    given=f"{len(lacking):,} of {len(rows):,} rows without one",
+                    hint="without 'source' images are drawn from captions alone",
+                )
         requests = [
             ImageRequest(row, number, text or "", context.number("image", row, number), source)
             for row, text, source in zip(ids, texts, sources, strict=True)
             for number in range(self.k)
         ]
         wanted = [request for request in requests if request.text.strip()]
-        pipeline = self._pipeline(context) if self.by.startswith(PIPELINE) else None
+        pipeline = None
+        if self.by.startswith(PIPELINE):
+            named = {name: getattr(self, name) for name in _OF_PIPELINES}
+            settings = PipelineSettings(self.by.removeprefix(PIPELINE), self.source is not None, **named)
+            settings = replace(settings, precision=self.dtype, device=context.device)
+            pipeline = ImagePipeline(settings, context)
         if self.by == WORLD:
             generated = iter(self._drawn(wanted, rows, context))
-        elif pipeline is None:
-            generated = iter(self._endpoint(context).images(wanted) if wanted else ())
         else:
-            generated = iter(pipeline.images(wanted, context) if wanted else ())
+            generated = iter((pipeline or self._endpoint(context)).images(wanted) if wanted else ())
         images = [
             next(generated) if request.text.strip() else GeneratedImage(None, self.by, NO_CAPTION)
             for request in requests
@@ -171,47 +187,17 @@ class Imagine(BuiltStep):
         return Output(imagined, dropped, self._facts(imagined, pipeline))
 
     def _endpoint(self, context: StepContext) -> "ImageEndpoint":
-        """The endpoint, with the key and the pace that a chat endpoint at this address would have."""
+        """The endpoint, with the key and the limits that a chat endpoint at this address would have."""
         # Its client of HTTP is of an extra.
         from counterfoil.build.image_endpoint import ImageEndpoint, ImageSettings
 
-        pace = {"concurrency": str(self.concurrency), "rpm": str(self.rpm), "retries": str(self.retries)}
-        chat = context.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", pace).endpoint
+        limits = {name: str(getattr(self, name)) for name in ("concurrency", "rpm", "retries")}
+        chat = context.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", limits).endpoint
         edits = self.source is not None
         request_settings = ImageSettings(self.suffix, self.size, self.saved, self.seeded, self.price, edits)
         return chat.turned_into(
             lambda settings, key: ImageEndpoint(settings, request_settings, context, key=key)
         )
-
-    def _pipeline(self, context: StepContext) -> ImagePipeline:
-        named = {
-            name: getattr(self, name)
-            for name in PipelineSettings.__dataclass_fields__
-            if name not in ("name", "edits", "precision", "device")
-        }
-        return ImagePipeline(
-            PipelineSettings(
-                self.by.removeprefix(PIPELINE),
-                edits=self.source is not None,
-                precision=self.dtype,
-                device=context.device,
-                **named,
-            )
-        )
-
-    def _sources(self, rows: pa.Table, context: StepContext) -> list[Any]:
-        assert self.source is not None
-        column = SCENE_OF[self.source] if self.by == WORLD else self.source
-        cells = rows[column].to_pylist()
-        lacking = [row for row, cell in zip(rows["id"].to_pylist(), cells, strict=True) if not cell]
-        if lacking:
-            raise DataError(
-                f"no {column} to edit",
-                where=f"step {context.step}, row '{lacking[0]}'",
-                given=f"{len(lacking):,} of {len(rows):,} rows without one",
-                hint="without 'source' images are drawn from captions alone",
-            )
-        return cells
 
     def _candidates(
         self, rows: pa.Table, requests: Sequence[ImageRequest], images: Sequence[GeneratedImage]
@@ -223,54 +209,54 @@ class Imagine(BuiltStep):
             names = [f"{request.row}#{request.number}" for request in requests]
             rows = with_column(rows, "id", pa.array(names, pa.string()))
             rows = with_column(rows, "of", pa.array([request.row for request in requests], pa.string()))
-        columns = {
-            target: pa.array([image.cell for image in images], pa.string()),
-            f"{target}_by": pa.array([image.by for image in images], pa.string()),
-            f"{target}_from": pa.array([request.row for request in requests], pa.string()),
-            f"{target}_seed": pa.array([request.seed for request in requests], pa.int64()),
-        }
+        columns = made_columns(
+            target,
+            [image.cell for image in images],
+            [image.by for image in images],
+            [request.row for request in requests],
+            [request.seed for request in requests],
+        )
         if self.by == WORLD:
             scene = SCENE_OF[target]
             columns[scene] = pa.array([image.facts.get(scene) for image in images], pa.string())
         else:
-            columns[f"{target}_unsafe"] = pa.array(
-                [image.facts.get("unsafe") for image in images], pa.bool_()
-            )
+            flags = [image.facts.get("unsafe") for image in images]
+            columns[f"{target}_unsafe"] = pa.array(flags, pa.bool_())
         return with_columns(rows, columns)
 
     def _drawn(
         self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext
     ) -> list[GeneratedImage]:
-        """The pictures of the world's generator, with their scenes."""
-        drawings = [self._scene(request, row) for request, row in self._source_rows(requests, rows, context)]
-        if requests and all(
-            isinstance(drawing, GeneratedImage) and drawing.reason == NOT_READ for drawing in drawings
-        ):
+        """The pictures of the world's generator, with their scenes; or why nothing is drawn."""
+        drawings = list(self._scenes(requests, rows, context))
+        if requests and set(drawings) == {NOT_READ}:
             raise DataError(
                 "the world can read none of the captions",
                 where=f"step {context.step}",
                 given=requests[0].text,
                 hint="it draws captions of its own kind; for others name a pipeline or an endpoint in 'by'",
             )
-        scenes = [drawing for drawing in drawings if isinstance(drawing, Scene)]
-        pictures = iter(self._pictures(scenes, context))
-        target = _IMAGE_OF[self.column]
+        cells: dict[int, str] = {}
+
+        def take(row: int, data: bytes) -> None:
+            cells[row] = keep_image(context, data)
+
+        content = [drawing.to_json() for drawing in drawings if isinstance(drawing, Scene)]
+        painter = _Painter(self.size or _SIDE, self.style)
+        keys = batch_keys(content, _BATCH)
+        context.session.make(painter, content, keys, take, stage="drawing", size=_BATCH)
+        by = " ".join([WORLD, self.style, *([f"failure {self.failure:g}"] if self.failure else [])])
+        scene = SCENE_OF[_IMAGE_OF[self.column]]
+        pictures = (GeneratedImage(cells[row], by, facts={scene: cell}) for row, cell in enumerate(content))
         return [
-            drawing
-            if isinstance(drawing, GeneratedImage)
-            else GeneratedImage(next(pictures), self._by, facts={SCENE_OF[target]: drawing.to_json()})
+            GeneratedImage(None, by, drawing) if isinstance(drawing, str) else next(pictures)
             for drawing in drawings
         ]
 
-    @property
-    def _by(self) -> str:
-        """What is written as the maker of pictures that are drawn."""
-        return " ".join([WORLD, self.style, *([f"failure {self.failure:g}"] if self.failure else [])])
-
-    def _source_rows(
+    def _scenes(
         self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext
-    ) -> Iterator[tuple[ImageRequest, "_SourceRow"]]:
-        """The requests with what is known of their rows."""
+    ) -> Iterator[Scene | str]:
+        """What is drawn for each request, or why nothing is."""
         negative = self.column == "negative_caption"
         names = ("caption", "scene", "subset")
         given = {
@@ -282,44 +268,22 @@ class Imagine(BuiltStep):
             caption, scene, subset = (given.get(name, {}).get(request.row) for name in names)
             where = f"step {context.step}, row '{request.row}'"
             original = request.source or scene
-            yield (
-                request,
-                _SourceRow(
-                    None if caption is None else understood(caption),
-                    None if original is None else Scene.from_json(original, where=where),
-                    subset or "",
-                    context.rng("image", request.row, request.number),
-                ),
+            # A row's scene is read, and found to be none, whether or not its caption can be drawn.
+            original = None if original is None else Scene.from_json(original, where=where)
+            meaning = understood(request.text)
+            if meaning is None:
+                yield NOT_READ
+                continue
+            imagined = imagine_caption(
+                meaning,
+                context.rng("image", request.row, request.number),
+                unlike=None if caption is None else understood(caption),
+                original=original,
+                adapted=request.source is not None,
+                failure=self.failure,
+                subset=subset or "",
             )
-
-    def _scene(self, request: ImageRequest, source_row: "_SourceRow") -> "Scene | GeneratedImage":
-        """What is drawn, or why nothing is."""
-        meaning = understood(request.text)
-        if meaning is None:
-            return GeneratedImage(None, self._by, NOT_READ)
-        imagined = imagine_caption(
-            meaning,
-            source_row.rng,
-            unlike=source_row.meaning,
-            original=source_row.original,
-            adapted=request.source is not None,
-            failure=self.failure,
-            subset=source_row.subset,
-        )
-        return GeneratedImage(None, self._by, NOT_DRAWN) if imagined is None else imagined[0]
-
-    def _pictures(self, scenes: Sequence[Scene], context: StepContext) -> list[str]:
-        """The cells of drawn pictures, in order."""
-        cells: dict[int, str] = {}
-
-        def take(row: int, data: bytes) -> None:
-            cells[row] = keep_image(context, data)
-
-        content = [scene.to_json() for scene in scenes]
-        painter = _Painter(self.size or _SIDE, self.style)
-        keys = batch_keys(content, _BATCH)
-        context.session.make(painter, content, keys, take, stage="drawing", size=_BATCH)
-        return [cells[row] for row in range(len(scenes))]
+            yield NOT_DRAWN if imagined is None else imagined[0]
 
     def _facts(self, imagined: pa.Table, pipeline: ImagePipeline | None) -> Mapping[str, Any]:
         """How many images were made and, of those of the world, how many are right."""
@@ -342,18 +306,8 @@ class Imagine(BuiltStep):
             flags = imagined[f"{_IMAGE_OF[self.column]}_unsafe"].to_pylist()
             facts["unsafe"] = sum(flag is True for flag in flags)
             if pipeline is not None:
-                facts["pipeline"] = pipeline.identity
+                facts["pipeline"] = pipeline.facts
         return facts
-
-
-@dataclass(frozen=True, eq=False)
-class _SourceRow:
-    """What is known of the row of a request: what the picture must not fit, what it may be made from."""
-
-    meaning: Meaning | None
-    original: Scene | None
-    subset: str
-    rng: np.random.Generator
 
 
 @dataclass(frozen=True)

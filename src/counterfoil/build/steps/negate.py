@@ -1,5 +1,6 @@
 """`negate`: negative captions by rules, by a language model, or by edits of drawn scenes."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -30,7 +31,7 @@ from counterfoil.build.negation.rules import (
     balanced,
     negative,
 )
-from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, with_columns
+from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, made_columns, with_columns
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.inputs.fields import setting
 from counterfoil.world.captions import text as spoken
@@ -135,14 +136,11 @@ class Negate(BuiltStep):
 
     @property
     def produces(self) -> Sequence[str]:
-        columns = (
+        return (
             "negative_caption",
             "negative_caption_by",
             "negative_caption_from",
             "negative_caption_seed",
-        )
-        return (
-            *columns,
             "subset",
             "type",
             "change",
@@ -152,20 +150,19 @@ class Negate(BuiltStep):
 
     def run(self, rows: pa.Table, context: StepContext) -> Output:
         """A row per negative; raises `DataError` for a subset that is no category."""
-        wanted = self._wanted(rows, context)
+        wanted, maker = self._wanted(rows, context), self.by
         if self.by == WORLD:
-            negatives, maker = list(self._edited(rows, wanted, context)), WORLD
+            negatives = list(self._edited(rows, wanted, context))
         elif self.by == RULES:
             parser = load_parser(self.parser)
             negatives, maker = self._ruled(rows, wanted, parser, context), f"rules {parser.name}"
         else:
-            negatives, maker = self._written(rows, wanted, context), self.by
+            negatives = self._written(rows, wanted, context)
         if self.per_caption == "one":
             chosen: dict[int, NegativeRow] = {}
             for outcome in negatives:
-                if outcome.row not in chosen or (
-                    chosen[outcome.row].text is None and outcome.text is not None
-                ):
+                known = chosen.setdefault(outcome.row, outcome)
+                if known.text is None and outcome.text is not None:
                     chosen[outcome.row] = outcome
             negatives = list(chosen.values())
         if single := sum(row.reason == NO_OPPOSITE for row in negatives):
@@ -176,15 +173,18 @@ class Negate(BuiltStep):
         gone = [row for row in negatives if row.text is None]
         dropped = self._table(rows, gone)
         dropped = dropped.append_column(REASON, pa.array([row.reason for row in gone], pa.string()))
-        counts: dict[str, dict[str, int]] = {}
-        for outcome in negatives:
-            of = counts.setdefault(outcome.category, {"wanted": 0, "made": 0})
-            of["wanted"] += 1
-            of["made"] += outcome.text is not None
-        facts = {"by": maker, "categories": counts}
-        if self.by not in (RULES, WORLD):
-            facts |= {"refusals": _refusals(negatives)}
         written = [row for row in negatives if row.text is not None]
+        tried, succeeded = (Counter(row.category for row in of) for of in (negatives, written))
+        counts = {category: {"wanted": n, "made": succeeded[category]} for category, n in tried.items()}
+        facts: dict[str, Any] = {"by": maker, "categories": counts}
+        if self.by not in (RULES, WORLD):
+            # Answers that could not be used, the most frequent reason first, and three of each.
+            answers: dict[str, list[str]] = {}
+            for row in negatives:
+                if row.reason and row.answer is not None:
+                    answers.setdefault(row.reason, []).append(row.answer)
+            ranked = sorted(answers.items(), key=lambda item: (-len(item[1]), item[0]))
+            facts["refusals"] = {why: {"rows": len(of), "examples": of[:3]} for why, of in ranked}
         return Output(self._table(rows, written, maker), dropped, facts)
 
     def _wanted(self, rows: pa.Table, context: StepContext) -> list[tuple[int, str]]:
@@ -196,12 +196,8 @@ class Negate(BuiltStep):
             subsets = rows["subset"].to_pylist()
             for row, subset in enumerate(subsets):
                 if subset not in self.categories:
-                    raise DataError(
-                        "a subset that is no category",
-                        where=f"row '{ids[row]}'",
-                        given=subset,
-                        allowed=self.categories,
-                    )
+                    where, why = f"row '{ids[row]}'", "a subset that is no category"
+                    raise DataError(why, where=where, given=subset, allowed=self.categories)
             return list(enumerate(subsets))
         wanted = []
         for row, name in enumerate(ids):
@@ -296,19 +292,28 @@ class Negate(BuiltStep):
     ) -> list[NegativeRow]:
         """What a language model answers, read and checked."""
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
-        wordnet = None if self.wordnet is None else WordNet.loaded(self.wordnet)
-        lexicon = Lexicon(wordnet)
+        lexicon = Lexicon(None if self.wordnet is None else WordNet.loaded(self.wordnet))
         prompts = PROMPTS if self.prompts is None else read_prompts(self.prompts)
         conversations = {
             (row, category): prompts.turns(captions[row], category)
             for row, category in wanted
             if (captions[row] or "").strip()
         }
-        answering = self._chat if self.by.startswith("chat:") else self._local
         names = [(ids[row], category) for row, category in conversations]
-        answers = dict(
-            zip(conversations, answering(names, list(conversations.values()), context), strict=True)
-        )
+        if self.by.startswith("chat:"):
+            replies = self._chat(names, list(conversations.values()), context)
+        else:
+            head = HEAD if self.answers == "schema" else ""
+            most, temperature = self.max_tokens, self.temperature
+            maker = continuer(self.by.partition(":")[2], context.device, most, temperature, head)
+            requests = [
+                TextRequest("/".join(name), messages, context.number("batch", at - at % self.batch))
+                for at, (name, messages) in enumerate(zip(names, conversations.values(), strict=True))
+            ]
+            # Finished batches are kept.
+            texts = maker.texts(requests, context, stage="negate", size=self.batch)
+            replies = [(with_head(text) if head else text, False) for text in texts]
+        answers = dict(zip(conversations, replies, strict=True))
         negatives = []
         for row, category in wanted:
             if (row, category) not in answers:
@@ -343,26 +348,12 @@ class Negate(BuiltStep):
         ]
         settings = {"temperature": str(self.temperature), "read": "text"}
         try:
-            answers = chat_answers(self.by, settings, requests, context, stage="negate")
+            return chat_answers(self.by, settings, requests, context, stage="negate")
         except ModelError as error:
             if self.answers == "free" or "refuses the request" not in str(error):
                 raise
             hint = "if that is since it knows no JSON schemas, ask without one: --answers free"
             raise ModelError(str(error), hint=hint) from None
-        return answers
-
-    def _local(
-        self, names: Sequence[tuple[str, str]], conversations: Sequence[tuple[str, ...]], context: StepContext
-    ) -> list[tuple[str, bool]]:
-        """The answers of a local model to the prompts of rows, batch by batch; finished batches are kept."""
-        head = HEAD if self.answers == "schema" else ""
-        maker = continuer(self.by.partition(":")[2], context.device, self.max_tokens, self.temperature, head)
-        requests = [
-            TextRequest("/".join(name), messages, context.number("batch", at - at % self.batch))
-            for at, (name, messages) in enumerate(zip(names, conversations, strict=True))
-        ]
-        texts = maker.texts(requests, context, stage="negate", size=self.batch)
-        return [(with_head(text) if head else text, False) for text in texts]
 
     def _chosen(
         self, negatives: Sequence[NegativeRow], rows: pa.Table, lexicon: Lexicon, context: StepContext
@@ -389,8 +380,7 @@ class Negate(BuiltStep):
         by = f"rules {parser.name}, chosen by {self.by}"
         chosen = []
         for row in negatives:
-            options = candidates.get((row.row, row.category))
-            if options:
+            if options := candidates.get((row.row, row.category)):
                 best = max(options, key=lambda text: (value[text], text))
                 row = replace(row, text=best, change=options[best], by=by)
             chosen.append(row)
@@ -402,7 +392,7 @@ class Negate(BuiltStep):
         Where negatives were written, `by` says who wrote them, and their columns are added.
         """
         ids = rows["id"].to_pylist()
-        columns: dict[str, list[Any]] = {
+        columns: dict[str, Any] = {
             "id": [f"{ids[negative.row]}/{negative.category}" for negative in negatives],
             "subset": [negative.category for negative in negatives],
             "type": [negative.category.partition("_")[0] for negative in negatives],
@@ -410,28 +400,22 @@ class Negate(BuiltStep):
         if self.by not in (RULES, WORLD):
             columns[_ANSWER] = [negative.answer for negative in negatives]
         if by is not None:
-            columns |= {
-                "negative_caption": [negative.text for negative in negatives],
-                "negative_caption_by": [negative.by or by for negative in negatives],
-                "negative_caption_from": [ids[negative.row] for negative in negatives],
-                "negative_caption_seed": [negative.seed for negative in negatives],
-                "change": [negative.change for negative in negatives],
-            }
+            columns |= made_columns(
+                "negative_caption",
+                [negative.text for negative in negatives],
+                [negative.by or by for negative in negatives],
+                [ids[negative.row] for negative in negatives],
+                [negative.seed for negative in negatives],
+            )
+            columns["change"] = [negative.change for negative in negatives]
             if self.by == WORLD:
                 columns["caption"] = [negative.caption for negative in negatives]
                 columns["negative_scene"] = [negative.scene for negative in negatives]
-        kinds = {"negative_caption_seed": pa.int64()}
+        table = rows.take(pa.array([negative.row for negative in negatives], pa.int64()))
         return with_columns(
-            rows.take(pa.array([negative.row for negative in negatives], pa.int64())),
-            {name: pa.array(cells, kinds.get(name, pa.string())) for name, cells in columns.items()},
+            table,
+            {
+                name: cells if isinstance(cells, pa.Array) else pa.array(cells, pa.string())
+                for name, cells in columns.items()
+            },
         )
-
-
-def _refusals(negatives: Sequence[NegativeRow]) -> dict[str, dict[str, Any]]:
-    """How many answers could not be used for each reason, the most frequent first, and three of them."""
-    answers: dict[str, list[str]] = {}
-    for outcome in negatives:
-        if outcome.reason and outcome.answer is not None:
-            answers.setdefault(outcome.reason, []).append(outcome.answer)
-    ranked = sorted(answers.items(), key=lambda item: (-len(item[1]), item[0]))
-    return {reason: {"rows": len(replies), "examples": replies[:3]} for reason, replies in ranked}

@@ -5,6 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.build.rating import settings_by_scorer
 from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, split_rows
 from counterfoil.build.steps.assemble import pair_gallery
-from counterfoil.build.verification import Rule, check_rule
+from counterfoil.build.verification import Rule
 from counterfoil.engine.run import run
 from counterfoil.engine.topk import of_rankings
 from counterfoil.errors import DataError, InputError
@@ -75,7 +76,13 @@ class MissingPositives(BuiltStep):
         """
         card = Card(name="rows", title="Rows of a build", form="gallery")
         gallery = pair_gallery(rows, card, context, source=f"step {context.step}")
-        truth = self._truth(rows, gallery)
+        # What is so of images and captions, of drawn rows.
+        truth: NDArray[np.bool_] | None = None
+        if "scene" in rows.column_names and self.people is None:
+            scene_of = dict(zip(rows["image"].to_pylist(), rows["scene"].to_pylist(), strict=True))
+            scenes = [Scene.from_json(scene_of[image.id]) for image in gallery.images]
+            captions = [caption.text or "" for caption in gallery.captions]
+            truth = np.ascontiguousarray(true_pairs(captions, scenes).T)
         judge = self._judge(rows, gallery, truth, context)
         models = []
         for name, settings in settings_by_scorer(self.scorers, self.set).items():
@@ -94,15 +101,6 @@ class MissingPositives(BuiltStep):
             done.append(outcome)
         context.progress("pooling", self.rounds, self.rounds)
         return self._joined(rows, gallery, state, done)
-
-    def _truth(self, rows: pa.Table, gallery: Benchmark) -> NDArray[np.bool_] | None:
-        """(images, captions) what is so, of drawn rows."""
-        if "scene" not in rows.column_names or self.people is not None:
-            return None
-        scene_of = dict(zip(rows["image"].to_pylist(), rows["scene"].to_pylist(), strict=True))
-        scenes = [Scene.from_json(scene_of[image.id]) for image in gallery.images]
-        captions = [caption.text or "" for caption in gallery.captions]
-        return np.ascontiguousarray(true_pairs(captions, scenes).T)
 
     def _judge(
         self, rows: pa.Table, gallery: Benchmark, truth: NDArray[np.bool_] | None, context: StepContext
@@ -138,38 +136,26 @@ class MissingPositives(BuiltStep):
     def _joined(
         self, rows: pa.Table, gallery: Benchmark, state: PoolingState, done: Sequence[PoolRound]
     ) -> Output:
-        texts = {caption.id: caption.text for caption in gallery.captions}
+        texts = {caption.id: caption.text or "" for caption in gallery.captions}
         known = set(zip(rows["image"].to_pylist(), rows["caption"].to_pylist(), strict=True))
-        first = {image: row for row, image in reversed(list(enumerate(rows["image"].to_pylist())))}
-        added: list[tuple[str, str, str]] = []
-        gone: list[tuple[str, str, str, str]] = []
-        seen: set[tuple[str, str]] = set()
-        table = state.table().to_pylist() if done else []
-        for judged in table:
-            pair = judged["image"], judged["caption"]
-            text = texts[judged["caption"]] or ""
-            if pair in seen or (judged["image"], text) in known:
-                continue
-            seen.add(pair)
-            name = f"{judged['caption']}+{judged['image']}"
-            if judged["gain"] is not None and judged["gain"] > 0:
-                added.append((name, judged["image"], text))
-            else:
-                reason = (
-                    UNJUDGED if judged["gain"] is None or judged["gain"] != judged["gain"] else JUDGED_WRONG
-                )
-                gone.append((name, judged["image"], text, reason))
         # What is known of an image stands in each of its rows; everything else of a new row is empty.
-        places = [first[image] for _, image, _ in added]
-        new: dict[str, Any] = {
-            "id": [name for name, _, _ in added],
-            "image": [image for _, image, _ in added],
-            "caption": [text for _, _, text in added],
-        }
+        scene_of: dict[str, Any] = {}
         if "scene" in rows.column_names:
-            new["scene"] = rows["scene"].take(pa.array(places, pa.int64())).to_pylist()
-        columns = [pa.array(new.get(field.name, [None] * len(added)), field.type) for field in rows.schema]
-        dropped = {"id": 0, "image": 1, "caption": 2, REASON: 3}
+            for image, scene in zip(rows["image"].to_pylist(), rows["scene"].to_pylist(), strict=True):
+                scene_of.setdefault(image, scene)
+        added: dict[str, dict[str, Any]] = {}
+        gone: dict[str, dict[str, Any]] = {}
+        for judged in state.table().to_pylist() if done else []:
+            image, text = judged["image"], texts[judged["caption"]]
+            name, gain = f"{judged['caption']}+{image}", judged["gain"]
+            row = {"id": name, "image": image, "caption": text}
+            if name in added or name in gone or (image, text) in known:
+                continue
+            if gain is not None and gain > 0:
+                added[name] = {**row, "scene": scene_of.get(image)}
+            else:
+                gone[name] = {**row, REASON: UNJUDGED if gain is None else JUDGED_WRONG}
+        dropped = pa.schema([(name, pa.string()) for name in ("id", "image", "caption", REASON)])
         x = [one.all_judged for one in done]
         facts: dict[str, Any] = {
             "rounds": [one.to_json() for one in done],
@@ -183,11 +169,9 @@ class MissingPositives(BuiltStep):
                 "title": "What judging costs",
             },
         }
-        return Output(
-            pa.concat_tables([rows, pa.table(columns, schema=rows.schema)]),
-            pa.table({key: pa.array([one[at] for one in gone], pa.string()) for key, at in dropped.items()}),
-            facts,
-        )
+        new = pa.Table.from_pylist(list(added.values()), schema=rows.schema)
+        lost = pa.Table.from_pylist(list(gone.values()), schema=dropped)
+        return Output(pa.concat_tables([rows, new]), lost, facts)
 
 
 #: Why a pair goes.
@@ -219,10 +203,6 @@ class Merge(BuiltStep):
     rating: float = setting(3.0, "Pairs rated at least so high are right.")
     rule: Rule = setting("any", "Of sources: any, majority, all.")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_rule(self.rule)
-
     @property
     def requires(self) -> Sequence[str]:
         return ("image", "caption")
@@ -246,7 +226,12 @@ class Merge(BuiltStep):
             sources[_new(Path(path).stem, sources)] = self._pairs(read_table(path))
         data = None if self.data is None else Path(self.data)
         for name in self.benchmarks:
-            sources[_new(name, sources)] = _of_gallery(context.benchmark(name, data, None))
+            gallery = context.benchmark(name, data, None)
+            images = [image.id for image in gallery.images]
+            captions = [caption.id for caption in gallery.captions]
+            pairs_of = right_pairs(gallery, "i2t", images, captions).tolist()
+            pairs_of += [pair[::-1] for pair in right_pairs(gallery, "t2i", captions, images).tolist()]
+            sources[_new(name, sources)] = {(images[i], captions[c]): 1.0 for i, c in pairs_of}
         verified = {} if self.verified is None else self._pairs(read_table(self.verified))
         pairs = list(dict.fromkeys(pair for of in [*sources.values(), verified] for pair in of))
         if not pairs:
@@ -257,22 +242,17 @@ class Merge(BuiltStep):
         truth = np.array([verified.get(pair, np.nan) for pair in pairs])
         right, known = np.nan_to_num(gains) > 0, ~np.isnan(gains)
         yes = right.sum(axis=1)
-        accepted = {"any": yes > 0, "majority": 2 * yes > known.sum(axis=1), "all": right.all(axis=1)}[
-            self.rule
-        ]
-        accepted = np.where(np.isnan(truth), accepted, truth > 0)
+        by_rule = {"any": yes > 0, "majority": 2 * yes > known.sum(axis=1), "all": right.all(axis=1)}
+        accepted = np.where(np.isnan(truth), by_rule[self.rule], truth > 0)
         mean = np.nansum(gains, axis=1) / np.maximum(known.sum(axis=1), 1)
         names = list(sources)
         table = pa.table(
             {
-                "id": pa.array([f"{image}/{caption}" for image, caption in pairs], pa.string()),
-                "image": pa.array([image for image, _ in pairs], pa.string()),
-                "caption": pa.array([caption for _, caption in pairs], pa.string()),
-                "gain": pa.array(np.where(np.isnan(truth), mean, truth)),
-                "sources": pa.array(
-                    ["+".join(n for n, yes in zip(names, row, strict=True) if yes) for row in right],
-                    pa.string(),
-                ),
+                "id": [f"{image}/{caption}" for image, caption in pairs],
+                "image": [image for image, _ in pairs],
+                "caption": [caption for _, caption in pairs],
+                "gain": np.where(np.isnan(truth), mean, truth),
+                "sources": ["+".join(compress(names, row)) for row in right],
             }
         )
         why = np.where(np.isnan(truth), OUTVOTED, WRONG).tolist()
@@ -287,7 +267,24 @@ class Merge(BuiltStep):
         """The gain of every pair of a table; of several rows of one pair the mean."""
         images, captions = labels(table, "image"), labels(table, "caption")
         column = next((name for name in _GAINS if name in table), None)
-        gains = np.ones(len(table)) if column is None else self._gains(table, column)
+        if column is None:
+            gains = np.ones(len(table))
+        elif column == "answer":
+            words = labels(table, column)
+            given = [gain_of(word) if word else np.nan for word in words]
+            if None in given:
+                raise DataError(
+                    "an answer that cannot be read",
+                    where=table.where(given.index(None), column),
+                    given=table[column][given.index(None)],
+                    allowed="100% YES, Partially YES, Mostly NO, 100% NO, yes, no",
+                )
+            gains = np.array(given, dtype=np.float64)
+        elif column == "right":
+            gains = booleans(table, column).astype(np.float64)
+        else:
+            gains = floats(table, column)
+            gains = gains if column == "gain" else (gains >= self.rating).astype(np.float64)
         sums: dict[Pair, list[float]] = {}
         for row, pair in enumerate(zip(images, captions, strict=True)):
             if not all(pair):
@@ -296,44 +293,11 @@ class Merge(BuiltStep):
                 sums.setdefault(pair, []).append(float(gains[row]))
         return {pair: float(np.mean(of)) for pair, of in sums.items()}
 
-    def _gains(self, table: DataTable, column: str) -> NDArray[np.float64]:
-        if column == "answer":
-            gains = [gain_of(word) if word else np.nan for word in labels(table, column)]
-            odd = next((row for row, gain in enumerate(gains) if gain is None), None)
-            if odd is not None:
-                raise DataError(
-                    "an answer that cannot be read",
-                    where=table.where(odd, column),
-                    given=table[column][odd],
-                    allowed="100% YES, Partially YES, Mostly NO, 100% NO, yes, no",
-                )
-            return np.array(gains, dtype=np.float64)
-        if column == "right":
-            return booleans(table, column).astype(np.float64)
-        numbers = floats(table, column)
-        return numbers if column == "gain" else (numbers >= self.rating).astype(np.float64)
-
 
 def _new(name: str, known: dict[str, Any]) -> str:
     if name in known:
         raise InputError("two sources have one name", given=name, hint="rename a file")
     return name
-
-
-def _of_gallery(benchmark: Benchmark) -> dict[Pair, float]:
-    """The right pairs of a gallery, of both directions."""
-    images = [image.id for image in benchmark.images]
-    captions = [caption.id for caption in benchmark.captions]
-    gain_of_pair: dict[Pair, float] = {}
-    sides: tuple[tuple[Direction, list[str], list[str]], ...] = (
-        ("i2t", images, captions),
-        ("t2i", captions, images),
-    )
-    for way, asking, items in sides:
-        for query, item in right_pairs(benchmark, way, asking, items).tolist():
-            pair = asking[query], items[item]
-            gain_of_pair[pair if way == "i2t" else pair[::-1]] = 1.0
-    return gain_of_pair
 
 
 def _statement(names: list[str], right: NDArray[np.bool_], truth: NDArray[np.float64]) -> dict[str, Any]:

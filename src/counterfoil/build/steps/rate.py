@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.rating import (
@@ -22,15 +22,7 @@ from counterfoil.build.rating import (
     settings_by_scorer,
     texts_of,
 )
-from counterfoil.build.step import (
-    BuiltStep,
-    Output,
-    StepContext,
-    codes_of,
-    order_by,
-    split_rows,
-    with_column,
-)
+from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, order_by, split_rows, with_column
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import setting
 from counterfoil.models.base import abilities, identity_of
@@ -91,7 +83,29 @@ class Rate(BuiltStep):
                 allowed="scorers of texts, dual encoders, scorers of pairs, blind:...",
             )
         texts = [texts_of(rows, column_name) for column_name in self.columns]
-        numbers = self._scored(scorer, texts, rows, context)
+        if "learns" in abilities(scorer):
+            if self.columns != ("caption", "negative_caption"):
+                raise InputError(
+                    "learns what tells right captions from wrong ones",
+                    where=self.scorer,
+                    given=", ".join(self.columns),
+                    allowed="caption, negative_caption",
+                )
+            numbers = list(learned_scores(scorer, texts[0], texts[1], clusters_of(rows)))
+        elif looks(scorer):
+            if self.image not in rows.column_names or rows[self.image].null_count:
+                raise DataError(
+                    f"the scorer looks at images, and rows have no '{self.image}'",
+                    where=self.scorer,
+                    given=", ".join(rows.column_names),
+                    hint="give rows with images, or choose a scorer of texts",
+                )
+            images = rows[self.image].to_pylist() * len(texts)
+            scores = pair_scores(scorer, images, list(chain(*texts)), context)
+            numbers = list(scores.reshape(len(texts), len(rows)))
+        else:
+            scores = caption_scores(scorer, list(chain(*texts)), context)
+            numbers = list(scores.reshape(len(texts), len(rows)))
         facts: dict[str, Any] = {"scorer": identity_of(scorer).to_json(), "scores": {}}
         for column, values in zip(self.produces, numbers, strict=True):
             rows = with_column(rows, column, pa.array(values, pa.float64()))
@@ -101,32 +115,6 @@ class Rate(BuiltStep):
                 else {}
             )
         return Output(rows, facts=facts)
-
-    def _scored(
-        self, scorer: Any, texts: list[list[str]], rows: pa.Table, context: StepContext
-    ) -> list[NDArray[np.float64]]:
-        if "learns" in abilities(scorer):
-            if self.columns != ("caption", "negative_caption"):
-                raise InputError(
-                    "learns what tells right captions from wrong ones",
-                    where=self.scorer,
-                    given=", ".join(self.columns),
-                    allowed="caption, negative_caption",
-                )
-            return list(learned_scores(scorer, texts[0], texts[1], clusters_of(rows)))
-        flat = [text for column in texts for text in column]
-        if looks(scorer):
-            if self.image not in rows.column_names or rows[self.image].null_count:
-                raise DataError(
-                    f"the scorer looks at images, and rows have no '{self.image}'",
-                    where=self.scorer,
-                    given=", ".join(rows.column_names),
-                    hint="give rows with images, or choose a scorer of texts",
-                )
-            scores = pair_scores(scorer, rows[self.image].to_pylist() * len(texts), flat, context)
-        else:
-            scores = caption_scores(scorer, flat, context)
-        return list(scores.reshape(len(texts), len(rows)))
 
 
 #: Reasons for which rows are dropped.

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, floats, names, read_table
+from counterfoil.benchmarks.tables import EXTENSIONS, floats, names, read_table
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.rating import (
     NEGATIVE,
@@ -132,15 +132,20 @@ class Refine(BuiltStep):
             reasons[(reasons == "") & ~np.isin(np.arange(n), left)] = SURPLUS
         if len(left):
             for at, name in enumerate(gaps):
-                accuracies = [
-                    blind_accuracy(table[places, at], clusters[places]) for places in (scored, left)
-                ]
-                facts["scores"][name] = accuracy_facts(*accuracies)
+                estimates = [blind_accuracy(table[of, at], clusters[of]) for of in (scored, left)]
+                facts["scores"][name] = accuracy_facts(*estimates)
             for name, gap in others.items():
-                measured = self._measured(gap, scored, left, clusters, context)
-                (facts["against"] if name == self.against else facts["held_out"].setdefault(name, {})).update(
-                    measured
-                )
+                # On samples, where there are more rows.
+                estimates = []
+                for when, of in (("before", scored), ("after", left)):
+                    if len(of) > self.sample:
+                        of = np.sort(context.rng("sample", when).choice(of, self.sample, replace=False))
+                    estimates.append(blind_accuracy(gap.of(of), clusters[of]))
+                measured = accuracy_facts(*estimates)
+                if name == self.against:
+                    facts["against"].update(measured)
+                else:
+                    facts["held_out"][name] = measured
                 if not measured["chance_after"]:
                     value, low, high = (100 * measured["after"][key] for key in ("value", "low", "high"))
                     context.note(
@@ -199,15 +204,9 @@ class Refine(BuiltStep):
         """The rows of `left` that balance mirrored cells, and what the grid was."""
         scales = dict(zip(names, largest_gaps(table[left]), strict=True))
         scales |= self._scales()
-        groups = None
-        if self.within is not None:
-            groups = codes_of(rows[self.within])[0][left]
-        how: dict[str, Any] = {
-            "scales": tuple(scales.values()),
-            "bins": self.bins,
-            "edge_bins": self.edge_bins,
-            "groups": groups,
-        }
+        groups = None if self.within is None else codes_of(rows[self.within])[0][left]
+        how: dict[str, Any] = {"scales": tuple(scales.values()), "groups": groups}
+        how |= {"bins": self.bins, "edge_bins": self.edge_bins}
         gaps = table[left]
         mask = refine(gaps, context.rng("refine").permutation(len(left)), **how)
         cell, side = cells(gaps, **how)
@@ -263,22 +262,6 @@ class Refine(BuiltStep):
         )
         return scored[mask], {"scorer": gap.name, "rounds": [asdict(one) for one in rounds]}
 
-    def _measured(
-        self,
-        gap: BlindGaps,
-        scored: NDArray[np.int64],
-        left: NDArray[np.int64],
-        clusters: NDArray[np.int64],
-        context: StepContext,
-    ) -> dict[str, Any]:
-        """The accuracy of a blind scorer before and after, on samples where there are more rows."""
-        parts = []
-        for when, rows in (("before", scored), ("after", left)):
-            if len(rows) > self.sample:
-                rows = np.sort(context.rng("sample", when).choice(rows, self.sample, replace=False))
-            parts.append(blind_accuracy(gap.of(rows), clusters[rows]))
-        return accuracy_facts(*parts)
-
 
 def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]]) -> str:
     """What refinement by scorers that took part, and the accuracy of others after it, says nothing of.
@@ -331,32 +314,22 @@ def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
             given=", ".join(table.columns),
             allowed="columns 'score' and 'negative_score', NAME and negative_NAME, or 'gap'",
         )
-    places = _places(table, path, rows)
+    ids = rows["id"].to_pylist()
+    if "id" not in table and len(table) != len(rows):
+        raise DataError(
+            "not as many scores as rows",
+            where=path,
+            given=f"{len(table):,} scores of {len(rows):,} rows",
+            hint="give the scores a column 'id'",
+        )
+    place = {name: at for at, name in enumerate(names(table, "id") if "id" in table else ids)}
+    missing = [name for name in ids if name not in place]
+    if missing:
+        given = f"{len(missing):,} of {len(ids):,}, first: {missing[0]}"
+        raise DataError("rows without a score", where=path, given=given)
+    places = np.array([place[name] for name in ids], dtype=np.int64)
     gaps = {}
     for name in scored:
         gap = floats(table, name) - (floats(table, NEGATIVE + name) if name != "gap" else 0.0)
         gaps[path.stem if name in ("gap", "score") else name] = gap[places]
     return gaps
-
-
-def _places(table: DataTable, path: Path, rows: pa.Table) -> NDArray[np.int64]:
-    """For every row its place in a table of scores."""
-    if "id" not in table:
-        if len(table) != len(rows):
-            raise DataError(
-                "not as many scores as rows",
-                where=path,
-                given=f"{len(table):,} scores of {len(rows):,} rows",
-                hint="give the scores a column 'id'",
-            )
-        return np.arange(len(rows))
-    place = {name: at for at, name in enumerate(names(table, "id"))}
-    ids = rows["id"].to_pylist()
-    missing = [name for name in ids if name not in place]
-    if missing:
-        raise DataError(
-            "rows without a score",
-            where=path,
-            given=f"{len(missing):,} of {len(ids):,}, first: {missing[0]}",
-        )
-    return np.array([place[name] for name in ids], dtype=np.int64)

@@ -122,12 +122,8 @@ def value_of(kind: type[Recipe], key: str, value: Any, *, where: object) -> Any:
 
     Raises `InputError` for a key that the recipe does not have, and a value of the wrong type.
     """
-    if key == "stages":
-        return _stages(kind, value, where=where)
-    return field_value(kind, key, value, where=where)
-
-
-def _stages(kind: type[Recipe], value: Any, *, where: object) -> tuple[dict[str, Any], ...]:
+    if key != "stages":
+        return field_value(kind, key, value, where=where)
     if not isinstance(value, Sequence) or not all(isinstance(stage, Mapping) for stage in value):
         raise InputError(
             "stages are no list of tables", where=where, given=value, allowed="[[stages]] and keys below each"
