@@ -131,6 +131,15 @@ def test_a_file_cut_off_in_the_middle_is_named_with_what_is_left(kind, tmp_path)
             assert "120" in found
 
 
+def test_a_file_without_its_table_is_no_video(tmp_path):
+    # Without faststart the table of an mp4 is at its end.
+    path = write(tmp_path / "whole.mp4")
+    cut = tmp_path / "cut.mp4"
+    cut.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(DataError, match=r"cut\.mp4: .*cut off\?"):
+        next(video(cut).frames())
+
+
 def test_damage_in_the_middle_is_an_error_and_not_fewer_frames(tmp_path):
     path = write(tmp_path / "whole.mov", 120)
     data = bytearray(path.read_bytes())
@@ -185,6 +194,12 @@ def test_a_phone_held_upright_shows_upright(tmp_path):
     *_, last = video(tmp_path / "turned.mp4").frames()
     rows = np.asarray(last.convert("L"), dtype=np.float64).mean(axis=1).reshape(BITS, -1).mean(axis=1)
     assert np.flatnonzero(rows > 120).tolist() == [1]
+
+
+def test_a_crop_applies_to_every_frame(tmp_path):
+    path = write(tmp_path / "clip.mp4", 4)
+    made = Video("clip", FileSource(path), crop=(0, 0, 8, 32))
+    assert [picture.size for picture in made.frames()] == [(8, 32)] * 4
 
 
 def test_few_frames_are_held_at_a_time(tmp_path):

@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from contracts import forms
+from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.folder import load
 from counterfoil.benchmarks.forms import Gallery, RetrievalDirection
 from counterfoil.benchmarks.publishing.splits import divided
+from counterfoil.engine.gallery import rank
+from counterfoil.engine.similarity import Matrix
+from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Qrels
 
@@ -65,6 +70,40 @@ def test_right_answers_across_splits_are_cut_and_counted(published, tables):
     every = cut + sum(map(len, kept.values()))
     assert which.written.lost.startswith(f"{cut} of {every} right answers join an image and a caption of two")
     assert which.written.lost in (which.folder / "README.md").read_text()
+
+
+def test_each_split_is_measured_as_a_gallery_of_its_own(published, tables):
+    """The groups of the whole folder against galleries that are put together from the rows of `datasets`."""
+    whole = load(published["halves"].folder)
+    scores = np.random.default_rng(0).normal(size=(len(whole.images), len(whole.captions))).astype(np.float32)
+    measured = evaluate(whole, rank([whole], Matrix(scores))[0], scorer="drawn", draws=100)
+    row = {image.id: at for at, image in enumerate(whole.images)}
+    column = {caption.id: at for at, caption in enumerate(whole.captions)}
+    for split in SPLITS:
+        images = [row["id"] for row in tables["images"][split]]
+        captions = [row["id"] for row in tables["captions"][split]]
+        right = {way: {name: [] for name in names} for way, names in (("i2t", images), ("t2i", captions))}
+        for each in tables["positives"][split]:
+            way, _, name = each["query"].partition("/")
+            items = captions if way == "i2t" else images
+            right[way][name].append(items.index(each["item_id"]))
+        own = Benchmark(
+            whole.card,
+            tuple(whole.images[row[name]] for name in images),
+            tuple(whole.captions[column[name]] for name in captions),
+            Gallery(
+                (*(f"i2t/{name}" for name in images), *(f"t2i/{name}" for name in captions)),
+                i2t=RetrievalDirection(np.arange(len(images)), Qrels.of(list(right["i2t"].values()))),
+                t2i=RetrievalDirection(np.arange(len(captions)), Qrels.of(list(right["t2i"].values()))),
+                owners=np.array([images.index(each["image_id"]) for each in tables["captions"][split]]),
+                n_images=len(images),
+            ),
+        )
+        part = scores[np.ix_([row[name] for name in images], [column[name] for name in captions])]
+        alone = evaluate(own, rank([own], Matrix(part))[0], scorer="drawn", draws=100)
+        assert alone.measures
+        for name, estimate in alone.measures.items():
+            assert measured.groups[split][name].value == pytest.approx(estimate.value), (split, name)
 
 
 def test_captions_of_no_known_image_go_with_their_first_right_one():
