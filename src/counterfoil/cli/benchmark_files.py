@@ -1,11 +1,13 @@
 """`counterfoil fetch | save`: released files, and benchmarks in folders."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from counterfoil.cli.options import Available, Overwrite
+from counterfoil import terminal
+from counterfoil.cli.usage import Overwrite
 from counterfoil.jobs import completion
 
 FETCH_EPILOG = """Examples:
@@ -41,9 +43,6 @@ def fetch(
     checksums the files have is written beside them, to fetched.json. For gated data sets HF_TOKEN is sent to
     the hub, and to no mirror.
     """
-    import os
-
-    from counterfoil import terminal
     from counterfoil.benchmarks.data_paths import data_folder
     from counterfoil.benchmarks.fetching import fetch, release
     from counterfoil.catalog import benchmark_name
@@ -53,7 +52,6 @@ def fetch(
         return
     wanted = list(dict.fromkeys(release(benchmark_name(name)).name for name in names))
     folder = data_folder() if to is None else to
-    say = (lambda text: None) if terminal.quiet else terminal.note
     for name in wanted:
         chosen = release(name)
         with terminal.progress() as report:
@@ -67,22 +65,23 @@ def fetch(
             )
         commit = done.revision if chosen.revision else f"{done.revision} (no commit is pinned: the newest)"
         print(f"{name}: {len(done.new)} files fetched, {len(done.present)} there already, in {done.folder}")
-        say(f"{name}: {chosen.repository} at {commit}")
+        terminal.note(f"{name}: {chosen.repository} at {commit}")
         for file in done.unpinned:
-            say(f"{name}: {file} is not pinned by a checksum; sha256 {done.digests[file]} is written down")
+            terminal.note(
+                f"{name}: {file} is not pinned by a checksum; sha256 {done.digests[file]} is written down"
+            )
         if to is None and chosen.serves:
-            say(f"{name}: 'counterfoil evaluate SCORER {chosen.serves[0]}' finds it by name")
+            terminal.note(f"{name}: 'counterfoil evaluate SCORER {chosen.serves[0]}' finds it by name")
         elif chosen.serves:
-            say(f"{name}: name it with --data {chosen.serves[0]}={done.folder}")
+            terminal.note(f"{name}: name it with --data {chosen.serves[0]}={done.folder}")
         if chosen.needs:
-            say(f"{name}: {chosen.needs}")
+            terminal.note(f"{name}: {chosen.needs}")
 
 
 def _list_releases() -> None:
-    from counterfoil import terminal
     from counterfoil.benchmarks.data_paths import data_folder
     from counterfoil.benchmarks.fetching import fetched, releases
-    from counterfoil.cli.tables import word_table
+    from counterfoil.cli.tables import print_words
 
     rows = []
     for release in releases().values():
@@ -90,8 +89,7 @@ def _list_releases() -> None:
         known = "by its host" if release.host == "hub" else f"{pinned} of {len(release.files)}"
         rows.append((release.name, "yes" if fetched(release, data_folder()) else "", known, release.title))
     console = terminal.out()
-    for part in word_table(("name", "here", "checksums", "what"), rows, console.width):
-        console.print(part)
+    print_words(console, ("name", "here", "checksums", "what"), rows)
     console.print(f"\nFetch one: counterfoil fetch NAME (to {data_folder()})", markup=False)
 
 
@@ -113,7 +111,9 @@ def save(
     images: Annotated[
         Path | None, typer.Option(help="Folder of the images, where the data name files.")
     ] = None,
-    available: Available = False,
+    available: Annotated[
+        bool, typer.Option("--available", help="Only the questions whose images and captions are at hand.")
+    ] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, evenly spread.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -122,7 +122,7 @@ def save(
     Items that are not at hand are kept as such. The folder has digests of all its files, so that what was
     changed since is noticed. Mind the licence before it is passed on: 'counterfoil list benchmarks NAME'.
     """
-    from counterfoil import catalog, terminal
+    from counterfoil import catalog
     from counterfoil.benchmarks import folder
     from counterfoil.cli import paths
     from counterfoil.outputs import Folder

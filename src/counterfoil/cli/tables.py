@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from rich.console import Console, Group
@@ -49,8 +49,12 @@ def printed(
     """
     called = [short(row.name, names or max(24, 2 * width // 5)) for row in table.rows]
     longest = max(len(line) for name in [table.corner, *called] for line in name.split("\n"))
-    heads = [label(column) if label else _head(table, column) for column in table.columns]
     blocks = [column.block for column in table.columns]
+    sides = _SIDES if len(set(blocks)) > 1 else {}
+    heads = [
+        label(column) if label else sides.get(column.block, "") + short(column.label, 14)
+        for column in table.columns
+    ]
     for stacked in (False, True):
         cells = [[_cell(row.cells[i], c, stacked) for row in table.rows] for i, c in enumerate(table.columns)]
         rooms = [
@@ -89,20 +93,6 @@ def show_result(result: "Tabular", console: Console) -> None:
         (terminal.note if text == note else terminal.warn)(text)
 
 
-def show_with_json(result: "Tabular", json: str | None) -> None:
-    """Print tables and notes of a result, and write its JSON where `--json` asks for it."""
-    show(terminal.beside(json), () if terminal.quiet and json == "-" else result.tables)
-    for note in result.notes:
-        terminal.note(note)
-    if json is not None:
-        terminal.write_result(json, cast(Any, result).to_json())
-
-
-def _head(table: Table, column: Column) -> str:
-    several = len({one.block for one in table.columns}) > 1
-    return (_SIDES.get(column.block, "") if several else "") + short(column.label, 14)
-
-
 def _cell(cell: Cell, column: Column, stacked: bool) -> str:
     text = written(cell, column, interval=True)
     return text.replace(" [", "\n[", 1) if stacked and cell.low is not None else text
@@ -128,28 +118,27 @@ def _groups(rooms: Sequence[int], blocks: Sequence[str], width: int) -> list[lis
     return groups
 
 
-def word_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Any]:
-    """A row per entry, its name first; where columns would break words, a paragraph per entry.
+def print_words(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a row per entry, its name first; where columns would break words, a paragraph per entry.
 
     Cells are shown as they are, so they hold no markup.
     """
     columns = list(zip(header, *rows, strict=True))
     names = max(map(len, columns[0]))
     least = [max(len(word) for cell in column for word in [*cell.split(), ""]) for column in columns[1:]]
-    if names + sum(2 + size for size in least) <= width:
+    if names + sum(2 + size for size in least) <= console.width:
         table = Rich(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         table.add_column(header[0], no_wrap=True)
         for head, wide in zip(header[1:], least, strict=True):
             table.add_column(head, min_width=wide)
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
-        return [table]
-    parts: list[Any] = []
+        console.print(table)
+        return
     for name, *cells in rows:
-        parts.append(Text(name, style="bold"))
+        console.print(Text(name, style="bold"))
         lines = (f"{head}: {cell}" for head, cell in zip(header[1:], cells, strict=True) if cell)
-        parts.append(Padding(Text("; ".join(lines)), (0, 0, 0, 4)))
-    return parts
+        console.print(Padding(Text("; ".join(lines)), (0, 0, 0, 4)))
 
 
 def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Group:

@@ -77,13 +77,8 @@ class Command(TyperCommand):
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, with what help says of the type of each, under the headings of the command."""
-        headings = getattr(self.callback, "panels", {})
-        params = _shown(super().get_params(ctx), ctx)
-        for param in cast(Any, params):
-            if param.name in headings:
-                param.rich_help_panel = headings[param.name]
-        return params
+        """The parameters, with what help says of the type of each."""
+        return _shown(super().get_params(ctx), ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As Typer does it, with options as people type them; one that was removed names its replacement."""
@@ -134,8 +129,13 @@ def in_one_line(error: BaseException) -> InputError:
     return InputError(message[:1].lower() + message[1:], hint=f"see '{path} --help'")
 
 
+#: The option of commands that write results and are no jobs.
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace files that exist; never one that the command reads."),
+]
 #: Options that name a folder of images.
-_IMAGES = {"images", "images_", "guard_images"}
+_IMAGES = {"images", "guard_images"}
 _OPTIONS: dict[str, Any] = {
     "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")],
     "verbose": Annotated[
@@ -157,18 +157,6 @@ def flowing(text: str) -> str:
     """
     paragraphs = re.split(r"\n\n|\n(?=  counterfoil )", text)
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-
-
-def panels(**options: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: the headings of a command's help (_ for a blank), each with its options in one text."""
-
-    def marked(command: Callable[..., Any]) -> Callable[..., Any]:
-        cast(Any, command).panels = {
-            name: heading.replace("_", " ") for heading, names in options.items() for name in names.split()
-        }
-        return command
-
-    return marked
 
 
 def for_owner(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -202,13 +190,13 @@ def running(ctx: Any, arguments: Mapping[str, Any]) -> Iterator[None]:
 def level_parameters(declared: Collection[str]) -> dict[str, inspect.Parameter]:
     """`--quiet` and `--verbose` where a command lacks them; with a folder of images `--allow-outside`."""
     further = _OPTIONS | ({"allow_outside": _ALLOW_OUTSIDE} if _IMAGES & set(declared) else {})
-    return {name: _option(name, option, False) for name, option in further.items() if name not in declared}
+    return {name: keyword(name, option, False) for name, option in further.items() if name not in declared}
 
 
 def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with `level_parameters`, as `running` has them."""
     parameters = inspect.signature(command).parameters.items()
-    declared = {name: _option(name, own.annotation, own.default) for name, own in parameters}
+    declared = {name: keyword(name, own.annotation, own.default) for name, own in parameters}
     added = level_parameters(declared)
 
     @wraps(command)
@@ -231,5 +219,6 @@ def with_signature(
     return command
 
 
-def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """A parameter of a command, as Typer reads them."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

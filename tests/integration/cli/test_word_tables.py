@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from counterfoil.cli.tables import word_table
+from counterfoil.cli.tables import print_words
 
 HEADER = ("name", "form", "what it says")
 ROWS = [("recall_at_1", "gallery", "an extraordinarily long explanation"), ("i2t", "quad", "short")]
@@ -13,8 +13,7 @@ ROWS = [("recall_at_1", "gallery", "an extraordinarily long explanation"), ("i2t
 
 def printed(width: int) -> list[str]:
     console = Console(width=width, file=io.StringIO())
-    for part in word_table(HEADER, ROWS, width):
-        console.print(part)
+    print_words(console, HEADER, ROWS)
     return console.file.getvalue().splitlines()
 
 
