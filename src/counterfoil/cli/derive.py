@@ -77,6 +77,8 @@ def command(
 
     @wraps(job.function)
     def run(ctx: Any, **typed: Any) -> None:
+        from counterfoil.catalog import benchmark_name, benchmarks
+
         places = _configured(ctx, typed, options)
         with usage.running(ctx, typed), closing_at_end():
             values = {
@@ -89,14 +91,22 @@ def command(
                 for name in outputs
                 if (target := typed.get(name)) is not None
             }
-            paths.check(**{"out" if name == "save" else name: target for name, target in targets.items()})
+            files: dict[str, Any] = {"out" if name == "save" else name: targets[name] for name in targets}
+            paths.check(**files)
             if "html" in targets and getattr(kind, "page_has_figures", True):
                 from counterfoil.report.drawing import check
 
                 check()
             if "save" in targets:
                 kind.check_kind(targets["save"])
-            _forget_names(typed_for, values)
+            # Choices, and names of benchmarks, are not taken for files of such names that the command reads.
+            for name, value in values.items():
+                option = typed_for[name].option
+                if option.complete.endswith(":complete_benchmarks"):
+                    names = value if isinstance(value, list) else [value]
+                    paths.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
+                elif typed_for[name].choices and isinstance(value, str):
+                    paths.not_read(value)
             json: Any = targets.get("json")
             shown: list[Any] = []
 
@@ -198,18 +208,6 @@ def _converted(arguments: Mapping[str, Argument], values: Mapping[str, Any]) -> 
     }
 
 
-def _forget_names(arguments: Mapping[str, Argument], values: Mapping[str, Any]) -> None:
-    """Have choices, and names of benchmarks, not taken for files of such names that the command reads."""
-    from counterfoil.catalog import benchmark_name, benchmarks
-
-    for name, argument in arguments.items():
-        if argument.option.complete.endswith(":complete_benchmarks") and name in values:
-            names = values[name] if isinstance(values[name], list) else [values[name]]
-            paths.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
-        elif argument.choices and isinstance(values.get(name), str):
-            paths.not_read(values[name])
-
-
 def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, Any]) -> None:
     """Write results as options ask: JSON of all of them, the others of one."""
     from counterfoil.store import write_text
@@ -249,7 +247,10 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     if bool in argument.members:
         return [_switch(argument, given)]
     if option.metavar or option.flag or not argument.positional:
-        given["metavar"] = option.metavar or _metavar(argument)
+        names = ((int, "INTEGER"), (float, "NUMBER"), (Path, "PATH"), (object, "TEXT"))
+        of_kind = next(name for kind, name in names if kind in (*argument.members, object))
+        choices = " | ".join(map(str, argument.choices))
+        given["metavar"] = option.metavar or choices or ("KEY=VALUE" if argument.mapping else of_kind)
     several = (argument.several and not option.commas) or argument.mapping
     kind: Any = list[str] if several else str
     default: Any = option.default
@@ -292,12 +293,3 @@ def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:
         both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)
         return usage.keyword(argument.name, Annotated[bool | None, both], None)
     return usage.keyword(argument.name, Annotated[bool, typer.Option(flag, **given)], False)
-
-
-def _metavar(argument: Argument) -> str:
-    if argument.choices:
-        return " | ".join(map(str, argument.choices))
-    if argument.mapping:
-        return "KEY=VALUE"
-    names = ((int, "INTEGER"), (float, "NUMBER"), (Path, "PATH"))
-    return next((name for kind, name in names if kind in argument.members), "TEXT")

@@ -1,5 +1,6 @@
 """`counterfoil list benchmarks | scorers | metrics | measures | recipes`."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -148,7 +149,7 @@ def recipes(
 
 
 def print_entries(
-    facts: list[Any] | None, header: tuple[str, ...], rows: list[tuple[str, ...]], more: str = ""
+    facts: list[Any] | None, header: Sequence[str], rows: Sequence[Sequence[str]], more: str = ""
 ) -> None:
     """Entries as JSON, where their facts are given, else as a table with a line below it."""
     if facts is not None:

@@ -305,7 +305,19 @@ def build_benchmark(
     """
     changed = settings_of(settings)
     if not isinstance(recipe, BuildRecipe):
-        changed = _source_settings(recipe, options) | changed
+        # The settings that options of a recipe stand for, as texts by STEP.KEY.
+        given = {name: str(options[name]) for name in _STANDS_FOR if options[name] is not None}  # type: ignore[literal-required]
+        steps = {step.name for step in read_recipe(recipe).steps} if given else set()
+        for name, value in given.items():
+            step_name = _STANDS_FOR[name].partition(".")[0]
+            if step_name not in steps:
+                flag = "--from" if name == "source" else f"--{name}"
+                hint = f"the recipe has no step '{step_name}'"
+                raise InputError(f"{flag} does not go with {recipe}", given=value, hint=hint)
+            # An address is an endpoint's.
+            if name == "llm" and value.startswith(("http://", "https://")):
+                given[name] = f"chat:{value}"
+        changed = {_STANDS_FOR[name]: value for name, value in given.items()} | changed
         recipe = read_recipe(recipe, settings=changed, seed=seed)
     feedback = feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as shown:
@@ -329,22 +341,6 @@ def build_benchmark(
                 page = build_report(recipe, built, seen, command=command, feedback=feedback)
                 write_text(out / REPORT, page)
     return BuildResult(recipe, built)
-
-
-def _source_settings(recipe: str | Path, rows: SourceRows) -> dict[str, str]:
-    """The settings that options of a recipe stand for, as texts by STEP.KEY."""
-    given = {name: str(rows[name]) for name in _STANDS_FOR if rows[name] is not None}  # type: ignore[literal-required]
-    steps = {step.name for step in read_recipe(recipe).steps} if given else set()
-    for name, value in given.items():
-        step = _STANDS_FOR[name].partition(".")[0]
-        if step not in steps:
-            flag = "--from" if name == "source" else f"--{name}"
-            hint = f"the recipe has no step '{step}'"
-            raise InputError(f"{flag} does not go with {recipe}", given=value, hint=hint)
-        # An address is an endpoint's.
-        if name == "llm" and value.startswith(("http://", "https://")):
-            given[name] = f"chat:{value}"
-    return {_STANDS_FOR[name]: value for name, value in given.items()}
 
 
 @job(outputs="json")
@@ -480,10 +476,8 @@ def check_table(path: Path) -> None:
 def save_rows(table: pa.Table, path: Path) -> None:
     """Write rows as CSV or Parquet; raises `InputError` for another ending."""
     check_table(path)
-    if path.suffix.lower() == ".csv":
-        write_csv(path, table)
-    else:
-        write_parquet(path, table)
+    write = write_csv if path.suffix.lower() == ".csv" else write_parquet
+    write(path, table)
 
 
 def is_build(folder: Path) -> bool:
@@ -509,28 +503,21 @@ def _work(
 ) -> StepContext:
     work = session_options(options)
     given = options.get("api_key")
-    scorer = partial(
-        _scorer,
-        options=Options(device=options["device"], precision=options["precision"], seed=seed),
-        api_key=api_key() if given is None else given,
-        memory=work.cache,
-    )
+    key = api_key() if given is None else given
+    plain = Options(device=options["device"], precision=options["precision"], seed=seed)
+
+    def scorer(name: str, settings: Mapping[str, str]) -> Any:
+        own = replace(plain, settings=dict(settings), api_key=key if name.startswith("chat:") else "")
+        return catalog.scorer(name, own, memory=work.cache)
+
+    def benchmark(name: str, data: Path | None, images: Path | None) -> Any:
+        if data is None and images is None and not Path(name).exists() and name not in catalog.benchmarks():
+            raise DataError(
+                "no such file, folder or benchmark",
+                where=name,
+                allowed="a table, captions in COCO's layouts, a benchmark's name or folder, or 'world'",
+            )
+        return catalog.benchmark(name, data=data, images=images, counts=False)
+
     session = work.session(feedback, progress)
-    return StepContext(folder, seed, session, images, step, scorer, _benchmark, options["device"])
-
-
-def _scorer(
-    name: str, settings: Mapping[str, str], *, options: Options, api_key: str, memory: Path | None
-) -> Any:
-    key = api_key if name.startswith("chat:") else ""
-    return catalog.scorer(name, replace(options, settings=dict(settings), api_key=key), memory=memory)
-
-
-def _benchmark(name: str, data: Path | None, images: Path | None) -> Any:
-    if data is None and images is None and not Path(name).exists() and name not in catalog.benchmarks():
-        raise DataError(
-            "no such file, folder or benchmark",
-            where=name,
-            allowed="a table, captions in COCO's layouts, a benchmark's name or folder, or 'world'",
-        )
-    return catalog.benchmark(name, data=data, images=images, counts=False)
+    return StepContext(folder, seed, session, images, step, scorer, benchmark, options["device"])

@@ -25,11 +25,11 @@ from counterfoil.jobs.caption_inputs import same_items
 from counterfoil.jobs.captions import MetricRequest, MetricRows, Value
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import write
-from counterfoil.jobs.results import SavedTable
+from counterfoil.jobs.results import SavedTable, TextTables
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.report.labels import amount
 from counterfoil.report.rankings_page import agreements, differences, systems_page
-from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown
+from counterfoil.report.tables import Cell, Column, Row, Table
 
 #: Two systems have no useful correlation.
 FEWEST = 3
@@ -233,7 +233,7 @@ def values_of(systems: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Val
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SystemComparison(SavedTable):
+class SystemComparison(TextTables, SavedTable):
     """A row per system, a column per metric, and how metrics order systems as people do.
 
     Rows by "system" are one per system: `system`, the value of each metric, and what people gave it. Rows by
@@ -253,7 +253,13 @@ class SystemComparison(SavedTable):
 
     def _rows(self, by: str) -> pa.Table:
         if by == "system":
-            return pa.table(columns(self.by_system, self.people))
+            values = values_of(self.by_system)
+            table: dict[str, list[Any]] = {"system": list(values)}
+            table |= {name: [own[name].value for own in values.values()] for name in _columns(values)}
+            if self.people is not None:
+                given = self.people.table()
+                table |= {name: [given[system][name] for system in values] for name in self.people.scores}
+            return pa.table(table)
         return pa.Table.from_pylist(
             [
                 {"system": system, "metric": name, **row}
@@ -312,20 +318,6 @@ class SystemComparison(SavedTable):
             "scorers": {name: metric.identity.to_json() for name, metric in self.metrics.items()},
             "versions": versions(),
         }
-
-    def to_csv(self) -> str:
-        """All numbers of the tables as CSV."""
-        return to_csv(*self.tables)
-
-    def to_markdown(self) -> str:
-        """The tables in Markdown, with intervals."""
-        pages = [to_markdown(table, intervals=True) for table in self.tables]
-        return "\n".join([*pages, *(f"{note}.\n" for note in self.notes)])
-
-    def to_latex(self) -> str:
-        """The tables as LaTeX (booktabs), with intervals."""
-        pages = [to_latex(table, intervals=True) for table in self.tables]
-        return "\n".join([*pages, *(f"% {note}.\n" for note in self.notes)])
 
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page."""
@@ -412,17 +404,6 @@ def compare_systems(
         with feedback.busy("drawing images and systems anew"):
             agreed = agreement(systems, people, over=over, draws=draws, seed=seed)
     return SystemComparison(systems, people, agreed, metrics_by_name, len(inputs[0]))
-
-
-def columns(systems: Mapping[str, SystemValues], people: People | None) -> dict[str, list[Any]]:
-    """The table as columns for a file: a row per system."""
-    values = values_of(systems)
-    table: dict[str, list[Any]] = {"system": list(values)}
-    table |= {name: [own[name].value for own in values.values()] for name in _columns(values)}
-    if people is not None:
-        given = people.table()
-        table |= {name: [given[system][name] for system in values] for name in people.scores}
-    return table
 
 
 def _columns(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -21,24 +21,34 @@ from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import measured_run
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import DRAWS, PICTURES, PRIVATE, RUNS, SEED, TITLE, Reporting, feedback_of
-from counterfoil.jobs.evaluation_inputs import whereabouts, whole_benchmark
+from counterfoil.jobs.arguments import (
+    DRAWS,
+    PICTURES,
+    PRIVATE,
+    RUNS,
+    SEED,
+    TITLE,
+    Reporting,
+    feedback_of,
+    path_of,
+)
+from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from counterfoil.jobs.job import SILENT, Feedback, job, terminal_feedback
 from counterfoil.jobs.outputs import load_runs, write
-from counterfoil.jobs.results import Pictures, Tabular, measure_rows, write_page
+from counterfoil.jobs.results import Pictures, Tabular, TextTables, measure_rows, write_page
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
 from counterfoil.report.comparison_tables import by_group, differences, headline, overview
 from counterfoil.report.notes import rests_on
-from counterfoil.report.tables import Table, to_csv, to_latex, to_markdown
+from counterfoil.report.tables import Table
 
 _PAGE_DATA = Option("Where the benchmark's images are, if not where they were.", None)
 _PAGE_IMAGES = Option("Folder of the images, where the data name files.", None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RunComparison(Tabular):
+class RunComparison(TextTables):
     """Runs side by side, a `Comparison` per benchmark, with a test of every difference.
 
     Rows by "difference" are one per tested difference: `benchmark`, `measure`, `a` minus `b`, `value`, `low`
@@ -80,24 +90,17 @@ class RunComparison(Tabular):
 
     def to_json(self) -> list[dict[str, Any]]:
         """Every run's result, with its differences to the baseline (else to later runs) as `against`."""
-        return [
-            _with_differences(run, comparison) for comparison in self.comparisons for run in comparison.runs
-        ]
-
-    def to_markdown(self) -> str:
-        """The tables in Markdown, with intervals; best in bold, second best in italics."""
-        pages = [to_markdown(table, intervals=True) for table in self._tables()]
-        return "\n".join([*pages, *(f"{line}.\n" for line in self.notes)])
-
-    def to_latex(self) -> str:
-        """The tables as LaTeX floats (booktabs), with intervals; best in bold, second best underlined."""
-        pages = [to_latex(table, intervals=True) for table in self._tables()]
-        return "\n".join([*pages, *(f"% {line}.\n" for line in self.notes)])
-
-    def to_csv(self) -> str:
-        """The tables as CSV: a line per number at full precision, with interval and count."""
-        tables = (overview(*self.comparisons), *self._groups(), *self._tested())
-        return to_csv(*(table for table in tables if table.columns))
+        numbers = ("low", "high", "p", "p_holm", "mcnemar", "signature")
+        results = []
+        for comparison in self.comparisons:
+            for run in comparison.runs:
+                against: dict[str, dict[str, Any]] = {}
+                for d in comparison.differences:
+                    if d.a == run.name and comparison.baseline in (None, d.b):
+                        facts = {"difference": d.value, **{name: getattr(d, name) for name in numbers}}
+                        against.setdefault(d.b, {})[d.measure] = facts
+                results.append({**run.result.to_json(), "scorer": run.name, "against": against})
+        return results
 
     def to_html(
         self,
@@ -153,7 +156,14 @@ class RunComparison(Tabular):
         places = Places(data)
         comparisons = []
         for comparison in self.comparisons:
-            place, folder = _whereabouts(comparison, places, images, many=len(self) > 1)
+            # Where the data and the images of the benchmark lie, as far as anything says so.
+            run = comparison.runs[0]
+            place, folder = (
+                run.benchmark.path,
+                images or path_of(run.manifest.get("benchmark", {}).get("images") or None),
+            )
+            if data is not None:
+                place = places.of(comparison.benchmark, many=len(self) > 1)
             if (outputs := active_outputs()) is not None:
                 outputs.read(*(path for path in (place, folder) if path is not None))
             try:
@@ -176,8 +186,11 @@ class RunComparison(Tabular):
         runs = dict.fromkeys(run.name for comparison in self.comparisons for run in comparison.runs)
         return f"<RunComparison of {', '.join(runs)} on {', '.join(names)}>"
 
-    def _groups(self) -> list[Table]:
-        return [by_group(comparison) for comparison in self.comparisons]
+    @property
+    def csv_tables(self) -> list[Table]:
+        """All measures, those of groups, and the differences."""
+        tables = (overview(*self.comparisons), *map(by_group, self.comparisons), *self._tested())
+        return [table for table in tables if table.columns]
 
     def _tested(self) -> list[Table]:
         """A table of the tested differences per measure that has any."""
@@ -193,7 +206,8 @@ class RunComparison(Tabular):
             for name in dict.fromkeys(d.measure for d in comparison.differences)
         ]
 
-    def _tables(self) -> list[Table]:
+    @property
+    def text_tables(self) -> list[Table]:
         """The tables of a page of text: a gallery's by itself, with what its authors report."""
         galleries = [
             comparison for comparison in self.comparisons if comparison.runs[0].benchmark.questions.directed
@@ -201,7 +215,8 @@ class RunComparison(Tabular):
         others = [comparison for comparison in self.comparisons if comparison not in galleries]
         overviews = [overview(*others)] if others else []
         overviews += [overview(comparison, measures=headline(comparison) or None) for comparison in galleries]
-        return [table for table in (*overviews, *self._groups(), *self._tested()) if table.columns]
+        tables = (*overviews, *map(by_group, self.comparisons), *self._tested())
+        return [table for table in tables if table.columns]
 
     @property
     def notes(self) -> list[str]:
@@ -298,32 +313,6 @@ def _with_ties(run: Run, ties: Ties) -> Run:
         provenance=old.provenance,
     )
     return replace(measured_run(run.benchmark, run.answers, result, run.manifest), name=run.name)
-
-
-def _with_differences(run: Run, comparison: Comparison) -> dict[str, Any]:
-    against: dict[str, dict[str, Any]] = {}
-    for d in comparison.differences:
-        if d.a == run.name and comparison.baseline in (None, d.b):
-            against.setdefault(d.b, {})[d.measure] = {
-                "difference": d.value,
-                "low": d.low,
-                "high": d.high,
-                "p": d.p,
-                "p_holm": d.p_holm,
-                "mcnemar": d.mcnemar,
-                "signature": d.signature,
-            }
-    return {**run.result.to_json(), "scorer": run.name, "against": against}
-
-
-def _whereabouts(
-    comparison: Comparison, places: Places, images: Path | None, *, many: bool
-) -> tuple[Path | None, Path | None]:
-    """Where the data and the images of the benchmark lie, as far as anything says so."""
-    place, folder = whereabouts(comparison.runs[0])
-    if places.plain is not None:
-        place = places.of(comparison.benchmark, many=many)
-    return place, images or folder
 
 
 def _with_images(comparison: Comparison, place: Path | None, folder: Path | None) -> Comparison:

@@ -19,6 +19,7 @@ from counterfoil.engine.perturbations import words_of
 from counterfoil.errors import DataError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import BENCHMARK, SCORER, AnyBenchmark, AnyScorer, feedback_of
+from counterfoil.jobs.evaluation_inputs import title_of
 from counterfoil.jobs.explain import ExplainRows, Explanation, explain, prepared
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import write
@@ -202,7 +203,7 @@ def grade_heatmaps(
         if (rows := [r for r in items if r["method"] == method and kind in ("all", r["kind"])])
     ]
     return HeatGrades(
-        scorer=loaded.title,
+        scorer=title_of(loaded.scorer),
         benchmark=questions,
         grades=tuple(grades),
         items=tuple(items),

@@ -155,7 +155,15 @@ def _of_scorer(
             given=name,
             hint="choose one on verified pairs, and give it with --threshold",
         )
-    items = gallery or _gallery(models, options)
+    items = gallery
+    if items is None:
+        # The gallery of the runs among the models, with its pictures where they are at hand.
+        data, folder = options["data"], options["images"]
+        items = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
+        if items is not None:
+            items = whole_benchmark(items.name, data or items.path, folder) or items
+        elif data is not None:
+            items = catalog.benchmark(str(data), images=folder)
     if items is None:
         raise InputError("a scorer needs the images and captions", given=name, hint="name their benchmark")
     scorer = catalog.scorer(name, Options(device=options["device"], precision=options["precision"]))
@@ -170,15 +178,6 @@ def _of_scorer(
         return (scores >= threshold).astype(np.float64)
 
     return scored
-
-
-def _gallery(models: Sequence[ModelLists], options: RoundRows) -> Benchmark | None:
-    """The gallery of the runs among the models, with its pictures where they are at hand."""
-    data, images = options["data"], options["images"]
-    benchmark = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
-    if benchmark is None:
-        return None if data is None else catalog.benchmark(str(data), images=images)
-    return whole_benchmark(benchmark.name, data or benchmark.path, images) or benchmark
 
 
 def _used(names: list[str], known: Mapping[str, _Item], where: str) -> tuple[list[_Item], NDArray[np.int64]]:
@@ -265,25 +264,13 @@ class PoolRounds(Tabular):
             rows.append((str(one.number), *cells))
         caption = f"Rounds of pooling: the next {self.k} of {len(self.models)} models for each query."
         all_tables = [text_table(caption, "round", [Column(name) for name in names], rows)]
-        by_model = [
-            (
-                name,
-                *(
-                    f"{right:,} of {judged:,}"
-                    for one in self.rounds
-                    for _, judged, right in [one.by_model[name]]
-                ),
-            )
-            for name in self.models
-        ]
-        all_tables.append(
-            text_table(
-                "Right of judged pairs, by who proposed them.",
-                "model",
-                [Column(f"round {one.number}") for one in self.rounds],
-                by_model,
-            )
-        )
+        by_model = []
+        for name in self.models:
+            counts = [one.by_model[name] for one in self.rounds]
+            by_model.append((name, *(f"{right:,} of {judged:,}" for _, judged, right in counts)))
+        columns = [Column(f"round {one.number}") for one in self.rounds]
+        caption = "Right of judged pairs, by who proposed them."
+        all_tables.append(text_table(caption, "model", columns, by_model))
         last = next((one for one in reversed(self.biases) if one is not None), None)
         return [*all_tables, *([] if last is None else [one for one in last.tables if "Bias" in one.caption])]
 
@@ -324,9 +311,7 @@ class PoolRounds(Tabular):
 
 
 def _written(of: Population | None) -> str:
-    if of is None:
-        return "–"
-    return f"{_count(of.total)} [{_count(of.low)}, {_count(of.high)}]"
+    return "–" if of is None else f"{_count(of.total)} [{_count(of.low)}, {_count(of.high)}]"
 
 
 def _count(number: float) -> str:

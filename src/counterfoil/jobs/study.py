@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
@@ -126,12 +125,8 @@ def study(
     with claimed(out, "demo", plan.FILES):
         with feedback.progress() as report:
             # The engine and the evaluation say all the rest of how a run came about.
-            facts = partial(_facts, command=command())
-            small_world = demo.study(chosen, out, facts=facts, progress=report, note=feedback.note)
+            facts = {"command": command()}
+            small_world = demo.study(chosen, out, facts=lambda *_: facts, progress=report, note=feedback.note)
         with feedback.busy("writing the report"):
             path = demo.write(small_world, out, seconds=perf_counter() - began)
     return StudyReport(small_world, path, perf_counter() - began, process_time() - worked)
-
-
-def _facts(benchmark: object, scorer: object, *, command: list[str]) -> dict[str, Any]:
-    return {"command": command}
