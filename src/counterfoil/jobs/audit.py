@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
-import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -110,7 +109,7 @@ class Audit(Tabular):
     rows_by = ("measure", "word", "duplicate")
     page_has_figures = False
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
         for audited in self.audits:
             name = {"benchmark": audited.benchmark.name}
@@ -134,7 +133,7 @@ class Audit(Tabular):
                     for group, values in {"": result.measures, **result.groups}.items()
                     for measure, value in values.items()
                 ]
-        return pa.Table.from_pylist(rows)
+        return rows
 
     def __getitem__(self, benchmark: str) -> BenchmarkAudit:
         """What was found of the benchmark of this name."""

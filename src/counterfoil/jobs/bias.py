@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
-import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -60,7 +59,7 @@ class AnnotatorStudy(Tabular):
     rows_by = ("annotators", "model")
     plot_title = "Bias by number of annotators"
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         rows = []
         for measure in self.studies:
             for name, of in study_to_json(measure)["annotators"].items():
@@ -70,7 +69,7 @@ class AnnotatorStudy(Tabular):
                     rows += [{**about, "model": model, "value": value} for model, value in values.items()]
                 else:
                     rows.append({**about, **of})
-        return pa.Table.from_pylist(rows)
+        return rows
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -145,7 +145,7 @@ class BuildResult(Tabular):
         """The folder of what was assembled, which `evaluate`, `audit`, `publish` or `train` takes."""
         return self.build.benchmark
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "reason":
             return pa.Table.from_pylist(
                 [
@@ -155,17 +155,15 @@ class BuildResult(Tabular):
                 ],
                 pa.schema([("step", pa.string()), ("reason", pa.string()), ("rows", pa.int64())]),
             )
-        return pa.Table.from_pylist(
-            [
-                {
-                    "step": record.label,
-                    "rows_in": record.rows_in,
-                    "rows_out": record.rows_out,
-                    "dropped": sum(record.dropped.values()),
-                }
-                for record in self.build.records
-            ]
-        )
+        return [
+            {
+                "step": record.label,
+                "rows_in": record.rows_in,
+                "rows_out": record.rows_out,
+                "dropped": sum(record.dropped.values()),
+            }
+            for record in self.build.records
+        ]
 
     @property
     def tables(self) -> list[Table]:

@@ -186,7 +186,7 @@ class SystemValues:
         metrics: Mapping[str, CaptionMetric],
         images: Sequence[str],
         *,
-        session: Session = Session(),
+        session: Session,
     ) -> "SystemValues":
         """What metrics say of a system's captions, in the order of `images`."""
         values, scores = captions.values(inputs, metrics, session=session)
@@ -251,7 +251,7 @@ class SystemComparison(TextTables, SavedTable):
     rows_by = ("system", "value")
     command, page_has_figures = "captions systems", False
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "system":
             values = values_of(self.by_system)
             table: dict[str, list[Any]] = {"system": list(values)}
@@ -260,13 +260,11 @@ class SystemComparison(TextTables, SavedTable):
                 given = self.people.table()
                 table |= {name: [given[system][name] for system in values] for name in self.people.scores}
             return pa.table(table)
-        return pa.Table.from_pylist(
-            [
-                {"system": system, "metric": name, **row}
-                for system, own in self.by_system.items()
-                for name, row in captions.to_json(own.values).items()
-            ]
-        )
+        return [
+            {"system": system, "metric": name, **row}
+            for system, own in self.by_system.items()
+            for name, row in captions.to_json(own.values).items()
+        ]
 
     @property
     def systems(self) -> Table:

@@ -79,7 +79,7 @@ def values(
     metrics: Mapping[str, CaptionMetric],
     *,
     per_image: PerImage = "mean",
-    session: Session = Session(),
+    session: Session,
 ) -> tuple[dict[str, Value], dict[str, NDArray[np.float64]]]:
     """The value of each metric, and its scores, one per row.
 
@@ -287,7 +287,7 @@ class CaptionScores(SavedTable):
     rows_by = ("metric", "caption")
     command, saved_by = "captions score", "caption"
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "caption":
             inputs, rows_of = self.inputs, range(len(self.inputs))
             columns: dict[str, list[Any]] = {
@@ -296,8 +296,7 @@ class CaptionScores(SavedTable):
                 "caption": [inputs.captions[position].text for position in inputs.candidate],
             }
             return pa.table(columns | {name: own.tolist() for name, own in self.scores.items()})
-        rows = [{"metric": name, **row} for name, row in to_json(self.values).items()]
-        return pa.Table.from_pylist(rows)
+        return [{"metric": name, **row} for name, row in to_json(self.values).items()]
 
     @property
     def heading(self) -> str:

@@ -82,10 +82,10 @@ class RunComparison(TextTables):
             for d in (comparison.against_baseline() if comparison.baseline else comparison.differences)
         )
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "measure":
             runs = [run for comparison in self.comparisons for run in comparison.runs]
-            return pa.Table.from_pylist([row for run in runs for row in measure_rows(run)])
+            return [row for run in runs for row in measure_rows(run)]
         return pa.Table.from_pylist([d.to_json() for d in self.differences], schema=_DIFFERENCES)
 
     def to_json(self) -> list[dict[str, Any]]:
@@ -348,19 +348,16 @@ class ModelRankings(Tabular):
 
     rows_by = ("pair", "model")
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         correlation = self.correlation
         if by == "pair":
-            return pa.Table.from_pylist([asdict(pair) for pair in correlation.pairs])
-        return pa.Table.from_pylist(
-            [
-                {"model": model, "measure": column.name, "value": value, "rank": rank}
-                for model, values, ranks in zip(
-                    correlation.models, correlation.values.tolist(), correlation.ranks.tolist(), strict=True
-                )
-                for column, value, rank in zip(correlation.columns, values, ranks, strict=True)
-            ]
-        )
+            return [asdict(pair) for pair in correlation.pairs]
+        values, ranks = correlation.values.tolist(), correlation.ranks.tolist()
+        return [
+            {"model": model, "measure": column.name, "value": values[i][j], "rank": ranks[i][j]}
+            for i, model in enumerate(correlation.models)
+            for j, column in enumerate(correlation.columns)
+        ]
 
     @property
     def tables(self) -> tuple[Table, ...]:

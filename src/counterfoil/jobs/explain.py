@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
-import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -192,7 +191,7 @@ class Explanation(Tabular):
             tables.append(Table(title, columns, tuple(rows), "image with caption"))
         return tables
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
         for question in self.questions:
             for (caption, image), pair in question.pairs.items():
@@ -214,7 +213,7 @@ class Explanation(Tabular):
                             for row, line in enumerate(grid.tolist())
                             for column, value in enumerate(line)
                         ]
-        return pa.Table.from_pylist(rows)
+        return rows
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, the arrays as nested lists, as `explain --json` writes it."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
-import pyarrow as pa
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -133,20 +132,18 @@ class HeatGrades(Tabular):
             for method in dict.fromkeys(grade.method for grade in self.grades)
         ]
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         if by == "word":
-            return pa.Table.from_pylist(list(self.items))
-        return pa.Table.from_pylist(
-            [
-                {
-                    **{name: getattr(grade, name) for name in ("method", "words", "n", "clusters")},
-                    "measure": name,
-                    **asdict(getattr(grade, name)),
-                }
-                for grade in self.grades
-                for name in _MEASURES
-            ]
-        )
+            return list(self.items)
+        return [
+            {
+                **{name: getattr(grade, name) for name in ("method", "words", "n", "clusters")},
+                "measure": name,
+                **asdict(getattr(grade, name)),
+            }
+            for grade in self.grades
+            for name in _MEASURES
+        ]
 
     def to_html(self, path: str | Path, *, title: str = "", overwrite: bool = False, **_: object) -> None:
         """Write one self-contained page of the tables."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
-import pyarrow as pa
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import check_at_hand
@@ -53,14 +52,14 @@ class Mixtures(Tabular):
 
     rows_by = ("mixture",)
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         rows = []
         for mixture in self.measured:
             row = {"alpha": mixture.alpha}
             for name, values in zip(("task", "held_out", "mean"), _values(mixture), strict=True):
                 row |= dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
             rows.append(row)
-        return pa.Table.from_pylist(rows)
+        return rows
 
     @property
     def tables(self) -> list[Table]:

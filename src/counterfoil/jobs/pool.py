@@ -270,8 +270,8 @@ class CandidatePool(SavedTable):
             )
         ]
 
-    def _rows(self, by: str) -> pa.Table:
-        return self.pairs if by == "pair" else pa.Table.from_pylist(self._by_model())
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
+        return self.pairs if by == "pair" else self._by_model()
 
     @property
     def tables(self) -> tuple[Table, Table]:

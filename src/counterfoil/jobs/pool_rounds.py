@@ -18,7 +18,6 @@ from counterfoil.benchmarks.judgements import Direction, gain_of
 from counterfoil.benchmarks.tables import DataTable
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.engine.run import score_items
-from counterfoil.engine.session import Session
 from counterfoil.engine.topk import ModelLists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
@@ -77,7 +76,6 @@ def judge_of(
     chosen: Mapping[Direction, Sequence[str]],
     options: RoundRows,
     gallery: Benchmark | None,
-    session: Session | None,
 ) -> tuple[Judge, int | None]:
     """A function that judges pairs, and how many right pairs there are among those that could be asked."""
     if callable(judge):
@@ -99,7 +97,7 @@ def judge_of(
         return table_judge(Path(name)), None
     if Path(name).is_dir() or ":" not in name:
         return _of_benchmark(catalog.benchmark(name), models, chosen, options)
-    return _of_scorer(name, models, options, gallery, session), None
+    return _of_scorer(name, models, options, gallery), None
 
 
 def _of_benchmark(
@@ -146,7 +144,6 @@ def _of_scorer(
     models: Sequence[ModelLists],
     options: RoundRows,
     gallery: Benchmark | None,
-    session: Session | None,
 ) -> Judge:
     """A scorer as the judge: right where its score is at or above the threshold."""
     if options["threshold"] is None:
@@ -169,12 +166,12 @@ def _of_scorer(
     scorer = catalog.scorer(name, Options(device=options["device"], precision=options["precision"]))
     images = {image.id: image for image in items.images}
     captions = {caption.id: caption for caption in items.captions}
-    threshold, used = options["threshold"], session or session_options(options).session(SILENT)
+    threshold, session = options["threshold"], session_options(options).session(SILENT)
 
     def scored(table: pa.Table) -> NDArray[np.float64]:
         shown, image = _used(table["image"].to_pylist(), images, items.name)
         texts, caption = _used(table["caption"].to_pylist(), captions, items.name)
-        scores = score_items(scorer, shown, used.keys(shown), texts, (caption, image), session=used)
+        scores = score_items(scorer, shown, session.keys(shown), texts, (caption, image), session=session)
         return (scores >= threshold).astype(np.float64)
 
     return scored
@@ -219,7 +216,7 @@ class PoolRounds(Tabular):
             ["image", "caption", "gain", "round"]
         )
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "judgement":
             return self.judgements
         if by == "positive":
@@ -237,7 +234,7 @@ class PoolRounds(Tabular):
                     for end in (("total",) if name == "graded" else ("total", "low", "high"))
                 }
                 rows.append({**facts, **ends})
-        return pa.Table.from_pylist(rows)
+        return rows
 
     @property
     def tables(self) -> list[Table]:
@@ -348,7 +345,6 @@ def pool_rounds(
     ] = "both",
     ids: Annotated[Path | None, IDS] = None,
     gallery: Benchmark | None = None,
-    session: Session | None = None,
     overwrite: bool = False,
     **options: Unpack[RoundRows],
 ) -> PoolRounds:
@@ -374,7 +370,7 @@ def pool_rounds(
             models = load(scores, ids=ids, widest=True)
         ways: tuple[Direction, ...] = ("i2t", "t2i") if direction == "both" else (direction,)
         chosen = chosen_queries(models, queries, ways)
-        judging, total = judge_of(judge, models, chosen, options, gallery, session)
+        judging, total = judge_of(judge, models, chosen, options, gallery)
         tasks = options["tasks"] or Tasks()
         state = PoolingState(models, chosen, k, lambda judged: tasks.of(judged) * tasks.price, total)
         names = tuple(lists.name for lists in models)

@@ -100,8 +100,8 @@ class Published(Tabular):
 
     rows_by = ("file",)
 
-    def _rows(self, by: str) -> pa.Table:
-        return pa.Table.from_pylist([{"path": path, "bytes": n} for path, n in self.folder.sizes.items()])
+    def _rows(self, by: str) -> list[dict[str, Any]]:
+        return [{"path": path, "bytes": n} for path, n in self.folder.sizes.items()]
 
     @property
     def executed(self) -> bool:

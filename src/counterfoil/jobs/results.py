@@ -39,14 +39,15 @@ class Tabular(ABC):
         return ()
 
     @abstractmethod
-    def _rows(self, by: str) -> pa.Table: ...
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]: ...
 
     def to_arrow(self, *, by: str | None = None) -> pa.Table:
         """A `pyarrow.Table` with a row per `by`; raises `UnknownNameError` for another kind of row."""
         by = self.rows_by[0] if by is None else by
         if by not in self.rows_by:
             raise UnknownNameError("kind of row", by, self.rows_by)
-        return self._rows(by)
+        rows = self._rows(by)
+        return pa.Table.from_pylist(rows) if isinstance(rows, list) else rows
 
     def to_frame(self, *, by: str | None = None) -> Any:
         """`to_arrow` as a `pandas.DataFrame`; where pandas is not installed the `pyarrow.Table` itself."""
@@ -126,9 +127,9 @@ class EvaluationRun(Tabular, Run):
         """The result as plain values, as `evaluate --json` writes it."""
         return self.result.to_json()
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "measure":
-            return pa.Table.from_pylist(measure_rows(self))
+            return measure_rows(self)
         questions = self.benchmark.questions
         items = {name: values for name, values in self.items.items() if len(values) == len(questions)}
         labels = {name: list(values) for name, values in questions.groupings.items()}

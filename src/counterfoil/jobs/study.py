@@ -48,17 +48,14 @@ class StudyReport(Tabular):
         """The runs of the first seed's networks, side by side on each benchmark."""
         return RunComparison(self.study.comparisons)
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "measure":
             return self.comparison.to_arrow(by="measure")
         findings = [*self.study.findings, *self.study.captions.findings]
-        return pa.table(
-            {
-                "claim": [finding.claim for finding in findings],
-                "verdict": [str(finding.verdict) for finding in findings],
-                "sentence": [finding.sentence for finding in findings],
-            }
-        )
+        return [
+            {"claim": finding.claim, "verdict": str(finding.verdict), "sentence": finding.sentence}
+            for finding in findings
+        ]
 
     @property
     def tables(self) -> list[Table]:

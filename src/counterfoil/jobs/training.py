@@ -83,15 +83,12 @@ class TrainingPlan(Tabular):
 
     rows_by = ("field",)
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         names = [column.name for column in fields(self.recipe) if column.name not in ("name", "stages")]
         values = [(name, *(_word(getattr(one, name)) for one in (self.recipe, self.base))) for name in names]
-        return pa.Table.from_pylist(
-            [
-                {by: name, "value": value, "changed": "" if value == old else old}
-                for name, value, old in values
-            ]
-        )
+        return [
+            {by: name, "value": value, "changed": "" if value == old else old} for name, value, old in values
+        ]
 
     @property
     def tables(self) -> tuple[Table]:

@@ -122,20 +122,12 @@ def test_refusals_are_an_error_wrong_or_left_out_by_name(server, pairs, counterf
     assert len(server.log()) == sent
 
 
-def test_chance_is_that_of_picking(server, pairs, counterfoil):
-    server.set(shows=pairs[1])
-    for protocol, chance in (("choose", 1 / 16), ("two-images", 1 / 2)):
-        said = counterfoil(*evaluate(server, pairs, "--protocol", protocol, "--json", "-"))
-        assert json.loads(said.out)["measures"]["group"]["chance"] == chance
-
-
 @pytest.mark.parametrize(
     ("state", "model", "line"),
     [
         ({}, "nobody", "no such model or address; given: status 404: The model `nobody` does not exist"),
         ({"faults": ["401"] * 9}, "looker", "the endpoint refuses the key; given: status 401"),
         ({"faults": ["no json"] * 99}, "looker", "no answer after 3 tries; given: status 200 and no chat"),
-        ({"faults": ["cut"] * 99}, "looker", "no answer after 3 tries; given: "),
     ],
 )
 def test_errors_are_one_line(server, pairs, counterfoil, state, model, line):

@@ -98,11 +98,7 @@ def test_data_that_are_named_are_where_pictures_come_from(counterfoil, runs: Pat
     compare = ("compare", runs, "--draws", 100, *pictures, "--data")
     counterfoil.succeeds(*compare, tmp_path / "right")
     assert "data:image" in page.read_text()
-    counterfoil.refused(
-        *compare,
-        tmp_path / "wrong",
-        says="wrong: not the questions, captions and images that the runs were measured on",
-    )
+    counterfoil.refused(*compare, tmp_path / "wrong", says="wrong: not the questions, captions and images")
 
 
 def test_files_are_written_whoever_reads_the_output(runs: Path, tmp_path: Path) -> None:
@@ -129,12 +125,6 @@ def test_what_is_drawn_on_the_spot_has_pictures(counterfoil, tmp_path: Path, mon
     said = counterfoil.succeeds("compare", tmp_path / "runs", "--html", page, "--draws", 100)
     assert "no pictures" not in said.err
     assert page.read_text().count("data:image") > 8
-
-
-def test_json_alone_on_standard_output(counterfoil, runs: Path) -> None:
-    said = counterfoil("compare", runs, "--draws", 200, "--json", "-")
-    assert len(json.loads(said.out)) == 3
-    assert "Group" in said.err
 
 
 def test_bad_input_is_one_line(counterfoil, runs: Path, tmp_path: Path) -> None:

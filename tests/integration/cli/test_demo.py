@@ -58,13 +58,6 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
     assert [each["key"] for each in numbers["captions"]["claims"]]
 
 
-@pytest.mark.models
-def test_a_folder_of_something_else_is_one_line_and_stays(counterfoil, quick: None, tmp_path: Path) -> None:
-    (tmp_path / "report.html").write_text("mine")
-    counterfoil.refused("demo", "--full", "--out", tmp_path, says="not of a demo")
-    assert [path.name for path in tmp_path.iterdir() if path.name != "cache"] == ["report.html"]
-
-
 def test_a_folder_that_cannot_be_is_one_line(counterfoil, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     counterfoil.refused("demo", "--out", tmp_path / "file" / "demo", says="choose another folder")
