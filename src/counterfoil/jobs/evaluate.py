@@ -231,10 +231,7 @@ class _Evaluation:
         # A scorer that was loaded before says itself what becomes of them.
         policy = getattr(self.scorer, "unanswered", policy)
         scores = cast(Scores | Outcomes, answers)
-        self.feedback.note(
-            f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are "
-            + ("left out" if policy == "leave-out" else "counted as wrong")
-        )
+        inputs.say_unanswered(benchmark, empty, policy, self.feedback)
         part = replace(part, unanswered=empty)
         if policy == "leave-out":
             rows = np.flatnonzero(~missing)

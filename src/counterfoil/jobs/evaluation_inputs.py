@@ -262,13 +262,18 @@ def narrowed(
         scorer, benchmark = scorer.take(benchmark.spread(limit)), benchmark.limited(limit)
     empty = 0 if scorer.unanswered is None else int(scorer.unanswered.sum())
     if empty:
-        what = "left out" if unanswered == "leave-out" else "counted as wrong"
-        feedback.note(
-            f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are {what}"
-        )
+        say_unanswered(benchmark, empty, unanswered, feedback)
         if unanswered == "leave-out":
             scorer, benchmark = answered(scorer, benchmark)
     return scorer, benchmark, empty
+
+
+def say_unanswered(benchmark: Benchmark, empty: int, policy: str, feedback: Feedback) -> None:
+    """Note how many questions have no answer, and what becomes of them."""
+    what = "left out" if policy == "leave-out" else "counted as wrong"
+    feedback.note(
+        f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are {what}"
+    )
 
 
 def check_at_hand(spec: str, backbone: str, benchmark: Benchmark) -> None:

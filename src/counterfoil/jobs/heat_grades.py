@@ -104,32 +104,16 @@ class HeatGrades(Tabular):
             Column("words", style="text"),
             *(Column(name, measure) for measure in _MEASURES for name in (measure, "chance", "elsewhere")),
         )
+        rows: dict[str, list[Row]] = {}
+        for grade in self.grades:
+            cells = [Cell(f"{grade.n:,}")]
+            for of in (grade.pointing, grade.iou):
+                cells += [Cell(of.value, of.low, of.high), Cell(of.chance), Cell(of.elsewhere)]
+            rows.setdefault(grade.method, []).append(Row(grade.words, tuple(cells)))
+        title = f"of {self.scorer} on {self.benchmark.card.title}"
         return [
-            Table(
-                f"{METHODS[method].title} of {self.scorer} on {self.benchmark.card.title}",
-                columns,
-                tuple(
-                    Row(
-                        grade.words,
-                        (
-                            Cell(f"{grade.n:,}"),
-                            *(
-                                cell
-                                for graded in (grade.pointing, grade.iou)
-                                for cell in (
-                                    Cell(graded.value, graded.low, graded.high),
-                                    Cell(graded.chance),
-                                    Cell(graded.elsewhere),
-                                )
-                            ),
-                        ),
-                    )
-                    for grade in self.grades
-                    if grade.method == method
-                ),
-                "Words of",
-            )
-            for method in dict.fromkeys(grade.method for grade in self.grades)
+            Table(f"{METHODS[method].title} {title}", columns, tuple(of_method), "Words of")
+            for method, of_method in rows.items()
         ]
 
     def _rows(self, by: str) -> list[dict[str, Any]]:
@@ -292,6 +276,10 @@ def _graded(cases: Sequence[_Case], explained: Sequence[ExplainedPair], at: int)
             foreign = [
                 measured(explained[other].heats[k], number % len(explained[other].words)) for other in others
             ]
+            values: dict[str, float] = {}
+            for name in _MEASURES:
+                elsewhere = float(np.mean([of[name] for of in foreign])) if foreign else chance[name]
+                values |= {name: own[name], f"{name}_chance": chance[name], f"{name}_elsewhere": elsewhere}
             yield {
                 "question": case.question,
                 "caption": case.pair.caption.id,
@@ -300,20 +288,7 @@ def _graded(cases: Sequence[_Case], explained: Sequence[ExplainedPair], at: int)
                 "kind": SAYS[word.lower()][0],
                 "cluster": case.cluster,
                 "method": heat.method,
-                **{
-                    f"{name}{suffix}": value
-                    for name in _MEASURES
-                    for suffix, value in (
-                        ("", own[name]),
-                        ("_chance", chance[name]),
-                        (
-                            "_elsewhere",
-                            float(np.mean([measures[name] for measures in foreign]))
-                            if foreign
-                            else chance[name],
-                        ),
-                    )
-                },
+                **values,
             }
 
 

@@ -33,7 +33,7 @@ from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import IDS, SCORES, Reporting, feedback_of, path_of
+from counterfoil.jobs.arguments import DIRECTION, IDS, QUERIES, SCORES, Reporting, feedback_of, path_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import SavedTable
 from counterfoil.metrics.annotators import Pool
@@ -147,9 +147,12 @@ def _no_ids(path: Path) -> DataError:
 
 
 def chosen_queries(
-    models: Sequence[ModelLists], named: str | Path | Collection[str] | None, ways: Sequence[Direction]
+    models: Sequence[ModelLists],
+    named: str | Path | Collection[str] | None,
+    direction: Literal["t2i", "i2t", "both"],
 ) -> dict[Direction, tuple[str, ...]]:
     """The ids of the queries by direction: those in a file or a list, else all that every model answers."""
+    ways: Sequence[Direction] = ("i2t", "t2i") if direction == "both" else (direction,)
     queries = {way: common(models, way) for way in ways} if named is None else _named(models, named, ways)
     queries = {way: names for way, names in queries.items() if names}
     if not queries:
@@ -322,14 +325,8 @@ def pool(
     scores: Annotated[Sequence[Run | str | Path], SCORES],
     *,
     k: Annotated[int, Option("How many items each model proposes per query.", low=1, high=most("k"))] = 5,
-    queries: Annotated[
-        str | Path | Collection[str] | None,
-        Option("Ids of the queries: one per line, or a table's column query or id."),
-    ] = None,
-    direction: Annotated[
-        Literal["t2i", "i2t", "both"],
-        Option("Captions ask for images (t2i), images for captions (i2t), or both."),
-    ] = "both",
+    queries: Annotated[str | Path | Collection[str] | None, QUERIES] = None,
+    direction: Annotated[Literal["t2i", "i2t", "both"], DIRECTION] = "both",
     ids: Annotated[str | Path | None, IDS] = None,
     exclude_known: Annotated[
         bool, Option("Leave out pairs that are right in the runs' benchmark already.")
@@ -360,7 +357,7 @@ def pool(
     feedback = feedback_of(reporting)
     with feedback.busy("reading lists"):
         models = load(scores, ids=path_of(ids), widest=queries is not None and not exclude_known)
-    chosen = chosen_queries(models, queries, ("i2t", "t2i") if direction == "both" else (direction,))
+    chosen = chosen_queries(models, queries, direction)
     pools: dict[Direction, Pool] = {}
     pair_numbers: dict[Direction, NDArray[np.int64]] = {}
     excluded = 0

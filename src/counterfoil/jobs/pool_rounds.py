@@ -25,7 +25,17 @@ from counterfoil.evaluation.pooling import PoolRound, Tasks
 from counterfoil.evaluation.result import Run
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import IDS, SCORES, SEED, Device, Work, feedback_of, session_options
+from counterfoil.jobs.arguments import (
+    DIRECTION,
+    IDS,
+    QUERIES,
+    SCORES,
+    SEED,
+    Device,
+    Work,
+    feedback_of,
+    session_options,
+)
 from counterfoil.jobs.bias import AnnotatorStudy, bias
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from counterfoil.jobs.job import SILENT, job
@@ -83,8 +93,8 @@ def judge_of(
     if isinstance(judge, Benchmark):
         return _of_benchmark(judge, models, chosen, options)
     name = str(judge)
+    known = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
     if name == WORLD:
-        known = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
         if known is None or known.card.name != "world-gallery":
             raise InputError(
                 "the world judges runs over its own gallery only",
@@ -97,7 +107,7 @@ def judge_of(
         return table_judge(Path(name)), None
     if Path(name).is_dir() or ":" not in name:
         return _of_benchmark(catalog.benchmark(name), models, chosen, options)
-    return _of_scorer(name, models, options, gallery), None
+    return _of_scorer(name, known, options, gallery), None
 
 
 def _of_benchmark(
@@ -111,11 +121,8 @@ def _of_benchmark(
     codes = []
     for way, names in chosen.items():
         items = models[0].ids(way)[1]
-        pairs = right_pairs(benchmark, way, names, items)
-        if way == "i2t":
-            codes += [(names[q], items[i]) for q, i in pairs.tolist()]
-        else:
-            codes += [(items[i], names[q]) for q, i in pairs.tolist()]
+        pairs = [(names[q], items[i]) for q, i in right_pairs(benchmark, way, names, items).tolist()]
+        codes += pairs if way == "i2t" else [pair[::-1] for pair in pairs]
     right = dict.fromkeys(codes, True)
     if not right:
         raise DataError(
@@ -141,7 +148,7 @@ def _of_benchmark(
 
 def _of_scorer(
     name: str,
-    models: Sequence[ModelLists],
+    known: Benchmark | None,
     options: RoundRows,
     gallery: Benchmark | None,
 ) -> Judge:
@@ -156,9 +163,8 @@ def _of_scorer(
     if items is None:
         # The gallery of the runs among the models, with its pictures where they are at hand.
         data, folder = options["data"], options["images"]
-        items = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
-        if items is not None:
-            items = whole_benchmark(items.name, data or items.path, folder) or items
+        if known is not None:
+            items = whole_benchmark(known.name, data or known.path, folder) or known
         elif data is not None:
             items = catalog.benchmark(str(data), images=folder)
     if items is None:
@@ -335,14 +341,8 @@ def pool_rounds(
     out: Annotated[Path | None, Option("Folder of positives.csv, judgements.csv and rounds.json.")] = None,
     rounds: Annotated[int, Option("How many rounds.", low=1, high=most("k"))] = 3,
     k: Annotated[int, Option("New items of each model per query and round.", low=1, high=most("k"))] = 5,
-    queries: Annotated[
-        Any,
-        Option("Ids of the queries: one per line, or a table's column query or id.", metavar="PATH"),
-    ] = None,
-    direction: Annotated[
-        Literal["t2i", "i2t", "both"],
-        Option("Captions ask for images (t2i), images for captions (i2t), or both."),
-    ] = "both",
+    queries: Annotated[Any, QUERIES] = None,
+    direction: Annotated[Literal["t2i", "i2t", "both"], DIRECTION] = "both",
     ids: Annotated[Path | None, IDS] = None,
     gallery: Benchmark | None = None,
     overwrite: bool = False,
@@ -368,8 +368,7 @@ def pool_rounds(
             outputs.folder(Folder(out, FILES))
         with feedback.busy("reading lists"):
             models = load(scores, ids=ids, widest=True)
-        ways: tuple[Direction, ...] = ("i2t", "t2i") if direction == "both" else (direction,)
-        chosen = chosen_queries(models, queries, ways)
+        chosen = chosen_queries(models, queries, direction)
         judging, total = judge_of(judge, models, chosen, options, gallery)
         tasks = options["tasks"] or Tasks()
         state = PoolingState(models, chosen, k, lambda judged: tasks.of(judged) * tasks.price, total)

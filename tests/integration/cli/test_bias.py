@@ -101,7 +101,7 @@ def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World) -> N
     (world.folder / "judged.csv").write_text(f"{head}\nt2i,100,5,1")
     (world.folder / "other.csv").write_text("image,caption\nelsewhere.jpg,a dog\nnowhere.jpg,a cat\n")
     counterfoil.refused(
-        f"bias {one} {two} --judgements {world.folder}/judged.csv --positives gallery --draws 100 -q "
+        f"bias {one} {two} --judgements {world.folder}/judged.csv --positives gallery --draws 100 --k 40 "
         f"--data {world.folder}/other.csv",
         says="none of the judged captions is in this benchmark",
     )
