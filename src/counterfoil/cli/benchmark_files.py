@@ -44,11 +44,19 @@ def fetch(
     the hub, and to no mirror.
     """
     from counterfoil.benchmarks.data_paths import data_folder
-    from counterfoil.benchmarks.fetching import fetch, release
+    from counterfoil.benchmarks.fetching import fetch, fetched, release, releases
     from counterfoil.catalog import benchmark_name
 
     if not names:
-        _list_releases()
+        from counterfoil.cli.tables import print_words
+
+        rows = []
+        for one in releases().values():
+            pinned = sum(bool(file.sha256) for file in one.files)
+            known = "by its host" if one.host == "hub" else f"{pinned} of {len(one.files)}"
+            rows.append((one.name, "yes" if fetched(one, data_folder()) else "", known, one.title))
+        print_words(terminal.out(), ("name", "here", "checksums", "what"), rows)
+        terminal.out().print(f"\nFetch one: counterfoil fetch NAME (to {data_folder()})", markup=False)
         return
     wanted = list(dict.fromkeys(release(benchmark_name(name)).name for name in names))
     folder = data_folder() if to is None else to
@@ -76,21 +84,6 @@ def fetch(
             terminal.note(f"{name}: name it with --data {chosen.serves[0]}={done.folder}")
         if chosen.needs:
             terminal.note(f"{name}: {chosen.needs}")
-
-
-def _list_releases() -> None:
-    from counterfoil.benchmarks.data_paths import data_folder
-    from counterfoil.benchmarks.fetching import fetched, releases
-    from counterfoil.cli.tables import print_words
-
-    rows = []
-    for release in releases().values():
-        pinned = sum(bool(file.sha256) for file in release.files)
-        known = "by its host" if release.host == "hub" else f"{pinned} of {len(release.files)}"
-        rows.append((release.name, "yes" if fetched(release, data_folder()) else "", known, release.title))
-    console = terminal.out()
-    print_words(console, ("name", "here", "checksums", "what"), rows)
-    console.print(f"\nFetch one: counterfoil fetch NAME (to {data_folder()})", markup=False)
 
 
 SAVE_EPILOG = """Examples:

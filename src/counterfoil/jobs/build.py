@@ -219,26 +219,18 @@ class StepResult(Tabular):
     @property
     def tables(self) -> list[Table]:
         """Rows in and out, and the reasons of those that were dropped."""
-        all_tables = [
-            text_table(
-                f"{self.step}: {self.rows_in:,} rows in, {len(self.output.kept):,} out",
-                "reason",
-                [Column("rows")],
-                [(reason, f"{count:,}") for reason, count in self.output.reasons.items()],
-            )
-        ]
+        title = f"{self.step}: {self.rows_in:,} rows in, {len(self.output.kept):,} out"
+        reasons = [(reason, f"{count:,}") for reason, count in self.output.reasons.items()]
+        all_tables = [text_table(title, "reason", [Column("rows")], reasons)]
         if refusals := self.output.facts.get("refusals"):
-            all_tables.append(
-                text_table(
-                    "answers that could not be used",
-                    "reason",
-                    [Column("rows"), Column("such as", align="left")],
-                    [
-                        (reason, f"{refusal['rows']:,}", Cell(" · ".join(map(_short, refusal["examples"]))))
-                        for reason, refusal in refusals.items()
-                    ],
-                )
-            )
+            rows = []
+            for reason, refusal in refusals.items():
+                # Answers on one line, their beginnings where they are long.
+                lines = (" ".join(answer.split()) for answer in refusal["examples"])
+                examples = (line if len(line) <= 90 else f"{line[:89]}…" for line in lines)
+                rows.append((reason, f"{refusal['rows']:,}", Cell(" · ".join(examples))))
+            columns = [Column("rows"), Column("such as", align="left")]
+            all_tables.append(text_table("answers that could not be used", "reason", columns, rows))
         return all_tables
 
     def to_json(self) -> dict[str, Any]:
@@ -250,12 +242,6 @@ class StepResult(Tabular):
             "dropped": self.output.reasons,
             "facts": dict(self.output.facts),
         }
-
-
-def _short(answer: str) -> str:
-    """An answer on one line, its beginning where it is long."""
-    line = " ".join(answer.split())
-    return line if len(line) <= 90 else f"{line[:89]}…"
 
 
 def funnel(title: str, records: Sequence[Any]) -> Table:

@@ -12,7 +12,6 @@ from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.run import Build, BuildRecipe
 from counterfoil.build.step import REASON, StepContext
-from counterfoil.build.step_folder import StepRecord
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError
 from counterfoil.evaluation.audit import BenchmarkAudit
@@ -28,10 +27,31 @@ _AUDITED = 4000
 
 def report(recipe: BuildRecipe, build: Build, work: StepContext, *, command: str, feedback: Feedback) -> str:
     """The page as HTML. Of builds of more than 4,000 rows the audits are of 4,000, evenly spread."""
-    steps = [
-        _section(record, artefact.rows(), artefact.dropped(), work)
-        for record, artefact in zip(build.records, build.folders, strict=True)
-    ]
+    steps = []
+    for record, artefact in zip(build.records, build.folders, strict=True):
+        rows, dropped, order = artefact.rows(), artefact.dropped(), list[int]()
+        if len(dropped):
+            reasons = np.array(dropped[REASON].to_pylist())
+            for reason in record.dropped:
+                order += np.flatnonzero(reasons == reason)[:_PER_REASON].tolist()
+        spread = np.linspace(0, max(0, len(rows) - 1), min(_KEPT, len(rows))).round().astype(int)
+        settings = {
+            name: ", ".join(map(str, value if isinstance(value, list) else [value]))
+            for name, value in record.settings.items()
+        }
+        settings |= {name: "" for name, value in record.settings.items() if value is None}
+        section = StepSection(
+            record.label,
+            STEPS[record.step].summary if record.step in STEPS else "",
+            record.rows_in,
+            record.rows_out,
+            record.dropped,
+            settings,
+            record.facts,
+            tuple(_example(rows, int(at), work) for at in dict.fromkeys(spread.tolist())),
+            tuple(_example(dropped, at, work) for at in order[:_DROPPED]),
+        )
+        steps.append(section)
     last = build.folders[-1].rows()
     paired = {"caption", "negative_caption"}.issubset(last.column_names)
     audits: list[BenchmarkAudit] = []
@@ -75,30 +95,6 @@ def report(recipe: BuildRecipe, build: Build, work: StepContext, *, command: str
         wrong=last["negative_caption"].to_pylist() if paired else (),
         tables=tables,
         audits=audits,
-    )
-
-
-def _section(record: StepRecord, rows: pa.Table, dropped: pa.Table, work: StepContext) -> StepSection:
-    order: list[int] = []
-    if len(dropped):
-        reasons = np.array(dropped[REASON].to_pylist())
-        for reason in record.dropped:
-            order += np.flatnonzero(reasons == reason)[:_PER_REASON].tolist()
-    spread = np.linspace(0, max(0, len(rows) - 1), min(_KEPT, len(rows))).round().astype(int)
-    settings = {
-        name: ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
-        for name, value in record.settings.items()
-    }
-    return StepSection(
-        record.label,
-        STEPS[record.step].summary if record.step in STEPS else "",
-        record.rows_in,
-        record.rows_out,
-        record.dropped,
-        settings,
-        record.facts,
-        tuple(_example(rows, int(at), work) for at in dict.fromkeys(spread.tolist())),
-        tuple(_example(dropped, at, work) for at in order[:_DROPPED]),
     )
 
 

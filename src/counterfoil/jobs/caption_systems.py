@@ -206,25 +206,19 @@ def images_of(inputs: CaptionInputs) -> list[str]:
 
 def agreement(systems: Mapping[str, SystemValues], people: People, **how: Any) -> SystemCorrelations:
     """How far each metric puts systems in the order in which people do."""
-    return system_correlations(
-        {metric: _column(metric, systems) for metric in _columns(values_of(systems))},
-        people.scores,
-        judges=people.judges,
-        **how,
-    )
-
-
-def _column(metric: str, systems: Mapping[str, SystemValues]) -> SystemScores:
-    """A metric of all systems, with what adds up to it where something does."""
-    fixed = SystemScores.of({system: own.values[metric].value for system, own in systems.items()})
-    summands = [own.sums[metric] for own in systems.values()]
-    known = [parts for parts in summands if parts is not None]
-    if len(known) < len(summands):
-        return fixed
-    sums, value = np.stack([parts[0] for parts in known]), known[0][1]
-    is_mean = all(own.values[metric].is_mean for own in systems.values())
-    scores = np.stack([own.scores[metric] for own in systems.values()]) if is_mean else None
-    return SystemScores(fixed.systems, fixed.fixed, sums, value, scores)
+    by_metric = {}
+    for metric in _columns(values_of(systems)):
+        # A metric of all systems, with what adds up to it where something does.
+        fixed = SystemScores.of({system: own.values[metric].value for system, own in systems.items()})
+        known = [parts for own in systems.values() if (parts := own.sums[metric]) is not None]
+        if len(known) < len(systems):
+            by_metric[metric] = fixed
+            continue
+        sums, value = np.stack([parts[0] for parts in known]), known[0][1]
+        is_mean = all(own.values[metric].is_mean for own in systems.values())
+        scores = np.stack([own.scores[metric] for own in systems.values()]) if is_mean else None
+        by_metric[metric] = SystemScores(fixed.systems, fixed.fixed, sums, value, scores)
+    return system_correlations(by_metric, people.scores, judges=people.judges, **how)
 
 
 def values_of(systems: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Value]]:

@@ -103,12 +103,23 @@ def values(
     means = [name for name in metrics if name not in wholes]
     intervals: dict[str, tuple[float, float]] = {}
     if means and len(images[means[0]]) >= FEWEST:
-        low, high = mean_intervals(np.stack([images[name] for name in means], axis=1))
-        intervals = {name: (float(low[k]), float(high[k])) for k, name in enumerate(means)}
+        lows, highs = mean_intervals(np.stack([images[name] for name in means], axis=1))
+        intervals = {name: (float(lows[k]), float(highs[k])) for k, name in enumerate(means)}
     what = "captions" if len(inputs) == n_images(inputs) else "images"
-    return {
-        name: _value(images[name], wholes.get(name), intervals.get(name), what) for name in metrics
-    }, scores
+    by_metric = {}
+    for name in metrics:
+        own, whole, interval = images[name], wholes.get(name), intervals.get(name)
+        mean, n, why = float(own.mean()), len(own), None
+        if whole is not None:
+            why = "of all captions as one text, not a mean"
+        elif interval is None:
+            why = f"too few {what} for an interval: {n}, and it takes {FEWEST}"
+        elif bool((own == own[0]).all()):
+            why = f"all {what} have the same score"
+        low, high = (None, None) if why or interval is None else interval
+        value = mean if whole is None else whole
+        by_metric[name] = Value(value, mean, low, high, n, is_mean=whole is None, no_interval=why)
+    return by_metric, scores
 
 
 def n_images(inputs: CaptionInputs) -> int:
@@ -138,22 +149,6 @@ def summed(
         return None
     counted = metric.counted(*texts(inputs.checked(metric)))
     return None if counted is None else (counted, metric.sums.value)
-
-
-def _value(
-    scores: NDArray[np.float64], whole: float | None, interval: tuple[float, float] | None, what: str
-) -> Value:
-    mean, n = float(scores.mean()), len(scores)
-    if whole is not None:
-        why = "of all captions as one text, not a mean"
-    elif interval is None:
-        why = f"too few {what} for an interval: {n}, and it takes {FEWEST}"
-    elif bool((scores == scores[0]).all()):
-        why = f"all {what} have the same score"
-    else:
-        return Value(mean, mean, *interval, n, is_mean=True)
-    value = mean if whole is None else whole
-    return Value(value, mean, None, None, n, is_mean=whole is None, no_interval=why)
 
 
 def no_intervals(rows: Mapping[str, Mapping[str, Value]]) -> list[str]:

@@ -158,12 +158,10 @@ class RunComparison(TextTables):
         for comparison in self.comparisons:
             # Where the data and the images of the benchmark lie, as far as anything says so.
             run = comparison.runs[0]
-            place, folder = (
-                run.benchmark.path,
-                images or path_of(run.manifest.get("benchmark", {}).get("images") or None),
-            )
+            place = run.benchmark.path
             if data is not None:
                 place = places.of(comparison.benchmark, many=len(self) > 1)
+            folder = images or path_of(run.manifest.get("benchmark", {}).get("images") or None)
             if (outputs := active_outputs()) is not None:
                 outputs.read(*(path for path in (place, folder) if path is not None))
             try:
