@@ -118,15 +118,18 @@ def save(
     from counterfoil import catalog
     from counterfoil.benchmarks import folder
     from counterfoil.cli import paths
-    from counterfoil.outputs import Folder
+    from counterfoil.jobs.evaluation_inputs import at_hand
+    from counterfoil.jobs.job import terminal_feedback
+    from counterfoil.outputs import Folder, active_outputs
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
     paths.check(folders=[Folder(out, folder.FILES, alone=True)])
     loaded = catalog.benchmark(benchmark, data=data, images=images)
-    paths.also_read(loaded.path)
+    if loaded.path is not None and (outputs := active_outputs()) is not None:
+        # An output that would replace it is an error.
+        outputs.read(loaded.path)
     if available:
-        whole, loaded = len(loaded), loaded.available()
-        terminal.note(f"{name}: {len(loaded):,} of {whole:,} questions are at hand")
+        loaded = at_hand(loaded, terminal_feedback(), name=name)
     if limit is not None:
         loaded = loaded.limited(limit)
     with terminal.progress() as report:

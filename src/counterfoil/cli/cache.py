@@ -42,9 +42,7 @@ def list_(
     if json:
         shelves = [
             {
-                "scorer": shelf.scorer,
-                "key": shelf.key,
-                "kind": shelf.kind,
+                **{name: getattr(shelf, name) for name in ("scorer", "key", "kind")},
                 "files": len(shelf.shards),
                 "bytes": shelf.size,
                 "seconds_since_used": round(max(0.0, now - shelf.used)),

@@ -63,12 +63,12 @@ def show(study: "Study", console: Console) -> None:
         about += f" What follows is over seeds {', '.join(map(str, seeds))}."
     width = min(console.width, _LINE)
     console.print(Text(about, style="dim"), width=width)
-    sentences = [_found(finding) for finding in study.findings]
+    sentences = [_verdict(finding) for finding in study.findings]
     if study.order is not None:
         sentences.append((_POINT, "The trainings in order.", study.order.sentence))
     sentences += [(_POINT, sweep.question, sweep.sentence) for sweep in study.sweeps]
     sentences += [(_POINT, "Caption metrics.", known(study.captions.comparisons))]
-    sentences += [_found(finding) for finding in study.captions.findings]
+    sentences += [_verdict(finding) for finding in study.captions.findings]
     console.print()
     for mark, head, words in sentences:
         # Every line of the words as far in as the first.
@@ -80,7 +80,7 @@ def show(study: "Study", console: Console) -> None:
     console.print()
 
 
-def _found(finding: "Finding") -> tuple[tuple[str, str], str, str]:
+def _verdict(finding: "Finding") -> tuple[tuple[str, str], str, str]:
     """A finding's mark, its claim and its verdict."""
     sentence = f"{finding.verdict.capitalize()} in this run. {finding.sentence}"
     return _MARKS[finding.verdict], finding.claim, sentence

@@ -5,7 +5,6 @@ A fault that no part of the program foresaw is one line for the user, a report f
 What lies in the user's input, disk or machine (a name too long, a full disk, no memory left) is a line like
 any other error and exit code 2. Anything else is a fault of the program: exit code 70, which is `EX_SOFTWARE`
 of sysexits.h, and a file with the traceback.
-
 """
 
 import _thread

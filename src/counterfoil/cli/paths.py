@@ -32,14 +32,12 @@ def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[
         yield outputs
 
 
-def check(*, folders: Sequence[Folder] = (), reads: Sequence[Path] = (), **files: str | Path | None) -> None:
+def check(*, folders: Sequence[Folder] = (), **files: str | Path | None) -> None:
     """Declare outputs by option; raises `CounterfoilError` where one of them cannot or must not be written.
 
-    `files` are named after their options. "-" is standard output. `reads` are files and folders that no
-    argument names.
+    `files` are named after their options. "-" is standard output.
     """
     outputs = active_outputs() or Outputs("")
-    outputs.read(*reads)
     for option, target in files.items():
         if target is None or target == "-":
             continue
@@ -55,13 +53,6 @@ def check(*, folders: Sequence[Folder] = (), reads: Sequence[Path] = (), **files
     for folder in folders:
         check_writable(folder.path, folder=True)
         outputs.folder(folder)
-
-
-def also_read(*paths: Path | None) -> None:
-    """Add what turns out to be read on the way; raises as `check` where an output would replace it."""
-    outputs = active_outputs()
-    if outputs is not None:
-        outputs.read(*(path for path in paths if path is not None))
 
 
 def not_read(*names: str) -> None:

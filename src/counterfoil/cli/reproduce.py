@@ -38,9 +38,8 @@ def show_ledger(ledger: "Ledger", console: Console) -> None:
                 computed = [e for e in cells if e.verdict is not Verdict.NO_DATA]
                 console.print(Padding(Text(row), (0, 0, 0, 4)))
                 if computed:
-                    console.print(
-                        Padding(Columns([_cell(e) for e in computed], padding=(0, 3)), (0, 0, 0, 6))
-                    )
+                    columns = Columns([_cell(e) for e in computed], padding=(0, 3))
+                    console.print(Padding(columns, (0, 0, 0, 6)))
                 for reason in dict.fromkeys(e.reason for e in cells if e.verdict is Verdict.NO_DATA):
                     count = sum(e.verdict is Verdict.NO_DATA and e.reason == reason for e in cells)
                     console.print(Padding(Text(f"no data for {count}: {reason}", style="dim"), (0, 0, 0, 6)))

@@ -141,13 +141,13 @@ _OPTIONS: dict[str, Any] = {
     "verbose": Annotated[
         bool, typer.Option("--verbose", help="A line of progress every few seconds, where there is no bar.")
     ],
+    "allow_outside": Annotated[
+        bool,
+        typer.Option(
+            "--allow-outside", help="Take images that lie outside of the folder of images, links followed."
+        ),
+    ],
 }
-_ALLOW_OUTSIDE = Annotated[
-    bool,
-    typer.Option(
-        "--allow-outside", help="Take images that lie outside of the folder of images, links followed."
-    ),
-]
 
 
 def flowing(text: str) -> str:
@@ -189,8 +189,8 @@ def running(ctx: Any, arguments: Mapping[str, Any]) -> Iterator[None]:
 
 def level_parameters(declared: Collection[str]) -> dict[str, inspect.Parameter]:
     """`--quiet` and `--verbose` where a command lacks them; with a folder of images `--allow-outside`."""
-    further = _OPTIONS | ({"allow_outside": _ALLOW_OUTSIDE} if _IMAGES & set(declared) else {})
-    return {name: keyword(name, option, False) for name, option in further.items() if name not in declared}
+    without = {*declared} if _IMAGES & set(declared) else {*declared, "allow_outside"}
+    return {name: keyword(name, option, False) for name, option in _OPTIONS.items() if name not in without}
 
 
 def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
