@@ -46,8 +46,8 @@ _NOUNS = {
     "rated": ("caption", " rated"),
     "clips": ("caption", " rated"),
 }
-#: Benchmarks of captions that were judged.
-_JUDGED = ("rated", "preferences", "clips")
+#: What images may have several captions in, and benchmarks of captions that were judged.
+_WITH_CAPTIONS_EACH, _JUDGED = {"gallery"}, ("rated", "preferences", "clips")
 #: Benchmarks that are drawn in one style, and their functions.
 _DRAWN: dict[str, Callable[..., Benchmark]] = {
     "choices": sample.choices,
@@ -160,7 +160,7 @@ def build_world(
     """
     of_training = {argument.flag: options[argument.name] for argument in rows_of(TrainingRows)}  # type: ignore[literal-required]
     foreign: dict[str, Any] = {"--style": style} if what == "training" else of_training
-    foreign |= {} if what == "gallery" else {"--captions-each": captions_each}
+    foreign |= {} if what in _WITH_CAPTIONS_EACH else {"--captions-each": captions_each}
     for flag, value in foreign.items():
         if value is not None:
             raise InputError(f"{flag} does not go with '{what}'", hint="see 'counterfoil world build --help'")
@@ -201,7 +201,7 @@ def build_world(
             # Positives natural and negatives synthetic, as in BiVLC.
             both = ("natural", "synthetic") if style == "mixed" else (style, style)
             benchmark = sample.quads(number, styles=both, **drawing)
-        elif what == "gallery":
+        elif what in _WITH_CAPTIONS_EACH:
             benchmark = benchmarks.gallery(number, captions_each=captions_each or 2, style=style, **drawing)
         else:
             benchmark = _DRAWN[what](number, style=style, **drawing)
