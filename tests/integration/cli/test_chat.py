@@ -122,22 +122,6 @@ def test_refusals_are_an_error_wrong_or_left_out_by_name(server, pairs, counterf
     assert len(server.log()) == sent
 
 
-@pytest.mark.parametrize(
-    ("state", "model", "line"),
-    [
-        ({}, "nobody", "no such model or address; given: status 404: The model `nobody` does not exist"),
-        ({"faults": ["401"] * 9}, "looker", "the endpoint refuses the key; given: status 401"),
-        ({"faults": ["no json"] * 99}, "looker", "no answer after 3 tries; given: status 200 and no chat"),
-    ],
-)
-def test_errors_are_one_line(server, pairs, counterfoil, state, model, line):
-    server.set(**state)
-    said = counterfoil(*evaluate(server, pairs, "--set", "retries=2", model=model))
-    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert line in said.err
-    assert KEY not in said.err or "401" in line
-
-
 def test_an_endpoint_that_is_down_is_one_line(pairs, counterfoil, monkeypatch):
     waited = []
     monkeypatch.setattr("counterfoil.models.chat.client.Client._sleep", lambda _, s: waited.append(s))

@@ -56,17 +56,6 @@ def test_of_cut_rankings_what_is_behind_the_cut_counts_as_wrong_where_asked(coun
     assert counted["i2t_recall_at_5"]["value"] == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize(("ties", "value"), [("strict", 0.0), ("half", None), ("optimistic", 1.0)])
-def test_a_constant_scorer(counterfoil, small: Path, ties: str, value: float | None) -> None:
-    np.save(small / "s.npy", np.zeros((3, 4)))
-    given = (f"given:{small}/s.npy", "gallery", "--data", small / "judged.csv", "--ties", ties)
-    for name, estimate in results(counterfoil, *given)[0]["measures"].items():
-        if name.endswith("recall_at_1"):
-            assert estimate["value"] == pytest.approx(estimate["chance"] if value is None else value)
-        if ties == "half":
-            assert estimate["value"] == pytest.approx(estimate["chance"], abs=1e-12)
-
-
 IMAGES, CAPTIONS = ["a.jpg", "b.jpg", "c.jpg"], ["c0", "c1", "c2", "c3"]
 
 
