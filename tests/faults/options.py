@@ -40,7 +40,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--data": ("nowhere", "photos/p0.png"),
         "--scorer": ("nothing", "pixels:colours", "lm:nowhere"),
         "--against": ("nowhere.csv", "photos"),
-        "--html": ("pairs.csv", "pairs.csv/x.html"),
     },
     "publish quads": {
         "--to": (
@@ -57,28 +56,21 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--language": ("English", "e"),
         "--url": ("here",),
         "--provenance": ("nowhere.json", "photos", "pairs.json"),
-        "--json": ("photos", "new/x.json"),
     },
     EXPLAIN: {
         "--questions": ("nothing", ",", ""),
         "--method": ("heat", "grad-cam"),
-        "--json": ("quads", "pairs.csv/x.json"),
     },
     RUNS: {
         "--baseline": ("", "nobody"),
         "--draws": ("0", "x", "9999999999999"),
         "--html": ("runs", "pairs.csv/x.html", f"{LONG}.html"),
-        "--markdown": ("runs",),
-        "--latex": ("runs/a/quads/result.json/x",),
-        "--csv": ("photos",),
         "--json": ("photos",),
         "nowhere": ("",),
         "pairs.csv": ("",),
         "quads": ("",),
     },
     "rankings galleries/g1 galleries/g2 galleries/g3": {
-        "--html": ("runs", "pairs.csv/x.html"),
-        "--csv": ("photos",),
         "--measure": ("nothing",),
         "nowhere": ("",),
     },
@@ -87,7 +79,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--out": ("x.xls", "photos", "pairs.csv/x.csv"),
         "--price": ("-1", "nan", "inf", "much"),
         "--device": ("gpu", "cuda:99"),
-        "--plot": ("x.xyz", "photos"),
         "--ids": ("nowhere.npz",),
         "nowhere.npz": ("",),
         "pairs.csv": ("",),
@@ -96,13 +87,9 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     BIAS: {
         "--measure": ("accuracy", "", "recall_at_x"),
         "--positives": ("nothing", "quads"),
-        "--plot": ("x.gif1",),
-        "--html": ("photos",),
         "--judgements": ("nowhere.csv", "votes.csv", "photos/p0.png", "quads"),
     },
-    "preferences votes.csv": {
-        "--plot": ("x.xyz", "photos"),
-    },
+    "preferences votes.csv": {},
     f"{TRAIN} --data training": {"--cache": ("rows.csv",)},
     f"{TRAIN} --data rows.csv": {
         "--model": (
@@ -150,9 +137,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--humans": ("nowhere.csv", "votes.csv", "photos"),
         "--metrics": ("cidr", ""),
         "--references": ("nowhere.json",),
-        "--out": ("x.txt",),
-        "--html": ("photos", LONG, "humans.csv"),
-        "--csv": ("references.json", "photos"),
     },
     "world build quads --n 2 --size 32 --out new": {
         "--n": ("0", "-1", "x", "99999999999999"),
@@ -177,7 +161,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "reproduce": {
         "--data": ("nowhere", "rows.csv", LONG),
         "--paper": ("P999", ""),
-        "--json": ("photos", "rows.csv/x.json"),
     },
     "demo": {"--out": ("rows.csv", "rows.csv/x", LONG), "--seed": ("-1", "x")},
     "fetch": {"nothing": ("",)},

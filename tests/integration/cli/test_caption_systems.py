@@ -65,7 +65,7 @@ def test_what_is_refused(counterfoil, caption_inputs, predictions, tmp_path) -> 
         (f"{judged}\ngood,x,owl,1\n{rest}", "an image that no system wrote a caption of; given: owl"),
     ):
         people.write_text(text)
-        found = counterfoil.fails(*common, "--humans", people, says=said)
+        found = counterfoil.fails(*common, "--humans", people, "-q", says=said)
         assert found.err.count("\n") == 1
     counterfoil.fails(*common[:-1], "--humans", people, says="too few systems to correlate")
 

@@ -31,16 +31,3 @@ def test_entries_are_paragraphs_only_where_columns_would_break_words() -> None:
     # "recall_at_1", "gallery" and "extraordinarily" with two blanks between: 11 + 2 + 7 + 2 + 15.
     assert printed(37)[0].split() == ["name", "form", "what", "it", "says"]
     assert printed(36)[0] == "recall_at_1"
-
-
-@pytest.mark.parametrize("what", ["benchmarks", "measures", "metrics"])
-def test_lists_at_sixty_columns(counterfoil, monkeypatch, what: str) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    wide = counterfoil("list", what)
-    monkeypatch.setenv("COLUMNS", "60")
-    narrow = counterfoil("list", what)
-    assert wide.code == narrow.code == 0
-    assert max(map(len, narrow.out.splitlines())) <= 60
-    whole = {word.strip(";:.,") for word in narrow.out.split()}
-    words = {word.strip(";:.,") for line in wide.out.splitlines()[1:] for word in line.split()}
-    assert words <= whole
