@@ -56,8 +56,8 @@ class Mixtures(Tabular):
         rows = []
         for mixture in self.measured:
             row = {"alpha": mixture.alpha}
-            for name, values in zip(("task", "held_out", "mean"), _values(mixture), strict=True):
-                row |= dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
+            for name, (value, low, high) in _values(mixture).items():
+                row |= {name: value, f"{name}_low": low, f"{name}_high": high}
             rows.append(row)
         return rows
 
@@ -66,26 +66,23 @@ class Mixtures(Tabular):
         """A row per mixture, every value with its interval; the best mean has rank 1."""
         if not self.measured:
             return []
-        best = max(_values(mixture)[-1][0] for mixture in self.measured)
+        best = max(_values(mixture)["mean"][0] for mixture in self.measured)
         rows = []
         for mixture in self.measured:
             values = _values(mixture)
-            cells = (Cell(*of, rank=int(values[-1][0] == best)) for of in values)
+            cells = (Cell(*of, rank=int(values["mean"][0] == best)) for of in values.values())
             rows.append(Row(f"{mixture.alpha:g}", tuple(cells)))
         columns = tuple(Column(name) for name in (*(Path(task).name for task in self.tasks), "mean"))
         return [Table("Mixtures, per cent with 95 % intervals", columns, tuple(rows), "alpha")]
 
     def to_json(self) -> dict[str, Any]:
         """The values and intervals of every mixture, as `mix --json` writes them."""
-        names = ("task", "held_out", "mean")
         mixtures = [
             {
                 "alpha": mixture.alpha,
                 "task": mixture.task.value,
                 "held_out": mixture.held_out.value,
-                "intervals": {
-                    name: [low, high] for name, (_, low, high) in zip(names, _values(mixture), strict=True)
-                },
+                "intervals": {name: [low, high] for name, (_, low, high) in _values(mixture).items()},
             }
             for mixture in self.measured
         ]
@@ -176,7 +173,7 @@ def mix(
     return Mixtures(start, tuned, tasks, measured)
 
 
-def _values(mixture: "Mixture") -> list[tuple[float, float, float]]:
+def _values(mixture: "Mixture") -> dict[str, tuple[float, float, float]]:
     """Both tasks and their mean, each with its interval, for two tasks that share no question.
 
     Source: Zou and Donner, Construction of confidence limits about effect measures, 2008 (the square-and-add
@@ -188,4 +185,4 @@ def _values(mixture: "Mixture") -> list[tuple[float, float, float]]:
     mean = (value + other) / 2
     below = hypot(value - low, other - other_low) / 2
     above = hypot(high - value, other_high - other) / 2
-    return [*ends, (mean, mean - below, mean + above)]
+    return {"task": ends[0], "held_out": ends[1], "mean": (mean, mean - below, mean + above)}
