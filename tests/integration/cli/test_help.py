@@ -53,6 +53,7 @@ def test_lists(counterfoil) -> None:
     assert "pitfalls" in counterfoil("list", "benchmarks", "winoground").out
     assert "clip-s" in counterfoil("list", "metrics").out
     assert "--guidance" in counterfoil("build", "imagine", "--help").out
+    assert {"bivlc", "imagine", "pool"} <= set(counterfoil("build", "--help").out.split())
     recipes = json.loads(counterfoil("list", "recipes", "--json").out)
     assert [recipe["name"] for recipe in recipes][:4] == ["coco", "negclip", "trohn-text", "trohn-img"]
     assert "generated_image" in counterfoil("list", "recipes").out

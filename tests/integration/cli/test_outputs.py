@@ -76,6 +76,7 @@ def test_what_is_read_or_exists_stays(counterfoil, place: Path, arguments, words
     [
         ((*_EVALUATE, "--json"), "new.json"),
         ((*_SCORE, "--out"), "new.parquet"),
+        ((*_SYSTEMS, "--json"), "new.json"),
         (("preferences", "votes.csv", "--plot"), "new.svg"),
         (("world", "sheet", "--size", 32, "--out"), "new.png"),
     ],
