@@ -73,12 +73,12 @@ _REMOVED = {
 class Command(TyperCommand):
     """A command that replaces no file which its arguments name as something to read.
 
-    Its help shows a flag as a flag, and the choices of an option with room to break lines.
+    Its help shows a flag as a flag.
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, with what help says of the type of each."""
-        return _shown(super().get_params(ctx), ctx)
+        return _shown(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As Typer does it, with options as people type them; one that was removed names its replacement."""
@@ -91,15 +91,10 @@ class Command(TyperCommand):
         return rest
 
 
-def _shown(params: list[Any], ctx: Any) -> list[Any]:
+def _shown(params: list[Any]) -> list[Any]:
     for param in params:
-        if param.metavar is not None:
-            continue
-        if getattr(param, "is_flag", False):
+        if param.metavar is None and getattr(param, "is_flag", False):
             param.metavar = ""
-        # Older versions of Typer have another name for it, and no long lists of choices.
-        elif hasattr(param, "display_type_rich") and "|" in (choices := param.display_type_rich(ctx) or ""):
-            param.metavar = choices.replace("|", " | ")
     return params
 
 
@@ -108,7 +103,7 @@ class CommandGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, with what help says of the type of each."""
-        return _shown(super().get_params(ctx), ctx)
+        return _shown(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As Typer does it; a command that was removed names what to use instead."""
