@@ -6,8 +6,9 @@ import typer
 
 from counterfoil.cli import groups, usage
 from counterfoil.cli.list import Json as Printed
-from counterfoil.cli.list import print_facts, print_json, print_table
+from counterfoil.cli.list import print_entries, print_facts
 from counterfoil.inputs.options import Option
+from counterfoil.terminal import write_result
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,26 +38,18 @@ COMMANDS = {
 }
 _PROLIFIC = ("create", "publish", "pause", "start", "stop", "places", "status", "approve", "reject", "bonus")
 
-app = typer.Typer(
-    cls=groups.lazily(COMMANDS, usage.for_owner),
+app = groups.group(
+    COMMANDS,
     help="People judge images and captions in the browser: blind, several per item, from one folder.",
-    no_args_is_help=True,
     epilog="Start with: counterfoil annotate forms",
+    wrap=usage.for_owner,
 )
-prolific = typer.Typer(
-    cls=groups.lazily(
-        {name: f"jobs.annotate_prolific:{name} annotate:show_facts" for name in _PROLIFIC}, usage.for_owner
-    ),
+prolific = groups.group(
+    {name: f"jobs.annotate_prolific:{name} annotate:show_facts" for name in _PROLIFIC},
     help="Prolific: a study for a campaign, its submissions, and what people are paid.",
-    no_args_is_help=True,
     epilog="Start with: counterfoil annotate prolific create campaign/ --url https://... --dry-run",
+    wrap=usage.for_owner,
 )
-
-
-@app.callback()
-@prolific.callback()
-def _group() -> None:
-    """A group of commands, made when they are asked for."""
 
 
 def show_lines(result: Any, console: "Console") -> None:
@@ -102,19 +95,12 @@ def forms(
     if name is None:
         entries = [WORK_FORMS[form_name] for form_name in WORK_FORMS]
         facts = [{"name": e.name, "columns": dict(e.kind.columns), "summary": e.summary} for e in entries]
-        if json:
-            print_json(facts)
-        else:
-            print_table(
-                ("form", "columns", "what is asked"),
-                [(e.name, ", ".join(e.kind.columns), e.summary) for e in entries],
-            )
-        return
-    described = WORK_FORMS.find(name).facts
-    if json:
-        print_json(described)
+        rows = [(e.name, ", ".join(e.kind.columns), e.summary) for e in entries]
+        print_entries(facts if json else None, ("form", "columns", "what is asked"), rows)
+    elif json:
+        write_result("-", WORK_FORMS.find(name).facts)
     else:
-        print_facts({key: value for key, value in described.items() if value != {}})
+        print_facts({key: value for key, value in WORK_FORMS.find(name).facts.items() if value != {}})
 
 
 FORMS_EPILOG = """Examples:

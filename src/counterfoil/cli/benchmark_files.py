@@ -1,11 +1,13 @@
 """`counterfoil fetch | save`: released files, and benchmarks in folders."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from counterfoil.cli.options import Available, Overwrite
+from counterfoil import terminal
+from counterfoil.cli.usage import Overwrite
 from counterfoil.jobs import completion
 
 FETCH_EPILOG = """Examples:
@@ -41,19 +43,23 @@ def fetch(
     checksums the files have is written beside them, to fetched.json. For gated data sets HF_TOKEN is sent to
     the hub, and to no mirror.
     """
-    import os
-
-    from counterfoil import terminal
     from counterfoil.benchmarks.data_paths import data_folder
-    from counterfoil.benchmarks.fetching import fetch, release
+    from counterfoil.benchmarks.fetching import fetch, fetched, release, releases
     from counterfoil.catalog import benchmark_name
 
     if not names:
-        _list_releases()
+        from counterfoil.cli.tables import print_words
+
+        rows = []
+        for one in releases().values():
+            pinned = sum(bool(file.sha256) for file in one.files)
+            known = "by its host" if one.host == "hub" else f"{pinned} of {len(one.files)}"
+            rows.append((one.name, "yes" if fetched(one, data_folder()) else "", known, one.title))
+        print_words(terminal.out(), ("name", "here", "checksums", "what"), rows)
+        terminal.out().print(f"\nFetch one: counterfoil fetch NAME (to {data_folder()})", markup=False)
         return
     wanted = list(dict.fromkeys(release(benchmark_name(name)).name for name in names))
     folder = data_folder() if to is None else to
-    say = (lambda text: None) if terminal.quiet else terminal.note
     for name in wanted:
         chosen = release(name)
         with terminal.progress() as report:
@@ -67,32 +73,17 @@ def fetch(
             )
         commit = done.revision if chosen.revision else f"{done.revision} (no commit is pinned: the newest)"
         print(f"{name}: {len(done.new)} files fetched, {len(done.present)} there already, in {done.folder}")
-        say(f"{name}: {chosen.repository} at {commit}")
+        terminal.note(f"{name}: {chosen.repository} at {commit}")
         for file in done.unpinned:
-            say(f"{name}: {file} is not pinned by a checksum; sha256 {done.digests[file]} is written down")
+            terminal.note(
+                f"{name}: {file} is not pinned by a checksum; sha256 {done.digests[file]} is written down"
+            )
         if to is None and chosen.serves:
-            say(f"{name}: 'counterfoil evaluate SCORER {chosen.serves[0]}' finds it by name")
+            terminal.note(f"{name}: 'counterfoil evaluate SCORER {chosen.serves[0]}' finds it by name")
         elif chosen.serves:
-            say(f"{name}: name it with --data {chosen.serves[0]}={done.folder}")
+            terminal.note(f"{name}: name it with --data {chosen.serves[0]}={done.folder}")
         if chosen.needs:
-            say(f"{name}: {chosen.needs}")
-
-
-def _list_releases() -> None:
-    from counterfoil import terminal
-    from counterfoil.benchmarks.data_paths import data_folder
-    from counterfoil.benchmarks.fetching import fetched, releases
-    from counterfoil.cli.tables import word_table
-
-    rows = []
-    for release in releases().values():
-        pinned = sum(bool(file.sha256) for file in release.files)
-        known = "by its host" if release.host == "hub" else f"{pinned} of {len(release.files)}"
-        rows.append((release.name, "yes" if fetched(release, data_folder()) else "", known, release.title))
-    console = terminal.out()
-    for part in word_table(("name", "here", "checksums", "what"), rows, console.width):
-        console.print(part)
-    console.print(f"\nFetch one: counterfoil fetch NAME (to {data_folder()})", markup=False)
+            terminal.note(f"{name}: {chosen.needs}")
 
 
 SAVE_EPILOG = """Examples:
@@ -113,7 +104,9 @@ def save(
     images: Annotated[
         Path | None, typer.Option(help="Folder of the images, where the data name files.")
     ] = None,
-    available: Available = False,
+    available: Annotated[
+        bool, typer.Option("--available", help="Only the questions whose images and captions are at hand.")
+    ] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, evenly spread.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -122,18 +115,21 @@ def save(
     Items that are not at hand are kept as such. The folder has digests of all its files, so that what was
     changed since is noticed. Mind the licence before it is passed on: 'counterfoil list benchmarks NAME'.
     """
-    from counterfoil import catalog, terminal
+    from counterfoil import catalog
     from counterfoil.benchmarks import folder
     from counterfoil.cli import paths
-    from counterfoil.outputs import Folder
+    from counterfoil.jobs.evaluation_inputs import at_hand
+    from counterfoil.jobs.job import terminal_feedback
+    from counterfoil.outputs import Folder, active_outputs
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
     paths.check(folders=[Folder(out, folder.FILES, alone=True)])
     loaded = catalog.benchmark(benchmark, data=data, images=images)
-    paths.also_read(loaded.path)
+    if loaded.path is not None and (outputs := active_outputs()) is not None:
+        # An output that would replace it is an error.
+        outputs.read(loaded.path)
     if available:
-        whole, loaded = len(loaded), loaded.available()
-        terminal.note(f"{name}: {len(loaded):,} of {whole:,} questions are at hand")
+        loaded = at_hand(loaded, terminal_feedback(), name=name)
     if limit is not None:
         loaded = loaded.limited(limit)
     with terminal.progress() as report:

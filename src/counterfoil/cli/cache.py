@@ -1,10 +1,19 @@
 """`counterfoil cache list | size | limit | clear`: finished work on disk, and what of it may go."""
 
 import re
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from counterfoil import terminal
+from counterfoil.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from counterfoil.engine.cache_folder import Contents, Shard
 
 app = typer.Typer(
     help="Finished work on disk: what there is of which scorer, and room made again.",
@@ -18,7 +27,7 @@ Folder = Annotated[
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_AGES = {"d": 86400, "h": 3600, "min": 60}
 
 
 @app.command("list", epilog="Example: counterfoil cache list --json")
@@ -26,24 +35,14 @@ def list_(
     cache: Folder = None, json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False
 ) -> None:
     """What is kept: a row per scorer and kind, with its files, its size, and when it was last needed."""
-    import time
-
     from rich.table import Table
     from rich.text import Text
 
-    from counterfoil import terminal
-    from counterfoil.cli.paths import cache_folder
-    from counterfoil.engine.cache_folder import contents
-    from counterfoil.report.labels import amount
-
-    entries = contents(cache_folder(cache))
-    now = time.time()
+    entries, now = _contents(cache), time.time()
     if json:
         shelves = [
             {
-                "scorer": shelf.scorer,
-                "key": shelf.key,
-                "kind": shelf.kind,
+                **{name: getattr(shelf, name) for name in ("scorer", "key", "kind")},
                 "files": len(shelf.shards),
                 "bytes": shelf.size,
                 "seconds_since_used": round(max(0.0, now - shelf.used)),
@@ -61,25 +60,24 @@ def list_(
     for head in ("files", "size", "last needed"):
         table.add_column(head, justify="right", no_wrap=True)
     for shelf in entries.shelves:
-        size, ago = written_size(shelf.size), _ago(now - shelf.used)
-        files = f"{len(shelf.shards):,}"
-        table.add_row(Text(shelf.scorer), shelf.key[:8], shelf.kind, files, size, ago)
+        seconds = now - shelf.used
+        ago = next((f"{seconds // s:,.0f} {unit} ago" for unit, s in _AGES.items() if seconds >= s), "now")
+        facts = (shelf.key[:8], shelf.kind, f"{len(shelf.shards):,}", written_size(shelf.size), ago)
+        table.add_row(Text(shelf.scorer), *facts)
     if entries.shelves:
         console.print(table)
-    console.print(Text(_summary(entries.size, entries.place), style="dim"), soft_wrap=True)
+    console.print(f"{written_size(entries.size)} in {entries.place}", style="dim", soft_wrap=True)
     if entries.others:
+        from counterfoil.report.labels import amount
+
         terminal.note(f"beside them, never touched: {amount(entries.others, 'other file')}")
 
 
 @app.command(epilog="Example: counterfoil cache size")
 def size(cache: Folder = None) -> None:
     """How much room finished work takes."""
-    from counterfoil import terminal
-    from counterfoil.cli.paths import cache_folder
-    from counterfoil.engine.cache_folder import contents
-
-    entries = contents(cache_folder(cache))
-    terminal.out().print(_summary(entries.size, entries.place), soft_wrap=True)
+    entries = _contents(cache)
+    terminal.out().print(f"{written_size(entries.size)} in {entries.place}", soft_wrap=True)
 
 
 @app.command(epilog="Example: counterfoil cache limit 5GB")
@@ -88,18 +86,11 @@ def limit(
     cache: Folder = None,
 ) -> None:
     """Remove what was longest not needed, until what stays is no larger than SIZE."""
-    from counterfoil import terminal
-    from counterfoil.cli.paths import cache_folder
-    from counterfoil.engine.cache_folder import beyond, contents, remove
-    from counterfoil.report.labels import amount
+    from counterfoil.engine.cache_folder import beyond
 
     wanted = read_size(most)
-    entries = contents(cache_folder(cache))
-    gone = beyond(entries, wanted)
-    freed = remove(entries, gone)
-    left = contents(cache_folder(cache))
-    terminal.note(f"removed: {amount(len(gone), 'file')}, {written_size(freed)}")
-    terminal.out().print(_summary(left.size, left.place), soft_wrap=True)
+    entries = _contents(cache)
+    _remove(entries, beyond(entries, wanted), cache)
 
 
 @app.command(
@@ -118,23 +109,34 @@ def clear(
 
     Only files that a cache has written are removed.
     """
-    from counterfoil import terminal
-    from counterfoil.cli.paths import cache_folder
-    from counterfoil.engine.cache_folder import contents, remove
     from counterfoil.report.labels import amount
 
-    entries = contents(cache_folder(cache))
+    entries = _contents(cache)
     shelves = entries.shelves if scorer is None else entries.of(scorer)
     shards = [shard for shelf in shelves for shard in shelf.shards]
     shards += [] if scorer is not None else list(entries.notes)
     room = written_size(sum(shard.size for shard in shards))
-    what = f"{amount(len(shards), 'file')}, {room}, in {entries.place}"
-    if shards and not yes and not terminal.confirmed(what):
-        return
+    if not shards or yes or terminal.confirmed(f"{amount(len(shards), 'file')}, {room}, in {entries.place}"):
+        _remove(entries, shards, cache)
+
+
+def _contents(cache: Path | None) -> "Contents":
+    from counterfoil.engine.cache_folder import contents
+    from counterfoil.jobs.arguments import cache_of
+
+    folder = cache_of(cache or "default")
+    assert folder is not None
+    return contents(folder)
+
+
+def _remove(entries: "Contents", shards: "Sequence[Shard]", cache: Path | None) -> None:
+    """Remove files, and say how much that was and what is left."""
+    from counterfoil.engine.cache_folder import remove
+    from counterfoil.report.labels import amount
+
     freed = remove(entries, shards)
     terminal.note(f"removed: {amount(len(shards), 'file')}, {written_size(freed)}")
-    left = contents(cache_folder(cache))
-    terminal.out().print(_summary(left.size, left.place), soft_wrap=True)
+    size(cache)
 
 
 def read_size(text: str) -> int:
@@ -143,8 +145,6 @@ def read_size(text: str) -> int:
     >>> read_size("5GB"), read_size("1.5 KiB"), read_size("0")
     (5000000000, 1536, 0)
     """
-    from counterfoil.errors import InputError
-
     parts = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)", text.strip().lower())
     if parts is None or parts[2] not in _UNITS:
         raise InputError("no size", given=text, allowed="a number and KB, MB, GB, TB, KiB, MiB, GiB or TiB")
@@ -161,14 +161,3 @@ def written_size(size: int) -> str:
         if size >= factor:
             return f"{size / factor:.1f} {unit}"
     return f"{size} B"
-
-
-def _summary(size: int, folder: object) -> str:
-    return f"{written_size(size)} in {folder}"
-
-
-def _ago(seconds: float) -> str:
-    for unit, length in (("d", _DAY), ("h", _HOUR), ("min", _MINUTE)):
-        if seconds >= length:
-            return f"{seconds // length:,.0f} {unit} ago"
-    return "now"

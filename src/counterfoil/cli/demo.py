@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
-    from rich.text import Text
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+if TYPE_CHECKING:
     from counterfoil.evaluation.findings import Finding
     from counterfoil.evaluation.result import Estimate
     from counterfoil.jobs.study import StudyReport
@@ -28,7 +28,7 @@ _POINT = ("•", "")
 _ROOMY, _LINE = 110, 100
 
 
-def show_demo(demo: "Tour | StudyReport | ExampleFiles", console: "Console") -> None:
+def show_demo(demo: "Tour | StudyReport | ExampleFiles", console: Console) -> None:
     """What the tour or the study says, how long it took, and last the path of its page; or the files."""
     from counterfoil import terminal
     from counterfoil.cli.tables import show as show_tables
@@ -49,10 +49,8 @@ def show_demo(demo: "Tour | StudyReport | ExampleFiles", console: "Console") -> 
     console.print(f"The {what} is in {demo.path.resolve()}", soft_wrap=True)
 
 
-def show(study: "Study", console: "Console") -> None:
+def show(study: "Study", console: Console) -> None:
     """The end of a demo: a table of the models, then each finding and its verdict."""
-    from rich.text import Text
-
     from counterfoil.report.study_page import known
 
     seeds = study.plan.seeds
@@ -65,45 +63,35 @@ def show(study: "Study", console: "Console") -> None:
         about += f" What follows is over seeds {', '.join(map(str, seeds))}."
     width = min(console.width, _LINE)
     console.print(Text(about, style="dim"), width=width)
-    sentences = [_found(finding) for finding in study.findings]
+    sentences = [_verdict(finding) for finding in study.findings]
     if study.order is not None:
         sentences.append((_POINT, "The trainings in order.", study.order.sentence))
     sentences += [(_POINT, sweep.question, sweep.sentence) for sweep in study.sweeps]
     sentences += [(_POINT, "Caption metrics.", known(study.captions.comparisons))]
-    sentences += [_found(finding) for finding in study.captions.findings]
+    sentences += [_verdict(finding) for finding in study.captions.findings]
     console.print()
     for mark, head, words in sentences:
-        beside = Text.assemble((head, "bold"), "\n", (words, "dim"))
-        console.print(_hanging(Text(*mark), beside), width=width)
+        # Every line of the words as far in as the first.
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_column(width=1)
+        grid.add_column(overflow="fold")
+        grid.add_row(Text(*mark), Text.assemble((head, "bold"), "\n", (words, "dim")))
+        console.print(grid, width=width)
     console.print()
 
 
-def _found(finding: "Finding") -> tuple[tuple[str, str], str, str]:
+def _verdict(finding: "Finding") -> tuple[tuple[str, str], str, str]:
     """A finding's mark, its claim and its verdict."""
     sentence = f"{finding.verdict.capitalize()} in this run. {finding.sentence}"
     return _MARKS[finding.verdict], finding.claim, sentence
 
 
-def _hanging(mark: "Text", words: "Text") -> "RenderableType":
-    """Words beside a mark, every line of them as far in as the first."""
-    from rich.table import Table
-
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column(width=1)
-    grid.add_column(overflow="fold")
-    grid.add_row(mark, words)
-    return grid
-
-
-def _summary(study: "Study", *, intervals: bool) -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
+def _summary(study: "Study", *, intervals: bool) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     table.add_column("model", no_wrap=True)
     for _, _, head in _COLUMNS:
         table.add_column(head, justify="right", no_wrap=True)
-    rows: dict[str, dict[str, "Text"]] = {}
+    rows: dict[str, dict[str, Text]] = {}
     chance: dict[str, str] = {}
     for comparison in study.comparisons:
         for run in comparison.runs:

@@ -55,20 +55,18 @@ def command(
     """
     module, _, name = (show or "tables:show_result").partition(":")
     printing = getattr(import_module(f"counterfoil.cli.{module}"), name)
-    kind = _result_type(job)
+    kind = job.function.__annotations__["return"]
+    # Of several results that of each.
+    kind = get_args(kind)[0] if get_args(kind) else kind
     of_show = {argument.name: argument for argument in arguments_of(printing)}
-    of_page = (
-        {a.name: a for a in arguments_of(kind.to_html) if a.name != "overwrite"}
-        if "html" in job.outputs
-        else {}
-    )
-    outputs = {
-        name: Argument(name, Path | None, replace(_OUTPUTS[name][1], panel="Results")) for name in job.outputs
-    }
-    if "save" in outputs and hasattr(kind, "save_help"):
-        outputs["save"] = replace(
-            outputs["save"], option=replace(outputs["save"].option, help=kind.save_help)
-        )
+    declared = arguments_of(kind.to_html) if "html" in job.outputs else ()
+    of_page = {argument.name: argument for argument in declared if argument.name != "overwrite"}
+    outputs = {}
+    for name in job.outputs:
+        option = replace(_OUTPUTS[name][1], panel="Results")
+        if name == "save" and hasattr(kind, "save_help"):
+            option = replace(option, help=kind.save_help)
+        outputs[name] = Argument(name, Path | None, option)
     of_job = job.arguments if arguments is None else arguments
     typed_for = {**of_show, **of_page, **of_job}
     options = {**of_job, **outputs, **of_page, **of_show}
@@ -79,6 +77,8 @@ def command(
 
     @wraps(job.function)
     def run(ctx: Any, **typed: Any) -> None:
+        from counterfoil.catalog import benchmark_name, benchmarks
+
         places = _configured(ctx, typed, options)
         with usage.running(ctx, typed), closing_at_end():
             values = {
@@ -91,8 +91,22 @@ def command(
                 for name in outputs
                 if (target := typed.get(name)) is not None
             }
-            _check(kind, targets)
-            _forget_names(typed_for, values)
+            files: dict[str, Any] = {"out" if name == "save" else name: targets[name] for name in targets}
+            paths.check(**files)
+            if "html" in targets and getattr(kind, "page_has_figures", True):
+                from counterfoil.report.drawing import check
+
+                check()
+            if "save" in targets:
+                kind.check_kind(targets["save"])
+            # Choices, and names of benchmarks, are not taken for files of such names that the command reads.
+            for name, value in values.items():
+                option = typed_for[name].option
+                if option.complete.endswith(":complete_benchmarks"):
+                    names = value if isinstance(value, list) else [value]
+                    paths.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
+                elif typed_for[name].choices and isinstance(value, str):
+                    paths.not_read(value)
             json: Any = targets.get("json")
             shown: list[Any] = []
 
@@ -101,10 +115,9 @@ def command(
                 if not (terminal.quiet and json == "-"):
                     printing(result, terminal.beside(json), **_converted(of_show, values))
 
-            given: dict[str, Any] = {
-                name: None if values[name] is _OFF else values[name] for name in of_job if name in values
-            }
-            given = filled(given)
+            given: dict[str, Any] = filled(
+                {name: None if values[name] is _OFF else values[name] for name in of_job if name in values}
+            )
             # Of several processes that work together one prints and writes.
             first = main_process()
             given["feedback"] = replace(
@@ -124,7 +137,10 @@ def command(
                 print_result(result)
             _write(shown, targets, page)
 
-    run.__doc__ = _help(job.function.__doc__ or "")
+    # The paragraphs that speak of no Python.
+    paragraphs = inspect.cleandoc(job.function.__doc__ or "").split("\n\n")
+    plain = (text for text in paragraphs if not text.startswith("Raises"))
+    run.__doc__ = "\n\n".join(text for text in plain if "`" not in text and ">>>" not in text)
     parameters = [parameter for argument in options.values() for parameter in _parameters(argument)]
     added = usage.level_parameters([parameter.name for parameter in parameters])
     return usage.with_signature(run, [*parameters, *added.values()])
@@ -168,19 +184,6 @@ def _called(argument: Argument) -> str:
     return argument.name if argument.positional and not argument.option.flag else argument.flag
 
 
-def _result_type(job: Job) -> Any:
-    """The class of the job's result, of several results that of each."""
-    kind = job.function.__annotations__["return"]
-    return get_args(kind)[0] if get_args(kind) else kind
-
-
-def _help(docstring: str) -> str:
-    """The paragraphs of a docstring that speak of no Python."""
-    paragraphs = inspect.cleandoc(docstring).split("\n\n")
-    plain = [paragraph for paragraph in paragraphs if "`" not in paragraph and ">>>" not in paragraph]
-    return "\n\n".join(paragraph for paragraph in plain if not paragraph.startswith("Raises"))
-
-
 def _typed(argument: Argument, typed: Mapping[str, Any]) -> Any:
     """What was typed for an argument; None where nothing was."""
     value = typed.get(argument.name)
@@ -203,27 +206,6 @@ def _converted(arguments: Mapping[str, Argument], values: Mapping[str, Any]) -> 
         for name, argument in arguments.items()
         if name in values
     }
-
-
-def _check(kind: Any, targets: Mapping[str, Any]) -> None:
-    """Declare outputs; raises `CounterfoilError` for one that cannot or must not be written."""
-    paths.check(**{"out" if name == "save" else name: target for name, target in targets.items()})
-    if "html" in targets and getattr(kind, "page_has_figures", True):
-        paths.check_drawing(targets["html"])
-    if "save" in targets:
-        kind.check_kind(targets["save"])
-
-
-def _forget_names(arguments: Mapping[str, Argument], values: Mapping[str, Any]) -> None:
-    """Have choices, and names of benchmarks, not taken for files of such names that the command reads."""
-    from counterfoil.catalog import benchmark_name, benchmarks
-
-    for name, argument in arguments.items():
-        if argument.option.complete.endswith(":complete_benchmarks") and name in values:
-            names = values[name] if isinstance(values[name], list) else [values[name]]
-            paths.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
-        elif argument.choices and isinstance(values.get(name), str):
-            paths.not_read(values[name])
 
 
 def _write(results: list[Any], targets: Mapping[str, Any], page: Mapping[str, Any]) -> None:
@@ -265,7 +247,10 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     if bool in argument.members:
         return [_switch(argument, given)]
     if option.metavar or option.flag or not argument.positional:
-        given["metavar"] = option.metavar or _metavar(argument)
+        names = ((int, "INTEGER"), (float, "NUMBER"), (Path, "PATH"), (object, "TEXT"))
+        of_kind = next(name for kind, name in names if kind in (*argument.members, object))
+        choices = " | ".join(map(str, argument.choices))
+        given["metavar"] = option.metavar or choices or ("KEY=VALUE" if argument.mapping else of_kind)
     several = (argument.several and not option.commas) or argument.mapping
     kind: Any = list[str] if several else str
     default: Any = option.default
@@ -273,17 +258,17 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
         default = ",".join(default) or None
     default = None if required or default in (None, ()) or option.shown else str(default)
     if argument.positional and not option.flag:
-        return [_parameter(name, kind | None, typer.Argument(**given), None)]
+        return [usage.keyword(name, Annotated[kind | None, typer.Argument(**given)], None)]
     if option.variable:
         given["envvar"] = option.variable
-    parameters = [_parameter(name, kind | None, typer.Option(argument.flag, **given), default)]
+    parameters = [usage.keyword(name, Annotated[kind | None, typer.Option(argument.flag, **given)], default)]
     if several and required and argument.positional:
         # A shell makes words of a pattern: those after the first are arguments of the command.
         more = typer.Argument(hidden=True, metavar="[FILE]...")
-        parameters.append(_parameter(f"more_{name}", list[str] | None, more, None))
+        parameters.append(usage.keyword(f"more_{name}", Annotated[list[str] | None, more], None))
     if argument.optional and option.default not in (None, REQUIRED):
         off = typer.Option(f"--no-{argument.flag[2:]}", rich_help_panel=option.panel or None)
-        parameters.append(_parameter(f"no_{name}", bool, off, False))
+        parameters.append(usage.keyword(f"no_{name}", Annotated[bool, off], False))
     return parameters
 
 
@@ -303,22 +288,8 @@ def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:
     flag = argument.flag
     if argument.default is True:
         off = flag if flag.startswith("--no-") else f"--no-{flag[2:]}/{flag}"
-        return _parameter(f"no_{argument.name}", bool, typer.Option(off, **given), False)
+        return usage.keyword(f"no_{argument.name}", Annotated[bool, typer.Option(off, **given)], False)
     if argument.default is None:
         both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)
-        return _parameter(argument.name, bool | None, both, None)
-    return _parameter(argument.name, bool, typer.Option(flag, **given), False)
-
-
-def _metavar(argument: Argument) -> str:
-    if argument.choices:
-        return " | ".join(map(str, argument.choices))
-    if argument.mapping:
-        return "KEY=VALUE"
-    names = ((int, "INTEGER"), (float, "NUMBER"), (Path, "PATH"))
-    return next((name for kind, name in names if kind in argument.members), "TEXT")
-
-
-def _parameter(name: str, kind: Any, declared: Any, default: Any) -> inspect.Parameter:
-    hint = Annotated[kind, declared]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hint, default=default)
+        return usage.keyword(argument.name, Annotated[bool | None, both], None)
+    return usage.keyword(argument.name, Annotated[bool, typer.Option(flag, **given)], False)

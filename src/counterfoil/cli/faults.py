@@ -5,7 +5,6 @@ A fault that no part of the program foresaw is one line for the user, a report f
 What lies in the user's input, disk or machine (a name too long, a full disk, no memory left) is a line like
 any other error and exit code 2. Anything else is a fault of the program: exit code 70, which is `EX_SOFTWARE`
 of sysexits.h, and a file with the traceback.
-
 """
 
 import _thread
@@ -115,25 +114,18 @@ def _write_report(error: BaseException, arguments: Sequence[str]) -> Path:
     )
     # A text of lone surrogates has no bytes in UTF-8, and the report must be written whatever it holds.
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    for folder in _report_folders():
+    # The user's folder of logs and, where that cannot be written, the one of temporary files. Without a home
+    # or a writable /tmp both may come out as the working folder, which is the user's own.
+    logs = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "counterfoil")
+    for folder in (logs, Path(tempfile.gettempdir())):
+        if not folder.is_absolute() or folder == Path.cwd():
+            continue
         try:
             write_text(folder / name, text)
         except (OSError, CounterfoilError):
             continue
         return folder / name
     raise OSError(errno.ENOSPC, "no folder for the report")
-
-
-def _report_folders() -> list[Path]:
-    """The user's folder of logs and, where that cannot be written, the one of temporary files."""
-    base = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"))
-    temporary = Path(tempfile.gettempdir())
-    # Without a home or a writable /tmp both may come out as the working folder, which is the user's own.
-    return [
-        folder
-        for folder in (base / "counterfoil", temporary)
-        if folder.is_absolute() and folder != Path.cwd()
-    ]
 
 
 def print_traceback(error: BaseException) -> None:

@@ -33,17 +33,15 @@ class _Commands(Mapping[str, Any]):
 
     def summary(self, name: str) -> Any:
         """A command that has a summary and does nothing: of a job, without importing it."""
-        row = self._rows[name]
-        return TyperCommand(name, help=_first_paragraph(row)) if row.startswith("jobs.") else self[name]
-
-
-def _first_paragraph(row: str) -> str:
-    """The first paragraph of a function's docstring, from the compiled module."""
-    module, _, name = row.partition(" ")[0].partition(":")
-    spec = find_spec(f"counterfoil.{module}")
-    code = cast(Any, spec).loader.get_code(f"counterfoil.{module}")
-    functions = {one.co_name: one for one in code.co_consts if isinstance(one, CodeType)}
-    return cleandoc(functions[name].co_consts[0]).partition("\n\n")[0].replace("\n", " ")
+        module, _, function = self._rows[name].partition(" ")[0].partition(":")
+        if not module.startswith("jobs."):
+            return self[name]
+        # The first paragraph of the function's docstring, from the compiled module.
+        spec: Any = find_spec(f"counterfoil.{module}")
+        code = spec.loader.get_code(f"counterfoil.{module}")
+        functions = {one.co_name: one for one in code.co_consts if isinstance(one, CodeType)}
+        doc = cleandoc(functions[function].co_consts[0])
+        return TyperCommand(name, help=doc.partition("\n\n")[0].replace("\n", " "))
 
 
 def _loaded(name: str, row: str, wrap: Callable[..., Any]) -> Any:
@@ -116,3 +114,13 @@ def lazily(
                 self._in_help = False
 
     return LazyGroup
+
+
+def group(
+    rows: Mapping[str, str], help: str, epilog: str, wrap: Callable[..., Any] = lambda function: function
+) -> typer.Typer:
+    """A group of commands, each of which is imported when it is asked for (`lazily`)."""
+    app = typer.Typer(cls=lazily(rows, wrap), help=help, no_args_is_help=True, epilog=epilog)
+    # However few commands there are, they are a group.
+    app.callback()(lambda: None)
+    return app

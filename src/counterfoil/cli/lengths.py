@@ -1,17 +1,12 @@
 """`counterfoil lengths`: what measures have to do with the lengths of captions."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from counterfoil import terminal
-from counterfoil.cli.options import Json, Overwrite, Runs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from counterfoil.evaluation.lengths import LengthCorrelation
+from counterfoil.cli.usage import Overwrite
 
 LENGTHS_EPILOG = """Examples:
   counterfoil lengths runs/clip/winoground
@@ -19,12 +14,14 @@ LENGTHS_EPILOG = """Examples:
 
 
 def lengths(
-    runs: Runs,
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")],
     data: Annotated[
         Path | None,
         typer.Option(help="Data of Winoground, where its captions are not at hand: its tags hold lengths."),
     ] = None,
-    json: Json = None,
+    json: Annotated[
+        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")
+    ] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Pearson's correlation of a run's main measures with the length of the captions, in words.
@@ -33,9 +30,11 @@ def lengths(
     Of captions that people rated, the score itself is correlated with the caption's length.
     """
     from counterfoil.cli import paths
+    from counterfoil.cli.tables import printed
     from counterfoil.errors import InputError
-    from counterfoil.evaluation.lengths import length_correlations, mean_words
+    from counterfoil.evaluation.lengths import LengthCorrelation, length_correlations, mean_words
     from counterfoil.evaluation.run import find_runs
+    from counterfoil.report.tables import Column, text_table
 
     paths.check(json=json)
     loaded = [run for run in find_runs(runs) if not run.benchmark.questions.directed]
@@ -47,30 +46,21 @@ def lengths(
         for correlation in length_correlations(run, words=mean_words(run.benchmark, data))
     ]
     if json != "-":
-        _show_lengths(correlations)
+        columns = [Column("measure", align="left"), Column("r"), Column("95 % interval"), Column("p")]
+        by_benchmark: dict[str, list[LengthCorrelation]] = {}
+        for correlation in correlations:
+            by_benchmark.setdefault(correlation.benchmark, []).append(correlation)
+        for benchmark, its in by_benchmark.items():
+            rows = []
+            for of in its:
+                p = "<0.0001" if of.p < 1e-4 else f"{of.p:.4f}"
+                numbers = (f"{of.value:+.2f}", f"[{of.low:+.2f}, {of.high:+.2f}]", p)
+                varies = of.value == of.value
+                rows.append((of.scorer, of.measure, *(numbers if varies else ("–", "does not vary", ""))))
+            title = f"{benchmark}, {its[0].questions:,} questions, {its[0].words:.1f} words a caption"
+            console = terminal.out()
+            width = console.width
+            for part in printed(text_table(title, "scorer", columns, rows), width, names=width):
+                console.print(part)
     if json is not None:
         terminal.write_result(json, [correlation.to_json() for correlation in correlations])
-
-
-def _show_lengths(correlations: "Sequence[LengthCorrelation]") -> None:
-    from counterfoil.cli.tables import printed
-    from counterfoil.report.tables import Column, text_table
-
-    console = terminal.out()
-    columns = [Column("measure", align="left"), Column("r"), Column("95 % interval"), Column("p")]
-    for benchmark in dict.fromkeys(correlation.benchmark for correlation in correlations):
-        its = [correlation for correlation in correlations if correlation.benchmark == benchmark]
-        rows = []
-        for correlation in its:
-            numbers = ("–", "does not vary", "")
-            if correlation.value == correlation.value:
-                p = "<0.0001" if correlation.p < 1e-4 else f"{correlation.p:.4f}"
-                numbers = (
-                    f"{correlation.value:+.2f}",
-                    f"[{correlation.low:+.2f}, {correlation.high:+.2f}]",
-                    p,
-                )
-            rows.append((correlation.scorer, correlation.measure, *numbers))
-        title = f"{benchmark}, {its[0].questions:,} questions, {its[0].words:.1f} words a caption"
-        for part in printed(text_table(title, "scorer", columns, rows), console.width, names=console.width):
-            console.print(part)

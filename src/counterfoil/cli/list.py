@@ -1,13 +1,16 @@
 """`counterfoil list benchmarks | scorers | metrics | measures | recipes`."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from counterfoil.jobs import completion
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from counterfoil.terminal import out, write_result
 
 app = typer.Typer(
     help="What there is: benchmarks, kinds of scorer, caption metrics, measures, recipes of training.",
@@ -35,31 +38,23 @@ def benchmarks(
 
     if name is not None:
         card = catalog.benchmark_card(name)
-        facts = card.model_dump(mode="json")
+        facts, release = card.model_dump(mode="json"), serving(card.name)
         if json:
-            print_json(facts)
-            return
-        release = serving(card.name)
-        print_facts({**facts, "fetch": f"counterfoil fetch {release.name}" if release else ""})
+            write_result("-", facts)
+        else:
+            print_facts({**facts, "fetch": f"counterfoil fetch {release.name}" if release else ""})
         return
-    cards = catalog.benchmarks()
-    if json:
-        print_json([card.model_dump(mode="json") for card in cards.values()])
-        return
-    print_table(
+    cards = catalog.benchmarks().values()
+    sizes = [f"{card.size:,}" if card.size else "varies" if card.citation else "yours" for card in cards]
+    print_entries(
+        [card.model_dump(mode="json") for card in cards] if json else None,
         ("name", "form", "questions", "main measure", "title"),
         [
-            (
-                card.name,
-                card.form,
-                f"{card.size:,}" if card.size else "varies" if card.citation else "yours",
-                card.measures[0] if card.measures else "",
-                card.title,
-            )
-            for card in cards.values()
+            (card.name, card.form, size, card.measures[0] if card.measures else "", card.title)
+            for card, size in zip(cards, sizes, strict=True)
         ],
+        "All facts of one, licence and pitfalls among them: counterfoil list benchmarks NAME",
     )
-    _say("All facts of one, licence and pitfalls among them: counterfoil list benchmarks NAME")
 
 
 @app.command()
@@ -68,19 +63,14 @@ def scorers(json: Json = False) -> None:
 
     Example: counterfoil list scorers
     """
-    from dataclasses import asdict
+    from rich.padding import Padding
 
     from counterfoil import catalog
 
     entries = catalog.scorers().values()
     if json:
-        print_json([asdict(entry) for entry in entries])
+        write_result("-", [asdict(entry) for entry in entries])
         return
-    from rich.padding import Padding
-    from rich.text import Text
-
-    from counterfoil.terminal import out
-
     console = out()
     for entry in entries:
         needs = f"; needs the extra '{entry.extra}'" if entry.extra else ""
@@ -95,19 +85,15 @@ def metrics(json: Json = False) -> None:
 
     Example: counterfoil list metrics
     """
-    from dataclasses import asdict
-
     from counterfoil import catalog
 
     entries = catalog.metrics().values()
-    if json:
-        print_json([asdict(entry) for entry in entries])
-        return
-    print_table(
+    print_entries(
+        [asdict(entry) for entry in entries] if json else None,
         ("metric", "needs", "what it says", "source"),
         [(entry.name, ", ".join(entry.needs), entry.summary, entry.source) for entry in entries],
+        "As a scorer each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'.",
     )
-    _say("As a scorer each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'.")
 
 
 @app.command()
@@ -119,14 +105,12 @@ def measures(json: Json = False) -> None:
     from counterfoil import catalog
 
     known = catalog.measures()
-    if json:
-        print_json([measure.to_json() for measure in known])
-        return
-    print_table(
+    print_entries(
+        [measure.to_json() for measure in known] if json else None,
         ("measure", "form", "chance", "meaning"),
         [(measure.name, measure.form, measure.chance, measure.meaning) for measure in known],
+        "Of galleries with i2t_, t2i_ or mean_ before them, or without for all three; K is any number.",
     )
-    _say("Of galleries with i2t_, t2i_ or mean_ before them, or without for all three; K is any number.")
 
 
 @app.command()
@@ -141,63 +125,45 @@ def recipes(
 
     Example: counterfoil list recipes trohn-img
     """
-    from dataclasses import asdict
-
     from counterfoil import catalog
 
-    known = catalog.recipes()
-    if name is not None:
-        recipe = catalog.recipe(name)
-        if json:
-            print_json(asdict(recipe))
-            return
-        from counterfoil.cli.tables import show
-        from counterfoil.jobs.training import TrainingPlan
-        from counterfoil.terminal import out
-
-        plan = TrainingPlan(recipe, recipe, {})
-        show(out(), plan.tables)
-        out().print(*plan.notes, sep="\n", markup=False, highlight=False)
+    if name is None:
+        known = catalog.recipes().values()
+        print_entries(
+            [asdict(recipe) for recipe in known] if json else None,
+            ("recipe", "what is learnt", "columns besides image and caption"),
+            [(recipe.name, recipe.about, ", ".join(recipe.needs)) for recipe in known],
+            "All values of one, and what its paper leaves open: counterfoil list recipes NAME",
+        )
         return
+    recipe = catalog.recipe(name)
     if json:
-        print_json([asdict(recipe) for recipe in known.values()])
+        write_result("-", asdict(recipe))
         return
-    print_table(
-        ("recipe", "what is learnt", "columns besides image and caption"),
-        [(recipe.name, recipe.about, ", ".join(recipe.needs)) for recipe in known.values()],
-    )
-    _say("All values of one, and what its paper leaves open: counterfoil list recipes NAME")
+    from counterfoil.cli.tables import show
+    from counterfoil.jobs.training import TrainingPlan
+
+    plan = TrainingPlan(recipe, recipe, {})
+    show(out(), plan.tables)
+    out().print(*plan.notes, sep="\n")
 
 
-def print_json(value: object) -> None:
-    from counterfoil.terminal import write_result
+def print_entries(
+    facts: list[Any] | None, header: Sequence[str], rows: Sequence[Sequence[str]], more: str = ""
+) -> None:
+    """Entries as JSON, where their facts are given, else as a table with a line below it."""
+    if facts is not None:
+        write_result("-", facts)
+        return
+    from counterfoil.cli.tables import print_words
 
-    write_result("-", value)
-
-
-def _say(text: str) -> None:
-    from rich.text import Text
-
-    from counterfoil.terminal import out
-
-    out().print(Text(f"\n{text}"))
-
-
-def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    from counterfoil.cli.tables import word_table
-    from counterfoil.terminal import out
-
-    console = out()
-    for part in word_table(header, rows, console.width):
-        console.print(part)
+    print_words(out(), header, rows)
+    if more:
+        out().print(Text(f"\n{more}"))
 
 
-def print_facts(facts: dict[str, object], console: "Console | None" = None) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from counterfoil.terminal import out
-
+def print_facts(facts: dict[str, object], console: Console | None = None) -> None:
+    """A line per fact, without those that say nothing."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()

@@ -1,11 +1,14 @@
 """`counterfoil reproduce`: the papers' numbers beside the recomputed ones."""
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
+from rich.columns import Columns
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
+if TYPE_CHECKING:
     from counterfoil.jobs.reproduce import Ledger
     from counterfoil.report.reproduction import Entry
 
@@ -13,25 +16,18 @@ if TYPE_CHECKING:
 DERIVED_MARK = "†"
 
 
-def show_ledger(ledger: "Ledger", console: "Console") -> None:
+def show_ledger(ledger: "Ledger", console: Console) -> None:
     """Paper by paper, table by table: one paragraph per row, then what differs and why, then the count.
 
     Or the files that are looked for, where these are listed.
     """
-    from itertools import groupby
-
-    from rich.columns import Columns
-    from rich.padding import Padding
-    from rich.text import Text
-
-    from counterfoil.cli.tables import word_table
+    from counterfoil.cli.tables import print_words
     from counterfoil.jobs.reproduce import BASES
     from counterfoil.report.reproduction import Basis, Verdict, by_basis
 
     if ledger.files:
         rows = [(paper, name, place or "not there") for paper, name, place in ledger.files]
-        for part in word_table(("paper", "file", "found"), rows, console.width):
-            console.print(part)
+        print_words(console, ("paper", "file", "found"), rows)
         return
     for (_, title), of_paper in groupby(ledger.entries, key=lambda e: (e.paper, e.title)):
         console.print(Text(title, style="bold"))
@@ -42,9 +38,8 @@ def show_ledger(ledger: "Ledger", console: "Console") -> None:
                 computed = [e for e in cells if e.verdict is not Verdict.NO_DATA]
                 console.print(Padding(Text(row), (0, 0, 0, 4)))
                 if computed:
-                    console.print(
-                        Padding(Columns([_cell(e) for e in computed], padding=(0, 3)), (0, 0, 0, 6))
-                    )
+                    columns = Columns([_cell(e) for e in computed], padding=(0, 3))
+                    console.print(Padding(columns, (0, 0, 0, 6)))
                 for reason in dict.fromkeys(e.reason for e in cells if e.verdict is Verdict.NO_DATA):
                     count = sum(e.verdict is Verdict.NO_DATA and e.reason == reason for e in cells)
                     console.print(Padding(Text(f"no data for {count}: {reason}", style="dim"), (0, 0, 0, 6)))
@@ -69,9 +64,7 @@ def show_ledger(ledger: "Ledger", console: "Console") -> None:
     console.print(Text(f"no data: {counts[Basis.NONE]['no data']:,}", style="bold"))
 
 
-def _cell(entry: "Entry") -> "Text":
-    from rich.text import Text
-
+def _cell(entry: "Entry") -> Text:
     from counterfoil.report.reproduction import Basis, Verdict
 
     same = entry.verdict is Verdict.SAME

@@ -1,8 +1,8 @@
 """Tables in a terminal, as wide as that is: what does not fit is stacked or split, never left out."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from rich.console import Console, Group
@@ -49,8 +49,12 @@ def printed(
     """
     called = [short(row.name, names or max(24, 2 * width // 5)) for row in table.rows]
     longest = max(len(line) for name in [table.corner, *called] for line in name.split("\n"))
-    heads = [label(column) if label else _head(table, column) for column in table.columns]
     blocks = [column.block for column in table.columns]
+    sides = _SIDES if len(set(blocks)) > 1 else {}
+    heads = [
+        label(column) if label else sides.get(column.block, "") + short(column.label, 14)
+        for column in table.columns
+    ]
     for stacked in (False, True):
         cells = [[_cell(row.cells[i], c, stacked) for row in table.rows] for i, c in enumerate(table.columns)]
         rooms = [
@@ -89,20 +93,6 @@ def show_result(result: "Tabular", console: Console) -> None:
         (terminal.note if text == note else terminal.warn)(text)
 
 
-def show_with_json(result: "Tabular", json: str | None) -> None:
-    """Print tables and notes of a result, and write its JSON where `--json` asks for it."""
-    show(terminal.beside(json), () if terminal.quiet and json == "-" else result.tables)
-    for note in result.notes:
-        terminal.note(note)
-    if json is not None:
-        terminal.write_result(json, cast(Any, result).to_json())
-
-
-def _head(table: Table, column: Column) -> str:
-    several = len({one.block for one in table.columns}) > 1
-    return (_SIDES.get(column.block, "") if several else "") + short(column.label, 14)
-
-
 def _cell(cell: Cell, column: Column, stacked: bool) -> str:
     text = written(cell, column, interval=True)
     return text.replace(" [", "\n[", 1) if stacked and cell.low is not None else text
@@ -128,28 +118,27 @@ def _groups(rooms: Sequence[int], blocks: Sequence[str], width: int) -> list[lis
     return groups
 
 
-def word_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Any]:
-    """A row per entry, its name first; where columns would break words, a paragraph per entry.
+def print_words(console: Console, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a row per entry, its name first; where columns would break words, a paragraph per entry.
 
     Cells are shown as they are, so they hold no markup.
     """
     columns = list(zip(header, *rows, strict=True))
     names = max(map(len, columns[0]))
     least = [max(len(word) for cell in column for word in [*cell.split(), ""]) for column in columns[1:]]
-    if names + sum(2 + size for size in least) <= width:
+    if names + sum(2 + size for size in least) <= console.width:
         table = Rich(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         table.add_column(header[0], no_wrap=True)
         for head, wide in zip(header[1:], least, strict=True):
             table.add_column(head, min_width=wide)
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
-        return [table]
-    parts: list[Any] = []
+        console.print(table)
+        return
     for name, *cells in rows:
-        parts.append(Text(name, style="bold"))
+        console.print(Text(name, style="bold"))
         lines = (f"{head}: {cell}" for head, cell in zip(header[1:], cells, strict=True) if cell)
-        parts.append(Padding(Text("; ".join(lines)), (0, 0, 0, 4)))
-    return parts
+        console.print(Padding(Text("; ".join(lines)), (0, 0, 0, 4)))
 
 
 def measures_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Group:
@@ -166,9 +155,10 @@ def groups_table(result: Result, benchmark: Benchmark, *, width: int = 80) -> Gr
     return None if table is None else Group(*printed(table, width))
 
 
-def signature_lines(*lines: str) -> Group:
-    """Signatures, a line each however narrow the terminal is."""
-    return Group(*(Text(line, style="dim", no_wrap=True, overflow="ignore") for line in lines))
+def print_signatures(console: Console, lines: Iterable[str]) -> None:
+    """Print signatures, a line each however narrow the terminal is."""
+    for line in lines:
+        console.print(Text(line, style="dim", no_wrap=True, overflow="ignore"), soft_wrap=True)
 
 
 def resting_lines(benchmark: Benchmark, results: Sequence[Result]) -> Group:
@@ -247,10 +237,8 @@ def correlation_tables(correlation: "RankCorrelation", *, width: int) -> list[Pa
     cells = {}
     at = {column.name: i for i, column in enumerate(correlation.columns)}
     for pair in correlation.pairs:
-        mark = "*" if pair.sure else ""
-        cells[at[pair.b], at[pair.a]] = Text(tau(pair.tau) + mark, style="bold" if mark else "")
-        if np.isnan(pair.tau):
-            cells[at[pair.b], at[pair.a]] = Text("–")
+        text = "–" if np.isnan(pair.tau) else tau(pair.tau) + "*" * pair.sure
+        cells[at[pair.b], at[pair.a]] = Text(text, style="bold" if text.endswith("*") else "")
     heading = f"Kendall's tau-b between measures, {len(correlation.models)} models"
     # The first row and the last column of the lower triangle are empty.
     rows = {i: names[i] for i in range(len(names))}
@@ -261,15 +249,12 @@ def correlation_tables(correlation: "RankCorrelation", *, width: int) -> list[Pa
         for head in ("pair", "tau-b", "95 % interval", "Spearman", "95 % interval", "models"):
             table.add_column(head, justify="left" if head == "pair" else "right", no_wrap=True)
         for pair in correlation.pairs:
-            ends = [
-                ("–", "") if np.isnan(value) else (tau(value), f"[{tau(low)}, {tau(high)}]")
-                for value, low, high in (
-                    (pair.tau, pair.tau_low, pair.tau_high),
-                    (pair.rho, pair.rho_low, pair.rho_high),
-                )
-            ]
+            texts = []
+            estimates = (pair.tau, pair.tau_low, pair.tau_high), (pair.rho, pair.rho_low, pair.rho_high)
+            for value, low, high in estimates:
+                texts += ["–", ""] if np.isnan(value) else [tau(value), f"[{tau(low)}, {tau(high)}]"]
             numbers = f"{at[pair.a] + 1} – {at[pair.b] + 1}"
-            table.add_row(numbers, *(Text(text) for end in ends for text in end), str(pair.models))
+            table.add_row(numbers, *map(Text, texts), str(pair.models))
         parts += [Text(""), table]
     return parts
 
@@ -280,12 +265,8 @@ def rank_tables(correlation: "RankCorrelation", *, width: int) -> list[Part]:
     order = np.argsort(np.nan_to_num(ranks[:, 0], nan=np.inf), kind="stable").tolist()
     n = len(correlation.columns)
     shared = [[(ranks[:, j] == ranks[i, j]).sum() > 1 for j in range(n)] for i in range(len(ranks))]
-    plain = {
-        (i, j): f"{ranks[i, j]:.0f}{'=' if shared[i][j] else ''}"
-        for i in order
-        for j in range(n)
-        if not np.isnan(ranks[i, j])
-    }
+    known = [(i, j) for i in order for j in range(n) if not np.isnan(ranks[i, j])]
+    plain = {(i, j): f"{ranks[i, j]:.0f}{'=' if shared[i][j] else ''}" for i, j in known}
     full = {(i, j): f"{100 * correlation.values[i, j]:.2f} {text:>3}" for (i, j), text in plain.items()}
     rows = {i: correlation.models[i] for i in order}
     heads = {j: str(j + 1) for j in range(n)}
@@ -306,27 +287,17 @@ def diversity_tables(diversity: "Diversity", *, width: int) -> list[Part]:
     n = len(diversity.models)
     rows = dict(enumerate(diversity.models))
     heads = {i: str(i + 1) for i in range(n)}
-    off = [(i, j) for i in range(n) for j in range(n) if i != j]
     few = n <= _FEW_MODELS
-    taus = {
-        at: Text("–")
-        if np.isnan(diversity.tau[at])
-        else Text(tau(float(diversity.tau[at])) + (f" {100 * diversity.common[at]:3.0f} %" if few else ""))
-        for at in off
-    }
-    places = {
-        at: Text("–")
-        if np.isnan(diversity.place[at])
-        else Text(
-            f"{diversity.place[at]:.2f} {100 * diversity.beyond[at]:3.0f} %"
-            if few
-            else f"{diversity.place[at]:.1f}"
-        )
-        for at in off
-    }
-    where = (
-        f"{diversity.title}, {DIRECTIONS[diversity.direction].title.lower()}, {diversity.queries:,} queries"
-    )
+    taus, places = {}, {}
+    for at in ((i, j) for i in range(n) for j in range(n) if i != j):
+        overlap, place = tau(float(diversity.tau[at])), f"{diversity.place[at]:.1f}"
+        if few:
+            overlap += f" {100 * diversity.common[at]:3.0f} %"
+            place = f"{diversity.place[at]:.2f} {100 * diversity.beyond[at]:3.0f} %"
+        taus[at] = Text("–" if np.isnan(diversity.tau[at]) else overlap)
+        places[at] = Text("–" if np.isnan(diversity.place[at]) else place)
+    direction = DIRECTIONS[diversity.direction].title.lower()
+    where = f"{diversity.title}, {direction}, {diversity.queries:,} queries"
     alike = f"Kendall's tau-b of the first {diversity.k}{', and the share of common ones' if few else ''}"
     average = "Average place of the row's first choice with the column"
     if few:
@@ -397,7 +368,7 @@ def show_run(
     console.print(resting_lines(benchmark, [result]))
     console.print(ties_line(result, benchmark), style="dim")
     if signatures:
-        console.print(signature_lines(*map(result.signature, result.measures)), soft_wrap=True)
+        print_signatures(console, map(result.signature, result.measures))
 
 
 def show_comparison(
@@ -414,8 +385,7 @@ def show_comparison(
         console.print(resting_lines(comparison.runs[0].benchmark, [run.result for run in comparison.runs]))
         if signatures:
             names = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
-            lines = (signature_of(comparison.runs, name) for name in names)
-            console.print(signature_lines(*lines), soft_wrap=True)
+            print_signatures(console, (signature_of(comparison.runs, name) for name in names))
 
 
 def show_rankings(ranked: "ModelRankings", console: Console) -> None:

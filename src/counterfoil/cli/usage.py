@@ -73,17 +73,12 @@ _REMOVED = {
 class Command(TyperCommand):
     """A command that replaces no file which its arguments name as something to read.
 
-    Its help shows a flag as a flag, and the choices of an option with room to break lines.
+    Its help shows a flag as a flag.
     """
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, with what help says of the type of each, under the headings of the command."""
-        headings = getattr(self.callback, "panels", {})
-        params = _shown(super().get_params(ctx), ctx)
-        for param in cast(Any, params):
-            if param.name in headings:
-                param.rich_help_panel = headings[param.name]
-        return params
+        """The parameters, with what help says of the type of each."""
+        return _shown(super().get_params(ctx))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As Typer does it, with options as people type them; one that was removed names its replacement."""
@@ -96,15 +91,10 @@ class Command(TyperCommand):
         return rest
 
 
-def _shown(params: list[Any], ctx: Any) -> list[Any]:
+def _shown(params: list[Any]) -> list[Any]:
     for param in params:
-        if param.metavar is not None:
-            continue
-        if getattr(param, "is_flag", False):
+        if param.metavar is None and getattr(param, "is_flag", False):
             param.metavar = ""
-        # Older versions of Typer have another name for it, and no long lists of choices.
-        elif hasattr(param, "display_type_rich") and "|" in (choices := param.display_type_rich(ctx) or ""):
-            param.metavar = choices.replace("|", " | ")
     return params
 
 
@@ -113,7 +103,7 @@ class CommandGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, with what help says of the type of each."""
-        return _shown(super().get_params(ctx), ctx)
+        return _shown(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As Typer does it; a command that was removed names what to use instead."""
@@ -134,20 +124,25 @@ def in_one_line(error: BaseException) -> InputError:
     return InputError(message[:1].lower() + message[1:], hint=f"see '{path} --help'")
 
 
+#: The option of commands that write results and are no jobs.
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Replace files that exist; never one that the command reads."),
+]
 #: Options that name a folder of images.
-_IMAGES = {"images", "images_", "guard_images"}
+_IMAGES = {"images", "guard_images"}
 _OPTIONS: dict[str, Any] = {
     "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")],
     "verbose": Annotated[
         bool, typer.Option("--verbose", help="A line of progress every few seconds, where there is no bar.")
     ],
+    "allow_outside": Annotated[
+        bool,
+        typer.Option(
+            "--allow-outside", help="Take images that lie outside of the folder of images, links followed."
+        ),
+    ],
 }
-_ALLOW_OUTSIDE = Annotated[
-    bool,
-    typer.Option(
-        "--allow-outside", help="Take images that lie outside of the folder of images, links followed."
-    ),
-]
 
 
 def flowing(text: str) -> str:
@@ -157,18 +152,6 @@ def flowing(text: str) -> str:
     """
     paragraphs = re.split(r"\n\n|\n(?=  counterfoil )", text)
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-
-
-def panels(**options: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: the headings of a command's help (_ for a blank), each with its options in one text."""
-
-    def marked(command: Callable[..., Any]) -> Callable[..., Any]:
-        cast(Any, command).panels = {
-            name: heading.replace("_", " ") for heading, names in options.items() for name in names.split()
-        }
-        return command
-
-    return marked
 
 
 def for_owner(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -201,14 +184,14 @@ def running(ctx: Any, arguments: Mapping[str, Any]) -> Iterator[None]:
 
 def level_parameters(declared: Collection[str]) -> dict[str, inspect.Parameter]:
     """`--quiet` and `--verbose` where a command lacks them; with a folder of images `--allow-outside`."""
-    further = _OPTIONS | ({"allow_outside": _ALLOW_OUTSIDE} if _IMAGES & set(declared) else {})
-    return {name: _option(name, option, False) for name, option in further.items() if name not in declared}
+    without = {*declared} if _IMAGES & set(declared) else {*declared, "allow_outside"}
+    return {name: keyword(name, option, False) for name, option in _OPTIONS.items() if name not in without}
 
 
 def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with `level_parameters`, as `running` has them."""
     parameters = inspect.signature(command).parameters.items()
-    declared = {name: _option(name, own.annotation, own.default) for name, own in parameters}
+    declared = {name: keyword(name, own.annotation, own.default) for name, own in parameters}
     added = level_parameters(declared)
 
     @wraps(command)
@@ -231,5 +214,6 @@ def with_signature(
     return command
 
 
-def _option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """A parameter of a command, as Typer reads them."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

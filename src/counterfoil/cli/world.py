@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from counterfoil import terminal
 from counterfoil.cli import groups
 
@@ -12,19 +10,11 @@ if TYPE_CHECKING:
 
     from counterfoil.jobs.world import Drawn
 
-app = typer.Typer(
-    cls=groups.lazily(
-        {"build": "jobs.world:build_world world:show", "sheet": "jobs.world:draw_sheet world:show"}
-    ),
+app = groups.group(
+    {"build": "jobs.world:build_world world:show", "sheet": "jobs.world:draw_sheet world:show"},
     help="A small world of paper shapes in which everything is known: build benchmarks and training sets.",
-    no_args_is_help=True,
     epilog="Example: counterfoil world build quads --out world",
 )
-
-
-@app.callback()
-def _group() -> None:
-    """A group of commands, made when they are asked for."""
 
 
 def show(drawn: "Drawn", console: "Console") -> None:

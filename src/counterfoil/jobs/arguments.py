@@ -4,12 +4,11 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, cast, runtime_checkable
 
-from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.data_paths import Places
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.engine.executor import Executor, executor_named
 from counterfoil.errors import InputError
@@ -49,9 +48,14 @@ TableData = Any
 #: Values by name; in a shell KEY=VALUE.
 Settings = Mapping[str, Any] | Sequence[str] | None
 
-DRAWS = Option("Draws of a bootstrap.", 10_000, low=100, high=most("draws"), panel="Statistics")
-SEED = Option("Seed of everything random.", 0, low=0, high=most("seed"), panel="Statistics")
-TITLE = Option("Title of the HTML page.", panel="Results")
+#: Options under the headings that help has.
+data_option, model_option, statistics_option, work_option, results_option = (
+    partial(Option, panel=heading) for heading in ("Data", "Model", "Statistics", "Work", "Results")
+)
+
+DRAWS = statistics_option("Draws of a bootstrap.", 10_000, low=100, high=most("draws"))
+SEED = statistics_option("Seed of everything random.", 0, low=0, high=most("seed"))
+TITLE = results_option("Title of the HTML page.")
 BENCHMARK = Option(
     "Name (see 'counterfoil list benchmarks') or folder of a benchmark.",
     complete="counterfoil.jobs.completion:complete_benchmarks",
@@ -67,6 +71,8 @@ SCORER = Option(
 RUNS = Option("Run folders, or folders of them.")
 SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES")
 IDS = Option("An npz file with image_ids and caption_ids, for files without.", None)
+QUERIES = Option("Ids of the queries: one per line, or a table's column query or id.", None, metavar="PATH")
+DIRECTION = Option("Captions ask for images (t2i), images for captions (i2t), or both.", "both")
 LIMIT = Option("Only so many questions, evenly spread over the benchmark.", None, low=1)
 SETTINGS = Option(
     "A setting of the scorer or caption metric, such as references=paper; may be repeated.",
@@ -90,17 +96,12 @@ CACHE = Option(
     panel="Work",
 )
 PROMPT = Option("Template put around captions, with {} for the caption.", "{}", panel="Model")
-OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
 #: Options of pages.
-PRIVATE = Option(
-    "Keep paths and users of this machine in the page, which leaves them out.", False, panel="Results"
-)
-PICTURES = Option("Images on the page: auto asks the benchmark's licence.", "auto", panel="Results")
+PRIVATE = results_option("Keep paths and users of this machine in the page, which leaves them out.", False)
+PICTURES = results_option("Images on the page: auto asks the benchmark's licence.", "auto")
 OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
-AVAILABLE = Option("Only the questions whose images and captions are at hand.", False, panel="Data")
-COUNTS = Option(
-    "Whether data must have as many questions as the release.", True, flag="--no-counts", panel="Data"
-)
+AVAILABLE = data_option("Only the questions whose images and captions are at hand.", False)
+COUNTS = data_option("Whether data must have as many questions as the release.", True, flag="--no-counts")
 
 
 class Reporting(TypedDict, total=False):
@@ -121,20 +122,17 @@ class Work(Reporting, total=False):
 
     batch_size: Annotated[
         int,
-        Option(
-            "Items per batch; does not change decisions.", 32, low=1, high=most("batch_size"), panel="Work"
-        ),
+        work_option("Items per batch; does not change decisions.", 32, low=1, high=most("batch_size")),
     ]
     workers: Annotated[int | None, WORKERS]
     cache: Annotated[Cache, CACHE]
     executor: Annotated[
         str | Executor,
-        Option(
+        work_option(
             "Who computes what the cache lacks: this process, a Ray cluster, or number R of N processes that "
             "share the cache.",
             "local",
             metavar="local | ray | ray://HOST:PORT | rank:R/N",
-            panel="Work",
         ),
     ]
 
@@ -142,10 +140,8 @@ class Work(Reporting, total=False):
 class Device(TypedDict, total=False):
     """Where and how precisely a model computes."""
 
-    device: Annotated[Any, Option("auto, cpu, cuda, cuda:1, mps.", "auto", panel="Model")]
-    precision: Annotated[
-        Literal["fp32", "bf16", "fp16"], Option("Of weights and activations.", "fp32", panel="Model")
-    ]
+    device: Annotated[Any, model_option("auto, cpu, cuda, cuda:1, mps.", "auto")]
+    precision: Annotated[Literal["fp32", "bf16", "fp16"], model_option("Of weights and activations.", "fp32")]
 
 
 class Sources(TypedDict, total=False):
@@ -153,21 +149,19 @@ class Sources(TypedDict, total=False):
 
     data: Annotated[
         Data | TableData,
-        Option(
+        data_option(
             "File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is that "
             "of one; may be repeated. Without it: what 'counterfoil fetch' brought, or the hub.",
             None,
             metavar="[NAME=]PATH",
-            panel="Data",
         ),
     ]
     images: Annotated[
         Data,
-        Option(
+        data_option(
             "Folder of the images, where the data name files; NAME=FOLDER for one benchmark.",
             None,
             metavar="[NAME=]FOLDER",
-            panel="Data",
         ),
     ]
 
@@ -222,53 +216,6 @@ def cache_for(scorer: object, cache: Cache) -> Path | None:
 def path_of(given: str | Path | None) -> Path | None:
     """The path, where one is given."""
     return None if given is None else Path(given)
-
-
-def in_memory(data: object) -> bool:
-    """Whether `data` is a table itself, not a path or paths by benchmark."""
-    if isinstance(data, Mapping):
-        return not all(isinstance(path, str | Path) for path in data.values())
-    if isinstance(data, list | tuple):
-        return not all(isinstance(path, str) for path in data)
-    return data is not None and not isinstance(data, str | Path)
-
-
-def with_table(benchmark: AnyBenchmark, data: Any, images: Data) -> Benchmark:
-    """The benchmark of a table in memory; raises `InputError` where `benchmark` is read already."""
-    if isinstance(benchmark, Benchmark) or isinstance(images, Mapping):
-        raise InputError(
-            "data in memory are of one benchmark that is named",
-            given=str(benchmark),
-            allowed='"pairs", data=frame, images=FOLDER',
-        )
-    (folder,) = images if isinstance(images, tuple) else (images,)
-    return catalog.benchmark(str(benchmark), data=data, images=folder)
-
-
-def named_or_read(
-    benchmarks: Sequence[AnyBenchmark], data: TableData, images: Data
-) -> tuple[list[str | Benchmark], Places, Places]:
-    """Names and benchmarks, and where the data and images of those that are named lie.
-
-    A table in memory is read as the one benchmark that is named.
-    """
-    if in_memory(data):
-        benchmarks, data, images = [with_table(one, data, images) for one in benchmarks], None, None
-    named = [one if isinstance(one, Benchmark) else str(one) for one in benchmarks]
-    names = [one.name if isinstance(one, Benchmark) else one for one in named]
-    return named, places_of(data, "--data", names), places_of(images, "--images", names)
-
-
-def places_of(paths: Data, option: Literal["--data", "--images"], benchmarks: Sequence[str] = ()) -> Places:
-    """Paths as `Places`: one for all benchmarks, one per name, or texts as in a shell."""
-    if isinstance(paths, Mapping):
-        for name, path in paths.items():
-            if not isinstance(path, str | Path):
-                raise InputError("not a path", where=f"{option}, {name}", given=path)
-        return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
-    if isinstance(paths, list | tuple):
-        return Places.read(paths, benchmarks, option=option)
-    return Places(path_of(cast(Any, paths)), {}, option).check()
 
 
 def settings_of(settings: Settings, where: str = "--set") -> dict[str, str]:

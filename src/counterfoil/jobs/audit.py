@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.caption_files import read_image_names, read_texts
 from counterfoil.benchmarks.contrasts import Contrasts
-from counterfoil.benchmarks.data_paths import Places
 from counterfoil.engine.deduplicate import check_at_hand
 from counterfoil.engine.run import run
 from counterfoil.errors import CounterfoilError, DataError, InputError
@@ -30,27 +27,10 @@ from counterfoil.evaluation.duplicates import (
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.intervals import LEVEL
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.inputs.options import Option, with_default
+from counterfoil.inputs.options import with_default
+from counterfoil.jobs import arguments as shared
 from counterfoil.jobs import evaluation_inputs as inputs
-from counterfoil.jobs.arguments import (
-    BENCHMARKS,
-    COUNTS,
-    DRAWS,
-    LIMIT,
-    SEED,
-    SETTINGS,
-    TITLE,
-    AnyBenchmark,
-    AnyScorer,
-    Device,
-    Settings,
-    Sources,
-    Work,
-    feedback_of,
-    named_or_read,
-    scorer_options,
-    session_options,
-)
+from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer, data_option, model_option, statistics_option
 from counterfoil.jobs.job import Feedback, SessionOptions, job
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import Tabular
@@ -65,47 +45,41 @@ BLIND = ("blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned")
 _SPLIT = "split"
 
 
-class AuditRows(Sources, Device, Work, total=False):
+class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
     """Options of an audit."""
 
     scorers: Annotated[
         str | AnyScorer | Sequence[str | AnyScorer],
-        Option(
+        model_option(
             "A scorer beside the blind ones, such as lm:gpt2; may be repeated.",
             (),
             flag="--scorer",
             metavar="SCORER",
             complete="counterfoil.jobs.completion:complete_scorers",
-            panel="Model",
         ),
     ]
-    settings: Annotated[Settings, SETTINGS]
+    settings: Annotated[shared.Settings, shared.SETTINGS]
     against: Annotated[
         str | Path | Sequence[str | Path],
-        Option(
+        data_option(
             "Captions that should not be shared: a training table (CSV, TSV, JSON, JSON Lines, Parquet, a "
             "caption per line in .txt), or another benchmark; may be repeated.",
             (),
             metavar="TABLE|BENCHMARK",
             complete="counterfoil.jobs.completion:complete_benchmarks",
-            panel="Data",
         ),
     ]
-    limit: Annotated[int | None, LIMIT]
-    counts: Annotated[bool, COUNTS]
-    pictures: Annotated[bool, Option("Whether images are searched for duplicates.", True, panel="Data")]
+    limit: Annotated[int | None, shared.LIMIT]
+    counts: Annotated[bool, shared.COUNTS]
+    pictures: Annotated[bool, data_option("Whether images are searched for duplicates.", True)]
     level: Annotated[
         float,
-        Option(
-            "Chance of naming any word where there is no artefact.",
-            LEVEL,
-            low=0.0001,
-            high=0.5,
-            panel="Statistics",
+        statistics_option(
+            "Chance of naming any word where there is no artefact.", LEVEL, low=0.0001, high=0.5
         ),
     ]
-    draws: Annotated[int, with_default(DRAWS, 2000)]
-    seed: Annotated[int, SEED]
+    draws: Annotated[int, with_default(shared.DRAWS, 2000)]
+    seed: Annotated[int, shared.SEED]
 
 
 @dataclass(frozen=True)
@@ -113,8 +87,7 @@ class _AuditInputs:
     """Options of an audit, and what was made of them."""
 
     rows: AuditRows
-    data: Places
-    images: Places
+    sources: inputs.BenchmarkSources
     #: Of scorers that are given by name.
     scorer: Options
     work: SessionOptions
@@ -136,7 +109,7 @@ class Audit(Tabular):
     rows_by = ("measure", "word", "duplicate")
     page_has_figures = False
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
         for audited in self.audits:
             name = {"benchmark": audited.benchmark.name}
@@ -148,9 +121,19 @@ class Audit(Tabular):
                     for one in audited.repeated
                 ]
             else:
-                for result in audited.blind:
-                    rows += _measured(name, result)
-        return pa.Table.from_pylist(rows)
+                rows += [
+                    {
+                        **name,
+                        "scorer": result.scorer,
+                        "group": group,
+                        "measure": measure,
+                        **{key: number for key, number in asdict(value).items() if key != "effective"},
+                    }
+                    for result in audited.blind
+                    for group, values in {"": result.measures, **result.groups}.items()
+                    for measure, value in values.items()
+                ]
+        return rows
 
     def __getitem__(self, benchmark: str) -> BenchmarkAudit:
         """What was found of the benchmark of this name."""
@@ -185,27 +168,12 @@ class Audit(Tabular):
         self,
         path: str | Path,
         *,
-        title: Annotated[str, TITLE] = "What captions give away",
+        title: Annotated[str, shared.TITLE] = "What captions give away",
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained page."""
         html = audit_page.audit_page(self.audits, self.remarks, title_=title)
         write(path, html, command="audit", overwrite=overwrite)
-
-
-def _measured(name: dict[str, Any], result: Result) -> list[dict[str, Any]]:
-    groups = {"": result.measures, **result.groups}
-    return [
-        {
-            **name,
-            "scorer": result.scorer,
-            "group": group,
-            "measure": measure,
-            **{key: number for key, number in asdict(value).items() if key != "effective"},
-        }
-        for group, values in groups.items()
-        for measure, value in values.items()
-    ]
 
 
 @job(
@@ -219,7 +187,8 @@ def _measured(name: dict[str, Any], result: Result) -> list[dict[str, Any]]:
 A scorer of --scorer stands beside the blind ones; those that look at images need them at hand.""",
 )
 def audit(
-    benchmarks: Annotated[AnyBenchmark | Sequence[AnyBenchmark], BENCHMARKS], **options: Unpack[AuditRows]
+    benchmarks: Annotated[AnyBenchmark | Sequence[AnyBenchmark], shared.BENCHMARKS],
+    **options: Unpack[AuditRows],
 ) -> Audit:
     """Can the questions be answered without looking? Blind scorers, giveaway words, duplicates, leakage.
 
@@ -237,26 +206,16 @@ def audit(
     >>> [result.scorer for result in audited["world-quads"].blind][-1], audited["world-quads"].named
     ('blind:learned', ())
     """
-    feedback = feedback_of(options)
-    against, extra = _listed(options["against"]), _listed(options["scorers"])
-    named, data, images = named_or_read(_listed(benchmarks), options["data"], options["images"])
-    keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in named]
-    prepared = _AuditInputs(options, data, images, scorer_options(options), session_options(options))
-    for benchmark in named:
-        if isinstance(benchmark, str) and not Path(benchmark).is_dir():
-            catalog.benchmark_card(benchmark)
+    feedback = shared.feedback_of(options)
+    extra = _listed(options["scorers"])
+    sources = inputs.BenchmarkSources.of(_listed(benchmarks), options["data"], options["images"])
+    prepared = _AuditInputs(options, sources, shared.scorer_options(options), shared.session_options(options))
+    sources.check_names()
     for scorer in extra:
         if isinstance(scorer, str):
             catalog.scorer_name(scorer)
-    others = [_other(other, prepared, feedback) for other in against]
-    read = []
-    for key, benchmark in zip(keys, named, strict=True):
-        if isinstance(benchmark, Benchmark):
-            read.append(benchmark)
-            continue
-        with feedback.busy(f"reading {key}"):
-            where = data.of(key, many=len(keys) > 1)
-            read.append(inputs.benchmark(key, where, images.images_of(key), None, counts=options["counts"]))
+    others = [_other(other, prepared, feedback) for other in _listed(options["against"])]
+    read = [sources.read(one, feedback, counts=options["counts"]) for one in sources.benchmarks]
     if (limit := options["limit"]) is not None:
         read = [benchmark.limited(limit) for benchmark in read]
     for one in read:
@@ -276,7 +235,7 @@ def _loaded(scorer: Any, options: _AuditInputs, feedback: Feedback) -> list[tupl
     By sum the shorter caption is likelier, so that added words alone are found.
     """
     if not isinstance(scorer, str):
-        name = str(getattr(scorer, "title", "") or scorer.identity.name)
+        name = inputs.title_of(scorer)
         return [(name, _blind(name, scorer))]
     plain = DEFAULT if scorer in BLIND else options.scorer
     options_of = {scorer: plain}
@@ -307,10 +266,8 @@ def _blind(name: str, scorer: Any) -> Any:
 def _other(named: str | Path, options: _AuditInputs, feedback: Feedback) -> tuple[str, list[str], list[str]]:
     """The name, captions and names of images of a table, a file of captions, or a benchmark."""
     if str(named) in catalog.benchmarks():
-        with feedback.busy(f"reading {named}"):
-            where = options.data.of(str(named), many=True)
-            other = inputs.benchmark(str(named), where, options.images.images_of(str(named)), None)
-            return (other.name, *_captions(other))
+        other = options.sources.read(str(named), feedback, many=True)
+        return (other.name, *_captions(other))
     path = Path(named)
     if not path.exists():
         raise DataError(
@@ -371,8 +328,13 @@ def _audited(
                 )
             )
             if contrasts is not None and not contrasts.decides and answers.has_scores:
-                rows = _of_rows(benchmark, answers.scores)
-                apart[name] = found.told_apart(contrasts, rows, benchmark)
+                # The scores of the captions that questions choose among: the mean over images.
+                candidates = benchmark.questions.caption_candidates()
+                assert candidates is not None
+                flat, size = benchmark.listed.of_pairs(answers.scores), len(candidates.caption)
+                sums = np.bincount(candidates.row_of, weights=flat, minlength=size)
+                means = sums / np.bincount(candidates.row_of, minlength=size)
+                apart[name] = found.told_apart(contrasts, means, benchmark)
         progress(f"auditing {benchmark.name}", len(scorers), len(scorers))
         words: tuple[Artefact, ...] = artefacts(contrasts) if contrasts is not None else ()
         repeated: list[Repeated] = caption_duplicates(benchmark)
@@ -391,15 +353,6 @@ def _audited(
         tuple(notes),
         options.rows["level"],
     )
-
-
-def _of_rows(benchmark: Benchmark, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The scores of the captions that questions choose among, of those of all pairs: the mean over images."""
-    candidates = benchmark.questions.caption_candidates()
-    assert candidates is not None
-    flat = benchmark.listed.of_pairs(scores)
-    counts = np.bincount(candidates.row_of, minlength=len(candidates.caption))
-    return np.bincount(candidates.row_of, weights=flat, minlength=len(candidates.caption)) / counts
 
 
 def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[Repeated]:

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
-import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.judgements import Judgements, JudgementTable, read_judgements
+from counterfoil.benchmarks.judgements import Judgements, read_judgements
 from counterfoil.benchmarks.tables import DataTable
 from counterfoil.engine.deduplicate import Progress
 from counterfoil.engine.topk import ModelLists, top_lists
@@ -60,7 +59,7 @@ class AnnotatorStudy(Tabular):
     rows_by = ("annotators", "model")
     plot_title = "Bias by number of annotators"
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         rows = []
         for measure in self.studies:
             for name, of in study_to_json(measure)["annotators"].items():
@@ -70,7 +69,7 @@ class AnnotatorStudy(Tabular):
                     rows += [{**about, "model": model, "value": value} for model, value in values.items()]
                 else:
                     rows.append({**about, **of})
-        return pa.Table.from_pylist(rows)
+        return rows
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -97,20 +96,8 @@ class AnnotatorStudy(Tabular):
         return {
             "models": list(self.models),
             "measures": {measure.name: study_to_json(measure) for measure in self.studies},
-            "positives": {
-                way: {
-                    measure.name: measure.to_json() for measure in self.coverages if measure.direction == way
-                }
-                for way in dict.fromkeys(measure.direction for measure in self.coverages)
-            },
-            "multiplicity": {
-                way: {
-                    measure.name: measure.to_json()
-                    for measure in self.multiplicities
-                    if measure.direction == way
-                }
-                for way in dict.fromkeys(measure.direction for measure in self.multiplicities)
-            },
+            "positives": _by_way(self.coverages),
+            "multiplicity": _by_way(self.multiplicities),
             "policies": self.policies,
             "interval": self.interval,
             "notes": list(self.notes),
@@ -130,6 +117,13 @@ class AnnotatorStudy(Tabular):
         from counterfoil.report.annotators import curves
 
         return curves(self.studies)
+
+
+def _by_way(counts: Sequence[Coverage | Multiplicity]) -> dict[str, dict[str, Any]]:
+    ways: dict[str, dict[str, Any]] = {}
+    for count in counts:
+        ways.setdefault(count.direction, {})[count.name] = count.to_json()
+    return ways
 
 
 class BiasRows(Reporting, total=False):
@@ -214,7 +208,14 @@ def bias(
     """
     feedback = feedback_of(options)
     with feedback.busy("reading benchmarks"):
-        galleries = [_gallery(positive, options["data"]) for positive in options["positives"]]
+        galleries = []
+        for positive in options["positives"]:
+            if not isinstance(positive, Benchmark):
+                data = None if Path(positive).is_dir() else options["data"]
+                positive = catalog.benchmark(str(positive), data=data)
+            # Raises where it is none.
+            _ = positive.gallery
+            galleries.append(positive)
     with feedback.busy("reading judgements and lists"):
         table = judgements if isinstance(judgements, DataTable) else Path(judgements)
         judged = read_judgements(table, direction=direction, aggregate=aggregate)
@@ -223,19 +224,41 @@ def bias(
     studies: list[AnnotatorBias] = []
     coverages: list[Coverage] = []
     counts: list[Multiplicity] = []
-    notes = _about(judged, aggregate)
+    notes = [f"{judged.pairs:,} judged pairs in {judged.rows:,} rows"]
+    if judged.several:
+        how = "the most frequent answer, of equals the lowest" if aggregate == "majority" else "the mean gain"
+        notes.append(f"{judged.several:,} pairs have several answers: {how}")
+    if judged.unanswered:
+        notes.append(f"{judged.unanswered:,} rows have no answer and were left out")
+    chosen = [one for one in judged.directions if direction in (None, one.direction)]
+    if not chosen:
+        ways = ", ".join(one.direction for one in judged.directions)
+        raise InputError("no judgement of this direction", given=direction, allowed=ways)
     crossed = False
-    for one in _of(judged.directions, direction):
+    for one in chosen:
         with feedback.progress() as report:
             verified, unjudged = _verified(models, one, k, clustering, report)
-        notes += _about_direction(one, verified, unjudged)
+        way = WAYS[one.direction]
+        if unjudged:
+            total = unjudged + int(verified.proposed.sum())
+            notes.append(f"{way}: {unjudged:,} of {total:,} proposals were never judged and count as wrong")
+        if stray := int((~verified.proposed.any(axis=1)).sum()):
+            notes.append(
+                f"{way}: {stray:,} judged pairs were proposed by no model here and make no benchmark"
+            )
         with feedback.busy("measuring on the benchmarks of all sets"):
             measured = study(
                 verified, tuple(dict.fromkeys(measures)), undefined=undefined, draws=draws, seed=seed
             )
         studies += measured
         crossed = crossed or verified.sharing.crossed
-        notes += _about_queries(measured[0], undefined)
+        least, most_queries = int(measured[0].queries[:-1].min()), int(measured[0].queries[-1])
+        if least != most_queries:
+            how = "left out of its means" if undefined == "out" else "counted as 0"
+            notes.append(
+                f"{way}: all models found something for {most_queries:,} queries, some sets "
+                f"for as few as {least:,}; a query without right answers was {how}"
+            )
         some, many = against(one, galleries, sharing=verified.sharing)
         coverages += some
         counts += many
@@ -257,14 +280,6 @@ def bias(
         policies={"several_answers": aggregate, "queries_without_right_answers": undefined},
         interval={"method": method, "level": 0.95, "draws": draws, "seed": seed},
     )
-
-
-def _gallery(source: str | Path | Benchmark, data: str | Path | None) -> Benchmark:
-    """The gallery called `source`, read from `data` or its own folder; raises where it is none."""
-    if not isinstance(source, Benchmark):
-        source = catalog.benchmark(str(source), data=None if Path(source).is_dir() else data)
-    _ = source.gallery
-    return source
 
 
 def _verified(
@@ -329,48 +344,3 @@ def _verified(
         tuple(top.shape[1] for top in tops),
         asked_about(clustering, way, one.queries),
     ), unjudged
-
-
-def _of(directions: Sequence[Judgements], direction: Literal["i2t", "t2i"] | None) -> list[Judgements]:
-    """The judgements of the wanted direction, or of both."""
-    chosen = [one for one in directions if direction in (None, one.direction)]
-    if not chosen:
-        raise InputError(
-            "no judgement of this direction",
-            given=direction,
-            allowed=", ".join(d.direction for d in directions),
-        )
-    return chosen
-
-
-def _about(judged: JudgementTable, aggregate: str) -> list[str]:
-    notes = [f"{judged.pairs:,} judged pairs in {judged.rows:,} rows"]
-    if judged.several:
-        how = "the most frequent answer, of equals the lowest" if aggregate == "majority" else "the mean gain"
-        notes.append(f"{judged.several:,} pairs have several answers: {how}")
-    if judged.unanswered:
-        notes.append(f"{judged.unanswered:,} rows have no answer and were left out")
-    return notes
-
-
-def _about_direction(one: Judgements, verified: JudgedPairs, unjudged: int) -> list[str]:
-    way = WAYS[one.direction]
-    notes = []
-    if unjudged:
-        total = unjudged + int(verified.proposed.sum())
-        notes.append(f"{way}: {unjudged:,} of {total:,} proposals were never judged and count as wrong")
-    stray = int((~verified.proposed.any(axis=1)).sum())
-    if stray:
-        notes.append(f"{way}: {stray:,} judged pairs were proposed by no model here and make no benchmark")
-    return notes
-
-
-def _about_queries(study: AnnotatorBias, undefined: str) -> list[str]:
-    least, most = int(study.queries[:-1].min()), int(study.queries[-1])
-    how = "left out of its means" if undefined == "out" else "counted as 0"
-    if least == most:
-        return []
-    return [
-        f"{WAYS[study.direction]}: all models found something for {most:,} queries, some sets for as few "
-        f"as {least:,}; a query without right answers was {how}"
-    ]

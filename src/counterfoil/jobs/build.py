@@ -145,7 +145,7 @@ class BuildResult(Tabular):
         """The folder of what was assembled, which `evaluate`, `audit`, `publish` or `train` takes."""
         return self.build.benchmark
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "reason":
             return pa.Table.from_pylist(
                 [
@@ -155,17 +155,15 @@ class BuildResult(Tabular):
                 ],
                 pa.schema([("step", pa.string()), ("reason", pa.string()), ("rows", pa.int64())]),
             )
-        return pa.Table.from_pylist(
-            [
-                {
-                    "step": record.label,
-                    "rows_in": record.rows_in,
-                    "rows_out": record.rows_out,
-                    "dropped": sum(record.dropped.values()),
-                }
-                for record in self.build.records
-            ]
-        )
+        return [
+            {
+                "step": record.label,
+                "rows_in": record.rows_in,
+                "rows_out": record.rows_out,
+                "dropped": sum(record.dropped.values()),
+            }
+            for record in self.build.records
+        ]
 
     @property
     def tables(self) -> list[Table]:
@@ -221,26 +219,18 @@ class StepResult(Tabular):
     @property
     def tables(self) -> list[Table]:
         """Rows in and out, and the reasons of those that were dropped."""
-        all_tables = [
-            text_table(
-                f"{self.step}: {self.rows_in:,} rows in, {len(self.output.kept):,} out",
-                "reason",
-                [Column("rows")],
-                [(reason, f"{count:,}") for reason, count in self.output.reasons.items()],
-            )
-        ]
+        title = f"{self.step}: {self.rows_in:,} rows in, {len(self.output.kept):,} out"
+        reasons = [(reason, f"{count:,}") for reason, count in self.output.reasons.items()]
+        all_tables = [text_table(title, "reason", [Column("rows")], reasons)]
         if refusals := self.output.facts.get("refusals"):
-            all_tables.append(
-                text_table(
-                    "answers that could not be used",
-                    "reason",
-                    [Column("rows"), Column("such as", align="left")],
-                    [
-                        (reason, f"{refusal['rows']:,}", Cell(" · ".join(map(_short, refusal["examples"]))))
-                        for reason, refusal in refusals.items()
-                    ],
-                )
-            )
+            rows = []
+            for reason, refusal in refusals.items():
+                # Answers on one line, their beginnings where they are long.
+                lines = (" ".join(answer.split()) for answer in refusal["examples"])
+                examples = (line if len(line) <= 90 else f"{line[:89]}…" for line in lines)
+                rows.append((reason, f"{refusal['rows']:,}", Cell(" · ".join(examples))))
+            columns = [Column("rows"), Column("such as", align="left")]
+            all_tables.append(text_table("answers that could not be used", "reason", columns, rows))
         return all_tables
 
     def to_json(self) -> dict[str, Any]:
@@ -252,12 +242,6 @@ class StepResult(Tabular):
             "dropped": self.output.reasons,
             "facts": dict(self.output.facts),
         }
-
-
-def _short(answer: str) -> str:
-    """An answer on one line, its beginning where it is long."""
-    line = " ".join(answer.split())
-    return line if len(line) <= 90 else f"{line[:89]}…"
 
 
 def funnel(title: str, records: Sequence[Any]) -> Table:
@@ -305,7 +289,19 @@ def build_benchmark(
     """
     changed = settings_of(settings)
     if not isinstance(recipe, BuildRecipe):
-        changed = _source_settings(recipe, options) | changed
+        # The settings that options of a recipe stand for, as texts by STEP.KEY.
+        given = {name: str(options[name]) for name in _STANDS_FOR if options[name] is not None}  # type: ignore[literal-required]
+        steps = {step.name for step in read_recipe(recipe).steps} if given else set()
+        for name, value in given.items():
+            step_name = _STANDS_FOR[name].partition(".")[0]
+            if step_name not in steps:
+                flag = "--from" if name == "source" else f"--{name}"
+                hint = f"the recipe has no step '{step_name}'"
+                raise InputError(f"{flag} does not go with {recipe}", given=value, hint=hint)
+            # An address is an endpoint's.
+            if name == "llm" and value.startswith(("http://", "https://")):
+                given[name] = f"chat:{value}"
+        changed = {_STANDS_FOR[name]: value for name, value in given.items()} | changed
         recipe = read_recipe(recipe, settings=changed, seed=seed)
     feedback = feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as shown:
@@ -329,22 +325,6 @@ def build_benchmark(
                 page = build_report(recipe, built, seen, command=command, feedback=feedback)
                 write_text(out / REPORT, page)
     return BuildResult(recipe, built)
-
-
-def _source_settings(recipe: str | Path, rows: SourceRows) -> dict[str, str]:
-    """The settings that options of a recipe stand for, as texts by STEP.KEY."""
-    given = {name: str(rows[name]) for name in _STANDS_FOR if rows[name] is not None}  # type: ignore[literal-required]
-    steps = {step.name for step in read_recipe(recipe).steps} if given else set()
-    for name, value in given.items():
-        step = _STANDS_FOR[name].partition(".")[0]
-        if step not in steps:
-            flag = "--from" if name == "source" else f"--{name}"
-            hint = f"the recipe has no step '{step}'"
-            raise InputError(f"{flag} does not go with {recipe}", given=value, hint=hint)
-        # An address is an endpoint's.
-        if name == "llm" and value.startswith(("http://", "https://")):
-            given[name] = f"chat:{value}"
-    return {_STANDS_FOR[name]: value for name, value in given.items()}
 
 
 @job(outputs="json")
@@ -480,10 +460,8 @@ def check_table(path: Path) -> None:
 def save_rows(table: pa.Table, path: Path) -> None:
     """Write rows as CSV or Parquet; raises `InputError` for another ending."""
     check_table(path)
-    if path.suffix.lower() == ".csv":
-        write_csv(path, table)
-    else:
-        write_parquet(path, table)
+    write = write_csv if path.suffix.lower() == ".csv" else write_parquet
+    write(path, table)
 
 
 def is_build(folder: Path) -> bool:
@@ -509,28 +487,21 @@ def _work(
 ) -> StepContext:
     work = session_options(options)
     given = options.get("api_key")
-    scorer = partial(
-        _scorer,
-        options=Options(device=options["device"], precision=options["precision"], seed=seed),
-        api_key=api_key() if given is None else given,
-        memory=work.cache,
-    )
+    key = api_key() if given is None else given
+    plain = Options(device=options["device"], precision=options["precision"], seed=seed)
+
+    def scorer(name: str, settings: Mapping[str, str]) -> Any:
+        own = replace(plain, settings=dict(settings), api_key=key if name.startswith("chat:") else "")
+        return catalog.scorer(name, own, memory=work.cache)
+
+    def benchmark(name: str, data: Path | None, images: Path | None) -> Any:
+        if data is None and images is None and not Path(name).exists() and name not in catalog.benchmarks():
+            raise DataError(
+                "no such file, folder or benchmark",
+                where=name,
+                allowed="a table, captions in COCO's layouts, a benchmark's name or folder, or 'world'",
+            )
+        return catalog.benchmark(name, data=data, images=images, counts=False)
+
     session = work.session(feedback, progress)
-    return StepContext(folder, seed, session, images, step, scorer, _benchmark, options["device"])
-
-
-def _scorer(
-    name: str, settings: Mapping[str, str], *, options: Options, api_key: str, memory: Path | None
-) -> Any:
-    key = api_key if name.startswith("chat:") else ""
-    return catalog.scorer(name, replace(options, settings=dict(settings), api_key=key), memory=memory)
-
-
-def _benchmark(name: str, data: Path | None, images: Path | None) -> Any:
-    if data is None and images is None and not Path(name).exists() and name not in catalog.benchmarks():
-        raise DataError(
-            "no such file, folder or benchmark",
-            where=name,
-            allowed="a table, captions in COCO's layouts, a benchmark's name or folder, or 'world'",
-        )
-    return catalog.benchmark(name, data=data, images=images, counts=False)
+    return StepContext(folder, seed, session, images, step, scorer, benchmark, options["device"])

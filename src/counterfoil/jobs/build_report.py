@@ -1,8 +1,7 @@
 """The report of a build: its funnel, rows kept and dropped by every step, and audits before and after."""
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +12,12 @@ from counterfoil.benchmarks.records import FileSource, Image
 from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.build.run import Build, BuildRecipe
 from counterfoil.build.step import REASON, StepContext
-from counterfoil.build.step_folder import StepRecord
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError
 from counterfoil.evaluation.audit import BenchmarkAudit
 from counterfoil.jobs.audit import audit
 from counterfoil.jobs.job import Feedback
 from counterfoil.report.build_page import RowExample, StepSection, build_page, counts_table
-from counterfoil.report.tables import Table
 
 #: Rows that are shown of each step: kept, dropped per reason, and dropped in all.
 _KEPT, _PER_REASON, _DROPPED = 4, 2, 12
@@ -30,13 +27,34 @@ _AUDITED = 4000
 
 def report(recipe: BuildRecipe, build: Build, work: StepContext, *, command: str, feedback: Feedback) -> str:
     """The page as HTML. Of builds of more than 4,000 rows the audits are of 4,000, evenly spread."""
-    steps = [
-        _section(record, artefact.rows(), artefact.dropped(), work)
-        for record, artefact in zip(build.records, build.folders, strict=True)
-    ]
+    steps = []
+    for record, artefact in zip(build.records, build.folders, strict=True):
+        rows, dropped, order = artefact.rows(), artefact.dropped(), list[int]()
+        if len(dropped):
+            reasons = np.array(dropped[REASON].to_pylist())
+            for reason in record.dropped:
+                order += np.flatnonzero(reasons == reason)[:_PER_REASON].tolist()
+        spread = np.linspace(0, max(0, len(rows) - 1), min(_KEPT, len(rows))).round().astype(int)
+        settings = {
+            name: ", ".join(map(str, value if isinstance(value, list) else [value]))
+            for name, value in record.settings.items()
+        }
+        settings |= {name: "" for name, value in record.settings.items() if value is None}
+        section = StepSection(
+            record.label,
+            STEPS[record.step].summary if record.step in STEPS else "",
+            record.rows_in,
+            record.rows_out,
+            record.dropped,
+            settings,
+            record.facts,
+            tuple(_example(rows, int(at), work) for at in dict.fromkeys(spread.tolist())),
+            tuple(_example(dropped, at, work) for at in order[:_DROPPED]),
+        )
+        steps.append(section)
     last = build.folders[-1].rows()
     paired = {"caption", "negative_caption"}.issubset(last.column_names)
-    audits: Sequence[BenchmarkAudit] = ()
+    audits: list[BenchmarkAudit] = []
     if paired:
         first = next(
             rows
@@ -46,7 +64,28 @@ def report(recipe: BuildRecipe, build: Build, work: StepContext, *, command: str
         named = [("as assembled", last)]
         if first["id"].to_pylist() != last["id"].to_pylist():
             named.insert(0, ("before the first row was dropped", first))
-        audits = _audits(named, work, feedback)
+        quiet = replace(feedback, remark=feedback.note)
+        # Each by itself: the tables share rows, and that is no leakage.
+        for title, rows in named:
+            audits += audit(
+                _choices(title, rows),
+                pictures=False,
+                limit=_AUDITED,
+                draws=1000,
+                seed=work.seed,
+                cache=work.session.folder,
+                batch_size=work.session.batch_size,
+                workers=0,
+                feedback=quiet,
+            ).audits
+    # What was built, by category and by how often an image occurs.
+    tables = []
+    if "subset" in last.column_names:
+        counts = Counter(name or "" for name in last["subset"].to_pylist())
+        tables.append(counts_table("Rows by category", counts, corner="category"))
+    if "image" in last.column_names:
+        uses = Counter(map(str, Counter(name or "" for name in last["image"].to_pylist()).values()))
+        tables.append(counts_table("Images by how many rows they have", uses, corner="rows of an image"))
     return build_page(
         recipe.title,
         steps,
@@ -54,39 +93,12 @@ def report(recipe: BuildRecipe, build: Build, work: StepContext, *, command: str
         command=command,
         right=last["caption"].to_pylist() if paired else (),
         wrong=last["negative_caption"].to_pylist() if paired else (),
-        tables=_counts(last),
+        tables=tables,
         audits=audits,
     )
 
 
-def _section(record: StepRecord, rows: pa.Table, dropped: pa.Table, work: StepContext) -> StepSection:
-    order: list[int] = []
-    if len(dropped):
-        reasons = np.array(dropped[REASON].to_pylist())
-        for reason in record.dropped:
-            order += np.flatnonzero(reasons == reason)[:_PER_REASON].tolist()
-    spread = np.linspace(0, max(0, len(rows) - 1), min(_KEPT, len(rows))).round().astype(int)
-    example = partial(_example, work=work)
-    return StepSection(
-        record.label,
-        STEPS[record.step].summary if record.step in STEPS else "",
-        record.rows_in,
-        record.rows_out,
-        record.dropped,
-        {name: _setting(value) for name, value in record.settings.items()},
-        record.facts,
-        tuple(example(rows, int(at)) for at in dict.fromkeys(spread.tolist())),
-        tuple(example(dropped, at) for at in order[:_DROPPED]),
-    )
-
-
-def _setting(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "" if value is None else str(value)
-
-
-def _example(rows: pa.Table, at: int, *, work: StepContext) -> RowExample:
+def _example(rows: pa.Table, at: int, work: StepContext) -> RowExample:
     row = rows.slice(at, 1).to_pylist()[0]
     images = {}
     for column in IMAGE_ROLES:
@@ -104,45 +116,6 @@ def _example(rows: pa.Table, at: int, *, work: StepContext) -> RowExample:
         images,
         str(row.get(REASON) or ""),
     )
-
-
-def _counts(rows: pa.Table) -> list[Table]:
-    """What was built, by category and by how often an image occurs."""
-    tables = []
-    if "subset" in rows.column_names:
-        tables.append(counts_table("Rows by category", _tally(rows["subset"].to_pylist()), corner="category"))
-    if "image" in rows.column_names:
-        uses = _tally([str(n) for n in _tally(rows["image"].to_pylist()).values()])
-        tables.append(counts_table("Images by how many rows they have", uses, corner="rows of an image"))
-    return tables
-
-
-def _tally(values: Sequence[str | None]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for name in values:
-        counts[name or ""] = counts.get(name or "", 0) + 1
-    return counts
-
-
-def _audits(
-    named: Sequence[tuple[str, pa.Table]], work: StepContext, feedback: Feedback
-) -> tuple[BenchmarkAudit, ...]:
-    """The audit of each table by itself: the tables share rows, and that is no leakage."""
-    audits: list[BenchmarkAudit] = []
-    quiet = replace(feedback, remark=feedback.note)
-    for title, rows in named:
-        audits += audit(
-            _choices(title, rows),
-            pictures=False,
-            limit=_AUDITED,
-            draws=1000,
-            seed=work.seed,
-            cache=work.session.folder,
-            batch_size=work.session.batch_size,
-            workers=0,
-            feedback=quiet,
-        ).audits
-    return tuple(audits)
 
 
 def _choices(title: str, rows: pa.Table) -> Benchmark:

@@ -19,8 +19,7 @@ from counterfoil.engine.caption_scoring import CaptionInputs
 from counterfoil.engine.deduplicate import Note
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import path_of
+from counterfoil.jobs.arguments import data_option, path_of
 from counterfoil.report.labels import amount
 from counterfoil.storage import as_path, located
 
@@ -34,21 +33,18 @@ class Media(TypedDict, total=False):
     """Where the images or videos of captions are, and which frames of a video are seen."""
 
     images: Annotated[
-        str | Path | None, Option("Folder of the images; ids are names of its files.", None, panel="Data")
+        str | Path | None, data_option("Folder of the images; ids are names of its files.", None)
     ]
     videos: Annotated[
         str | Path | None,
-        Option("Folder of the videos, of folders of frames, or of features of frames.", None, panel="Data"),
+        data_option("Folder of the videos, of folders of frames, or of features of frames.", None),
     ]
     frames: Annotated[
         int | None,
-        Option(
-            "So many frames of each video, evenly spaced.", None, low=1, high=most("frames"), panel="Data"
-        ),
+        data_option("So many frames of each video, evenly spaced.", None, low=1, high=most("frames")),
     ]
     rate: Annotated[
-        float | None,
-        Option("So many frames of each video per second.", None, low=0, high=most("rate"), panel="Data"),
+        float | None, data_option("So many frames of each video per second.", None, low=0, high=most("rate"))
     ]
 
 
@@ -140,7 +136,15 @@ def read_inputs(
     they are kept, and `note` is told. Candidates that are empty are left out where `empty` says so.
     """
     written = read_candidates(candidates, several=several, empty=empty)
-    _say_several(written, note)
+    path, counts = written.path, [len(texts) for texts in written.captions.values()]
+    if written.left_out:
+        bare = written.images_left_out
+        left = f"{amount(written.left_out, 'empty candidate')} left out"
+        note(f"{path}: {left}" + (f", and {amount(bare, 'image')} with no other" if bare else ""))
+    if max(counts) > 1:
+        least = f"{min(counts):,} to " if min(counts) < max(counts) else ""
+        many = f"{sum(counts):,} candidates of {amount(len(counts), 'image')}"
+        note(f"{path}: {many}, {least}{max(counts):,} of each")
     people = None if references is None else read_references(references)
     images = shown.items(written, note)
     if people is None and policy is not None:
@@ -149,17 +153,36 @@ def read_inputs(
             given=f"--references-contain {policy}",
             hint="name their file with --references",
         )
-    _check_given(needs, images is not None or embedded, people is not None, candidates)
+    if "images" in needs and images is None and not embedded:
+        raise InputError(
+            "there is a metric that looks at images, and none were given",
+            where=candidates,
+            hint="name their folder with --images, or that of videos with --videos",
+        )
+    if "references" in needs and people is None:
+        raise InputError(
+            "there is a metric that compares with references, and none were given",
+            where=candidates,
+            hint="name their file with --references, or take clip-s, pac-s or em-score with a model",
+        )
     captions = [
         Caption(f"{name}@{number}" if number else name, text)
         for name, texts in written.captions.items()
         for number, text in zip(written.numbers[name], texts, strict=True)
     ]
     candidate = np.arange(len(captions))
-    owner = np.repeat(np.arange(len(written)), [len(texts) for texts in written.captions.values()])
+    owner = np.repeat(np.arange(len(written)), counts)
     reference_rows = None
     if people is not None:
-        own = _references(written, people, note)
+        # COCO's annotations call images by number, and say which files the numbers are of.
+        files = {file: name for name, file in people.files.items() if name in people.captions}
+        names = _matched(written, Named([*people.captions, *files]), people.path, "references")
+        names = [files.get(name, name) for name in names]
+        _say_left_out(len(people) - len(set(names)), "image with references", people.path, note)
+        own = [
+            [Caption(f"{name}#{number}", text) for number, text in enumerate(people.captions[name])]
+            for name in names
+        ]
         ends = np.cumsum([len(captions), *map(len, own)])
         reference_rows = References.of([list(range(*bounds)) for bounds in pairwise(ends.tolist())]).take(
             owner
@@ -183,35 +206,6 @@ def read_inputs(
         name=str(candidates),
     )
     return together if reference_rows is None else _without_themselves(together, reference_rows, policy, note)
-
-
-def _check_given(needs: Iterable[str], images: bool, references: bool, candidates: Path) -> None:
-    """Raise `InputError` where metrics need images, or references, and there are none."""
-    if "images" in needs and not images:
-        raise InputError(
-            "there is a metric that looks at images, and none were given",
-            where=candidates,
-            hint="name their folder with --images, or that of videos with --videos",
-        )
-    if "references" in needs and not references:
-        raise InputError(
-            "there is a metric that compares with references, and none were given",
-            where=candidates,
-            hint="name their file with --references, or take clip-s, pac-s or em-score with a model",
-        )
-
-
-def _references(written: Written, people: Written, note: Note) -> list[list[Caption]]:
-    """What people wrote of each image that has candidates, called ID#0, ID#1 and so on."""
-    # COCO's annotations call images by number, and say which files the numbers are of.
-    number_of = {file: name for name, file in people.files.items() if name in people.captions}
-    names = _matched(written, Named([*people.captions, *number_of]), people.path, "references")
-    names = [number_of.get(name, name) for name in names]
-    _say_left_out(len(people) - len(set(names)), "image with references", people.path, note)
-    return [
-        [Caption(f"{name}#{number}", text) for number, text in enumerate(people.captions[name])]
-        for name in names
-    ]
 
 
 def _without_themselves(
@@ -284,19 +278,6 @@ def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[
             hint="ids are the names of files, with or without their endings, or COCO's numbers",
         )
     return names_there
-
-
-def _say_several(written: Written, note: Note) -> None:
-    """How many candidates images have, where not one each, and how many were empty."""
-    path, counts = written.path, [len(texts) for texts in written.captions.values()]
-    if written.left_out:
-        bare = written.images_left_out
-        left = f"{amount(written.left_out, 'empty candidate')} left out"
-        note(f"{path}: {left}" + (f", and {amount(bare, 'image')} with no other" if bare else ""))
-    if max(counts) > 1:
-        least = f"{min(counts):,} to " if min(counts) < max(counts) else ""
-        many = f"{sum(counts):,} candidates of {amount(len(counts), 'image')}"
-        note(f"{path}: {many}, {least}{max(counts):,} of each")
 
 
 def _say_left_out(number: int, what: str, place: Path, note: Note) -> None:

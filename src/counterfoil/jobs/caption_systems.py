@@ -25,11 +25,11 @@ from counterfoil.jobs.caption_inputs import same_items
 from counterfoil.jobs.captions import MetricRequest, MetricRows, Value
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import write
-from counterfoil.jobs.results import SavedTable
+from counterfoil.jobs.results import SavedTable, TextTables
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.report.labels import amount
 from counterfoil.report.rankings_page import agreements, differences, systems_page
-from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown
+from counterfoil.report.tables import Cell, Column, Row, Table
 
 #: Two systems have no useful correlation.
 FEWEST = 3
@@ -186,7 +186,7 @@ class SystemValues:
         metrics: Mapping[str, CaptionMetric],
         images: Sequence[str],
         *,
-        session: Session = Session(),
+        session: Session,
     ) -> "SystemValues":
         """What metrics say of a system's captions, in the order of `images`."""
         values, scores = captions.values(inputs, metrics, session=session)
@@ -206,25 +206,19 @@ def images_of(inputs: CaptionInputs) -> list[str]:
 
 def agreement(systems: Mapping[str, SystemValues], people: People, **how: Any) -> SystemCorrelations:
     """How far each metric puts systems in the order in which people do."""
-    return system_correlations(
-        {metric: _column(metric, systems) for metric in _columns(values_of(systems))},
-        people.scores,
-        judges=people.judges,
-        **how,
-    )
-
-
-def _column(metric: str, systems: Mapping[str, SystemValues]) -> SystemScores:
-    """A metric of all systems, with what adds up to it where something does."""
-    fixed = SystemScores.of({system: own.values[metric].value for system, own in systems.items()})
-    summands = [own.sums[metric] for own in systems.values()]
-    known = [parts for parts in summands if parts is not None]
-    if len(known) < len(summands):
-        return fixed
-    sums, value = np.stack([parts[0] for parts in known]), known[0][1]
-    is_mean = all(own.values[metric].is_mean for own in systems.values())
-    scores = np.stack([own.scores[metric] for own in systems.values()]) if is_mean else None
-    return SystemScores(fixed.systems, fixed.fixed, sums, value, scores)
+    by_metric = {}
+    for metric in _columns(values_of(systems)):
+        # A metric of all systems, with what adds up to it where something does.
+        fixed = SystemScores.of({system: own.values[metric].value for system, own in systems.items()})
+        known = [parts for own in systems.values() if (parts := own.sums[metric]) is not None]
+        if len(known) < len(systems):
+            by_metric[metric] = fixed
+            continue
+        sums, value = np.stack([parts[0] for parts in known]), known[0][1]
+        is_mean = all(own.values[metric].is_mean for own in systems.values())
+        scores = np.stack([own.scores[metric] for own in systems.values()]) if is_mean else None
+        by_metric[metric] = SystemScores(fixed.systems, fixed.fixed, sums, value, scores)
+    return system_correlations(by_metric, people.scores, judges=people.judges, **how)
 
 
 def values_of(systems: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Value]]:
@@ -233,7 +227,7 @@ def values_of(systems: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Val
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SystemComparison(SavedTable):
+class SystemComparison(TextTables, SavedTable):
     """A row per system, a column per metric, and how metrics order systems as people do.
 
     Rows by "system" are one per system: `system`, the value of each metric, and what people gave it. Rows by
@@ -251,16 +245,20 @@ class SystemComparison(SavedTable):
     rows_by = ("system", "value")
     command, page_has_figures = "captions systems", False
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "system":
-            return pa.table(columns(self.by_system, self.people))
-        return pa.Table.from_pylist(
-            [
-                {"system": system, "metric": name, **row}
-                for system, own in self.by_system.items()
-                for name, row in captions.to_json(own.values).items()
-            ]
-        )
+            values = values_of(self.by_system)
+            table: dict[str, list[Any]] = {"system": list(values)}
+            table |= {name: [own[name].value for own in values.values()] for name in _columns(values)}
+            if self.people is not None:
+                given = self.people.table()
+                table |= {name: [given[system][name] for system in values] for name in self.people.scores}
+            return pa.table(table)
+        return [
+            {"system": system, "metric": name, **row}
+            for system, own in self.by_system.items()
+            for name, row in captions.to_json(own.values).items()
+        ]
 
     @property
     def systems(self) -> Table:
@@ -312,20 +310,6 @@ class SystemComparison(SavedTable):
             "scorers": {name: metric.identity.to_json() for name, metric in self.metrics.items()},
             "versions": versions(),
         }
-
-    def to_csv(self) -> str:
-        """All numbers of the tables as CSV."""
-        return to_csv(*self.tables)
-
-    def to_markdown(self) -> str:
-        """The tables in Markdown, with intervals."""
-        pages = [to_markdown(table, intervals=True) for table in self.tables]
-        return "\n".join([*pages, *(f"{note}.\n" for note in self.notes)])
-
-    def to_latex(self) -> str:
-        """The tables as LaTeX (booktabs), with intervals."""
-        pages = [to_latex(table, intervals=True) for table in self.tables]
-        return "\n".join([*pages, *(f"% {note}.\n" for note in self.notes)])
 
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page."""
@@ -412,17 +396,6 @@ def compare_systems(
         with feedback.busy("drawing images and systems anew"):
             agreed = agreement(systems, people, over=over, draws=draws, seed=seed)
     return SystemComparison(systems, people, agreed, metrics_by_name, len(inputs[0]))
-
-
-def columns(systems: Mapping[str, SystemValues], people: People | None) -> dict[str, list[Any]]:
-    """The table as columns for a file: a row per system."""
-    values = values_of(systems)
-    table: dict[str, list[Any]] = {"system": list(values)}
-    table |= {name: [own[name].value for own in values.values()] for name in _columns(values)}
-    if people is not None:
-        given = people.table()
-        table |= {name: [given[system][name] for system in values] for name in people.scores}
-    return table
 
 
 def _columns(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -23,6 +23,7 @@ from counterfoil.jobs.arguments import (
     Settings,
     Work,
     feedback_of,
+    model_option,
     path_of,
     scorer_options,
     session_options,
@@ -78,7 +79,7 @@ def values(
     metrics: Mapping[str, CaptionMetric],
     *,
     per_image: PerImage = "mean",
-    session: Session = Session(),
+    session: Session,
 ) -> tuple[dict[str, Value], dict[str, NDArray[np.float64]]]:
     """The value of each metric, and its scores, one per row.
 
@@ -86,36 +87,44 @@ def values(
     the references of its image; with `per_image` "best" the best candidate of each image by that metric.
     """
     scores = {name: scores_of_rows(inputs, metric, session=session) for name, metric in metrics.items()}
-    images = {name: _of_images(inputs, own, per_image) for name, own in scores.items()}
-    wholes = {
-        name: _whole(inputs if per_image == "mean" else inputs.take(_best(inputs, scores[name])), metric)
-        for name, metric in metrics.items()
-    }
-    means = [name for name, whole in wholes.items() if whole is None]
+    # (images,) what each image counts, in the order of their numbers.
+    images = scores
+    if inputs.owner is not None and per_image == "best":
+        images = {name: own[_best(inputs, own)] for name, own in scores.items()}
+    elif inputs.owner is not None:
+        _, place, counts = np.unique(inputs.owner, return_inverse=True, return_counts=True)
+        images = {name: np.bincount(place, weights=own) / counts for name, own in scores.items()}
+    wholes: dict[str, float] = {}
+    for name, metric in metrics.items():
+        # What is a mean over rows need not be read twice; `whole` is None of such metrics.
+        if isinstance(metric, TextMetric) and getattr(metric, "whole", True) is not None:
+            chosen = inputs if per_image == "mean" else inputs.take(_best(inputs, scores[name]))
+            wholes[name] = float(metric.of_corpus(*texts(chosen.checked(metric))))
+    means = [name for name in metrics if name not in wholes]
     intervals: dict[str, tuple[float, float]] = {}
     if means and len(images[means[0]]) >= FEWEST:
-        low, high = mean_intervals(np.stack([images[name] for name in means], axis=1))
-        intervals = {name: (float(low[k]), float(high[k])) for k, name in enumerate(means)}
+        lows, highs = mean_intervals(np.stack([images[name] for name in means], axis=1))
+        intervals = {name: (float(lows[k]), float(highs[k])) for k, name in enumerate(means)}
     what = "captions" if len(inputs) == n_images(inputs) else "images"
-    return {name: _value(images[name], wholes[name], intervals.get(name), what) for name in metrics}, scores
+    by_metric = {}
+    for name in metrics:
+        own, whole, interval = images[name], wholes.get(name), intervals.get(name)
+        mean, n, why = float(own.mean()), len(own), None
+        if whole is not None:
+            why = "of all captions as one text, not a mean"
+        elif interval is None:
+            why = f"too few {what} for an interval: {n}, and it takes {FEWEST}"
+        elif bool((own == own[0]).all()):
+            why = f"all {what} have the same score"
+        low, high = (None, None) if why or interval is None else interval
+        value = mean if whole is None else whole
+        by_metric[name] = Value(value, mean, low, high, n, is_mean=whole is None, no_interval=why)
+    return by_metric, scores
 
 
 def n_images(inputs: CaptionInputs) -> int:
     """How many images or videos the candidates are of."""
     return len(inputs) if inputs.owner is None else len(np.unique(inputs.owner))
-
-
-def _of_images(
-    inputs: CaptionInputs, scores: NDArray[np.float64], per_image: PerImage
-) -> NDArray[np.float64]:
-    """(images,) what each image counts, in the order of their numbers."""
-    if inputs.owner is None:
-        return scores
-    if per_image == "best":
-        return scores[_best(inputs, scores)]
-    _, place, counts = np.unique(inputs.owner, return_inverse=True, return_counts=True)
-    means: NDArray[np.float64] = np.bincount(place, weights=scores) / counts
-    return means
 
 
 def _best(inputs: CaptionInputs, scores: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -125,14 +134,6 @@ def _best(inputs: CaptionInputs, scores: NDArray[np.float64]) -> NDArray[np.int6
     order = np.lexsort((np.arange(len(inputs)), -scores, inputs.owner))
     rows: NDArray[np.int64] = order[np.unique(inputs.owner[order], return_index=True)[1]]
     return rows
-
-
-def _whole(inputs: CaptionInputs, metric: CaptionMetric) -> float | None:
-    """The value of all candidates as one text, None of a metric that is a mean over images."""
-    # What is a mean over rows need not be read twice; `whole` is None of such metrics.
-    if isinstance(metric, TextMetric) and getattr(metric, "whole", True) is not None:
-        return float(metric.of_corpus(*texts(inputs.checked(metric))))
-    return None
 
 
 def summed(
@@ -148,23 +149,6 @@ def summed(
         return None
     counted = metric.counted(*texts(inputs.checked(metric)))
     return None if counted is None else (counted, metric.sums.value)
-
-
-def _value(
-    scores: NDArray[np.float64], whole: float | None, interval: tuple[float, float] | None, what: str
-) -> Value:
-    mean, n = float(scores.mean()), len(scores)
-    if whole is not None:
-        return Value(
-            whole, mean, None, None, n, is_mean=False, no_interval="of all captions as one text, not a mean"
-        )
-    if interval is None:
-        few = f"too few {what} for an interval: {n}, and it takes {FEWEST}"
-        return Value(mean, mean, None, None, n, is_mean=True, no_interval=few)
-    if bool((scores == scores[0]).all()):
-        alike = f"all {what} have the same score"
-        return Value(mean, mean, None, None, n, is_mean=True, no_interval=alike)
-    return Value(mean, mean, *interval, n, is_mean=True)
 
 
 def no_intervals(rows: Mapping[str, Mapping[str, Value]]) -> list[str]:
@@ -189,17 +173,6 @@ def to_json(values: Mapping[str, Value]) -> dict[str, Any]:
     return {name: asdict(value) for name, value in values.items()}
 
 
-def rows_table(inputs: CaptionInputs, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, list[Any]]:
-    """A row per candidate: its image, which of the image's it is, its text, its score of each metric."""
-    rows = range(len(inputs))
-    columns: dict[str, list[Any]] = {
-        "image": [image_of(inputs, row) for row in rows],
-        "candidate": [number_of(inputs, row) for row in rows],
-        "caption": [inputs.captions[position].text for position in inputs.candidate],
-    }
-    return columns | {name: own.tolist() for name, own in scores.items()}
-
-
 class MetricRows(Media, Device, Work, total=False):
     """How metrics look at captions: the images, the model behind them, and how their work is done."""
 
@@ -212,21 +185,19 @@ class MetricRows(Media, Device, Work, total=False):
     ]
     scorer: Annotated[
         str | None,
-        Option(
+        model_option(
             "The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.",
             None,
             metavar="SCORER",
-            panel="Model",
         ),
     ]
     settings: Annotated[
         Settings,
-        Option(
+        model_option(
             "What metrics do otherwise than officially; may be repeated.",
             None,
             flag="--set",
             metavar="[METRIC.]KEY=VALUE",
-            panel="Model",
         ),
     ]
 
@@ -247,7 +218,21 @@ class MetricRequest:
         """The request for some names; raises `InputError` for those that cannot be computed."""
         names = several(metrics)
         options = scorer_options(rows, backbone=rows["scorer"] or "")
-        _check(names, options.backbone, options.settings)
+        looking = [name for name in names if entry(name).has_model]
+        if looking and not options.backbone:
+            raise InputError(
+                "needs a model to look with",
+                where=f"metric:{looking[0]}",
+                hint="name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai",
+            )
+        if options.backbone and not looking:
+            raise InputError(
+                "none of these metrics has a model behind it",
+                where=", ".join(names),
+                given=f"--scorer {options.backbone}",
+                hint="leave --scorer out",
+            )
+        _settings_of(names, options.settings)
         return cls(names, options, MediaFolder.of(rows), rows["references_contain"], session_options(rows))
 
     def read(
@@ -297,11 +282,16 @@ class CaptionScores(SavedTable):
     rows_by = ("metric", "caption")
     command, saved_by = "captions score", "caption"
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "caption":
-            return pa.table(rows_table(self.inputs, self.scores))
-        rows = [{"metric": name, **row} for name, row in to_json(self.values).items()]
-        return pa.Table.from_pylist(rows)
+            inputs, rows_of = self.inputs, range(len(self.inputs))
+            columns: dict[str, list[Any]] = {
+                "image": [image_of(inputs, row) for row in rows_of],
+                "candidate": [number_of(inputs, row) for row in rows_of],
+                "caption": [inputs.captions[position].text for position in inputs.candidate],
+            }
+            return pa.table(columns | {name: own.tolist() for name, own in self.scores.items()})
+        return [{"metric": name, **row} for name, row in to_json(self.values).items()]
 
     @property
     def heading(self) -> str:
@@ -310,12 +300,8 @@ class CaptionScores(SavedTable):
         As in 'c.json, 1,200 captions of 400 images, the best of each'.
         """
         captions, images = len(self.inputs), n_images(self.inputs)
-        title = f"{self.inputs.name}, {amount(captions, 'caption')}"
-        return (
-            title
-            if images == captions
-            else f"{title} of {amount(images, 'image')}, the {self.per_image} of each"
-        )
+        several = f" of {amount(images, 'image')}, the {self.per_image} of each" if images != captions else ""
+        return f"{self.inputs.name}, {amount(captions, 'caption')}{several}"
 
     @property
     def tables(self) -> tuple[Table]:
@@ -436,25 +422,3 @@ def _settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, di
         for name in chosen:
             settings[name][own if dot else key] = value
     return settings
-
-
-def _check(names: Sequence[str], scorer: str | None, given: Mapping[str, str]) -> None:
-    """Raise `InputError` where a metric needs a model and none is named, or none needs the one that is.
-
-    And where something is set of a metric that is not asked for.
-    """
-    looking = [name for name in names if entry(name).has_model]
-    if looking and not scorer:
-        raise InputError(
-            "needs a model to look with",
-            where=f"metric:{looking[0]}",
-            hint="name one with --scorer, such as --scorer open-clip:ViT-B-32-quickgelu/openai",
-        )
-    if scorer and not looking:
-        raise InputError(
-            "none of these metrics has a model behind it",
-            where=", ".join(names),
-            given=f"--scorer {scorer}",
-            hint="leave --scorer out",
-        )
-    _settings_of(names, given)

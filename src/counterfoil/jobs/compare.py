@@ -21,24 +21,34 @@ from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import measured_run
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import DRAWS, PICTURES, PRIVATE, RUNS, SEED, TITLE, Reporting, feedback_of
-from counterfoil.jobs.evaluation_inputs import whereabouts, whole_benchmark
+from counterfoil.jobs.arguments import (
+    DRAWS,
+    PICTURES,
+    PRIVATE,
+    RUNS,
+    SEED,
+    TITLE,
+    Reporting,
+    feedback_of,
+    path_of,
+)
+from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from counterfoil.jobs.job import SILENT, Feedback, job, terminal_feedback
 from counterfoil.jobs.outputs import load_runs, write
-from counterfoil.jobs.results import Pictures, Tabular, measure_rows, write_page
+from counterfoil.jobs.results import Pictures, Tabular, TextTables, measure_rows, write_page
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
 from counterfoil.report.comparison_tables import by_group, differences, headline, overview
 from counterfoil.report.notes import rests_on
-from counterfoil.report.tables import Table, to_csv, to_latex, to_markdown
+from counterfoil.report.tables import Table
 
 _PAGE_DATA = Option("Where the benchmark's images are, if not where they were.", None)
 _PAGE_IMAGES = Option("Folder of the images, where the data name files.", None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RunComparison(Tabular):
+class RunComparison(TextTables):
     """Runs side by side, a `Comparison` per benchmark, with a test of every difference.
 
     Rows by "difference" are one per tested difference: `benchmark`, `measure`, `a` minus `b`, `value`, `low`
@@ -72,32 +82,25 @@ class RunComparison(Tabular):
             for d in (comparison.against_baseline() if comparison.baseline else comparison.differences)
         )
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "measure":
             runs = [run for comparison in self.comparisons for run in comparison.runs]
-            return pa.Table.from_pylist([row for run in runs for row in measure_rows(run)])
+            return [row for run in runs for row in measure_rows(run)]
         return pa.Table.from_pylist([d.to_json() for d in self.differences], schema=_DIFFERENCES)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Every run's result, with its differences to the baseline (else to later runs) as `against`."""
-        return [
-            _with_differences(run, comparison) for comparison in self.comparisons for run in comparison.runs
-        ]
-
-    def to_markdown(self) -> str:
-        """The tables in Markdown, with intervals; best in bold, second best in italics."""
-        pages = [to_markdown(table, intervals=True) for table in self._tables()]
-        return "\n".join([*pages, *(f"{line}.\n" for line in self.notes)])
-
-    def to_latex(self) -> str:
-        """The tables as LaTeX floats (booktabs), with intervals; best in bold, second best underlined."""
-        pages = [to_latex(table, intervals=True) for table in self._tables()]
-        return "\n".join([*pages, *(f"% {line}.\n" for line in self.notes)])
-
-    def to_csv(self) -> str:
-        """The tables as CSV: a line per number at full precision, with interval and count."""
-        tables = (overview(*self.comparisons), *self._groups(), *self._tested())
-        return to_csv(*(table for table in tables if table.columns))
+        numbers = ("low", "high", "p", "p_holm", "mcnemar", "signature")
+        results = []
+        for comparison in self.comparisons:
+            for run in comparison.runs:
+                against: dict[str, dict[str, Any]] = {}
+                for d in comparison.differences:
+                    if d.a == run.name and comparison.baseline in (None, d.b):
+                        facts = {"difference": d.value, **{name: getattr(d, name) for name in numbers}}
+                        against.setdefault(d.b, {})[d.measure] = facts
+                results.append({**run.result.to_json(), "scorer": run.name, "against": against})
+        return results
 
     def to_html(
         self,
@@ -153,7 +156,12 @@ class RunComparison(Tabular):
         places = Places(data)
         comparisons = []
         for comparison in self.comparisons:
-            place, folder = _whereabouts(comparison, places, images, many=len(self) > 1)
+            # Where the data and the images of the benchmark lie, as far as anything says so.
+            run = comparison.runs[0]
+            place = run.benchmark.path
+            if data is not None:
+                place = places.of(comparison.benchmark, many=len(self) > 1)
+            folder = images or path_of(run.manifest.get("benchmark", {}).get("images") or None)
             if (outputs := active_outputs()) is not None:
                 outputs.read(*(path for path in (place, folder) if path is not None))
             try:
@@ -176,8 +184,11 @@ class RunComparison(Tabular):
         runs = dict.fromkeys(run.name for comparison in self.comparisons for run in comparison.runs)
         return f"<RunComparison of {', '.join(runs)} on {', '.join(names)}>"
 
-    def _groups(self) -> list[Table]:
-        return [by_group(comparison) for comparison in self.comparisons]
+    @property
+    def csv_tables(self) -> list[Table]:
+        """All measures, those of groups, and the differences."""
+        tables = (overview(*self.comparisons), *map(by_group, self.comparisons), *self._tested())
+        return [table for table in tables if table.columns]
 
     def _tested(self) -> list[Table]:
         """A table of the tested differences per measure that has any."""
@@ -193,7 +204,8 @@ class RunComparison(Tabular):
             for name in dict.fromkeys(d.measure for d in comparison.differences)
         ]
 
-    def _tables(self) -> list[Table]:
+    @property
+    def text_tables(self) -> list[Table]:
         """The tables of a page of text: a gallery's by itself, with what its authors report."""
         galleries = [
             comparison for comparison in self.comparisons if comparison.runs[0].benchmark.questions.directed
@@ -201,7 +213,8 @@ class RunComparison(Tabular):
         others = [comparison for comparison in self.comparisons if comparison not in galleries]
         overviews = [overview(*others)] if others else []
         overviews += [overview(comparison, measures=headline(comparison) or None) for comparison in galleries]
-        return [table for table in (*overviews, *self._groups(), *self._tested()) if table.columns]
+        tables = (*overviews, *map(by_group, self.comparisons), *self._tested())
+        return [table for table in tables if table.columns]
 
     @property
     def notes(self) -> list[str]:
@@ -300,32 +313,6 @@ def _with_ties(run: Run, ties: Ties) -> Run:
     return replace(measured_run(run.benchmark, run.answers, result, run.manifest), name=run.name)
 
 
-def _with_differences(run: Run, comparison: Comparison) -> dict[str, Any]:
-    against: dict[str, dict[str, Any]] = {}
-    for d in comparison.differences:
-        if d.a == run.name and comparison.baseline in (None, d.b):
-            against.setdefault(d.b, {})[d.measure] = {
-                "difference": d.value,
-                "low": d.low,
-                "high": d.high,
-                "p": d.p,
-                "p_holm": d.p_holm,
-                "mcnemar": d.mcnemar,
-                "signature": d.signature,
-            }
-    return {**run.result.to_json(), "scorer": run.name, "against": against}
-
-
-def _whereabouts(
-    comparison: Comparison, places: Places, images: Path | None, *, many: bool
-) -> tuple[Path | None, Path | None]:
-    """Where the data and the images of the benchmark lie, as far as anything says so."""
-    place, folder = whereabouts(comparison.runs[0])
-    if places.plain is not None:
-        place = places.of(comparison.benchmark, many=many)
-    return place, images or folder
-
-
 def _with_images(comparison: Comparison, place: Path | None, folder: Path | None) -> Comparison:
     """The comparison with its images; itself where it has them, or nothing says where they are."""
     if comparison.runs[0].benchmark.images_at_hand:
@@ -359,19 +346,16 @@ class ModelRankings(Tabular):
 
     rows_by = ("pair", "model")
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         correlation = self.correlation
         if by == "pair":
-            return pa.Table.from_pylist([asdict(pair) for pair in correlation.pairs])
-        return pa.Table.from_pylist(
-            [
-                {"model": model, "measure": column.name, "value": value, "rank": rank}
-                for model, values, ranks in zip(
-                    correlation.models, correlation.values.tolist(), correlation.ranks.tolist(), strict=True
-                )
-                for column, value, rank in zip(correlation.columns, values, ranks, strict=True)
-            ]
-        )
+            return [asdict(pair) for pair in correlation.pairs]
+        values, ranks = correlation.values.tolist(), correlation.ranks.tolist()
+        return [
+            {"model": model, "measure": column.name, "value": values[i][j], "rank": ranks[i][j]}
+            for i, model in enumerate(correlation.models)
+            for j, column in enumerate(correlation.columns)
+        ]
 
     @property
     def tables(self) -> tuple[Table, ...]:

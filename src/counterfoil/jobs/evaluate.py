@@ -5,9 +5,9 @@ is kept in a cache, so an evaluation that was stopped goes on where it was. Gall
 ranked together, from one pass over the scores.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack, cast
 
@@ -16,8 +16,6 @@ import numpy as np
 from counterfoil import catalog
 from counterfoil.benchmarks.answers import Answers, Outcomes, Scores, about
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.data_paths import Places
-from counterfoil.engine.deduplicate import Progress, used_captions, used_images
 from counterfoil.engine.run import run as answer_benchmark
 from counterfoil.errors import CounterfoilError, InputError, ScoreError
 from counterfoil.evaluation.evaluate import IntervalMethod, binarize
@@ -26,179 +24,120 @@ from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.evaluation.run import measured_run, save_run
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
+from counterfoil.jobs import arguments as shared
 from counterfoil.jobs import evaluation_inputs as inputs
-from counterfoil.jobs.arguments import (
-    AVAILABLE,
-    BENCHMARK,
-    BENCHMARKS,
-    COUNTS,
-    DRAWS,
-    OVERWRITE,
-    PROMPT,
-    SCORER,
-    SEED,
-    SETTINGS,
-    AnyBenchmark,
-    AnyScorer,
-    Device,
-    Settings,
-    Sources,
-    Work,
-    api_key,
-    feedback_of,
-    in_memory,
-    path_of,
-    places_of,
-    scorer_options,
-    session_options,
-    settings_of,
-    with_table,
-)
-from counterfoil.jobs.job import SILENT, Feedback, SessionOptions, job
+from counterfoil.jobs.arguments import data_option, model_option, results_option, statistics_option
+from counterfoil.jobs.job import Feedback, SessionOptions, job
 from counterfoil.jobs.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import Options
 from counterfoil.outputs import Outputs, existing_paths, guarding
-from counterfoil.report.labels import duration
 from counterfoil.store import check_writable
 
+_caption_option, _generative_option, _gallery_option = (
+    partial(Option, panel=heading) for heading in ("Caption metrics", "Generative models", "Galleries")
+)
 
-class EvaluateRows(Sources, Device, Work, total=False):
+
+class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
     """Options of an evaluation."""
 
     limit: Annotated[
         float | None,
-        Option(
+        data_option(
             "Evaluate N evenly spaced questions, or such a share (0.1); results are marked as partial, and a "
             "note says what all of them would take.",
             None,
             low=0,
             metavar="N|SHARE",
-            panel="Data",
         ),
     ]
-    counts: Annotated[bool, COUNTS]
-    available: Annotated[bool, AVAILABLE]
+    counts: Annotated[bool, shared.COUNTS]
+    available: Annotated[bool, shared.AVAILABLE]
     out: Annotated[
-        str | Path | None,
-        Option("Write a run folder per benchmark here, for 'compare'.", None, panel="Results"),
+        str | Path | None, results_option("Write a run folder per benchmark here, for 'compare'.", None)
     ]
-    overwrite: Annotated[bool, OVERWRITE]
-    name: Annotated[str | None, Option("What results call the scorer.", None, panel="Results")]
+    overwrite: Annotated[bool, shared.OVERWRITE]
+    name: Annotated[str | None, results_option("What results call the scorer.", None)]
     measures: Annotated[
         Sequence[str],
-        Option(
+        statistics_option(
             "Only this measure; may be repeated. In a gallery recall_at_20 stands for all of its kind; of "
             "several benchmarks each takes those it has.",
             (),
             flag="--measure",
-            panel="Statistics",
         ),
     ]
     ties: Annotated[
         Literal["strict", "half", "optimistic"],
-        Option("A tie is wrong, worth its chance in a random order, or right.", "strict", panel="Statistics"),
+        statistics_option("A tie is wrong, worth its chance in a random order, or right.", "strict"),
     ]
     interval: Annotated[
         Literal["auto", "wilson", "clusters", "crossed", "folds"],
-        Option(
-            "How intervals are made; auto knows which questions share images or captions.",
-            "auto",
-            panel="Statistics",
+        statistics_option(
+            "How intervals are made; auto knows which questions share images or captions.", "auto"
         ),
     ]
-    draws: Annotated[int, DRAWS]
-    seed: Annotated[int, SEED]
-    prompt: Annotated[str, PROMPT]
-    column: Annotated[
-        str | None, Option("Column of a given table; default: guessed and said.", None, panel="Model")
-    ]
+    draws: Annotated[int, shared.DRAWS]
+    seed: Annotated[int, shared.SEED]
+    prompt: Annotated[str, shared.PROMPT]
+    column: Annotated[str | None, model_option("Column of a given table; default: guessed and said.", None)]
     unanswered: Annotated[
         Literal["refuse", "wrong", "leave-out"],
-        Option(
+        model_option(
             "Questions that given outcomes or a chat model do not answer: an error, wrong, or left out.",
             "refuse",
-            panel="Model",
         ),
     ]
     backbone: Annotated[
         str,
-        Option(
-            "The model that a caption metric looks at images with.",
-            "",
-            flag="--scorer",
-            metavar="SCORER",
-            panel="Caption metrics",
+        _caption_option(
+            "The model that a caption metric looks at images with.", "", flag="--scorer", metavar="SCORER"
         ),
     ]
-    settings: Annotated[Settings, SETTINGS]
+    settings: Annotated[shared.Settings, shared.SETTINGS]
     protocol: Annotated[
         str | None,
-        Option(
-            "How a generative model is asked, as --set protocol=NAME.",
-            None,
-            metavar="NAME",
-            panel="Generative models",
-        ),
+        _generative_option("How a generative model is asked, as --set protocol=NAME.", None, metavar="NAME"),
     ]
     question: Annotated[
         str | None,
-        Option(
-            "What it is asked, with {} for the caption, as --set question=TEXT.",
-            None,
-            panel="Generative models",
-        ),
+        _generative_option("What it is asked, with {} for the caption, as --set question=TEXT.", None),
     ]
     api_key_env: Annotated[
         str | None,
-        Option(
+        _generative_option(
             "Environment variable with the key of a chat endpoint; default: COUNTERFOIL_API_KEY.",
             None,
             metavar="VARIABLE",
-            panel="Generative models",
         ),
     ]
     ids: Annotated[
         Path | None,
-        Option(
-            "npz file with image_ids and caption_ids of the rows and columns of a given similarity.",
-            None,
-            panel="Galleries",
+        _gallery_option(
+            "npz file with image_ids and caption_ids of the rows and columns of a given similarity.", None
         ),
     ]
     first_stage: Annotated[
-        str | AnyScorer | None,
-        Option(
-            "A dual encoder whose first items a scorer of pairs ranks again.",
-            None,
-            metavar="SCORER",
-            panel="Galleries",
+        str | shared.AnyScorer | None,
+        _gallery_option(
+            "A dual encoder whose first items a scorer of pairs ranks again.", None, metavar="SCORER"
         ),
     ]
     depth: Annotated[
         int,
-        Option(
-            "How many of the first stage's items are ranked again.",
-            32,
-            low=1,
-            high=most("k"),
-            panel="Galleries",
-        ),
+        _gallery_option("How many of the first stage's items are ranked again.", 32, low=1, high=most("k")),
     ]
     top: Annotated[
-        int,
-        Option(
-            "How many first items of each query a run keeps.", 50, low=0, high=most("k"), panel="Galleries"
-        ),
+        int, _gallery_option("How many first items of each query a run keeps.", 50, low=0, high=most("k"))
     ]
     truncated_as_miss: Annotated[
         bool,
-        Option(
+        _gallery_option(
             "Count a right answer beyond the end of a truncated ranking as a miss, as published numbers from "
             "truncated lists do.",
             False,
-            panel="Galleries",
         ),
     ]
 
@@ -208,8 +147,7 @@ class _EvaluateInputs:
     """Options of an evaluation, and what was made of them."""
 
     rows: EvaluateRows
-    data: Places
-    images: Places
+    sources: inputs.BenchmarkSources
     limit: float | None
     out: Path | None
     #: Of a scorer that is given by name.
@@ -232,7 +170,7 @@ class _Part:
 
 
 @dataclass(eq=False)
-class Evaluation:
+class _Evaluation:
     """A scorer and benchmarks that are ready: all is read, loaded and checked, nothing is computed yet.
 
     `missing` are the benchmarks that could not be read, or measured so far, each with its error.
@@ -256,6 +194,8 @@ class Evaluation:
         with self.feedback.progress() as progress:
             scorer = self.scorer if part.given is None else part.given
             if part.whole is not None:
+                from counterfoil.jobs.stopwatch import Stopwatch
+
                 watch = Stopwatch(progress, scorer)
                 session = options.work.session(self.feedback, watch)
                 answers = answer_benchmark(part.benchmark, scorer, session=session)
@@ -290,10 +230,7 @@ class Evaluation:
         # A scorer that was loaded before says itself what becomes of them.
         policy = getattr(self.scorer, "unanswered", policy)
         scores = cast(Scores | Outcomes, answers)
-        self.feedback.note(
-            f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are "
-            + ("left out" if policy == "leave-out" else "counted as wrong")
-        )
+        inputs.say_unanswered(benchmark, empty, policy, self.feedback)
         part = replace(part, unanswered=empty)
         if policy == "leave-out":
             rows = np.flatnonzero(~missing)
@@ -305,7 +242,7 @@ class Evaluation:
 
     def measured(self, part: _Part, answers: Answers) -> EvaluationRun:
         options = self.options
-        facts: dict[str, Any] = about(part.benchmark, images=options.images.images_of(part.key))
+        facts: dict[str, Any] = about(part.benchmark, images=options.sources.images.images_of(part.key))
         if options.limit is not None:
             facts["limit"] = options.limit
         if part.unanswered:
@@ -348,8 +285,8 @@ class Evaluation:
   counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --scorer open-clip:ViT-B-32/w.pth""",
 )
 def evaluate_all(
-    scorer: Annotated[str | AnyScorer, SCORER],
-    benchmarks: Annotated[Sequence[AnyBenchmark], BENCHMARKS],
+    scorer: Annotated[str | shared.AnyScorer, shared.SCORER],
+    benchmarks: Annotated[Sequence[shared.AnyBenchmark], shared.BENCHMARKS],
     **options: Unpack[EvaluateRows],
 ) -> list[EvaluationRun]:
     """Measure a scorer on benchmarks: every number with its interval, chance and ties.
@@ -362,11 +299,9 @@ def evaluate_all(
     are measured first, and then an `InputError` names it; their work is in the cache and in `out`. All else
     is as in `evaluate`.
     """
-    feedback = feedback_of(options)
-    if in_memory(options["data"]):
-        benchmarks = [with_table(benchmark, options["data"], options["images"]) for benchmark in benchmarks]
-        options["data"] = options["images"] = None
-    evaluation = prepare(scorer, benchmarks, options, feedback=feedback)
+    feedback = shared.feedback_of(options)
+    with guarded("evaluate", overwrite=options["overwrite"]) as outputs:
+        evaluation = _prepare(scorer, benchmarks, options, feedback, outputs)
     runs = []
     for part in evaluation.parts:
         try:
@@ -390,8 +325,8 @@ def evaluate_all(
 
 @job()
 def evaluate(
-    scorer: Annotated[str | AnyScorer, SCORER],
-    benchmark: Annotated[AnyBenchmark, BENCHMARK],
+    scorer: Annotated[str | shared.AnyScorer, shared.SCORER],
+    benchmark: Annotated[shared.AnyBenchmark, shared.BENCHMARK],
     **options: Unpack[EvaluateRows],
 ) -> EvaluationRun:
     """Measure a scorer on a benchmark: every number with its interval, chance and ties.
@@ -420,57 +355,59 @@ def load_run(folder: str | Path) -> EvaluationRun:
     return EvaluationRun.of(load_plain_run(folder))
 
 
-def prepare(
-    scorer: Any, benchmarks: Sequence[AnyBenchmark], rows: EvaluateRows, *, feedback: Feedback = SILENT
-) -> Evaluation:
+def _prepare(
+    scorer: Any,
+    benchmarks: Sequence[shared.AnyBenchmark],
+    rows: EvaluateRows,
+    feedback: Feedback,
+    outputs: Outputs,
+) -> _Evaluation:
     """The evaluation of `scorer` on `benchmarks`: names, files, questions and settings are read and checked.
 
     A model that is named is loaded last. Of several benchmarks one that cannot be read is left out with a
     warning; one alone raises its error. Raises `InputError` for unknown names, outputs that would replace
     something else, and settings that do not fit.
     """
-    with guarded("evaluate", overwrite=rows["overwrite"]) as outputs:
-        return _prepare(scorer, benchmarks, rows, feedback, outputs)
-
-
-def _prepare(
-    scorer: Any,
-    benchmarks: Sequence[AnyBenchmark],
-    rows: EvaluateRows,
-    feedback: Feedback,
-    outputs: Outputs,
-) -> Evaluation:
     scorer, backbone, first_stage = (
         _with_kind(spec, feedback) for spec in (scorer, rows["backbone"], rows["first_stage"])
     )
-    read = [
-        benchmark if isinstance(benchmark, Benchmark) else catalog.benchmark_name(str(benchmark))
-        for benchmark in benchmarks
-    ]
-    keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in read]
+    sources = inputs.BenchmarkSources.of(
+        [one if isinstance(one, Benchmark) else catalog.benchmark_name(str(one)) for one in benchmarks],
+        rows["data"],
+        rows["images"],
+    )
+    keys = sources.names
     named = {name: rows[name] for name in ("protocol", "question") if rows[name]}
+    chat = isinstance(scorer, str) and scorer.startswith("chat:")
+    if rows["api_key_env"] is not None and not chat:
+        raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
     options = _EvaluateInputs(
         rows,
-        places_of(rows["data"], "--data", keys),
-        places_of(rows["images"], "--images", keys),
+        sources,
         inputs.count_or_share(rows["limit"]),
-        path_of(rows["out"]),
-        scorer_options(
+        shared.path_of(rows["out"]),
+        shared.scorer_options(
             rows,
             backbone=backbone,
-            settings=settings_of(rows["settings"]) | named,
-            api_key=_api_key(scorer, rows["api_key_env"]),
+            settings=shared.settings_of(rows["settings"]) | named,
+            api_key=shared.api_key(rows["api_key_env"]) if chat else "",
         ),
-        session_options(rows, scorer),
+        shared.session_options(rows, scorer),
         first_stage,
     )
-    run_name = called = _called(scorer, options)
+    # The name of the scorer in results, as far as it is known before anything is loaded.
+    run_name = rows["name"]
+    if run_name is None and first_stage is not None:
+        from counterfoil.engine.rank import name as reranked
+
+        run_name = reranked(inputs.title_of(scorer), inputs.title_of(first_stage), rows["depth"])
+    elif run_name is None:
+        run_name = f"{inputs.title_of(scorer)} {backbone if isinstance(scorer, str) else ''}".strip()
+    called = run_name
     for folder in run_folders(options.out, keys, run_name):
         check_writable(folder.path, folder=True)
         outputs.folder(folder)
-    for benchmark in read:
-        if isinstance(benchmark, str) and not Path(benchmark).is_dir():
-            catalog.benchmark_card(benchmark)
+    sources.check_names()
     for spec in (scorer, backbone, first_stage):
         if isinstance(spec, str) and spec:
             catalog.scorer_name(spec)
@@ -481,11 +418,13 @@ def _prepare(
             scorer=replace(
                 options.scorer,
                 whole_rows=inputs.whole_rows(scorer, keys),
-                ids=inputs.beside(options.scorer.ids, options.data.plain),
-                backbone=inputs.beside_data(options.scorer.backbone, options.data.plain),
+                ids=inputs.beside(options.scorer.ids, sources.data.plain),
+                backbone=inputs.beside_data(options.scorer.backbone, sources.data.plain),
             ),
         )
-    outputs.read(*existing_paths(_reads(scorer, options)))
+    specs = [spec for spec in (scorer, first_stage) if isinstance(spec, str)]
+    files = [] if options.scorer.ids is None else [options.scorer.ids]
+    outputs.read(*existing_paths([*specs, *sources.paths, *files]))
 
     # A model is loaded once the data are known to be there. Given answers may carry the questions along.
     loaded = (
@@ -495,9 +434,9 @@ def _prepare(
     )
     parts: list[_Part] = []
     missing: list[tuple[str, CounterfoilError]] = []
-    for key, benchmark in zip(keys, read, strict=True):
+    for key, benchmark in zip(keys, sources.benchmarks, strict=True):
         try:
-            parts.append(_read(key, benchmark, scorer, loaded, options, feedback, many=len(keys) > 1))
+            parts.append(_read(key, benchmark, scorer, loaded, options, feedback))
         except CounterfoilError as error:
             if len(keys) == 1:
                 raise
@@ -522,7 +461,7 @@ def _prepare(
             check_identity(run_folder(options.out, part.key), run_name, identity)
     reported = inputs.measures([part.benchmark for part in parts], options.rows["measures"])
     parts = [replace(part, measures=names) for part, names in zip(parts, reported, strict=True)]
-    return Evaluation(
+    return _Evaluation(
         scorer=loaded,
         options=options,
         feedback=feedback,
@@ -535,14 +474,6 @@ def _prepare(
         _named=options.rows["name"] is not None or not isinstance(scorer, str),
         _outputs=outputs,
     )
-
-
-def _api_key(scorer: Any, variable: str | None) -> str:
-    if isinstance(scorer, str) and scorer.startswith("chat:"):
-        return api_key(variable)
-    if variable is not None:
-        raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
-    return ""
 
 
 def _with_kind(scorer: Any, feedback: Feedback) -> Any:
@@ -561,35 +492,11 @@ def _with_kind(scorer: Any, feedback: Feedback) -> Any:
     return full
 
 
-def _called(scorer: Any, options: _EvaluateInputs) -> str:
-    """The name of the scorer in results, as far as it is known before anything is loaded."""
-    if (name := options.rows["name"]) is not None:
-        return name
-    first = options.first_stage
-    if first is not None:
-        from counterfoil.engine.rank import name as reranked
-
-        return reranked(_name(scorer), _name(first), options.rows["depth"])
-    return f"{_name(scorer)} {options.scorer.backbone if isinstance(scorer, str) else ''}".strip()
-
-
-def _name(scorer: Any) -> str:
-    return scorer if isinstance(scorer, str) else str(getattr(scorer, "title", "") or scorer.identity.name)
-
-
-def _reads(scorer: Any, options: _EvaluateInputs) -> list[object]:
-    """The names of what is read, files among them."""
-    places = (options.data, options.images)
-    paths = [path for place in places for path in (place.plain, *place.named.values())]
-    specs = [spec for spec in (scorer, options.first_stage) if isinstance(spec, str)]
-    return [*specs, *(path for path in (*paths, options.scorer.ids) if path is not None)]
-
-
 def _loaded(scorer: Any, options: _EvaluateInputs, feedback: Feedback) -> Any:
     if not isinstance(scorer, str):
         return scorer
     with feedback.busy(f"loading {scorer}"):
-        where = inputs.beside_data(scorer, options.data.plain)
+        where = inputs.beside_data(scorer, options.sources.data.plain)
         loaded = catalog.scorer(where, options.scorer, memory=options.work.cache)
     if (described := getattr(loaded, "described", None)) is not None:
         feedback.note(f"{scorer}: {described}")
@@ -603,21 +510,11 @@ def _read(
     loaded: Any,
     options: _EvaluateInputs,
     feedback: Feedback,
-    *,
-    many: bool,
 ) -> _Part:
     """The benchmark with its data, narrowed to what is asked of it."""
-    if isinstance(benchmark, Benchmark):
-        questions = benchmark
-    else:
-        where = options.data.of(key, many=many)
-        with feedback.busy(f"reading {key}"):
-            pictures = options.images.images_of(key)
-            questions = inputs.benchmark(key, where, pictures, loaded, counts=options.rows["counts"])
+    questions = options.sources.read(benchmark, feedback, loaded, counts=options.rows["counts"])
     if options.rows["available"]:
-        whole = len(questions)
-        questions = questions.available()
-        feedback.note(f"{questions.name}: {len(questions):,} of {whole:,} questions are at hand")
+        questions = inputs.at_hand(questions, feedback)
     if any(words in (questions.source or "") for words in ("left out", "taken out")):
         # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
         feedback.note(f"{questions.name}: {questions.source}")
@@ -631,68 +528,3 @@ def _read(
         inputs.check_at_hand(scorer, options.scorer.backbone, questions)
     partial = limit is not None and len(questions) < len(unlimited)
     return _Part(key, questions, given, empty, unlimited if partial else None)
-
-
-class Stopwatch:
-    """Progress of stages that is passed on; of each stage the start, the end of the first batch and the last.
-
-    `requests` are those that `scorer` (of an endpoint) was asked for until now.
-    """
-
-    def __init__(self, progress: Progress, scorer: Any) -> None:
-        self._progress, self._scorer = progress, scorer
-        self._stages: dict[str, list[tuple[float, int, int]]] = {}
-        self._requests = getattr(scorer, "requests", 0)
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Note the time, and pass it on."""
-        self._stages.setdefault(stage, [])[2:] = [(time.monotonic(), done, total)]
-        self._progress(stage, done, total)
-
-    def note(self, part: Benchmark, whole: Benchmark) -> str | None:
-        """What `whole` would take by the time of `part`; None where nothing was waited for."""
-        if not self._stages:
-            return None
-        growth = len(whole) / len(part)
-        sizes = {
-            "images": len(used_images(whole)) / max(1, len(used_images(part))),
-            "captions": _texts(whole) / max(1, _texts(part)),
-        }
-        seconds = 0.0
-        for stage, points in self._stages.items():
-            took = _seconds(points, sizes.get(stage.rpartition(" ")[2], growth))
-            if took is None:
-                return f"{whole.name}: part of this came from the cache; --no-cache shows what all would take"
-            seconds += took
-        costs = [f"{duration(seconds)} at this speed"]
-        if requests := getattr(self._scorer, "requests", 0) - self._requests:
-            # Answers that were kept say nothing of the endpoint's speed.
-            spent = self._scorer.endpoint.spent
-            costs = costs if spent.requests > spent.cached else []
-            costs.append(f"{round(requests * growth):,} requests")
-        return f"{whole.name}: all {len(whole):,} questions would take about {' and '.join(costs)}"
-
-
-def _texts(benchmark: Benchmark) -> int:
-    """How many different captions some question asks about."""
-    return len({benchmark.captions[at].text for at in used_captions(benchmark)})
-
-
-def _seconds(points: list[tuple[float, int, int]], growth: float) -> float | None:
-    """Seconds of a stage with `growth` times as many items; None where the cache knew them all.
-
-    The first batch loads the model, so that where there are more the speed is that of the others.
-
-    >>> _seconds([(0.0, 0, 40), (9.0, 20, 40), (10.0, 40, 40)], growth=10)
-    28.0
-    >>> _seconds([(0.0, 0, 40), (4.0, 40, 40)], growth=10)
-    40.0
-    """
-    (began, known, total), (ended, done, _) = points[0], points[-1]
-    if done == known:
-        return None if total else 0.0
-    first, loaded = points[1][:2]
-    if done == loaded:
-        return (ended - began) / (done - known) * total * growth
-    left = total * growth - (loaded - known)
-    return first - began + (ended - first) / (done - loaded) * left

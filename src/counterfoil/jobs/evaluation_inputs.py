@@ -1,15 +1,118 @@
 """Inputs of an evaluation: benchmarks found and read, given answers narrowed, early checks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.data_paths import Places
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
 from counterfoil.errors import CounterfoilError, InputError
-from counterfoil.evaluation.result import Run
+from counterfoil.jobs.arguments import AnyBenchmark, Data, TableData, path_of
 from counterfoil.jobs.job import Feedback
+
+
+@dataclass(frozen=True)
+class BenchmarkSources:
+    """Benchmarks that are named or read, and where the data and images of those that are named lie."""
+
+    benchmarks: Sequence[str | Benchmark]
+    data: Places
+    images: Places
+
+    @classmethod
+    def of(cls, benchmarks: Sequence[AnyBenchmark], data: TableData, images: Data) -> "BenchmarkSources":
+        """What arguments name; a table in memory is read as the one benchmark that is named."""
+        if _in_memory(data):
+            tables = []
+            for benchmark in benchmarks:
+                if isinstance(benchmark, Benchmark) or isinstance(images, Mapping):
+                    raise InputError(
+                        "data in memory are of one benchmark that is named",
+                        given=str(benchmark),
+                        allowed='"pairs", data=frame, images=FOLDER',
+                    )
+                (folder,) = images if isinstance(images, tuple) else (images,)
+                tables.append(catalog.benchmark(str(benchmark), data=data, images=folder))
+            benchmarks, data, images = tables, None, None
+        named = [one if isinstance(one, Benchmark) else str(one) for one in benchmarks]
+        names = [one.name if isinstance(one, Benchmark) else one for one in named]
+        return cls(named, _places(data, "--data", names), _places(images, "--images", names))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all of them."""
+        return [one if isinstance(one, str) else one.name for one in self.benchmarks]
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files and folders that are named."""
+        paths = [path for of in (self.data, self.images) for path in (of.plain, *of.named.values())]
+        return [path for path in paths if path is not None]
+
+    def check_names(self) -> None:
+        """Raise `UnknownNameError` for a name that is neither a benchmark's nor a folder's."""
+        for benchmark in self.benchmarks:
+            if isinstance(benchmark, str) and not Path(benchmark).is_dir():
+                catalog.benchmark_card(benchmark)
+
+    def read(
+        self,
+        benchmark: str | Benchmark,
+        feedback: Feedback,
+        scorer: Any = None,
+        *,
+        many: bool | None = None,
+        counts: bool = True,
+    ) -> Benchmark:
+        """One of them from its data; from the questions that given answers carry where no data is named."""
+        from counterfoil.models.base import abilities
+
+        if isinstance(benchmark, Benchmark):
+            return benchmark
+        with feedback.busy(f"reading {benchmark}"):
+            data = self.data.of(benchmark, many=len(self.benchmarks) > 1 if many is None else many)
+            if data is None and "given_scores" in abilities(scorer) and benchmark in catalog.benchmarks():
+                carried = catalog.benchmark_from_answers(benchmark, scorer.table)
+                if carried is not None:
+                    return carried
+            images = self.images.images_of(benchmark)
+            return catalog.benchmark(benchmark, data=data, images=images, counts=counts)
+
+
+def _in_memory(data: object) -> bool:
+    """Whether `data` is a table itself, not a path or paths by benchmark."""
+    if isinstance(data, Mapping):
+        return not all(isinstance(path, str | Path) for path in data.values())
+    if isinstance(data, list | tuple):
+        return not all(isinstance(path, str) for path in data)
+    return data is not None and not isinstance(data, str | Path)
+
+
+def _places(paths: Data, option: Literal["--data", "--images"], benchmarks: Sequence[str]) -> Places:
+    """Paths as `Places`: one for all benchmarks, one per name, or texts as in a shell."""
+    if isinstance(paths, Mapping):
+        for name, path in paths.items():
+            if not isinstance(path, str | Path):
+                raise InputError("not a path", where=f"{option}, {name}", given=path)
+        return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
+    if isinstance(paths, list | tuple):
+        return Places.read(paths, benchmarks, option=option)
+    return Places(path_of(cast(Any, paths)), {}, option).check()
+
+
+def at_hand(benchmark: Benchmark, feedback: Feedback, *, name: str = "") -> Benchmark:
+    """The questions whose images and captions are at hand; a note says how many they are."""
+    part = benchmark.available()
+    feedback.note(f"{name or benchmark.name}: {len(part):,} of {len(benchmark):,} questions are at hand")
+    return part
+
+
+def title_of(scorer: Any) -> str:
+    """What results call a scorer that is named or loaded."""
+    return scorer if isinstance(scorer, str) else str(getattr(scorer, "title", "") or scorer.identity.name)
 
 
 def count_or_share(number: float | None) -> float | None:
@@ -64,12 +167,6 @@ def not_measured(missing: Sequence[tuple[str, CounterfoilError]], total: int) ->
         f"{len(missing)} of {total} benchmarks {'was' if one else 'were'} not measured: "
         + ", ".join(f"{name} ({error})" for name, error in missing)
     )
-
-
-def whereabouts(run: Run) -> tuple[Path | None, Path | None]:
-    """Where the data and the images of a run's benchmark lie, as far as the run says so."""
-    images = run.manifest.get("benchmark", {}).get("images")
-    return run.benchmark.path, None if not images else Path(images)
 
 
 def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Benchmark | None:
@@ -140,19 +237,6 @@ def beside_data(scorer: str, data: Path | None) -> str:
     return f"{kind}:{beside(Path(path), data)}" if kind in ("given", "embeddings") and path else scorer
 
 
-def benchmark(
-    name: str, data: Path | None, images: Path | None, scorer: Any, *, counts: bool = True
-) -> Benchmark:
-    """The benchmark from its data; from the questions that given answers carry where no data is named."""
-    from counterfoil.models.base import abilities
-
-    if data is None and "given_scores" in abilities(scorer) and name in catalog.benchmarks():
-        carried = catalog.benchmark_from_answers(name, scorer.table)
-        if carried is not None:
-            return carried
-    return catalog.benchmark(name, data=data, images=images, counts=counts)
-
-
 def narrowed(
     scorer: Any, benchmark: Benchmark, limit: int | None, unanswered: str, *, feedback: Feedback
 ) -> tuple[Any, Benchmark, int]:
@@ -178,13 +262,18 @@ def narrowed(
         scorer, benchmark = scorer.take(benchmark.spread(limit)), benchmark.limited(limit)
     empty = 0 if scorer.unanswered is None else int(scorer.unanswered.sum())
     if empty:
-        what = "left out" if unanswered == "leave-out" else "counted as wrong"
-        feedback.note(
-            f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are {what}"
-        )
+        say_unanswered(benchmark, empty, unanswered, feedback)
         if unanswered == "leave-out":
             scorer, benchmark = answered(scorer, benchmark)
     return scorer, benchmark, empty
+
+
+def say_unanswered(benchmark: Benchmark, empty: int, policy: str, feedback: Feedback) -> None:
+    """Note how many questions have no answer, and what becomes of them."""
+    what = "left out" if policy == "leave-out" else "counted as wrong"
+    feedback.note(
+        f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are {what}"
+    )
 
 
 def check_at_hand(spec: str, backbone: str, benchmark: Benchmark) -> None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
-import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -25,27 +25,9 @@ from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
+from counterfoil.jobs import arguments as shared
 from counterfoil.jobs import evaluation_inputs as inputs
-from counterfoil.jobs.arguments import (
-    BENCHMARK,
-    PICTURES,
-    PRIVATE,
-    PROMPT,
-    SCORER,
-    SEED,
-    SETTINGS,
-    TITLE,
-    AnyBenchmark,
-    AnyScorer,
-    Device,
-    Settings,
-    Sources,
-    Work,
-    feedback_of,
-    named_or_read,
-    scorer_options,
-    session_options,
-)
+from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer, data_option
 from counterfoil.jobs.job import Feedback, SessionOptions, job
 from counterfoil.jobs.outputs import guarded, write
 from counterfoil.jobs.results import Pictures, Tabular
@@ -60,57 +42,49 @@ FEW = 4
 NEAREST = 5
 
 
-class ExplainRows(Sources, Device, Work, total=False):
+_method_option = partial(Option, panel="Method")
+
+
+class ExplainRows(shared.Sources, shared.Device, shared.Work, total=False):
     """Options of explanations, and of their grades."""
 
     questions: Annotated[
         Sequence[str],
-        Option(
-            "Ids of the questions; default: some, evenly spread.",
-            (),
-            metavar="ID,ID,...",
-            commas=True,
-            panel="Data",
+        data_option(
+            "Ids of the questions; default: some, evenly spread.", (), metavar="ID,ID,...", commas=True
         ),
     ]
     limit: Annotated[
         int | None,
-        Option(
+        data_option(
             "How many questions, where none are named; default: 4, or 40 that are graded.",
             None,
             low=1,
             high=most("items"),
-            panel="Data",
         ),
     ]
     methods: Annotated[
         Sequence[str],
-        Option(
+        _method_option(
             "How heatmaps are made: patches, rollout, transport, grad-cam, occlusion; may be repeated. "
             "Default: what looks inside of the model, else occlusion.",
             (),
             flag="--method",
-            panel="Method",
         ),
     ]
     grid: Annotated[
-        int, Option("Occlusion: so many cells to a side of the picture.", 7, low=1, high=64, panel="Method")
+        int, _method_option("Occlusion: so many cells to a side of the picture.", 7, low=1, high=64)
     ]
-    fill: Annotated[
-        Literal["mean", "blur"], Option("Occlusion: what a covered cell shows.", "mean", panel="Method")
-    ]
+    fill: Annotated[Literal["mean", "blur"], _method_option("Occlusion: what a covered cell shows.", "mean")]
     mask: Annotated[
         str | None,
-        Option(
-            "Put this in place of a left-out word, in place of deleting it.",
-            None,
-            metavar="TOKEN",
-            panel="Method",
+        _method_option(
+            "Put this in place of a left-out word, in place of deleting it.", None, metavar="TOKEN"
         ),
     ]
-    prompt: Annotated[str, PROMPT]
-    settings: Annotated[Settings, SETTINGS]
-    seed: Annotated[int, SEED]
+    prompt: Annotated[str, shared.PROMPT]
+    settings: Annotated[shared.Settings, shared.SETTINGS]
+    seed: Annotated[int, shared.SEED]
 
 
 @dataclass(frozen=True)
@@ -126,11 +100,6 @@ class ExplainInputs:
     def occlusion(self) -> Occlusion:
         """How pictures are covered."""
         return Occlusion(self.rows["grid"], self.rows["fill"])
-
-    @property
-    def title(self) -> str:
-        """What results call the scorer."""
-        return str(getattr(self.scorer, "title", "") or self.scorer.identity.name)
 
     @property
     def left_out(self) -> str:
@@ -154,8 +123,10 @@ class ExplainInputs:
     ) -> Sequence[ExplainedPair]:
         """Each pair explained by the methods."""
         if "scores_pairs" in abilities(self.scorer):
-            # A large model takes its time for each, an endpoint its price.
-            feedback.note(f"at most {self._scores(pairs, methods):,} scores are asked for")
+            # A large model takes its time for each, an endpoint its price. Equal ones are asked for once.
+            pictures = 1 + (self.occlusion.cells**2 if "occlusion" in methods else 0)
+            most_scores = sum(pictures * (1 + len(pair.spans)) for pair in pairs)
+            feedback.note(f"at most {most_scores:,} scores are asked for")
         with feedback.progress() as progress:
             return explain_pairs(
                 self.scorer,
@@ -165,11 +136,6 @@ class ExplainInputs:
                 mask=self.rows["mask"],
                 session=self.work.session(feedback, progress),
             )
-
-    def _scores(self, pairs: Sequence[PairToExplain], methods: Sequence[str]) -> int:
-        """At most so many scores are asked for; equal ones once."""
-        pictures = 1 + (self.occlusion.cells**2 if "occlusion" in methods else 0)
-        return sum(pictures * (1 + len(pair.spans)) for pair in pairs)
 
     def remarks(self, methods: Sequence[str]) -> tuple[str, ...]:
         """How the methods are set, in words."""
@@ -211,22 +177,22 @@ class Explanation(Tabular):
     @property
     def tables(self) -> list[Table]:
         """For each pair its score, and the words whose loss moves it most."""
-        return [self._table(question) for question in self.questions]
-
-    def _table(self, question: ExplainedQuestion) -> Table:
-        rows = []
-        for (caption, image), pair in question.pairs.items():
-            words = sorted(
-                zip(pair.words, pair.drops.tolist(), strict=True), key=lambda word_drop: -word_drop[1]
-            )
-            largest = ", ".join(f"{word} {drop:+.4f}" for word, drop in words[:3] if drop)
-            name = f"{self.benchmark.images[image].id} with {self.benchmark.captions[caption].id}"
-            rows.append(Row(name, (Cell(pair.score), Cell(largest.replace("-", "−") or "none"))))
         columns = (Column("score", style="score"), Column("main words", style="text", align="left"))
-        title = f"{self.scorer} on {self.benchmark.card.title}, question {question.id}"
-        return Table(title, columns, tuple(rows), "image with caption")
+        tables = []
+        for question in self.questions:
+            rows = []
+            for (caption, image), pair in question.pairs.items():
+                words = sorted(
+                    zip(pair.words, pair.drops.tolist(), strict=True), key=lambda word_drop: -word_drop[1]
+                )
+                largest = ", ".join(f"{word} {drop:+.4f}" for word, drop in words[:3] if drop)
+                name = f"{self.benchmark.images[image].id} with {self.benchmark.captions[caption].id}"
+                rows.append(Row(name, (Cell(pair.score), Cell(largest.replace("-", "−") or "none"))))
+            title = f"{self.scorer} on {self.benchmark.card.title}, question {question.id}"
+            tables.append(Table(title, columns, tuple(rows), "image with caption"))
+        return tables
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = []
         for question in self.questions:
             for (caption, image), pair in question.pairs.items():
@@ -248,7 +214,7 @@ class Explanation(Tabular):
                             for row, line in enumerate(grid.tolist())
                             for column, value in enumerate(line)
                         ]
-        return pa.Table.from_pylist(rows)
+        return rows
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, the arrays as nested lists, as `explain --json` writes it."""
@@ -290,9 +256,9 @@ class Explanation(Tabular):
         self,
         path: str | Path,
         *,
-        title: Annotated[str, TITLE] = "Which words count, and where",
-        pictures: Annotated[Pictures, PICTURES] = "auto",
-        private: Annotated[bool, PRIVATE] = False,
+        title: Annotated[str, shared.TITLE] = "Which words count, and where",
+        pictures: Annotated[Pictures, shared.PICTURES] = "auto",
+        private: Annotated[bool, shared.PRIVATE] = False,
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained page with a heatmap per word.
@@ -316,8 +282,8 @@ class Explanation(Tabular):
 
 @job()
 def explain(
-    scorer: Annotated[str | AnyScorer, SCORER],
-    benchmark: Annotated[AnyBenchmark, BENCHMARK],
+    scorer: Annotated[str | AnyScorer, shared.SCORER],
+    benchmark: Annotated[AnyBenchmark, shared.BENCHMARK],
     **options: Unpack[ExplainRows],
 ) -> Explanation:
     """Show which words of a caption count for a scorer, and where in the picture it looks for them.
@@ -336,7 +302,7 @@ def explain(
     >>> explained.to_arrow(by="cell").column_names
     ['question', 'caption', 'image', 'method', 'word', 'row', 'column', 'heat']
     """
-    feedback = feedback_of(options)
+    feedback = shared.feedback_of(options)
     loaded = prepared(scorer, benchmark, options, feedback)
     part = loaded.questions(FEW)
     check_at_hand(part, images="images" in getattr(loaded.scorer, "needs", ("images", "captions")))
@@ -357,7 +323,7 @@ def explain(
     ]
     by_place = dict(zip(places, loaded.explain(pairs, names, feedback), strict=True))
     return Explanation(
-        scorer=loaded.title,
+        scorer=inputs.title_of(loaded.scorer),
         benchmark=part,
         questions=tuple(
             ExplainedQuestion(name, {(c, i): by_place[c, i] for i in shown for c in its})
@@ -375,15 +341,10 @@ def prepared(
     """The scorer and the benchmark, read and loaded; what can be wrong with names is found first."""
     if isinstance(scorer, str):
         catalog.scorer_name(scorer)
-    (benchmark,), data, images = named_or_read([benchmark], rows["data"], rows["images"])
-    if isinstance(benchmark, str) and not Path(benchmark).is_dir():
-        catalog.benchmark_card(benchmark)
-    reads = [path for place in (data, images) for path in (place.plain, *place.named.values())]
-    with guarded("explain", reads=[path for path in reads if path is not None]) as outputs:
-        if isinstance(benchmark, str):
-            key = benchmark
-            with feedback.busy(f"reading {key}"):
-                benchmark = inputs.benchmark(key, data.of(key, many=False), images.images_of(key), None)
+    sources = inputs.BenchmarkSources.of([benchmark], rows["data"], rows["images"])
+    sources.check_names()
+    with guarded("explain", reads=sources.paths) as outputs:
+        benchmark = sources.read(sources.benchmarks[0], feedback)
         outputs.read(*existing_paths([benchmark.path] if benchmark.path is not None else []))
     if benchmark.listed.text_pairs() is not None:
         raise DataError(
@@ -393,9 +354,9 @@ def prepared(
         )
     if benchmark.card.shows == "video" or any(isinstance(image, Video) for image in benchmark.images):
         raise DataError("explains pictures, not videos", where=benchmark.name)
-    work = session_options(rows, scorer)
+    work = shared.session_options(rows, scorer)
     if isinstance(scorer, str):
         with feedback.busy(f"loading {scorer}"):
-            scorer = catalog.scorer(scorer, scorer_options(rows), memory=work.cache)
+            scorer = catalog.scorer(scorer, shared.scorer_options(rows), memory=work.cache)
     check_methods(scorer, rows["methods"])
     return ExplainInputs(scorer, benchmark, rows, work)

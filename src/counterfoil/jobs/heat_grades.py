@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
-import pyarrow as pa
 from numpy import ndarray
 
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -26,6 +25,7 @@ from counterfoil.engine.explain import (
 from counterfoil.errors import DataError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import BENCHMARK, SCORER, AnyBenchmark, AnyScorer, feedback_of
+from counterfoil.jobs.evaluation_inputs import title_of
 from counterfoil.jobs.explain import ExplainRows, Explanation, explain, prepared
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import write
@@ -111,48 +111,30 @@ class HeatGrades(Tabular):
             Column("words", style="text"),
             *(Column(name, measure) for measure in _MEASURES for name in (measure, "chance", "elsewhere")),
         )
+        rows: dict[str, list[Row]] = {}
+        for grade in self.grades:
+            cells = [Cell(f"{grade.n:,}")]
+            for of in (grade.pointing, grade.iou):
+                cells += [Cell(of.value, of.low, of.high), Cell(of.chance), Cell(of.elsewhere)]
+            rows.setdefault(grade.method, []).append(Row(grade.words, tuple(cells)))
+        title = f"of {self.scorer} on {self.benchmark.card.title}"
         return [
-            Table(
-                f"{METHODS[method].title} of {self.scorer} on {self.benchmark.card.title}",
-                columns,
-                tuple(
-                    Row(
-                        grade.words,
-                        (
-                            Cell(f"{grade.n:,}"),
-                            *(
-                                cell
-                                for graded in (grade.pointing, grade.iou)
-                                for cell in (
-                                    Cell(graded.value, graded.low, graded.high),
-                                    Cell(graded.chance),
-                                    Cell(graded.elsewhere),
-                                )
-                            ),
-                        ),
-                    )
-                    for grade in self.grades
-                    if grade.method == method
-                ),
-                "Words of",
-            )
-            for method in dict.fromkeys(grade.method for grade in self.grades)
+            Table(f"{METHODS[method].title} {title}", columns, tuple(of_method), "Words of")
+            for method, of_method in rows.items()
         ]
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         if by == "word":
-            return pa.Table.from_pylist(list(self.items))
-        return pa.Table.from_pylist(
-            [
-                {
-                    **{name: getattr(grade, name) for name in ("method", "words", "n", "clusters")},
-                    "measure": name,
-                    **asdict(getattr(grade, name)),
-                }
-                for grade in self.grades
-                for name in _MEASURES
-            ]
-        )
+            return list(self.items)
+        return [
+            {
+                **{name: getattr(grade, name) for name in ("method", "words", "n", "clusters")},
+                "measure": name,
+                **asdict(getattr(grade, name)),
+            }
+            for grade in self.grades
+            for name in _MEASURES
+        ]
 
     def to_html(self, path: str | Path, *, title: str = "", overwrite: bool = False, **_: object) -> None:
         """Write one self-contained page of the tables."""
@@ -209,7 +191,7 @@ def grade_heatmaps(
         if (rows := [r for r in items if r["method"] == method and kind in ("all", r["kind"])])
     ]
     return HeatGrades(
-        scorer=loaded.title,
+        scorer=title_of(loaded.scorer),
         benchmark=questions,
         grades=tuple(grades),
         items=tuple(items),
@@ -301,6 +283,10 @@ def _graded(cases: Sequence[_Case], explained: Sequence[ExplainedPair], at: int)
             foreign = [
                 measured(explained[other].heats[k], number % len(explained[other].words)) for other in others
             ]
+            values: dict[str, float] = {}
+            for name in _MEASURES:
+                elsewhere = float(np.mean([of[name] for of in foreign])) if foreign else chance[name]
+                values |= {name: own[name], f"{name}_chance": chance[name], f"{name}_elsewhere": elsewhere}
             yield {
                 "question": case.question,
                 "caption": case.pair.caption.id,
@@ -309,20 +295,7 @@ def _graded(cases: Sequence[_Case], explained: Sequence[ExplainedPair], at: int)
                 "kind": SAYS[word.lower()][0],
                 "cluster": case.cluster,
                 "method": heat.method,
-                **{
-                    f"{name}{suffix}": value
-                    for name in _MEASURES
-                    for suffix, value in (
-                        ("", own[name]),
-                        ("_chance", chance[name]),
-                        (
-                            "_elsewhere",
-                            float(np.mean([measures[name] for measures in foreign]))
-                            if foreign
-                            else chance[name],
-                        ),
-                    )
-                },
+                **values,
             }
 
 

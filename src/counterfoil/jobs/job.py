@@ -8,7 +8,7 @@ is `counterfoil.audit(...)`, and the command `counterfoil audit`, which `counter
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
@@ -160,11 +160,6 @@ def _unseen(text: str) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _no_progress() -> Iterator[Progress]:
-    yield silent
-
-
 @dataclass(frozen=True)
 class Feedback:
     """The functions that work reports to. By default only warnings are seen, as warnings of Python.
@@ -181,7 +176,7 @@ class Feedback:
     #: A context in which a line says what is being waited for.
     busy: Callable[[str], AbstractContextManager[None]] = _unseen
     #: A context with a function (stage, done, total).
-    progress: Callable[[], AbstractContextManager[Progress]] = _no_progress
+    progress: Callable[[], AbstractContextManager[Progress]] = lambda: nullcontext(silent)
     #: Called with each of several results as soon as it is there.
     result: Callable[[Any], None] = ignore
 

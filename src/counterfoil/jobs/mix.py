@@ -2,21 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
-import pyarrow as pa
 
-from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.deduplicate import Progress, check_at_hand
+from counterfoil.engine.deduplicate import check_at_hand
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.options import Option, with_default
-from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, Reporting, Sources, feedback_of, places_of
-from counterfoil.jobs.job import Feedback, job
+from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, Reporting, Sources, feedback_of
+from counterfoil.jobs.evaluation_inputs import BenchmarkSources, at_hand
+from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.jobs.training_inputs import network
@@ -52,40 +52,37 @@ class Mixtures(Tabular):
 
     rows_by = ("mixture",)
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         rows = []
         for mixture in self.measured:
             row = {"alpha": mixture.alpha}
-            for name, values in zip(("task", "held_out", "mean"), _values(mixture), strict=True):
-                row |= dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
+            for name, (value, low, high) in _values(mixture).items():
+                row |= {name: value, f"{name}_low": low, f"{name}_high": high}
             rows.append(row)
-        return pa.Table.from_pylist(rows)
+        return rows
 
     @property
     def tables(self) -> list[Table]:
         """A row per mixture, every value with its interval; the best mean has rank 1."""
         if not self.measured:
             return []
-        best = max(_values(mixture)[-1][0] for mixture in self.measured)
+        best = max(_values(mixture)["mean"][0] for mixture in self.measured)
         rows = []
         for mixture in self.measured:
             values = _values(mixture)
-            cells = (Cell(*of, rank=int(values[-1][0] == best)) for of in values)
+            cells = (Cell(*of, rank=int(values["mean"][0] == best)) for of in values.values())
             rows.append(Row(f"{mixture.alpha:g}", tuple(cells)))
         columns = tuple(Column(name) for name in (*(Path(task).name for task in self.tasks), "mean"))
         return [Table("Mixtures, per cent with 95 % intervals", columns, tuple(rows), "alpha")]
 
     def to_json(self) -> dict[str, Any]:
         """The values and intervals of every mixture, as `mix --json` writes them."""
-        names = ("task", "held_out", "mean")
         mixtures = [
             {
                 "alpha": mixture.alpha,
                 "task": mixture.task.value,
                 "held_out": mixture.held_out.value,
-                "intervals": {
-                    name: [low, high] for name, (_, low, high) in zip(names, _values(mixture), strict=True)
-                },
+                "intervals": {name: [low, high] for name, (_, low, high) in _values(mixture).items()},
             }
             for mixture in self.measured
         ]
@@ -138,68 +135,45 @@ def mix(
     with guarded("mix", overwrite=overwrite, reads=(start, tuned, *tasks)) as outputs:
         if out is not None:
             outputs.folder(Folder(out, checkpoint.FILES))
-        benchmarks = _benchmarks(tasks, options, available=available, feedback=feedback)
+        # They are read before any network is loaded.
+        sources = BenchmarkSources.of(tasks, options["data"], options["images"])
+        benchmarks = []
+        for name in tasks:
+            benchmark = sources.read(name, feedback)
+            benchmarks.append(at_hand(benchmark, feedback, name=name) if available else benchmark)
+            check_at_hand(benchmarks[-1])
         outputs.read(*(benchmark.path for benchmark in benchmarks if benchmark.path is not None))
         ends = network(start, allowed=_ALLOWED), network(tuned, allowed=_ALLOWED)
         measured: Sequence[Mixture] = ()
         if benchmarks:
             with feedback.progress() as progress:
-                measured = _measured(ends, benchmarks, points, progress)
+                from counterfoil.train.validation import estimate, sweep
+
+                done = iter(range(1, 2 * points + 1))
+
+                def measured_on(benchmark: Benchmark, backbone: "Backbone") -> Estimate:
+                    value = estimate(backbone, benchmark)
+                    progress("measuring mixtures", next(done), 2 * points)
+                    return value
+
+                measured = sweep(
+                    ends[1],
+                    *(end.network.state_dict() for end in ends),
+                    task=partial(measured_on, benchmarks[0]),
+                    held_out=partial(measured_on, benchmarks[1]),
+                    alphas=np.linspace(0, 1, points).round(4).tolist(),
+                )
         if alpha is not None and out is not None:
-            _keep(ends, out, {"start": start, "tuned": tuned, "alpha": alpha})
+            from counterfoil.train.validation import interpolate
+
+            before, after = (end.network.state_dict() for end in ends)
+            ends[1].network.load_state_dict(interpolate(before, after, alpha))
+            checkpoint.save(out, ends[1], {"mixture": {"start": start, "tuned": tuned, "alpha": alpha}})
             feedback.note(f"wrote the mixture at {alpha:g}: {out}")
     return Mixtures(start, tuned, tasks, measured)
 
 
-def _benchmarks(
-    names: Sequence[str], sources: Sources, *, available: bool, feedback: Feedback
-) -> list[Benchmark]:
-    """The benchmarks, read before any network is loaded."""
-    places = places_of(sources["data"], "--data", names)
-    pictures = places_of(sources["images"], "--images", names)
-    benchmarks = []
-    for name in names:
-        where = places.of(name, many=len(names) > 1)
-        benchmark = catalog.benchmark(name, data=where, images=pictures.images_of(name))
-        if available:
-            whole, benchmark = len(benchmark), benchmark.available()
-            feedback.note(f"{name}: {len(benchmark):,} of {whole:,} questions are at hand")
-        check_at_hand(benchmark)
-        benchmarks.append(benchmark)
-    return benchmarks
-
-
-def _measured(
-    ends: "tuple[Backbone, Backbone]", benchmarks: Sequence[Benchmark], points: int, progress: Progress
-) -> "Sequence[Mixture]":
-    from counterfoil.train.validation import estimate, sweep
-
-    done = iter(range(1, 2 * points + 1))
-
-    def measured_on(benchmark: Benchmark, backbone: "Backbone") -> Estimate:
-        value = estimate(backbone, benchmark)
-        progress("measuring mixtures", next(done), 2 * points)
-        return value
-
-    return sweep(
-        ends[1],
-        ends[0].network.state_dict(),
-        ends[1].network.state_dict(),
-        task=lambda backbone: measured_on(benchmarks[0], backbone),
-        held_out=lambda backbone: measured_on(benchmarks[1], backbone),
-        alphas=np.linspace(0, 1, points).round(4).tolist(),
-    )
-
-
-def _keep(ends: "tuple[Backbone, Backbone]", out: Path, mixture: dict[str, Any]) -> None:
-    from counterfoil.train.validation import interpolate
-
-    before, after = (end.network.state_dict() for end in ends)
-    ends[1].network.load_state_dict(interpolate(before, after, mixture["alpha"]))
-    checkpoint.save(out, ends[1], {"mixture": mixture})
-
-
-def _values(mixture: "Mixture") -> list[tuple[float, float, float]]:
+def _values(mixture: "Mixture") -> dict[str, tuple[float, float, float]]:
     """Both tasks and their mean, each with its interval, for two tasks that share no question.
 
     Source: Zou and Donner, Construction of confidence limits about effect measures, 2008 (the square-and-add
@@ -211,4 +185,4 @@ def _values(mixture: "Mixture") -> list[tuple[float, float, float]]:
     mean = (value + other) / 2
     below = hypot(value - low, other - other_low) / 2
     above = hypot(high - value, other_high - other) / 2
-    return [*ends, (mean, mean - below, mean + above)]
+    return {"task": ends[0], "held_out": ends[1], "mean": (mean, mean - below, mean + above)}

@@ -33,7 +33,7 @@ from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import IDS, SCORES, Reporting, feedback_of, path_of
+from counterfoil.jobs.arguments import DIRECTION, IDS, QUERIES, SCORES, Reporting, feedback_of, path_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.results import SavedTable
 from counterfoil.metrics.annotators import Pool
@@ -114,43 +114,28 @@ def gallery_runs(sources: Sequence[Run | str | Path], *, widest: bool = False) -
 
 
 def _file(path: Path, ids: Path | None) -> ModelLists:
+    allowed = "a run folder, embeddings (.npz) or a similarity (.npy)"
     if not path.is_file():
-        raise DataError(
-            "no such file or folder",
-            where=path,
-            allowed="a run folder, embeddings (.npz) or a similarity (.npy)",
-        )
+        raise DataError("no such file or folder", where=path, allowed=allowed)
     if path.suffix.lower() == ".npz":
         embeddings = load_embeddings(str(path))
         image_ids, caption_ids = embeddings.image_ids, embeddings.caption_ids
         if image_ids is None or caption_ids is None:
-            image_ids, caption_ids = _ids_beside(ids, path, len(embeddings.images), len(embeddings.captions))
+            if ids is None:
+                raise _no_ids(path)
+            arrays = read_npz(ids, names="image_ids caption_ids", hint="check the path after '--ids'")
+            per = f"embedding of {path.name}"
+            image_ids = ids_of(arrays, IMAGE_IDS, len(embeddings.images), ids, per=per)
+            caption_ids = ids_of(arrays, CAPTION_IDS, len(embeddings.captions), ids, per=per)
+            if image_ids is None or caption_ids is None:
+                raise DataError("holds no image_ids and caption_ids", where=ids, given=", ".join(arrays))
         return of_embeddings(path.stem, embeddings, image_ids, caption_ids)
     if path.suffix.lower() == ".npy":
         similarity = load_similarity(str(path), Options(ids=ids))
         if similarity.image_ids is None or similarity.caption_ids is None:
             raise _no_ids(path)
         return of_similarity(path.stem, similarity.values, similarity.image_ids, similarity.caption_ids)
-    raise DataError(
-        "nothing that ranks",
-        where=path,
-        allowed="a run folder, embeddings (.npz) or a similarity (.npy)",
-    )
-
-
-def _ids_beside(
-    ids: Path | None, path: Path, images: int, captions: int
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if ids is None:
-        raise _no_ids(path)
-    arrays = read_npz(ids, names="image_ids caption_ids", hint="check the path after '--ids'")
-    both = [
-        ids_of(arrays, names, rows, ids, per=f"embedding of {path.name}")
-        for names, rows in ((IMAGE_IDS, images), (CAPTION_IDS, captions))
-    ]
-    if both[0] is None or both[1] is None:
-        raise DataError("holds no image_ids and caption_ids", where=ids, given=", ".join(arrays))
-    return both[0], both[1]
+    raise DataError("nothing that ranks", where=path, allowed=allowed)
 
 
 def _no_ids(path: Path) -> DataError:
@@ -162,9 +147,12 @@ def _no_ids(path: Path) -> DataError:
 
 
 def chosen_queries(
-    models: Sequence[ModelLists], named: str | Path | Collection[str] | None, ways: Sequence[Direction]
+    models: Sequence[ModelLists],
+    named: str | Path | Collection[str] | None,
+    direction: Literal["t2i", "i2t", "both"],
 ) -> dict[Direction, tuple[str, ...]]:
     """The ids of the queries by direction: those in a file or a list, else all that every model answers."""
+    ways: Sequence[Direction] = ("i2t", "t2i") if direction == "both" else (direction,)
     queries = {way: common(models, way) for way in ways} if named is None else _named(models, named, ways)
     queries = {way: names for way, names in queries.items() if names}
     if not queries:
@@ -285,8 +273,8 @@ class CandidatePool(SavedTable):
             )
         ]
 
-    def _rows(self, by: str) -> pa.Table:
-        return self.pairs if by == "pair" else pa.Table.from_pylist(self._by_model())
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
+        return self.pairs if by == "pair" else self._by_model()
 
     @property
     def tables(self) -> tuple[Table, Table]:
@@ -337,14 +325,8 @@ def pool(
     scores: Annotated[Sequence[Run | str | Path], SCORES],
     *,
     k: Annotated[int, Option("How many items each model proposes per query.", low=1, high=most("k"))] = 5,
-    queries: Annotated[
-        str | Path | Collection[str] | None,
-        Option("Ids of the queries: one per line, or a table's column query or id."),
-    ] = None,
-    direction: Annotated[
-        Literal["t2i", "i2t", "both"],
-        Option("Captions ask for images (t2i), images for captions (i2t), or both."),
-    ] = "both",
+    queries: Annotated[str | Path | Collection[str] | None, QUERIES] = None,
+    direction: Annotated[Literal["t2i", "i2t", "both"], DIRECTION] = "both",
     ids: Annotated[str | Path | None, IDS] = None,
     exclude_known: Annotated[
         bool, Option("Leave out pairs that are right in the runs' benchmark already.")
@@ -375,46 +357,37 @@ def pool(
     feedback = feedback_of(reporting)
     with feedback.busy("reading lists"):
         models = load(scores, ids=path_of(ids), widest=queries is not None and not exclude_known)
-    chosen = chosen_queries(models, queries, ("i2t", "t2i") if direction == "both" else (direction,))
+    chosen = chosen_queries(models, queries, direction)
     pools: dict[Direction, Pool] = {}
+    pair_numbers: dict[Direction, NDArray[np.int64]] = {}
     excluded = 0
     for way, names in chosen.items():
         with feedback.progress() as report:
             pooled = pooled_items([top_lists(m, way, names, k, progress=report) for m in models])
         if exclude_known:
             before = len(pooled.query)
-            pooled = without(pooled, _known(models, way, names))
+            known = [m.benchmark for m in models if m.benchmark is not None]
+            if not known:
+                raise InputError(
+                    "--exclude-known needs a run", hint="embeddings and similarities know no benchmark"
+                )
+            items = models[0].ids(way)[1]
+            pairs = np.concatenate([right_pairs(benchmark, way, names, items) for benchmark in known])
+            pooled = without(pooled, pairs)
             excluded += before - len(pooled.query)
         pools[way] = pooled
+        # A number per pooled pair, the same in both directions where image and caption are.
+        place = {name: at for at, name in enumerate(models[0].ids(way)[0])}
+        query_of = np.array([place[name] for name in names], dtype=np.int64)[pooled.query]
+        image, caption = (query_of, pooled.item) if way == "i2t" else (pooled.item, query_of)
+        pair_numbers[way] = image * len(models[0].caption_ids) + caption
     numbers = summary(
         pools,
         k=k,
         models=[m.name for m in models],
         queries={way: len(names) for way, names in chosen.items()},
-        pair_of=_pair_numbers(pools, chosen, models[0]),
+        pair_of=pair_numbers,
         tasks=Tasks(per_task, golden, answers, price),
         excluded=excluded,
     )
     return CandidatePool(numbers, pools, chosen, models)
-
-
-def _known(models: Sequence[ModelLists], way: Direction, names: Sequence[str]) -> NDArray[np.int64]:
-    """(pairs, 2) rows of query (as in `names`) and item that are right in the benchmark of some run."""
-    known = [m.benchmark for m in models if m.benchmark is not None]
-    if not known:
-        raise InputError("--exclude-known needs a run", hint="embeddings and similarities know no benchmark")
-    _, items = models[0].ids(way)
-    return np.concatenate([right_pairs(benchmark, way, names, items) for benchmark in known])
-
-
-def _pair_numbers(
-    pools: Mapping[Direction, Pool], chosen: Mapping[Direction, Sequence[str]], reference: ModelLists
-) -> dict[Direction, NDArray[np.int64]]:
-    """A number per pooled pair, the same in both directions where image and caption are."""
-    numbers = {}
-    for way, pooled in pools.items():
-        place = {name: at for at, name in enumerate(reference.ids(way)[0])}
-        queries = np.array([place[name] for name in chosen[way]], dtype=np.int64)[pooled.query]
-        image, caption = (queries, pooled.item) if way == "i2t" else (pooled.item, queries)
-        numbers[way] = image * len(reference.caption_ids) + caption
-    return numbers

@@ -18,7 +18,6 @@ from counterfoil.benchmarks.judgements import Direction, gain_of
 from counterfoil.benchmarks.tables import DataTable
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.engine.run import score_items
-from counterfoil.engine.session import Session
 from counterfoil.engine.topk import ModelLists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
@@ -26,7 +25,17 @@ from counterfoil.evaluation.pooling import PoolRound, Tasks
 from counterfoil.evaluation.result import Run
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import IDS, SCORES, SEED, Device, Work, feedback_of, session_options
+from counterfoil.jobs.arguments import (
+    DIRECTION,
+    IDS,
+    QUERIES,
+    SCORES,
+    SEED,
+    Device,
+    Work,
+    feedback_of,
+    session_options,
+)
 from counterfoil.jobs.bias import AnnotatorStudy, bias
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from counterfoil.jobs.job import SILENT, job
@@ -77,7 +86,6 @@ def judge_of(
     chosen: Mapping[Direction, Sequence[str]],
     options: RoundRows,
     gallery: Benchmark | None,
-    session: Session | None,
 ) -> tuple[Judge, int | None]:
     """A function that judges pairs, and how many right pairs there are among those that could be asked."""
     if callable(judge):
@@ -85,8 +93,8 @@ def judge_of(
     if isinstance(judge, Benchmark):
         return _of_benchmark(judge, models, chosen, options)
     name = str(judge)
+    known = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
     if name == WORLD:
-        known = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
         if known is None or known.card.name != "world-gallery":
             raise InputError(
                 "the world judges runs over its own gallery only",
@@ -99,7 +107,7 @@ def judge_of(
         return table_judge(Path(name)), None
     if Path(name).is_dir() or ":" not in name:
         return _of_benchmark(catalog.benchmark(name), models, chosen, options)
-    return _of_scorer(name, models, options, gallery, session), None
+    return _of_scorer(name, known, options, gallery), None
 
 
 def _of_benchmark(
@@ -113,11 +121,8 @@ def _of_benchmark(
     codes = []
     for way, names in chosen.items():
         items = models[0].ids(way)[1]
-        pairs = right_pairs(benchmark, way, names, items)
-        if way == "i2t":
-            codes += [(names[q], items[i]) for q, i in pairs.tolist()]
-        else:
-            codes += [(items[i], names[q]) for q, i in pairs.tolist()]
+        pairs = [(names[q], items[i]) for q, i in right_pairs(benchmark, way, names, items).tolist()]
+        codes += pairs if way == "i2t" else [pair[::-1] for pair in pairs]
     right = dict.fromkeys(codes, True)
     if not right:
         raise DataError(
@@ -143,10 +148,9 @@ def _of_benchmark(
 
 def _of_scorer(
     name: str,
-    models: Sequence[ModelLists],
+    known: Benchmark | None,
     options: RoundRows,
     gallery: Benchmark | None,
-    session: Session | None,
 ) -> Judge:
     """A scorer as the judge: right where its score is at or above the threshold."""
     if options["threshold"] is None:
@@ -155,30 +159,28 @@ def _of_scorer(
             given=name,
             hint="choose one on verified pairs, and give it with --threshold",
         )
-    items = gallery or _gallery(models, options)
+    items = gallery
+    if items is None:
+        # The gallery of the runs among the models, with its pictures where they are at hand.
+        data, folder = options["data"], options["images"]
+        if known is not None:
+            items = whole_benchmark(known.name, data or known.path, folder) or known
+        elif data is not None:
+            items = catalog.benchmark(str(data), images=folder)
     if items is None:
         raise InputError("a scorer needs the images and captions", given=name, hint="name their benchmark")
     scorer = catalog.scorer(name, Options(device=options["device"], precision=options["precision"]))
     images = {image.id: image for image in items.images}
     captions = {caption.id: caption for caption in items.captions}
-    threshold, used = options["threshold"], session or session_options(options).session(SILENT)
+    threshold, session = options["threshold"], session_options(options).session(SILENT)
 
     def scored(table: pa.Table) -> NDArray[np.float64]:
         shown, image = _used(table["image"].to_pylist(), images, items.name)
         texts, caption = _used(table["caption"].to_pylist(), captions, items.name)
-        scores = score_items(scorer, shown, used.keys(shown), texts, (caption, image), session=used)
+        scores = score_items(scorer, shown, session.keys(shown), texts, (caption, image), session=session)
         return (scores >= threshold).astype(np.float64)
 
     return scored
-
-
-def _gallery(models: Sequence[ModelLists], options: RoundRows) -> Benchmark | None:
-    """The gallery of the runs among the models, with its pictures where they are at hand."""
-    data, images = options["data"], options["images"]
-    benchmark = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
-    if benchmark is None:
-        return None if data is None else catalog.benchmark(str(data), images=images)
-    return whole_benchmark(benchmark.name, data or benchmark.path, images) or benchmark
 
 
 def _used(names: list[str], known: Mapping[str, _Item], where: str) -> tuple[list[_Item], NDArray[np.int64]]:
@@ -220,7 +222,7 @@ class PoolRounds(Tabular):
             ["image", "caption", "gain", "round"]
         )
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "judgement":
             return self.judgements
         if by == "positive":
@@ -238,7 +240,7 @@ class PoolRounds(Tabular):
                     for end in (("total",) if name == "graded" else ("total", "low", "high"))
                 }
                 rows.append({**facts, **ends})
-        return pa.Table.from_pylist(rows)
+        return rows
 
     @property
     def tables(self) -> list[Table]:
@@ -265,25 +267,13 @@ class PoolRounds(Tabular):
             rows.append((str(one.number), *cells))
         caption = f"Rounds of pooling: the next {self.k} of {len(self.models)} models for each query."
         all_tables = [text_table(caption, "round", [Column(name) for name in names], rows)]
-        by_model = [
-            (
-                name,
-                *(
-                    f"{right:,} of {judged:,}"
-                    for one in self.rounds
-                    for _, judged, right in [one.by_model[name]]
-                ),
-            )
-            for name in self.models
-        ]
-        all_tables.append(
-            text_table(
-                "Right of judged pairs, by who proposed them.",
-                "model",
-                [Column(f"round {one.number}") for one in self.rounds],
-                by_model,
-            )
-        )
+        by_model = []
+        for name in self.models:
+            counts = [one.by_model[name] for one in self.rounds]
+            by_model.append((name, *(f"{right:,} of {judged:,}" for _, judged, right in counts)))
+        columns = [Column(f"round {one.number}") for one in self.rounds]
+        caption = "Right of judged pairs, by who proposed them."
+        all_tables.append(text_table(caption, "model", columns, by_model))
         last = next((one for one in reversed(self.biases) if one is not None), None)
         return [*all_tables, *([] if last is None else [one for one in last.tables if "Bias" in one.caption])]
 
@@ -324,9 +314,7 @@ class PoolRounds(Tabular):
 
 
 def _written(of: Population | None) -> str:
-    if of is None:
-        return "–"
-    return f"{_count(of.total)} [{_count(of.low)}, {_count(of.high)}]"
+    return "–" if of is None else f"{_count(of.total)} [{_count(of.low)}, {_count(of.high)}]"
 
 
 def _count(number: float) -> str:
@@ -353,17 +341,10 @@ def pool_rounds(
     out: Annotated[Path | None, Option("Folder of positives.csv, judgements.csv and rounds.json.")] = None,
     rounds: Annotated[int, Option("How many rounds.", low=1, high=most("k"))] = 3,
     k: Annotated[int, Option("New items of each model per query and round.", low=1, high=most("k"))] = 5,
-    queries: Annotated[
-        Any,
-        Option("Ids of the queries: one per line, or a table's column query or id.", metavar="PATH"),
-    ] = None,
-    direction: Annotated[
-        Literal["t2i", "i2t", "both"],
-        Option("Captions ask for images (t2i), images for captions (i2t), or both."),
-    ] = "both",
+    queries: Annotated[Any, QUERIES] = None,
+    direction: Annotated[Literal["t2i", "i2t", "both"], DIRECTION] = "both",
     ids: Annotated[Path | None, IDS] = None,
     gallery: Benchmark | None = None,
-    session: Session | None = None,
     overwrite: bool = False,
     **options: Unpack[RoundRows],
 ) -> PoolRounds:
@@ -387,9 +368,8 @@ def pool_rounds(
             outputs.folder(Folder(out, FILES))
         with feedback.busy("reading lists"):
             models = load(scores, ids=ids, widest=True)
-        ways: tuple[Direction, ...] = ("i2t", "t2i") if direction == "both" else (direction,)
-        chosen = chosen_queries(models, queries, ways)
-        judging, total = judge_of(judge, models, chosen, options, gallery, session)
+        chosen = chosen_queries(models, queries, direction)
+        judging, total = judge_of(judge, models, chosen, options, gallery)
         tasks = options["tasks"] or Tasks()
         state = PoolingState(models, chosen, k, lambda judged: tasks.of(judged) * tasks.price, total)
         names = tuple(lists.name for lists in models)

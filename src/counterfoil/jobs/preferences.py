@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
-import pyarrow as pa
-
 from counterfoil.benchmarks.judgements import Votes, read_votes
 from counterfoil.errors import DataError
 from counterfoil.evaluation import preferences as bradley_terry
@@ -36,30 +34,33 @@ class VoteStrengths(Tabular):
     rows_by = ("name", "pair")
     plot_title = "Bradley-Terry strengths"
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         strengths, order = self.strengths, self.strengths.order
         if by == "name":
-            return pa.table(
+            return [
                 {
-                    "name": [strengths.names[i] for i in order],
-                    "strength": [float(strengths.strength[i]) for i in order],
-                    "low": [float(strengths.low[i]) for i in order],
-                    "high": [float(strengths.high[i]) for i in order],
-                    "rank_best": [strengths.ranks[i][0] for i in order],
-                    "rank_worst": [strengths.ranks[i][1] for i in order],
+                    "name": strengths.names[i],
+                    "strength": float(strengths.strength[i]),
+                    "low": float(strengths.low[i]),
+                    "high": float(strengths.high[i]),
+                    "rank_best": strengths.ranks[i][0],
+                    "rank_worst": strengths.ranks[i][1],
                 }
-            )
-        pairs = [(i, j) for i in order for j in order if i != j]
-        return pa.table(
+                for i in order
+            ]
+        return [
             {
-                "name": [strengths.names[i] for i, _ in pairs],
-                "over": [strengths.names[j] for _, j in pairs],
-                "chance": [float(strengths.chance[at]) for at in pairs],
-                "low": [float(strengths.chance_low[at]) for at in pairs],
-                "high": [float(strengths.chance_high[at]) for at in pairs],
-                "apart": [bool(strengths.apart[at]) for at in pairs],
+                "name": strengths.names[i],
+                "over": strengths.names[j],
+                "chance": float(strengths.chance[i, j]),
+                "low": float(strengths.chance_low[i, j]),
+                "high": float(strengths.chance_high[i, j]),
+                "apart": bool(strengths.apart[i, j]),
             }
-        )
+            for i in order
+            for j in order
+            if i != j
+        ]
 
     @property
     def heading(self) -> str:

@@ -30,8 +30,10 @@ from counterfoil.jobs.arguments import (
     SEED,
     AnyBenchmark,
     Reporting,
+    data_option,
     feedback_of,
 )
+from counterfoil.jobs.evaluation_inputs import at_hand
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
@@ -39,58 +41,49 @@ from counterfoil.outputs import Folder
 from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.store import check_writable
 
+_fact_option = partial(Option, panel="Facts")
+
 
 class PublishRows(Reporting, total=False):
     """The benchmark's data, and facts that the card and the Croissant file state."""
 
-    data: Annotated[str | Path | None, Option("File or folder of the benchmark.", None, panel="Data")]
+    data: Annotated[str | Path | None, data_option("File or folder of the benchmark.", None)]
     images: Annotated[
-        str | Path | None,
-        Option("Folder of the images, where the data name files.", None, panel="Data"),
+        str | Path | None, data_option("Folder of the images, where the data name files.", None)
     ]
     available: Annotated[bool, AVAILABLE]
     counts: Annotated[bool, COUNTS]
 
     creators: Annotated[
         Sequence[str],
-        Option(
-            "Who made it; may be repeated. Default: the citation's authors.",
-            (),
-            flag="--creator",
-            panel="Facts",
-        ),
+        _fact_option("Who made it; may be repeated. Default: the citation's authors.", (), flag="--creator"),
     ]
     date: Annotated[
         str,
-        Option(
+        _fact_option(
             "When it is published. Default: the first day of the citation's year, else 1970-01-01.",
             "",
             metavar="YYYY-MM-DD",
-            panel="Facts",
         ),
     ]
-    release: Annotated[str, Option("Version of the data set.", "1.0.0", metavar="X.Y.Z", panel="Facts")]
-    language: Annotated[
-        str, Option("Language of the captions, such as en.", "", metavar="CODE", panel="Facts")
-    ]
-    url: Annotated[str, Option("Page of the data set.", "", metavar="ADDRESS", panel="Facts")]
+    release: Annotated[str, _fact_option("Version of the data set.", "1.0.0", metavar="X.Y.Z")]
+    language: Annotated[str, _fact_option("Language of the captions, such as en.", "", metavar="CODE")]
+    url: Annotated[str, _fact_option("Page of the data set.", "", metavar="ADDRESS")]
     provenance: Annotated[
         str | Path | dict[str, Any] | None,
-        Option(
+        _fact_option(
             "JSON: method, steps, people, sources, limits, uses, rows (a table of who made what).",
             None,
             metavar="FILE",
-            panel="Facts",
         ),
     ]
     campaigns: Annotated[
         Sequence[str | Path],
-        Option(
+        _fact_option(
             "A campaign whose people's answers went in: its data sheet is stated. May be repeated.",
             (),
             flag="--campaign",
             metavar="FOLDER",
-            panel="Facts",
         ),
     ]
 
@@ -107,8 +100,8 @@ class Published(Tabular):
 
     rows_by = ("file",)
 
-    def _rows(self, by: str) -> pa.Table:
-        return pa.Table.from_pylist([{"path": path, "bytes": n} for path, n in self.folder.sizes.items()])
+    def _rows(self, by: str) -> list[dict[str, Any]]:
+        return [{"path": path, "bytes": n} for path, n in self.folder.sizes.items()]
 
     @property
     def executed(self) -> bool:
@@ -169,12 +162,11 @@ def publish(
     private: Annotated[bool, Option("Make a repository on the hub that others do not see.")] = False,
     split: Annotated[
         float | None,
-        Option(
+        data_option(
             "Share of the questions in the split 'test', such as 0.2; no image is in two splits.",
             low=0,
             high=1,
             metavar="SHARE",
-            panel="Data",
         ),
     ] = None,
     seed: Annotated[int, SEED] = 0,
@@ -195,9 +187,22 @@ def publish(
     ('Apache-2.0', False, True)
     """
     feedback, origin = feedback_of(options), options["provenance"]
-    kind, place = _target(to)
+    kind, _, place = to.partition(":")
+    if kind not in ("folder", "hub") or not place:
+        raise InputError(
+            "no place to publish to", where="--to", given=to, allowed="folder:OUT, hub:OWNER/NAME"
+        )
+    place = check_repository(place) if kind == "hub" else place
     provenance = _provenance(origin, benchmark)
-    sheets = [line for campaign in options["campaigns"] for line in _data_sheet(campaign)]
+    # What campaigns say of their people.
+    sheets: list[str] = []
+    for campaign in options["campaigns"]:
+        from counterfoil.annotate.data_sheet import data_sheet
+
+        judged = read_judgements(campaign)
+        if judged.campaign is None:
+            raise InputError("not the folder of a campaign", where="--campaign", given=campaign)
+        sheets += data_sheet(judged.campaign, judged.table)
     about = partial(
         Publication,
         repository=place if kind == "hub" else "",
@@ -220,13 +225,19 @@ def publish(
             with feedback.busy(f"reading {source}"):
                 source = catalog.benchmark(str(source), **where, counts=options["counts"])
         if options["available"]:
-            whole, source = len(source), source.available()
-            feedback.note(f"{source.name}: {len(source):,} of {whole:,} questions are at hand")
+            source = at_hand(source, feedback)
         if kind == "folder":
             outputs.folder(Folder(Path(place), writing.FILES, alone=True))
         if source.path is not None:
             outputs.read(source.path)
-        named = named or _stated(source)
+        named = named or stated(source.card.licence)
+        if named is None:
+            raise InputError(
+                "no licence to publish under",
+                where=source.name,
+                given=source.card.licence or "none stated",
+                hint="name one with --licence, such as CC-BY-4.0",
+            )
         against = conflicts(named, source.card)
         if against and not anyway:
             raise InputError(
@@ -253,27 +264,6 @@ def publish(
             return Published(to, written, named, remarks, sent)
 
 
-def _target(to: str) -> tuple[str, str]:
-    kind, colon, place = to.partition(":")
-    if not colon or kind not in ("folder", "hub") or not place:
-        raise InputError(
-            "no place to publish to", where="--to", given=to, allowed="folder:OUT, hub:OWNER/NAME"
-        )
-    return kind, check_repository(place) if kind == "hub" else place
-
-
-def _stated(benchmark: Benchmark) -> Licence:
-    licence = stated(benchmark.card.licence)
-    if licence is None:
-        raise InputError(
-            "no licence to publish under",
-            where=benchmark.name,
-            given=benchmark.card.licence or "none stated",
-            hint="name one with --licence, such as CC-BY-4.0",
-        )
-    return licence
-
-
 def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -> tuple[str, ...]:
     """What was overridden, and what is missing."""
     remarks = [f"published although {reason}" for reason in against]
@@ -290,16 +280,6 @@ def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -
     if any(Path(image.id).is_absolute() for image in benchmark.images):
         remarks.append("images are called by paths of this machine; name them relative to --images")
     return tuple(remarks)
-
-
-def _data_sheet(campaign: str | Path) -> tuple[str, ...]:
-    """What a campaign says of its people."""
-    from counterfoil.annotate.data_sheet import data_sheet
-
-    judged = read_judgements(campaign)
-    if judged.campaign is None:
-        raise InputError("not the folder of a campaign", where="--campaign", given=campaign)
-    return data_sheet(judged.campaign, judged.table)
 
 
 def _provenance(given: str | Path | Mapping[str, Any] | None, benchmark: AnyBenchmark) -> Provenance:

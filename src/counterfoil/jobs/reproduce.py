@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
-import pyarrow as pa
-
 from counterfoil.errors import DataError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import Reporting, feedback_of, path_of
@@ -39,10 +37,10 @@ class Ledger(Tabular):
 
     rows_by = ("number", "file")
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         if by == "number":
-            return pa.Table.from_pylist([entry.to_json() for entry in self.entries])
-        return pa.Table.from_pylist([dict(zip(_FILE, row, strict=True)) for row in self.files])
+            return [entry.to_json() for entry in self.entries]
+        return [dict(zip(_FILE, row, strict=True)) for row in self.files]
 
     @property
     def tables(self) -> tuple[Table]:

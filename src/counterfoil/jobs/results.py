@@ -15,7 +15,7 @@ from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.jobs.outputs import guarded_file, write
 from counterfoil.report import comparison_tables
 from counterfoil.report.notes import rests_on
-from counterfoil.report.tables import Cell, Column, Row, Table, to_text
+from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown, to_text
 from counterfoil.store import check_table_kind, write_table
 
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.
@@ -39,14 +39,15 @@ class Tabular(ABC):
         return ()
 
     @abstractmethod
-    def _rows(self, by: str) -> pa.Table: ...
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]: ...
 
     def to_arrow(self, *, by: str | None = None) -> pa.Table:
         """A `pyarrow.Table` with a row per `by`; raises `UnknownNameError` for another kind of row."""
         by = self.rows_by[0] if by is None else by
         if by not in self.rows_by:
             raise UnknownNameError("kind of row", by, self.rows_by)
-        return self._rows(by)
+        rows = self._rows(by)
+        return pa.Table.from_pylist(rows) if isinstance(rows, list) else rows
 
     def to_frame(self, *, by: str | None = None) -> Any:
         """`to_arrow` as a `pandas.DataFrame`; where pandas is not installed the `pyarrow.Table` itself."""
@@ -77,6 +78,34 @@ class SavedTable(Tabular):
             write_table(Path(path), self.to_arrow(by=self.saved_by))
 
 
+class TextTables(Tabular):
+    """A result whose tables are also text for papers: Markdown, LaTeX, and CSV of all numbers."""
+
+    @property
+    def text_tables(self) -> Sequence[Table]:
+        """The tables of Markdown and LaTeX."""
+        return self.tables
+
+    @property
+    def csv_tables(self) -> Sequence[Table]:
+        """The tables of CSV."""
+        return self.tables
+
+    def to_markdown(self) -> str:
+        """The tables in Markdown, with intervals; best in bold, second best in italics."""
+        pages = [to_markdown(table, intervals=True) for table in self.text_tables]
+        return "\n".join([*pages, *(f"{note}.\n" for note in self.notes)])
+
+    def to_latex(self) -> str:
+        """The tables as LaTeX floats (booktabs), with intervals; best in bold, second best underlined."""
+        pages = [to_latex(table, intervals=True) for table in self.text_tables]
+        return "\n".join([*pages, *(f"% {note}.\n" for note in self.notes)])
+
+    def to_csv(self) -> str:
+        """The tables as CSV: a line per number at full precision, with interval and count."""
+        return to_csv(*self.csv_tables)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class EvaluationRun(Tabular, Run):
     """One scorer measured on one benchmark: `run.result["group"].value`, tables, and a figure.
@@ -98,8 +127,13 @@ class EvaluationRun(Tabular, Run):
         """The result as plain values, as `evaluate --json` writes it."""
         return self.result.to_json()
 
-    def _rows(self, by: str) -> pa.Table:
-        return _by_question(self) if by == "question" else pa.Table.from_pylist(measure_rows(self))
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
+        if by == "measure":
+            return measure_rows(self)
+        questions = self.benchmark.questions
+        items = {name: values for name, values in self.items.items() if len(values) == len(questions)}
+        labels = {name: list(values) for name, values in questions.groupings.items()}
+        return pa.table({"id": list(questions.ids), **labels, **items})
 
     def plot(self, measures: list[str] | None = None) -> Any:
         """A matplotlib figure of the measures with intervals and chance, by default of the main ones."""
@@ -166,25 +200,9 @@ def write_page(
 
 def measure_rows(run: Run) -> list[dict[str, Any]]:
     """A row per measure over all questions, and per group, as `EvaluationRun.to_arrow` describes them."""
-
-    def row(group: str, measure: str, estimate: Estimate) -> dict[str, Any]:
-        names = {"benchmark": run.benchmark.name, "scorer": run.name, "group": group, "measure": measure}
-        return {**names, **{column.name: getattr(estimate, column.name) for column in fields(Estimate)}}
-
-    groups = {"": run.result.measures, **run.result.groups}
+    names, numbers = {"benchmark": run.benchmark.name, "scorer": run.name}, [f.name for f in fields(Estimate)]
     return [
-        row(group, name, measured)
-        for group, estimates in groups.items()
-        for name, measured in estimates.items()
+        {**names, "group": group, "measure": measure, **{name: getattr(estimate, name) for name in numbers}}
+        for group, estimates in {"": run.result.measures, **run.result.groups}.items()
+        for measure, estimate in estimates.items()
     ]
-
-
-def _by_question(run: Run) -> pa.Table:
-    questions = run.benchmark.questions
-    return pa.table(
-        {
-            "id": list(questions.ids),
-            **{name: list(labels) for name, labels in questions.groupings.items()},
-            **{name: values for name, values in run.items.items() if len(values) == len(questions)},
-        }
-    )

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
@@ -49,17 +48,14 @@ class StudyReport(Tabular):
         """The runs of the first seed's networks, side by side on each benchmark."""
         return RunComparison(self.study.comparisons)
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
         if by == "measure":
             return self.comparison.to_arrow(by="measure")
         findings = [*self.study.findings, *self.study.captions.findings]
-        return pa.table(
-            {
-                "claim": [finding.claim for finding in findings],
-                "verdict": [str(finding.verdict) for finding in findings],
-                "sentence": [finding.sentence for finding in findings],
-            }
-        )
+        return [
+            {"claim": finding.claim, "verdict": str(finding.verdict), "sentence": finding.sentence}
+            for finding in findings
+        ]
 
     @property
     def tables(self) -> list[Table]:
@@ -126,12 +122,8 @@ def study(
     with claimed(out, "demo", plan.FILES):
         with feedback.progress() as report:
             # The engine and the evaluation say all the rest of how a run came about.
-            facts = partial(_facts, command=command())
-            small_world = demo.study(chosen, out, facts=facts, progress=report, note=feedback.note)
+            facts = {"command": command()}
+            small_world = demo.study(chosen, out, facts=lambda *_: facts, progress=report, note=feedback.note)
         with feedback.busy("writing the report"):
             path = demo.write(small_world, out, seconds=perf_counter() - began)
     return StudyReport(small_world, path, perf_counter() - began, process_time() - worked)
-
-
-def _facts(benchmark: object, scorer: object, *, command: list[str]) -> dict[str, Any]:
-    return {"command": command}

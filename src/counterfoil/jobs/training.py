@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from time import perf_counter
@@ -18,7 +18,7 @@ from counterfoil.inputs.fields import changes_of, check_key
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import training_inputs as inputs
 from counterfoil.jobs.arguments import Settings, feedback_of
-from counterfoil.jobs.job import Feedback, job, job_of
+from counterfoil.jobs.job import job, job_of
 from counterfoil.jobs.outputs import guarded as guarding
 from counterfoil.jobs.results import Tabular
 from counterfoil.jobs.training_inputs import Data, Stage, TrainRows
@@ -83,15 +83,12 @@ class TrainingPlan(Tabular):
 
     rows_by = ("field",)
 
-    def _rows(self, by: str) -> pa.Table:
+    def _rows(self, by: str) -> list[dict[str, Any]]:
         names = [column.name for column in fields(self.recipe) if column.name not in ("name", "stages")]
         values = [(name, *(_word(getattr(one, name)) for one in (self.recipe, self.base))) for name in names]
-        return pa.Table.from_pylist(
-            [
-                {by: name, "value": value, "changed": "" if value == old else old}
-                for name, value, old in values
-            ]
-        )
+        return [
+            {by: name, "value": value, "changed": "" if value == old else old} for name, value, old in values
+        ]
 
     @property
     def tables(self) -> tuple[Table]:
@@ -168,16 +165,17 @@ class TrainingPlan(Tabular):
             if stage.steps < recipe.warmup:
                 reached = recipe.lr * stage.steps / recipe.warmup
                 yield f"the warm-up is longer than that: the learning rate only gets to {reached:g}"
-            yield f"kept{several}: {_kept(recipe, validated=self.rows.validation is not None)}"
-
-
-def _kept(recipe: Recipe, *, validated: bool) -> str:
-    if recipe.select == "last" or not validated:
-        return "the last weights"
-    best = "lowest loss" if recipe.select == "loss" else f"highest {recipe.select}"
-    often = "each epoch" if recipe.validate_every is None else f"every {recipe.validate_every} steps"
-    ends = "" if recipe.patience is None else f"; ends after {recipe.patience:,} steps without a better one"
-    return f"the weights with the {best} in validation, {often}{ends}"
+            if recipe.select == "last" or self.rows.validation is None:
+                yield f"kept{several}: the last weights"
+                continue
+            best = "lowest loss" if recipe.select == "loss" else f"highest {recipe.select}"
+            often = "each epoch" if recipe.validate_every is None else f"every {recipe.validate_every} steps"
+            ends = (
+                ""
+                if recipe.patience is None
+                else f"; ends after {recipe.patience:,} steps without a better one"
+            )
+            yield f"kept{several}: the weights with the {best} in validation, {often}{ends}"
 
 
 def _word(value: Any) -> str:
@@ -336,7 +334,15 @@ def train_model(
     """
     feedback = feedback_of(options)
     read = Read(recipe, recipe, {}) if isinstance(recipe, Recipe) else read_file(recipe)
-    run = _with_run({"model": model, "data": data, **options}, read.run, where=recipe)
+    run: dict[str, Any] = {"model": model, "data": data, **options}
+    arguments = job_of(train_model).arguments
+    # What is not given is as the table [run] of the recipe's file has it.
+    for key, value in read.run.items():
+        check_key(key, inputs.RUN, where=f"{recipe}, [run]")
+        if run[key] == arguments[key].default:
+            run[key] = arguments[key].converted(value, f"{recipe}, [run], key '{key}'")
+    run |= {name: as_path(run[name]) for name in ("data", "images", "validation") if run[name]}
+    run["device"] = run["device"] or "auto"
     values = {name: options[name] for name in inputs.CHANGED if options[name] is not None}  # type: ignore[literal-required]
     values |= changes_of(type(read.recipe), changed, "--set")
     wanted = overridden(read.recipe, values, where="--set") if values else read.recipe
@@ -348,7 +354,16 @@ def train_model(
             outputs.folder(inputs.folder(run["out"]))
         if run["data"] is None or run["model"] is None:
             return TrainingPlan(wanted, read.base, run)
-        plan = _prepared(wanted, read.base, run, feedback=feedback)
+        _check_devices(wanted, run)
+        guarded = inputs.guard(run["guard"], run["guard_images"], note=feedback.note)
+        with feedback.busy(f"reading {located(run['data'])}"):
+            rows = inputs.data(run, wanted)
+        with feedback.busy(f"loading {run['model']}"):
+            backbone = inputs.model(run["model"], rows.training, wanted, regions=run["regions"])
+        stages = inputs.stages(
+            wanted, backbone, len(rows.training), processes=_processes(run), chunk=run["chunk_size"]
+        )
+        plan = TrainingPlan(wanted, read.base, run, rows, backbone, stages, guarded)
         if dry_run:
             return plan
         for line in plan.lines:
@@ -359,36 +374,6 @@ def train_model(
         drawn = set(re.split(r"[()]", plan.backbone.name if plan.backbone else "")) & set(inputs.SCRATCH)
         next_on = (run["guard"] or "").partition("=")[0] or ("world-quads" if drawn else "bivlc")
         return TrainedModel(wanted.name, run["out"], outcome, next_on)
-
-
-def _with_run(options: dict[str, Any], table: Mapping[str, Any], *, where: object) -> dict[str, Any]:
-    """The options of a run; what is not given is as the table [run] of the recipe's file has it."""
-    arguments = job_of(train_model).arguments
-    for key, value in table.items():
-        check_key(key, inputs.RUN, where=f"{where}, [run]")
-        if options[key] == arguments[key].default:
-            options[key] = arguments[key].converted(value, f"{where}, [run], key '{key}'")
-    paths = {name: as_path(options[name]) for name in ("data", "images", "validation") if options[name]}
-    return {**options, **paths, "device": options["device"] or "auto"}
-
-
-def _prepared(
-    recipe: Recipe, base: Recipe, options: Mapping[str, Any], *, feedback: Feedback
-) -> TrainingPlan:
-    """The training of a model on data by a recipe: read, loaded and checked.
-
-    Raises `InputError` where rows or processes cannot do it, and `DataError` for files that cannot be read.
-    """
-    _check_devices(recipe, options)
-    guarded = inputs.guard(options["guard"], options["guard_images"], note=feedback.note)
-    with feedback.busy(f"reading {located(options['data'])}"):
-        rows = inputs.data(options, recipe)
-    with feedback.busy(f"loading {options['model']}"):
-        backbone = inputs.model(options["model"], rows.training, recipe, regions=options["regions"])
-    stages = inputs.stages(
-        recipe, backbone, len(rows.training), processes=_processes(options), chunk=options["chunk_size"]
-    )
-    return TrainingPlan(recipe, base, options, rows, backbone, stages, guarded)
 
 
 def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) -> Outcome:
@@ -404,7 +389,7 @@ def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) 
     from counterfoil.train.gradients import Computing
     from counterfoil.train.loop import fit
     from counterfoil.train.saving import Monitors, Saving
-    from counterfoil.train.validation import ForgettingGuard
+    from counterfoil.train.validation import ForgettingGuard, better
 
     began: list[int] = []
 
@@ -429,7 +414,14 @@ def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) 
         note=note,
     )
     guarded_name = "" if guarded is None else guarded.name
-    _warn_of_worse(_curves(fitted.history, ""), fitted.step, recipe.select, note)
+    curve = _curves(fitted.history, "").get(recipe.select, {})
+    if {0, fitted.step} <= curve.keys():
+        start, best = curve[0], curve[fitted.step]
+        if better({recipe.select: start}, recipe.select, best):
+            note(
+                f"the training made the model worse: {recipe.select} was {start:.4f} at the start and is "
+                f"{best:.4f} at step {fitted.step:,}, whose weights are kept; try a lower learning rate"
+            )
     last = max([fitted.step, *(int(entry["step"]) for entry in fitted.history)])
     return Outcome(
         _moments(fitted.history, fitted.step, guarded_name),
@@ -442,20 +434,6 @@ def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) 
         left_out=fitted.left_out,
         curves=_curves(fitted.history, guarded_name),
     )
-
-
-def _warn_of_worse(
-    curves: Mapping[str, Mapping[int, float]], best_step: int, measure: str, note: Note
-) -> None:
-    """Say so where the weights that are kept validate worse than those that the training began with."""
-    from counterfoil.train.validation import better
-
-    curve = curves.get(measure, {})
-    if 0 in curve and best_step in curve and better({measure: curve[0]}, measure, curve[best_step]):
-        note(
-            f"the training made the model worse: {measure} was {curve[0]:.4f} at the start and is "
-            f"{curve[best_step]:.4f} at step {best_step:,}, whose weights are kept; try a lower learning rate"
-        )
 
 
 def _train_detector(
@@ -488,22 +466,24 @@ def _train_detector(
         ]
         for side, epochs in fitted.history.items()
     }
-    points = {
-        "first epoch": {f"accuracy of {side}s": values[0] for side, values in right.items()},
-        "kept epoch": {
-            f"accuracy of {side}s": values[fitted.kept[side] - 1] for side, values in right.items()
-        },
-        "last epoch": {f"accuracy of {side}s": values[-1] for side, values in right.items()},
+    curves = {f"accuracy of {side}s": dict(enumerate(values, 1)) for side, values in right.items()}
+    moments: dict[str, Callable[[str], int]] = {
+        "first epoch": lambda side: 0,
+        "kept epoch": lambda side: fitted.kept[side] - 1,
+        "last epoch": lambda side: -1,
     }
-    epochs = max(map(len, right.values()))
+    points = {
+        moment: {f"accuracy of {side}s": values[epoch(side)] for side, values in right.items()}
+        for moment, epoch in moments.items()
+    }
     return Outcome(
         points,
         max(fitted.kept.values()),
-        epochs,
+        max(map(len, right.values())),
         perf_counter() - began,
         unit="epochs",
         left_out=fitted.left_out,
-        curves={f"accuracy of {side}s": dict(enumerate(values, 1)) for side, values in right.items()},
+        curves=curves,
     )
 
 

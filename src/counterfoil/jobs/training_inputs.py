@@ -12,7 +12,7 @@ from counterfoil.benchmarks.training_rows import Missing, TrainingSet
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, fields_of, rows_of
-from counterfoil.jobs.arguments import CACHE, WORKERS, Cache, Reporting, cache_of
+from counterfoil.jobs.arguments import CACHE, WORKERS, Cache, Reporting, cache_of, work_option
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
 from counterfoil.storage import Location, is_distant, local_folder, located, location
@@ -23,83 +23,70 @@ if TYPE_CHECKING:
     from counterfoil.models.networks import Backbone
 
 
-_DATA, _RECIPE, _WORK = "Model and data", "Recipe", "Work"
+#: Options under the headings of the command.
+_input_option, _recipe_option = (partial(Option, panel=heading) for heading in ("Model and data", "Recipe"))
 
 
 def _field(name: str) -> Option:
     """The option of a recipe's field: what is not given is as the recipe has it."""
-    return replace(fields_of(Recipe)[name].left_open.option, shown="", panel=_RECIPE)
+    return replace(fields_of(Recipe)[name].left_open.option, shown="", panel="Recipe")
 
 
 class RunRows(Reporting, total=False):
     """What is trained on what, and where."""
 
-    images: Annotated[
-        Path | None, Option("Folder of the images, where the data name files.", None, panel=_DATA)
-    ]
+    images: Annotated[Path | None, _input_option("Folder of the images, where the data name files.", None)]
     regions: Annotated[
         Path | None,
-        Option(
-            "Region features of the images (npz, TSV, folder of npz), in place of pictures: vse, vsrn.",
-            None,
-            panel=_DATA,
+        _input_option(
+            "Region features of the images (npz, TSV, folder of npz), in place of pictures: vse, vsrn.", None
         ),
     ]
-    validation: Annotated[Path | None, Option("Rows that decide which weights are kept.", None, panel=_DATA)]
+    validation: Annotated[Path | None, _input_option("Rows that decide which weights are kept.", None)]
     validation_share: Annotated[
         float | None,
-        Option(
+        _input_option(
             "Share of the rows held back for that; default: the data's own split, else 0.2.",
             None,
             low=0,
             high=0.99,
-            panel=_DATA,
         ),
     ]
-    out: Annotated[Path | None, Option("Folder of the checkpoint.", None, panel=_DATA)]
+    out: Annotated[Path | None, _input_option("Folder of the checkpoint.", None)]
     guard: Annotated[
         str | None,
-        Option(
+        _recipe_option(
             "Benchmark that must not be forgotten, and where its data lie: measured along the way, on the "
             "questions that are at hand.",
             None,
             metavar="BENCHMARK[=PATH]",
-            panel=_RECIPE,
         ),
     ]
     guard_images: Annotated[
-        Path | None,
-        Option("Folder of the images of that benchmark.", None, metavar="FOLDER", panel=_RECIPE),
+        Path | None, _recipe_option("Folder of the images of that benchmark.", None, metavar="FOLDER")
     ]
-    device: Annotated[str | None, Option("auto, cpu, cuda, mps.", None, panel=_WORK)]
+    device: Annotated[str | None, work_option("auto, cpu, cuda, mps.", None)]
     #: None is one, or as many as torchrun started.
-    devices: Annotated[
-        int | None, Option("How many of them.", None, low=1, high=most("devices"), panel=_WORK)
-    ]
+    devices: Annotated[int | None, work_option("How many of them.", None, low=1, high=most("devices"))]
     chunk_size: Annotated[
         int | None,
-        Option(
+        work_option(
             "Rows that go through the network at a time, on each device, where a batch does not fit into "
             "memory: the gradients are those of the whole batch (GradCache).",
             None,
             low=1,
             high=most("batch_size"),
-            panel=_WORK,
         ),
     ]
     checkpoint_activations: Annotated[
         bool,
-        Option(
-            "Compute layers again in the backward pass, in place of keeping what they gave.",
-            False,
-            panel=_WORK,
-        ),
+        work_option("Compute layers again in the backward pass, in place of keeping what they gave.", False),
     ]
     workers: Annotated[int | None, WORKERS]
     #: Where the captions of large tables are kept for the other processes of a training, and the next one.
     cache: Annotated[Cache, CACHE]
     tensorboard: Annotated[
-        bool, Option("Write the journal for TensorBoard as well (extra 'tensorboard').", False, panel=_WORK)
+        bool, work_option("Write the journal for TensorBoard as well (extra 'tensorboard').", False)
     ]
 
 
@@ -300,23 +287,23 @@ def model(spec: str, data: TrainingSet, recipe: Recipe, *, regions: Path | None 
                         given=getattr(stage, name),
                         hint=f"--set {name}={none}",
                     )
-    return with_heads(_model(spec, data, recipe, regions), recipe)
+    from_scratch = spec in SCRATCH and not _is_folder(spec)
+    captions = [caption.text or "" for caption in data.captions] if from_scratch else []
+    if not from_scratch:
+        backbone = network(spec, allowed=MISSING["model"].removeprefix("name "))
+    elif spec == "small":
+        from counterfoil.models import small
 
-
-def _model(spec: str, data: TrainingSet, recipe: Recipe, regions: Path | None) -> "Backbone":
-    if spec in SCRATCH and not _is_folder(spec):
-        from counterfoil.models import recurrent, small
-
-        captions = [caption.text or "" for caption in data.captions]
-        if spec != "small":
-            from counterfoil.models.region_files import read_regions
-
-            features = None if regions is None else read_regions(regions)
-            return recurrent.backbone(captions, kind=spec, seed=recipe.seed, regions=features)
         backbone = small.backbone(captions, seed=recipe.seed)
     else:
-        backbone = network(spec, allowed=MISSING["model"].removeprefix("name "))
-    return checkpoint.regions_of(backbone, regions, where=spec, hint="--regions PATH")
+        from counterfoil.models import recurrent
+        from counterfoil.models.region_files import read_regions
+
+        features = None if regions is None else read_regions(regions)
+        backbone = recurrent.backbone(captions, kind=spec, seed=recipe.seed, regions=features)
+        return with_heads(backbone, recipe)
+    backbone = checkpoint.regions_of(backbone, regions, where=spec, hint="--regions PATH")
+    return with_heads(backbone, recipe)
 
 
 def network(spec: str, *, allowed: str) -> "Backbone":

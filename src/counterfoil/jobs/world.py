@@ -1,14 +1,14 @@
 """Benchmarks, training sets and a contact sheet of the drawn world, in folders and files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
 from counterfoil.benchmarks import folder as benchmark_folders
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.engine.deduplicate import Progress
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, rows_of, with_default
@@ -48,9 +48,19 @@ _NOUNS = {
 }
 #: What images may have several captions in, and benchmarks of captions that were judged.
 _WITH_CAPTIONS_EACH, _JUDGED = {"gallery"}, ("rated", "preferences", "clips")
+#: Benchmarks that are drawn in one style, and their functions.
+_DRAWN: dict[str, Callable[..., Benchmark]] = {
+    "choices": sample.choices,
+    "statements": sample.statements,
+    "rated": ratings.rated,
+    "preferences": ratings.preferences,
+    "clips": benchmarks.clips,
+}
 #: Kinds of picture a sheet may be, by suffix.
 _PICTURES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
-_OF_BENCHMARKS, _OF_TRAINING = "Benchmarks", "Training sets"
+_benchmark_option, _training_option = (
+    partial(Option, panel=heading) for heading in ("Benchmarks", "Training sets")
+)
 _SAME = with_default(SEED, 0, help="Same seed, same bytes.", panel="")
 _PIXELS = Option("", None, low=sample.SMALLEST, high=most("size"))
 
@@ -68,34 +78,28 @@ class TrainingRows(Reporting, total=False):
 
     kind: Annotated[
         Literal["loose", "coco", "trohn-text", "trohn-img", "pac"] | None,
-        Option(
+        _training_option(
             "What a row holds: an image and something true of it; half a contrast; its negative caption too; "
             "and its negative image, as is the default. pac: generated positives.",
             None,
-            panel=_OF_TRAINING,
         ),
     ]
     failure: Annotated[
         float | None,
-        Option(
+        _training_option(
             "How often a negative image does not show its caption (of SDXL's, about 0.61 do not).",
             None,
             low=0,
             high=1,
-            panel=_OF_TRAINING,
         ),
     ]
     precision: Annotated[
         float | None,
-        Option(
-            "Filter the rows: how much of what is kept is right.", None, above=0, high=1, panel=_OF_TRAINING
-        ),
+        _training_option("Filter the rows: how much of what is kept is right.", None, above=0, high=1),
     ]
     recall: Annotated[
         float | None,
-        Option(
-            "Filter the rows: how much of what is right is kept.", None, above=0, high=1, panel=_OF_TRAINING
-        ),
+        _training_option("Filter the rows: how much of what is right is kept.", None, above=0, high=1),
     ]
 
 
@@ -129,19 +133,15 @@ def build_world(
     ] = None,
     style: Annotated[
         str | None,
-        Option(
+        _benchmark_option(
             "How pictures are drawn; mixed, of quads only: the second image of a question synthetic.",
             metavar="natural|synthetic|mixed",
-            panel=_OF_BENCHMARKS,
         ),
     ] = None,
     captions_each: Annotated[
         int | None,
-        Option(
-            "Captions for each image of a gallery (2).",
-            low=1,
-            high=most("captions of each image"),
-            panel=_OF_BENCHMARKS,
+        _benchmark_option(
+            "Captions for each image of a gallery (2).", low=1, high=most("captions of each image")
         ),
     ] = None,
     overwrite: bool = False,
@@ -160,7 +160,10 @@ def build_world(
     """
     of_training = {argument.flag: options[argument.name] for argument in rows_of(TrainingRows)}  # type: ignore[literal-required]
     foreign: dict[str, Any] = {"--style": style} if what == "training" else of_training
-    _check_unused(what, foreign | ({} if what in _WITH_CAPTIONS_EACH else {"--captions-each": captions_each}))
+    foreign |= {} if what in _WITH_CAPTIONS_EACH else {"--captions-each": captions_each}
+    for flag, value in foreign.items():
+        if value is not None:
+            raise InputError(f"{flag} does not go with '{what}'", hint="see 'counterfoil world build --help'")
     kind, precision, recall = options["kind"], options["precision"], options["recall"]
     number = _NUMBERS[what] if n is None else n
     with (
@@ -192,9 +195,16 @@ def build_world(
             if len(rows) < number:
                 lines.append(f"the filter kept {len(rows):,} of {number:,} rows")
             return Drawn(out, tuple(lines))
-        benchmark = _drawn(
-            what, number, seed, size or _SIZE, style or "natural", captions_each or 2, progress
-        )
+        style = style or "natural"
+        drawing: dict[str, Any] = {"seed": seed, "size": size or _SIZE, "progress": progress}
+        if what == "quads":
+            # Positives natural and negatives synthetic, as in BiVLC.
+            both = ("natural", "synthetic") if style == "mixed" else (style, style)
+            benchmark = sample.quads(number, styles=both, **drawing)
+        elif what in _WITH_CAPTIONS_EACH:
+            benchmark = benchmarks.gallery(number, captions_each=captions_each or 2, style=style, **drawing)
+        else:
+            benchmark = _DRAWN[what](number, style=style, **drawing)
         benchmark_folders.save(benchmark, out, progress=progress)
     unit, more = _NOUNS.get(what, ("question", ""))
     right = ""
@@ -207,34 +217,6 @@ def build_world(
         out,
         (f"{counts}{right}: {out}", f"measure a scorer on it: counterfoil evaluate {scorer} {out}"),
     )
-
-
-def _check_unused(what: str, options: Mapping[str, object]) -> None:
-    """Raise `InputError` where one of the options is given: they are for something else."""
-    given = next((name for name, value in options.items() if value is not None), None)
-    if given is not None:
-        raise InputError(f"{given} does not go with '{what}'", hint="see 'counterfoil world build --help'")
-
-
-def _drawn(
-    what: str, n: int, seed: int, size: int, style: str, captions_each: int, progress: Progress
-) -> Benchmark:
-    if what == "quads":
-        # Positives natural and negatives synthetic, as in BiVLC.
-        both = ("natural", "synthetic") if style == "mixed" else (style, style)
-        return sample.quads(n, seed=seed, size=size, styles=both, progress=progress)
-    if what in _WITH_CAPTIONS_EACH:
-        return benchmarks.gallery(
-            n, seed=seed, size=size, captions_each=captions_each, style=style, progress=progress
-        )
-    draw = {
-        "choices": sample.choices,
-        "statements": sample.statements,
-        "rated": ratings.rated,
-        "preferences": ratings.preferences,
-        "clips": benchmarks.clips,
-    }[what]
-    return draw(n, seed=seed, size=size, style=style, progress=progress)
 
 
 @job(

@@ -166,6 +166,8 @@ def test_two_runs_are_compared_and_reported(bench: cf.Benchmark, table: Path) ->
     pytest.importorskip("matplotlib")
     assert found.plot() is not None
     assert one.plot(["group"]) is not None
+    one.to_html("one.html")
+    assert "blind:length" in Path("one.html").read_text()
     found.to_html("report.html")
     page = Path("report.html").read_text()
     assert str(table.parent) not in page
@@ -195,15 +197,10 @@ def test_a_run_is_a_table_in_every_form(bench: cf.Benchmark, monkeypatch: pytest
     assert repr(run).startswith("<EvaluationRun brightness on pairs: group ")
     assert "<table" in run._repr_html_()
     assert "<script" not in run._repr_html_()
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(run.to_frame(), pandas.DataFrame)
     monkeypatch.setattr("counterfoil.jobs.results.find_spec", lambda name: None)
     assert isinstance(run.to_frame(), pa.Table)
-
-
-def test_a_frame_is_of_pandas_where_it_is_installed(bench: cf.Benchmark) -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = cf.evaluate("blind:length", bench, draws=100, quiet=True).to_frame()
-    assert isinstance(frame, pandas.DataFrame)
-    assert list(frame.columns)[:5] == ["benchmark", "scorer", "group", "measure", "value"]
 
 
 def test_several_benchmarks_and_their_paths(bench: cf.Benchmark, table: Path) -> None:
@@ -230,14 +227,6 @@ def test_errors_are_one_line(bench: cf.Benchmark, table: Path) -> None:
         with pytest.raises(CounterfoilError) as error:
             call()
         assert len(str(error.value).splitlines()) == 1
-
-
-def test_runs_of_others_are_not_replaced(bench: cf.Benchmark) -> None:
-    cf.evaluate("blind:length", bench, out="runs/a", draws=100, quiet=True)
-    with pytest.raises(InputError, match="the folder holds other files"):
-        cf.evaluate("blind:random", bench, out="runs/a", draws=100, quiet=True)
-    cf.evaluate("blind:random", bench, out="runs/a", overwrite=True, draws=100, quiet=True)
-    assert cf.load_run("runs/a/pairs").name == "blind:random"
 
 
 def test_notes_and_progress_go_where_they_are_wanted(
@@ -308,15 +297,6 @@ def test_questions_are_looked_at_one_by_one_and_as_a_table(bench: cf.Benchmark) 
     assert found["caption"].to_pylist() == [f"{WORDS[k % 4]} {k}" for k in range(8)]
     assert found["image"].to_pylist() == [f"p{k}.png" for k in range(8)]
     assert len(bench.to_frame()) == 8
-
-
-def test_a_run_has_a_page_of_its_own(bench: cf.Benchmark, tmp_path: Path) -> None:
-    run = cf.evaluate("blind:length", bench, draws=100, quiet=True)
-    assert run["group"] is run.result["group"]
-    with pytest.raises(InputError, match="unknown measure"):
-        run["groop"]
-    run.to_html(tmp_path / "one.html")
-    assert "blind:length" in (tmp_path / "one.html").read_text()
 
 
 def test_importing_loads_nothing_and_the_names_are_all_there() -> None:

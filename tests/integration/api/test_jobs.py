@@ -1,7 +1,9 @@
-"""Jobs from Python beside the same jobs from the command line: the same input gives the same output."""
+"""Results of jobs as Python has them: tables, figures, pages and files."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -9,11 +11,9 @@ import pyarrow as pa
 import pytest
 
 import counterfoil as cf
-from cli.annotator_world import World, judged, made
+from cli.annotator_world import NAMES, World, judged, made
 from cli.caption_samples import CANDIDATES, REFERENCES
 from cli.caption_samples import written as dumped
-from counterfoil.benchmarks.tables import read_table
-from counterfoil.cli import main
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.report import drawing
 from counterfoil.studies import plan
@@ -34,24 +34,7 @@ def world(here: Path) -> World:
     return made(here)
 
 
-def command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
-    monkeypatch.setattr("sys.argv", ["counterfoil", *map(str, arguments)])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
-
-
-def plain(value: object) -> object:
-    """As JSON has it."""
-    return json.loads(json.dumps(value, allow_nan=False))
-
-
-def written(path: str) -> object:
-    """What a command wrote."""
-    return json.loads(Path(path).read_text())
-
-
-def check_tables(found: object, *kinds: str) -> None:
+def check_tables(found: Any, *kinds: str) -> None:
     """The result is shown as text and HTML, and has rows of each kind and of no other."""
     assert str(found)
     assert "<table" in found._repr_html_()
@@ -65,57 +48,73 @@ def check_tables(found: object, *kinds: str) -> None:
         found.to_arrow(by="moon")
 
 
-def test_models_are_ranked(monkeypatch: pytest.MonkeyPatch, world: World, here: Path) -> None:
-    folders = [world.run(name) for name in ("one", "two", "three")]
-    files = ("--json", "r.json", "--html", "r.html", "--csv", "r.csv")
-    command(monkeypatch, "rankings", *folders, "--draws", 100, *files)
-    found = cf.rank(folders, draws=100, quiet=True)
-    assert plain(found.to_json()) == written("r.json")
-    assert found.to_csv() == Path("r.csv").read_text()
-    found.to_html("mine.html")
-    assert Path("mine.html").read_text() == Path("r.html").read_text()
-    check_tables(found, "pair", "model")
-    assert found.plot().axes
-    with pytest.raises(InputError, match="overwrite"):
-        found.to_html("mine.html")
-    found.to_html("mine.html", overwrite=True)
-
-
-def test_pairs_are_pooled_and_annotators_measured(world: World) -> None:
+def _pooled(world: World) -> cf.CandidatePool:
     pooled = cf.pool(world.files(), k=4, quiet=True)
     pooled.save("pool.csv")
-    with pytest.raises(InputError, match="overwrite"):
-        pooled.save("pool.csv")
-    check_tables(pooled, "pair", "model")
-    assert pooled.plot().axes
-    # Queries may be named one by one, and runs stand for their folders.
-    some = cf.pool(
-        [cf.load_run(world.run("one")), world.files()[1]], queries=["i2t/100", "t2i/3"], quiet=True
-    )
-    assert some.summary.queries == {"i2t": 1, "t2i": 1}
-    study = cf.bias(world.files(), judged(world, Path("pool.csv")), draws=100, quiet=True)
-    study.to_html("mine.html")
-    check_tables(study, "annotators", "model")
-    assert study.plot().axes
+    return pooled
 
 
-def test_captions_are_scored_and_systems_compared(here: Path) -> None:
+def _systems(world: World) -> cf.SystemComparison:
     texts = list(CANDIDATES.values())
-    for shift, name in enumerate(("A", "B", "C")):
-        moved = [*texts[shift:], *texts[:shift]]
-        dumped(here / f"{name}.json", dict(zip(CANDIDATES, moved, strict=True)))
-    dumped(here / "r.json", REFERENCES)
-    scored = cf.score_captions("A.json", ["bleu", "cider"], references="r.json", quiet=True)
-    check_tables(scored, "metric", "caption")
-    scored.save("scores.csv")
-    assert list(read_table(Path("scores.csv"))["caption"]) == texts
-    with pytest.raises(InputError, match="needs a model"):
-        cf.score_captions("A.json", "clip-s", images=here, quiet=True)
+    for shift, name in enumerate("ABC"):
+        dumped(Path(f"{name}.json"), dict(zip(CANDIDATES, [*texts[shift:], *texts[:shift]], strict=True)))
     Path("m.csv").write_text("system,M1\nA,0.9\nB,0.4\nC,0.2\n")
-    systems = [f"{name}.json" for name in ("A", "B", "C")]
-    compared = cf.compare_systems(systems, "r.json", humans="m.csv", draws=100, quiet=True)
-    compared.to_html("mine.html")
-    check_tables(compared, "system", "value")
+    files, references = [f"{name}.json" for name in "ABC"], dumped(Path("r.json"), REFERENCES)
+    return cf.compare_systems(files, references, humans="m.csv", draws=100, quiet=True)
+
+
+def _scored(world: World) -> cf.CaptionScores:
+    captions, references = dumped(Path("A.json"), CANDIDATES), dumped(Path("r.json"), REFERENCES)
+    return cf.score_captions(captions, ["bleu", "cider"], references=references, quiet=True)
+
+
+def _strengths(world: World) -> cf.VoteStrengths:
+    Path("v.csv").write_text("winner,loser,count\na,b,9\nb,a,4\nb,c,5\nc,b,3\na,c,6\nc,a,2\na,a,1\n")
+    return cf.preferences("v.csv", draws=200)
+
+
+#: Results of jobs, and their kinds of row.
+RESULTS: dict[str, tuple[Callable[[World], Any], str]] = {
+    "rank": (lambda w: cf.rank([w.run(name) for name in NAMES], draws=100, quiet=True), "pair model"),
+    "pool": (_pooled, "pair model"),
+    "bias": (
+        lambda w: _pooled(w) and cf.bias(w.files(), judged(w, Path("pool.csv")), draws=100, quiet=True),
+        "annotators model",
+    ),
+    "captions": (_scored, "metric caption"),
+    "systems": (_systems, "system value"),
+    "preferences": (_strengths, "name pair"),
+    "reproduce": (lambda w: cf.reproduce(papers="bivlc", quiet=True), "number"),
+}
+
+
+@pytest.mark.parametrize("job", RESULTS)
+def test_results_are_tables_figures_and_files(job: str, world: World) -> None:
+    call, kinds = RESULTS[job]
+    found = call(world)
+    check_tables(found, *kinds.split())
+    if hasattr(found, "plot"):
+        assert found.plot().axes
+    for method, file in (("to_html", "mine.html"), ("save", "mine.csv")):
+        if hasattr(found, method):
+            getattr(found, method)(file)
+            with pytest.raises(InputError, match="overwrite"):
+                getattr(found, method)(file)
+            getattr(found, method)(file, overwrite=True)
+
+
+def test_python_takes_more_than_a_shell(world: World) -> None:
+    """Runs stand for their folders, queries and their answers for files."""
+    sources = [cf.load_run(world.run("one")), world.files()[1]]
+    some = cf.pool(sources, queries=["i2t/100", "t2i/3"], quiet=True)
+    assert some.summary.queries == {"i2t": 1, "t2i": 1}
+    with pytest.raises(CounterfoilError, match="itself"):
+        cf.preferences(_strengths(world) and "v.csv", self_votes="error")
+    with pytest.raises(CounterfoilError, match="no such folder"):
+        cf.reproduce("none")
+    ledger = cf.reproduce(papers="bivlc", quiet=True)
+    assert len(ledger.entries) > len(ledger.only("same").entries)
+    assert cf.reproduce(files=True).to_arrow(by="file")["file"][0].as_py() in str(cf.reproduce(files=True))
 
 
 @pytest.mark.models
@@ -146,33 +145,13 @@ def test_a_model_is_trained(here: Path) -> None:
         cf.train_model("coco", "small", "rows.csv", out=here, changed=changed, **common)
 
 
-def test_votes_have_strengths(here: Path) -> None:
-    Path("v.csv").write_text("winner,loser,count\na,b,9\nb,a,4\nb,c,5\nc,b,3\na,c,6\nc,a,2\na,a,1\n")
-    strengths = cf.preferences("v.csv", draws=200)
-    check_tables(strengths, "name", "pair")
-    assert strengths.plot().axes
-    assert "1 vote" in str(strengths)
-    with pytest.raises(CounterfoilError, match="itself"):
-        cf.preferences("v.csv", self_votes="error")
-
-
-def test_papers_are_reproduced(here: Path) -> None:
-    ledger = cf.reproduce(papers="bivlc", quiet=True)
-    assert cf.reproduce(papers="bivlc", only="same", quiet=True).entries == ledger.only("same").entries
-    check_tables(ledger, "number")
-    assert len(ledger.entries) > len(ledger.only("same").entries)
-    assert cf.reproduce(files=True).to_arrow(by="file")["file"][0].as_py() in str(cf.reproduce(files=True))
-    with pytest.raises(CounterfoilError, match="no such folder"):
-        cf.reproduce(here / "none")
-
-
 @pytest.mark.models
 @pytest.mark.slow
 def test_a_study_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("lightning_fabric")
     monkeypatch.setattr(plan, "SHORT", TINY)
     study = cf.study("mine", quiet=True)
-    assert study.to_json() == written("mine/findings.json")
+    assert study.to_json() == json.loads(Path("mine/findings.json").read_text())
     check_tables(study, "finding", "measure")
     assert study.plot().axes
     assert study.path == Path("mine/report.html")

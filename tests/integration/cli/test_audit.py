@@ -48,22 +48,13 @@ def test_tables_page_and_json_of_ones_own_table(counterfoil, table: Path, tmp_pa
     text = page.read_text()
     assert "indeed" in text
     assert str(tmp_path) not in text
-    again = counterfoil("audit", "pairs", "--data", table, "--json", "-", "--draws", "200", "-q")
-    assert json.loads(again.out)["benchmarks"][0]["blind"] == found["blind"][:-1]
     assert found["blind"][-1]["scorer"] == f"given:{scores}"
-
-
-def test_python_has_the_same(table: Path) -> None:
-    found = cf.audit("pairs", data=table, draws=200, cache=None, quiet=True)
-    assert "indeed" in [each.word for each in found["pairs"].named]
-    assert found.to_arrow(by="word")["word"].to_pylist()[0] == found["pairs"].named[0].word
-    kinds = found.to_arrow(by="duplicate")["kind"].to_pylist()
+    mine = cf.audit("pairs", data=table, draws=200, cache=None, quiet=True)
+    assert mine.to_json()["benchmarks"][0]["blind"] == found["blind"][:-1]
+    kinds = mine.to_arrow(by="duplicate")["kind"].to_pylist()
     assert kinds == ["questions twice", "contradictions", "no difference", "near-duplicates"]
-    rows = found.to_arrow().to_pylist()
-    assert {row["scorer"] for row in rows if row["group"] == "same words"} == {
-        "blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned",
-    }  # fmt: skip
-    assert "indeed" in str(found)
+    assert mine.to_arrow(by="word")["word"].to_pylist()[0] == mine["pairs"].named[0].word
+    assert "same words" in mine.to_arrow()["group"].to_pylist()
 
 
 def test_forms_without_captions_to_choose_and_with_people(counterfoil, tmp_path: Path) -> None:
@@ -99,13 +90,9 @@ def test_splits_that_share_captions_and_images_are_counted(counterfoil, tmp_path
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("nothing", "unknown benchmark"),
-        ("pairs", "--data"),
         ("pairs --data {} --against no.csv", "no such file or benchmark"),
         ("pairs --data {} --scorer lm:./none", "no such folder"),
         ("pairs --data {} --scorer blind:tall", "unknown blind scorer"),
-        ("pairs --data {} --level 2", "--level"),
-        ("pairs --data {} --html {}", "mine.csv"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(counterfoil, table: Path, words: str, expected: str) -> None:

@@ -19,9 +19,6 @@ def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path: Path) 
     assert (found["recipe"], found["seed"]) == ("bivlc", 3)
     for before, after in zip(found["steps"], found["steps"][1:], strict=False):
         assert before["rows_out"] == after["rows_in"]
-        dropped = sum(after["dropped"].values())
-        made = 4 * after["rows_in"] if after["step"] == "3-imagine" else after["rows_in"]
-        assert after["rows_out"] + dropped == made
     page = (out / "report.html").read_text()
     assert page.count("<section") >= 7
     assert "counterfoil build bivlc" in page
@@ -152,12 +149,8 @@ def test_scorers_of_a_step_have_settings(counterfoil, tmp_path: Path) -> None:
     refine = ("build", "refine", rows, "--against", "blind:bag-of-words", "--held-out", "blind:length")
     refine = (*refine, "--least", 1, "--no-cache", "-q")
     for setting, words in (
-        ("speed=3", "speed"),
         ("blind.speed=3", "speed"),
-        (
-            "lm.speed=3",
-            "a setting of a scorer that is not named; given: lm.speed=3; allowed: blind:bag-of-words, ",
-        ),
+        ("lm.speed=3", "a setting of a scorer that is not named; given: lm.speed=3"),
         ("speed", "setting of the scorer; given: speed; allowed: KEY=VALUE"),
         # A comma is the value's own, but before another key.
         ("prompt=Is it so, or not?,pace=1", "unknown setting; given: prompt"),
@@ -165,28 +158,15 @@ def test_scorers_of_a_step_have_settings(counterfoil, tmp_path: Path) -> None:
         counterfoil.refused(*refine, "--set", setting, "--out", tmp_path / "x.csv", says=words)
 
 
-def test_help_lists_recipes_and_steps_and_the_settings_of_a_step(counterfoil) -> None:
-    listed = counterfoil("build", "--help").out
-    for name in ("bivlc", "trohn-img", "imagine", "refine", "assemble"):
-        assert name in listed
-    assert "--guidance" in counterfoil("build", "imagine", "--help").out
-
-
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ("bivlcc --out b", "no such command 'bivlcc'"),
-        ("bivlc", "missing option '--out'"),
         ("bivlc --out b --set imagine.q=1", "unknown key; given: q"),
         ("bivlc --out b --set nothing.k=1", "no step of this recipe; given: nothing.k"),
-        ("bivlc --out b --set imagine.k=many", "not a whole number; given: many"),
         ("bivlc --out b --from missing.csv", "1-read, source: no such file or folder"),
         ("bivlc --out b --llm lm:gpt2", "--llm does not go with bivlc"),
-        ("missing.toml --out b", "missing.toml: no such file"),
         ("bivlc --out full", "the folder holds other files ("),
-        ("format missing.csv --out b.csv", "missing.csv: no such file"),
         ("format rows.csv --out b.docx", "unknown kind of table; given: .docx"),
-        ("format rows.csv --out rows.csv", "rows.csv"),
         ("dedup rows.csv --out b.csv", "no column 'negative_caption', which 'dedup' reads"),
         ("assemble rows.csv --out b --form quad", "no column 'negative_caption'"),
     ],
@@ -198,8 +178,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("x")
     (tmp_path / "rows.csv").write_text("image,caption\na.png,a cat\n")
-    said = counterfoil.fails(f"build {arguments}", "--no-cache" if "bivlcc" not in arguments else "--quiet")
-    assert error in said.err.lower() or error in said.err
+    said = counterfoil.fails(f"build {arguments} --no-cache", says=error)
     assert len(said.err.strip().splitlines()) == 1
     assert not [each for each in tmp_path.rglob("*") if each.name not in ("full", "thesis.tex", "rows.csv")]
     assert (tmp_path / "rows.csv").read_text() == "image,caption\na.png,a cat\n"

@@ -50,27 +50,22 @@ def test_a_table_and_how_metrics_agree_with_people(
 
 
 def test_what_is_refused(counterfoil, caption_inputs, predictions, tmp_path) -> None:
-    common = (
-        "captions",
-        "systems",
-        "--references",
-        caption_inputs["references"],
-        "--predictions",
-        *predictions,
-    )
+    common = (f"captions systems --references {caption_inputs['references']} --predictions", *predictions)
     fewer = written(tmp_path / "fewer.json", {"dog": "a dog"})
     assert "systems wrote captions of different images" in counterfoil(*common, fewer).err
     assert "two systems of one name; given: bad" in counterfoil(*common, predictions[-1]).err
-    people = tmp_path / "m.csv"
+    people, judged, rest = tmp_path / "m.csv", "system,judge,image,M", "fair,x,dog,1\nbad,x,dog,1\n"
     for text, said in (
         ("system,M1\ngood,1\n", "systems that people gave nothing; given: fair, bad"),
         ("who,M1\ngood,1\n", "no column names the systems; given: who, M1"),
         ("system\ngood\n", "no scores of people"),
         ("system,M1\ngood,1\nfair,x\nbad,1\n", "row 2, column 'M1': not a number; given: x"),
         ("system,M1\ngood,1\ngood,2\nbad,1\n", "a system occurs twice; given: good"),
+        (f"{judged}\ngood,x,dog,1\ngood,x,dog,2\n{rest}", "a system occurs twice; given: good, x, dog"),
+        (f"{judged}\ngood,x,owl,1\n{rest}", "an image that no system wrote a caption of; given: owl"),
     ):
         people.write_text(text)
-        found = counterfoil.fails(*common, "--humans", people, says=said)
+        found = counterfoil.fails(*common, "--humans", people, "-q", says=said)
         assert found.err.count("\n") == 1
     counterfoil.fails(*common[:-1], "--humans", people, says="too few systems to correlate")
 
@@ -107,25 +102,12 @@ def test_judges_and_images_in_every_kind_of_file(
     assert "rouge-l − cider" in said.out
     # Every number is in every file.
     rows = list(csv.DictReader(files["csv"].read_text().splitlines()))
-    for each in agreed["correlations"]:
-        named = each["metric"].replace("one person", "one person, with the others")
-        (row,) = (
-            row for row in rows
-            if (row["model"], row["measure"]) == (named, each["measure"]) and row["column"] != "p"
-        )  # fmt: skip
-        ends = [float(row[name]) for name in ("value", "low", "high")]
-        assert ends == pytest.approx([each["value"], each["low"], each["high"]])
-        for name in ("markdown", "latex"):
-            assert f"{100 * each['value']:.2f}" in files[name].read_text().replace("−", "-").replace(
-                "$-$", "-"
-            )
-    for each in agreed["differences"]:
-        (row,) = (
-            row for row in rows
-            if (row["model"], row["measure"]) == (f"{each['a']} − {each['b']}", each["measure"])
-            and not row["column"].startswith("p ")
-        )  # fmt: skip
-        assert float(row["value"]) == pytest.approx(each["value"], abs=1e-12)
+    values = {(row["model"], row["measure"], row["column"]): float(row["value"]) for row in rows}
+    texts = [files[name].read_text().replace("$-$", "-").replace("−", "-") for name in ("markdown", "latex")]
+    for one in agreed["correlations"]:
+        named = one["metric"].replace("one person", "one person, with the others")
+        assert one["value"] in [v for key, v in values.items() if key[:2] == (named, one["measure"])]
+        assert all(f"{100 * one['value']:.2f}" in text for text in texts)
     page = files["html"].read_text()
     assert page.count("<table") == 3
     for words in ("one person, with the others", "rouge-l − cider", "only 3 systems"):
@@ -148,26 +130,3 @@ def test_tables_fit_and_leave_nothing_out(
     for words in ("Kendall τ-b", "Spearman ρ", "Pearson r", "p (Holm)", "p (Williams)"):
         assert words in said.out
     assert said.out.count("rouge-l − cider") == (3 if width == 60 else 1)
-
-
-def test_judgements_that_do_not_fit_are_refused(counterfoil, caption_inputs, predictions, tmp_path) -> None:
-    people = tmp_path / "m.csv"
-    heads = "system,judge,image,M\n"
-    for text, said in (
-        (
-            "good,x,dog,1\ngood,x,dog,2\nfair,x,dog,1\nbad,x,dog,1\n",
-            "a system occurs twice; given: good, x, dog",
-        ),
-        (
-            "good,x,owl,1\nfair,x,dog,1\nbad,x,dog,1\n",
-            "an image that no system wrote a caption of; given: owl",
-        ),
-    ):
-        people.write_text(heads + text)
-        found = counterfoil.fails(
-            f"captions systems --references {caption_inputs['references']} --predictions",
-            *predictions,
-            f"--humans {people} -q",
-            says=said,
-        )
-        assert found.err.count("\n") == 1

@@ -122,30 +122,6 @@ def test_refusals_are_an_error_wrong_or_left_out_by_name(server, pairs, counterf
     assert len(server.log()) == sent
 
 
-def test_chance_is_that_of_picking(server, pairs, counterfoil):
-    server.set(shows=pairs[1])
-    for protocol, chance in (("choose", 1 / 16), ("two-images", 1 / 2)):
-        said = counterfoil(*evaluate(server, pairs, "--protocol", protocol, "--json", "-"))
-        assert json.loads(said.out)["measures"]["group"]["chance"] == chance
-
-
-@pytest.mark.parametrize(
-    ("state", "model", "line"),
-    [
-        ({}, "nobody", "no such model or address; given: status 404: The model `nobody` does not exist"),
-        ({"faults": ["401"] * 9}, "looker", "the endpoint refuses the key; given: status 401"),
-        ({"faults": ["no json"] * 99}, "looker", "no answer after 3 tries; given: status 200 and no chat"),
-        ({"faults": ["cut"] * 99}, "looker", "no answer after 3 tries; given: "),
-    ],
-)
-def test_errors_are_one_line(server, pairs, counterfoil, state, model, line):
-    server.set(**state)
-    said = counterfoil(*evaluate(server, pairs, "--set", "retries=2", model=model))
-    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert line in said.err
-    assert KEY not in said.err or "401" in line
-
-
 def test_an_endpoint_that_is_down_is_one_line(pairs, counterfoil, monkeypatch):
     waited = []
     monkeypatch.setattr("counterfoil.models.chat.client.Client._sleep", lambda _, s: waited.append(s))

@@ -58,13 +58,6 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
     assert [each["key"] for each in numbers["captions"]["claims"]]
 
 
-@pytest.mark.models
-def test_a_folder_of_something_else_is_one_line_and_stays(counterfoil, quick: None, tmp_path: Path) -> None:
-    (tmp_path / "report.html").write_text("mine")
-    counterfoil.refused("demo", "--full", "--out", tmp_path, says="not of a demo")
-    assert [path.name for path in tmp_path.iterdir() if path.name != "cache"] == ["report.html"]
-
-
 def test_a_folder_that_cannot_be_is_one_line(counterfoil, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     counterfoil.refused("demo", "--out", tmp_path / "file" / "demo", says="choose another folder")
@@ -74,25 +67,6 @@ def test_without_torch_it_is_one_line(counterfoil, tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "torch", None)
     counterfoil.refused("demo", "--out", tmp_path / "demo", says="counterfoil[demo]")
     assert not (tmp_path / "demo").exists()
-
-
-def test_the_ledger_without_data(counterfoil, tmp_path: Path) -> None:
-    counterfoil.succeeds("reproduce", "--json", tmp_path / "ledger.json")
-    cells = json.loads((tmp_path / "ledger.json").read_text())
-    # Of ECCV Caption alone numbers follow from others that the paper prints, not always those that it prints.
-    assert {cell["paper"] for cell in cells if cell["verdict"] == "differs"} == {"ECCV Caption"}
-    assert all(cell["reason"] for cell in cells if cell["verdict"] != "same")
-    # What follows from the paper alone is recomputed all the same: chance, and the mean of the kappas.
-    kappa = next(cell for cell in cells if cell["table"] == "Table 7" and cell["column"] == "Mean")
-    assert kappa["recomputed"] == pytest.approx((0.66 + 0.43 + 0.56 + 0.43 + 0.38) / 5)
-
-
-def test_the_ledger_with_data(counterfoil, shared_data: Path, tmp_path: Path) -> None:
-    (tmp_path / "detectors").symlink_to(shared_data / "detectors")
-    said = counterfoil.succeeds(f"reproduce --data {tmp_path} --paper BiVLC --only differs --json -")
-    differing = {(cell["table"], cell["row"], cell["column"]) for cell in json.loads(said.out)}
-    assert ("Table 5", "CLIP Det", "Text detection acc") in differing
-    assert all(cell["reason"] for cell in json.loads(said.out))
 
 
 def test_a_reason_that_many_cells_share_is_said_once(counterfoil) -> None:

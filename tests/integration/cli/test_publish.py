@@ -59,43 +59,15 @@ def test_what_is_published_is_measured_like_the_benchmark(counterfoil, tmp_path,
     counterfoil.succeeds(f"publish {made} --to folder:{out} --licence CC-BY-4.0", *split, "--overwrite")
 
 
-def test_a_gallery_is_split_by_image_and_what_is_cut_is_said(counterfoil, tmp_path):
-    made, out = tmp_path / "album", tmp_path / "out"
-    assert counterfoil("world", "build", "gallery", "--n", 40, "--size", 32, "--out", made, "-q").code == 0
-    to = ("--to", f"folder:{out}", "--licence", "MIT")
-    said = counterfoil.succeeds("publish", made, *to, "--split", 0.2, "--json", tmp_path / "p.json")
-    whole, parted = load(made), load(out)
-    listed = [len(each.gallery.i2t.positives.items) + len(each.gallery.t2i.positives.items)
-              for each in (whole, parted)]  # fmt: skip
-    words = f"{listed[0] - listed[1]} of {listed[0]} right answers join an image and a caption of two splits"
-    assert words in " ".join(said.err.split())
-    assert any(words in note for note in json.loads((tmp_path / "p.json").read_text())["notes"])
-    assert (parted.gallery.image_parts == 1).sum() == 8
-    groups = measured(counterfoil, "pixels:colours", out)["groups"]
-    assert {name: groups[name]["i2t_recall_at_1"]["n"] for name in ("train", "test")} == {
-        "train": 32,
-        "test": 8,
-    }
-    counterfoil.refused(
-        f"publish {out} --to folder:{tmp_path / 'more'}", *to[2:], "--split 0.2", says="in splits already"
-    )
-
-
 def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
     drawn = catalog.benchmark("world-quads").limited(4)
     card = catalog.benchmark_card("winoground").model_copy(update={"size": None})
     save(replace(drawn, card=card), tmp_path / "wg")
     to = ("--to", f"folder:{tmp_path / 'out'}")
-    counterfoil.fails(
-        f"publish {tmp_path}/wg",
-        *to,
-        says="winoground: no licence to publish under; given: a research licence of its own",
-    )
+    publish = (f"publish {tmp_path}/wg", *to)
+    counterfoil.fails(*publish, says="no licence to publish under; given: a research licence of its own")
     counterfoil.refused(
-        f"publish {tmp_path}/wg",
-        *to,
-        "--licence CC-BY-4.0",
-        says="winoground: may not be published: the licence of Winoground does not let it be passed on",
+        *publish, "--licence CC-BY-4.0", says="the licence of Winoground does not let it be passed on"
     )
     assert not (tmp_path / "out").exists()
     said = counterfoil.succeeds(f"publish {tmp_path}/wg", *to, "--licence CC-BY-4.0 --anyway --json -")
@@ -111,18 +83,6 @@ def test_nothing_is_uploaded_without_being_asked_for(counterfoil, tmp_path, monk
     found = json.loads((tmp_path / "p.json").read_text())
     assert found["executed"] is False
     assert {"README.md", "croissant.json", "data/test-00000-of-00001.parquet"} < set(found["files"])
-
-
-def test_files_of_others_stay_whatever_may_be_overwritten(counterfoil, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("all of it")
-    for more in ((), ("--overwrite",)):
-        counterfoil.refused(
-            f"publish world-choices --to folder:{tmp_path / 'mine'}",
-            *more,
-            says="the folder holds other files",
-        )
-    assert (tmp_path / "mine" / "thesis.txt").read_text() == "all of it"
 
 
 @pytest.fixture(scope="module")
@@ -182,14 +142,8 @@ def test_the_hub_gets_all_files_in_one_commit(hub):
 def test_errors_of_the_hub_are_one_line(hub):
     folder, said = hub
     for name, words in (
-        (
-            "unknown",
-            "hub:ann/quads: the hub does not know the user; log in with 'hf auth login', or set HF_TOKEN",
-        ),
-        (
-            "there",
-            "hub:ann/quads: the data set exists already; name another, or add a revision with --overwrite",
-        ),
+        ("unknown", "hub:ann/quads: the hub does not know the user; log in with 'hf auth login'"),
+        ("there", "hub:ann/quads: the data set exists already; name another"),
         ("cut", "hub:ann/cut: the hub did not take the data set; given: "),
         ("halfway", "hub:ann/half: the token may not write there"),
     ):
@@ -220,11 +174,6 @@ def test_a_build_brings_its_steps_and_who_made_what(counterfoil, tmp_path):
                 assert row[name] is not None
                 assert row[name] == makers[row["id"]][name]
         described = json.loads((tmp_path / "out" / "croissant.json").read_text())
-        (field,) = [f for f in described["recordSet"][1]["field"] if f["name"] == "negative_image"]
-        assert [each["equivalentProperty"] for each in field["annotation"]] == [
-            "prov:wasAttributedTo",
-            "prov:wasDerivedFrom",
-        ]
         labels = [each["prov:label"].partition(":")[0] for each in described["prov:wasGeneratedBy"]]
         assert labels == ["read", "format", "imagine", "choose", "filter", "assemble"]
         readme = (tmp_path / "out" / "README.md").read_text()

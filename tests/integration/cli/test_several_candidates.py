@@ -12,23 +12,7 @@ from counterfoil.stats.intervals import mean_intervals
 
 from .caption_samples import written
 
-WORDS = [
-    "a",
-    "the",
-    "dog",
-    "cat",
-    "cow",
-    "runs",
-    "sleeps",
-    "on",
-    "grass",
-    "bed",
-    "green",
-    "brown",
-    "two",
-    "near",
-    "one",
-]
+WORDS = ["a", "the", "dog", "cat", "cow", "runs", "sleeps", "on", "grass", "bed", "green", "brown"]
 NAMES = [f"i{k}" for k in range(14)]
 #: Metrics that are a mean over images, and those that are of all captions as one text.
 MEANS, WHOLES = ("rouge-l", "cider", "length"), ("bleu-1", "bleu-4")
@@ -71,16 +55,12 @@ def test_as_many_of_each_are_the_files_of_one_each(counterfoil, references: Path
         (name, k, text) for name, texts in candidates.items() for k, text in enumerate(texts)
     ]
     # Every file has the references of each image once, so CIDEr counts the same documents.
-    single = [
-        of_file(
-            counterfoil,
-            written(tmp_path / f"{k}.json", {name: candidates[name][k] for name in NAMES}),
-            references,
-        )
-        for k in range(3)
-    ]
+    single = []
+    for k in range(3):
+        alone = written(tmp_path / f"{k}.json", {name: candidates[name][k] for name in NAMES})
+        single.append(of_file(counterfoil, alone, references)[1])
     for metric in (*MEANS, *WHOLES):
-        expected = np.stack([scores(rows, metric) for _, rows in single], axis=1)
+        expected = np.stack([scores(own, metric) for own in single], axis=1)
         np.testing.assert_allclose(scores(rows, metric).reshape(14, 3), expected, rtol=1e-12, atol=0)
         value = found["metrics"][metric]
         assert value["mean"] == pytest.approx(expected.mean(), abs=1e-12)
@@ -100,10 +80,6 @@ def test_as_many_of_each_are_the_files_of_one_each(counterfoil, references: Path
     )
     for metric in WHOLES:
         assert found["metrics"][metric]["value"] == pytest.approx(one_each["metrics"][metric]["value"])
-    # Where each is an image of its own the documents are others, and so is CIDEr.
-    assert found["metrics"]["cider"]["value"] != pytest.approx(
-        one_each["metrics"]["cider"]["value"], rel=1e-3
-    )
 
 
 def test_images_of_more_candidates_count_no_more(counterfoil, references: Path, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """`counterfoil train` as a user meets it: a plan, a checkpoint that `evaluate` takes, one line for errors."""
 
-import csv
 import json
 import signal
 import subprocess
@@ -35,23 +34,14 @@ def rows(tmp_path: Path) -> Path:
         return name
 
     names = list(COLOURS)
-    records = []
+    lines = ["image,caption,negative_caption,negative_image,generated_image,generated_caption"]
     for i in range(30):
         colour, other = names[i % 4], names[(i + 1 + i % 3) % 4]
-        records.append(
-            {
-                "image": picture(f"p{i}.png", colour),
-                "caption": f"a {colour} square",
-                "negative_caption": f"a {other} square",
-                "negative_image": picture(f"n{i}.png", other),
-                "generated_image": picture(f"g{i}.png", colour),
-                "generated_caption": f"something {colour}",
-            }
+        own, negative, generated = (
+            picture(f"{kind}{i}.png", shown) for kind, shown in (("p", colour), ("n", other), ("g", colour))
         )
-    with open(folder / "rows.csv", "w", newline="") as file:
-        writer = csv.DictWriter(file, records[0])
-        writer.writeheader()
-        writer.writerows(records)
+        lines.append(f"{own},a {colour} square,a {other} square,{negative},{generated},something {colour}")
+    (folder / "rows.csv").write_text("\n".join(lines) + "\n")
     return folder / "rows.csv"
 
 
@@ -117,14 +107,8 @@ def test_a_detector_learns_from_the_two_sides(train, counterfoil, tmp_path: Path
     assert "accuracy of images" in said.out
     assert "10 epochs in" in said.err
     # What answers with probabilities is no dual encoder to train on.
-    train.fails(
-        "coco",
-        "--model",
-        tmp_path / "detector",
-        "--out",
-        tmp_path / "no",
-        says="the recipe is for another kind of model",
-    )
+    other = ("--model", tmp_path / "detector", "--out", tmp_path / "no")
+    train.fails("coco", *other, says="the recipe is for another kind of model")
     assert not (tmp_path / "no").exists()
 
 
@@ -153,28 +137,14 @@ def test_a_file_may_say_everything(counterfoil, rows: Path, tmp_path: Path) -> N
     assert (made["recipe"]["name"], made["recipe"]["steps"], made["step"]) == ("mine", 3, 3)
 
 
-def test_a_guard_is_measured_on_the_way(train, monkeypatch) -> None:
-    # Small pictures are drawn faster.
-    monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
-    said = train.succeeds("coco", "--steps", 3, "--guard", "world-choices", "--json", "-", "--quiet")
+def test_a_guard_is_measured_on_the_way(train, counterfoil, tmp_path: Path) -> None:
+    counterfoil("world", "build", "choices", "--n", 6, "--size", 32, "--out", tmp_path / "guard")
+    said = train.succeeds("coco", "--steps", 2, "--guard", tmp_path / "guard", "--json", "-", "--quiet")
     moments = json.loads(said.out)["points"]
     assert next(iter(moments)).startswith("first (step 0)")
     assert all(0 <= point["world-choices"] <= 1 for point in moments.values())
-
-
-def test_a_guard_of_ones_own(train, counterfoil, tmp_path: Path) -> None:
-    counterfoil("world", "build", "choices", "--n", 6, "--size", 32, "--out", tmp_path / "guard")
-    train.succeeds("coco", "--steps", 2, "--guard", tmp_path / "guard", "--json", "-", "--quiet")
-    train.fails(
-        "coco",
-        "--steps",
-        2,
-        "--guard",
-        "pairs=nowhere.csv",
-        "--no-resume",
-        says="nowhere.csv: no such file or folder",
-    )
-    train.fails("coco", "--guard", "pairs", "--no-resume", says="give it with --data")
+    for guard, says in (("pairs=nowhere.csv", "nowhere.csv: no such file"), ("pairs", "give it with --data")):
+        train.fails("coco", "--guard", guard, "--no-resume", says=says)
 
 
 def test_a_dry_run_trains_nothing(train, counterfoil, tmp_path: Path) -> None:
@@ -191,9 +161,6 @@ def test_a_dry_run_trains_nothing(train, counterfoil, tmp_path: Path) -> None:
     ("options", "said"),
     [
         (("--set", "lr=much"), "--set, key 'lr': not a number; given: much; allowed: above 0"),
-        (("--set", "batchsize=3"), "did you mean 'batch_size'?"),
-        (("--set", "lr"), "--set needs KEY=VALUE; given: lr"),
-        (("--lr", "-1"), "--lr: out of range"),
         (("--lr", "1e30"), "training stops"),
         (("--lr", "1e13", "--set", "validate_every=1"), "in validation is nan; training stops"),
         (("--batch-size", "400"), "too few rows to train on; given: 24; allowed: at least 400"),
@@ -205,8 +172,6 @@ def test_a_dry_run_trains_nothing(train, counterfoil, tmp_path: Path) -> None:
         (("--guard", "world-quad"), "did you mean 'world-quads'?"),
         (("--device", "tpu"), "no such device to train on; given: tpu"),
         (("--devices", "3"), "cannot be divided among the processes; given: 8 rows, 3 processes"),
-        (("--workers", "-1"), "--workers: out of range; given: -1; allowed: 0 to 1,024"),
-        (("--precision", "fp16"), "--precision: not a choice; given: fp16; allowed: fp32, bf16"),
         (("--validation-share", "0.99"), "give more rows, or others to validate on"),
     ],
 )
@@ -216,23 +181,6 @@ def test_what_is_wrong_is_one_line(train, tmp_path: Path, options, said: str) ->
     assert line.startswith("counterfoil: ")
     assert said in line
     assert not (tmp_path / "ckpt" / "model.safetensors").exists()
-
-
-def test_the_folder_of_something_else_stays_as_it_is(train, tmp_path: Path) -> None:
-    benchmark = tmp_path / "benchmark"
-    benchmark.mkdir()
-    (benchmark / "card.json").write_text('{"name": "mine"}')
-    for recipe in ("coco", "detector"):
-        train.refused(
-            recipe,
-            "--steps",
-            1,
-            "--out",
-            benchmark,
-            "--quiet",
-            says="the folder holds other files (card.json); name another folder",
-        )
-    assert [each.name for each in benchmark.iterdir()] == ["card.json"]
 
 
 def test_folders_that_are_no_checkpoints_are_told_apart(train, tmp_path: Path) -> None:
@@ -311,24 +259,8 @@ def test_an_image_that_is_not_there_is_as_one_that_cannot_be_read(
     # Of folders of images that are all another's none can be read.
     for image in (rows.parent / "images").iterdir():
         image.unlink()
-    train.fails(
-        recipe,
-        *common,
-        "--out",
-        tmp_path / "none",
-        "--set",
-        "unreadable=skip",
-        "--quiet",
-        says="no image can be read",
-    )
-
-
-def test_recipes_are_listed(counterfoil) -> None:
-    names = [recipe["name"] for recipe in json.loads(counterfoil("list", "recipes", "--json").out)]
-    assert names[:4] == ["coco", "negclip", "trohn-text", "trohn-img"]
-    assert "generated_image" in counterfoil("list", "recipes").out
-    assert "left open there" in counterfoil("list", "recipes", "pac").out
-    assert json.loads(counterfoil("list", "recipes", "pac", "--json").out)["lambda_t"] == 0.1
+    none = ("--out", tmp_path / "none", "--set", "unreadable=skip", "--quiet")
+    train.fails(recipe, *common, *none, says="no image can be read")
 
 
 #: What torchrun says to a process, of one machine with two.
@@ -343,6 +275,10 @@ LAUNCHED = {"TORCHELASTIC_RUN_ID": "one", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE":
         (LAUNCHED, ["--batch-size", 7], "divided among the processes; given: 7 rows, 2 processes"),
         (LAUNCHED, ["--devices", 3], "--devices and torchrun disagree; given: 3, and 2 processes"),
         (LAUNCHED | {"WORLD_SIZE": "3"}, [], "divided among the processes; given: 8 rows, 3 processes"),
+        *(
+            ({}, ["detector", *options], f"{options[0]}: a detector is trained by one process")
+            for options in (["--devices", 2], ["--chunk-size", 2], ["--checkpoint-activations"])
+        ),
     ],
 )
 def test_processes_and_chunks_that_do_not_fit_are_one_line(
@@ -350,13 +286,9 @@ def test_processes_and_chunks_that_do_not_fit_are_one_line(
 ) -> None:
     for name, value in launched.items():
         monkeypatch.setenv(name, value)
-    train.refused("trohn-img", "--steps", 3, *asked, "--quiet", says=said)
+    recipe = [] if "detector" in asked else ["trohn-img", "--steps", 3]
+    train.refused(*recipe, *asked, "--quiet", says=said)
     assert not (tmp_path / "ckpt").exists()
-
-
-@pytest.mark.parametrize("asked", [["--devices", 2], ["--chunk-size", 2], ["--checkpoint-activations"]])
-def test_a_detector_has_no_chunks(train, asked: list) -> None:
-    train.refused("detector", *asked, "--quiet", says=f"{asked[0]}: a detector is trained by one process")
 
 
 def test_one_process_of_several_reports_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

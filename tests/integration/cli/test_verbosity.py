@@ -1,7 +1,5 @@
 """How much commands say: --quiet and --verbose everywhere, lines of progress where there is no terminal."""
 
-import json
-
 import pytest
 
 from counterfoil import terminal
@@ -60,15 +58,3 @@ def test_every_command_has_both() -> None:
     for command in found:
         options = {name for each in command.params for name in each.opts}
         assert {"--quiet", "--verbose"} <= options, command.name
-
-
-def test_quiet_notes_nothing_and_prints_the_same(counterfoil, tmp_path) -> None:
-    votes = tmp_path / "votes.csv"
-    votes.write_text("winner,loser\n" + "a,b\n" * 8 + "b,a\n" * 3)
-    plot = ("--plot", tmp_path / "s.svg", "--overwrite")
-    loud = counterfoil("preferences", votes, "--draws", 100, *plot, "--json", "-", "--verbose")
-    quiet = counterfoil("preferences", votes, "--draws", 100, *plot, "--json", "-", "-q")
-    assert json.loads(loud.out) == json.loads(quiet.out)
-    assert "figure written to" in loud.err
-    assert "figure written to" not in quiet.err
-    assert (terminal.quiet, terminal.verbose) == (False, False)

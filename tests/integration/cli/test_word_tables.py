@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from counterfoil.cli.tables import word_table
+from counterfoil.cli.tables import print_words
 
 HEADER = ("name", "form", "what it says")
 ROWS = [("recall_at_1", "gallery", "an extraordinarily long explanation"), ("i2t", "quad", "short")]
@@ -13,8 +13,7 @@ ROWS = [("recall_at_1", "gallery", "an extraordinarily long explanation"), ("i2t
 
 def printed(width: int) -> list[str]:
     console = Console(width=width, file=io.StringIO())
-    for part in word_table(HEADER, ROWS, width):
-        console.print(part)
+    print_words(console, HEADER, ROWS)
     return console.file.getvalue().splitlines()
 
 
@@ -32,16 +31,3 @@ def test_entries_are_paragraphs_only_where_columns_would_break_words() -> None:
     # "recall_at_1", "gallery" and "extraordinarily" with two blanks between: 11 + 2 + 7 + 2 + 15.
     assert printed(37)[0].split() == ["name", "form", "what", "it", "says"]
     assert printed(36)[0] == "recall_at_1"
-
-
-@pytest.mark.parametrize("what", ["benchmarks", "measures", "metrics"])
-def test_lists_at_sixty_columns(counterfoil, monkeypatch, what: str) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    wide = counterfoil("list", what)
-    monkeypatch.setenv("COLUMNS", "60")
-    narrow = counterfoil("list", what)
-    assert wide.code == narrow.code == 0
-    assert max(map(len, narrow.out.splitlines())) <= 60
-    whole = {word.strip(";:.,") for word in narrow.out.split()}
-    words = {word.strip(";:.,") for line in wide.out.splitlines()[1:] for word in line.split()}
-    assert words <= whole

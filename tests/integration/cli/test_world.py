@@ -65,27 +65,13 @@ def test_built_folders_and_names_can_be_evaluated(counterfoil, tmp_path: Path) -
 
 
 def test_a_gallery_by_name_is_drawn_and_never_read(counterfoil, tmp_path: Path, monkeypatch) -> None:
-    # A few small pictures; the slow test below has those of the catalog.
+    # A few small pictures.
     monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
     monkeypatch.setattr("counterfoil.world.benchmarks.IMAGES", 20)
     said = counterfoil.succeeds("evaluate blind:constant world-gallery --ties half --json - --draws 100")
     for measure in json.loads(said.out)["measures"].values():
         assert measure["value"] == pytest.approx(measure["chance"], abs=1e-12)
     counterfoil.refused(f"evaluate blind:constant world-quads --data {tmp_path}", says="is drawn, not read")
-
-
-@pytest.mark.slow
-def test_the_catalog_draws_its_own(counterfoil, tmp_path: Path, monkeypatch) -> None:
-    # Small pictures are drawn faster, and a constant does not look at them.
-    monkeypatch.setattr("counterfoil.world.benchmarks.SIZE", 32)
-    target = tmp_path / "drawn.json"
-    names = ("world-quads", "world-choices", "world-gallery")
-    counterfoil.succeeds("evaluate blind:constant", *names, f"--ties half --json {target} --draws 100")
-    for result, n in zip(json.loads(target.read_text()), (500, 500, 900), strict=True):
-        for measure in result["measures"].values():
-            assert measure["value"] == pytest.approx(measure["chance"], abs=1e-12)
-            assert measure["n"] <= n
-    assert "world-gallery" in counterfoil("list", "benchmarks").out
 
 
 def test_training_sets(counterfoil, tmp_path: Path) -> None:
@@ -129,69 +115,22 @@ def test_a_contact_sheet(counterfoil, tmp_path: Path) -> None:
             assert one.format == "JPEG"
             assert one.width < both.width
             assert one.height > both.height
+    counterfoil.refused(
+        f"world sheet --out {tmp_path}/sheet.gif", says="unknown kind of picture; given: .gif"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ("--out sheet.gif", "sheet.gif: unknown kind of picture; given: .gif; allowed: .png, .jpg, .jpeg"),
-        ("--out sheet.png --each 0", "--each: out of range; given: 0"),
-        ("--out sheet.png --size 9", "--size: out of range; given: 9; allowed: 32 to 2,048"),
-        ("--out sheet.png --style cubist", "--style: not a choice; given: cubist"),
-        ("--out sheet.png --seed -3", "seed: out of range; given: -3"),
-    ],
-)
-def test_what_cannot_be_a_sheet_is_one_line(
-    counterfoil, tmp_path: Path, monkeypatch, arguments, words
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    counterfoil.refused(f"world sheet {arguments}", says=words)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (
-            "quad",
-            "what: not a choice; given: quad; allowed: quads, choices, statements, gallery, rated, "
-            "preferences, clips, training",
-        ),
-        ("quads --n 0", "--n: out of range; given: 0"),
-        ("gallery --n -2", "--n: out of range; given: -2"),
-        ("training --n 0", "--n: out of range; given: 0"),
-        ("quads --size 12", "--size: out of range; given: 12; allowed: 32"),
-        ("quads --seed -1", "seed: out of range; given: -1"),
         ("quads --style naturl", "unknown style; given: naturl"),
         ("choices --style mixed", "unknown style; given: mixed; allowed: natural, synthetic"),
         ("quads --kind coco", "--kind does not go with 'quads'"),
-        ("rated --style mixed", "unknown style; given: mixed; allowed: natural, synthetic"),
-        ("clips --kind coco", "--kind does not go with 'clips'"),
-        ("preferences --n 0", "--n: out of range; given: 0"),
         ("quads --captions-each 3", "--captions-each does not go with 'quads'"),
         ("training --style natural", "--style does not go with 'training'"),
-        ("training --kind trohn", "--kind: not a choice; given: trohn"),
         ("training --kind coco --failure 0.5", "nothing is generated in this kind"),
-        ("training --failure 1.5", "--failure: out of range; given: 1.5"),
-        ("training --precision 2", "--precision: out of range; given: 2"),
-        ("gallery --captions-each 0", "--captions-each: out of range; given: 0"),
     ],
 )
 def test_what_cannot_be_built_is_one_line(counterfoil, tmp_path: Path, arguments, words: str) -> None:
     counterfoil.refused(f"world build {arguments} --out {tmp_path}/new", says=words)
     assert not (tmp_path / "new").exists()
-
-
-def test_foreign_folders_are_left_alone(counterfoil, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "photo.txt").write_text("mine")
-    assert counterfoil("world", "build", "training", "--n", 20, "--out", tmp_path / "set").code == 0
-    assert (
-        counterfoil("world", "build", "quads", "--n", 3, "--size", 32, "--out", tmp_path / "quads").code == 0
-    )
-    for what, folder in (("quads", "mine"), ("training", "mine"), ("quads", "set"), ("training", "quads")):
-        before = sorted(path.name for path in (tmp_path / folder).iterdir())
-        counterfoil.refused(
-            f"world build {what} --n 20 --out {tmp_path}/{folder}", says="the folder holds other files"
-        )
-        assert sorted(path.name for path in (tmp_path / folder).iterdir()) == before

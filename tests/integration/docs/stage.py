@@ -205,23 +205,14 @@ def coco(folder: Path) -> None:
     owners = json.loads((place / "original_caption_to_image.json").read_text())
     images = list(dict.fromkeys(int(image[0]) for image in owners.values()))
     captions = [
-        {
-            "id": int(c),
-            "image_id": int(image[0]),
-            "caption": f"{WORDS[int(c) % 6]} beside {WORDS[int(c) % 5]}",
-        }
-        for c, image in owners.items()
+        {"id": c, "image_id": int(image[0]), "caption": f"{WORDS[c % 6]} beside {WORDS[c % 5]}"}
+        for c, image in ((int(number), image) for number, image in owners.items())
     ]
     records = [{"id": image, "file_name": f"COCO_val2014_{image:012d}.jpg"} for image in images]
     categories = [{"id": k, "name": f"class {k}"} for k in range(1, 81)]
+    fixed = {"bbox": [0, 0, 8, 8], "iscrowd": 0}
     objects = [
-        {
-            "id": n,
-            "image_id": image,
-            "category_id": 1 + (image * step) % 80,
-            "bbox": [0, 0, 8, 8],
-            "iscrowd": 0,
-        }
+        {"id": n, "image_id": image, "category_id": 1 + (image * step) % 80, **fixed}
         for n, (image, step) in enumerate((image, step) for image in images for step in (1, 7))
     ]
     (place / "annotations").mkdir()

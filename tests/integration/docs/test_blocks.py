@@ -31,13 +31,7 @@ ELSEWHERE = {
     },
     ("torchrun",): "two processes: tests/integration/cli/test_train.py",
     **{
-        (
-            "counterfoil",
-            "annotate",
-            "prolific",
-            word,
-            "pairs/",
-        ): "a server: tests/integration/cli/test_annotate_prolific.py"
+        (*["counterfoil", "annotate", "prolific"], word, "pairs/"): "a server: test_annotate_prolific.py"
         for word in ("create", "publish", "status", "approve", "reject", "bonus")
     },
     ("counterfoil", "demo"): "minutes: tests/unit/studies and tests/integration/cli/test_demo.py",
@@ -145,17 +139,12 @@ def prepared(command: Command, folder: Path) -> list[str]:
 
 def smaller(words: list[str]) -> list[str]:
     """A command with fewer draws, pictures and questions."""
-    options = dict(
-        pair
-        for first, given in SMALLER.items()
-        if words[1] == first[0] and set(first) <= set(words)
-        for pair in given.items()
-    )
-    if (
-        words[1] == "evaluate"
-        and GALLERIES.isdisjoint(words)
-        and not words[2].startswith(("given:", "embeddings:"))
-    ):
+    options: dict[str, str] = {}
+    for first, given in SMALLER.items():
+        if words[1] == first[0] and set(first) <= set(words):
+            options |= given
+    precomputed = words[2].startswith(("given:", "embeddings:"))
+    if words[1] == "evaluate" and GALLERIES.isdisjoint(words) and not precomputed:
         options["--limit"] = "60"
     kept = list(words)
     for name, value in options.items():
