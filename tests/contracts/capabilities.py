@@ -32,7 +32,7 @@ def commands(command: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Every command below one, with its arguments and options in one line."""
     if hasattr(command, "list_commands"):
         context = command.context_class(command)
-        for part in command.list_commands(context):
+        for part in {**dict.fromkeys(command.list_commands(context)), **command.commands}:
             yield from commands(command.get_command(context, part), f"{name} {part}".strip())
         return
     options = [

@@ -41,13 +41,13 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--scorer": ("nothing", "pixels:colours", "lm:nowhere"),
         "--against": ("nowhere.csv", "photos"),
     },
-    "publish quads": {
+    "benchmarks publish quads": {
         "--to": (
             *("", "nowhere", "folder:", "folder:quads", "folder:photos", "folder:pairs.csv/x", "hub:a"),
             "hub:a/b/c",
         ),
     },
-    "publish album --to folder:new": {"--split": ("0.001", "0.999")},
+    "benchmarks publish album --to folder:new": {"--split": ("0.001", "0.999")},
     PUBLISH: {
         "--licence": ("CC-BY-4", "mine"),
         "--split": ("0", "1", "-1", "nan", "x"),
@@ -70,7 +70,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "pairs.csv": ("",),
         "quads": ("",),
     },
-    "rankings galleries/g1 galleries/g2 galleries/g3": {
+    "compare rankings galleries/g1 galleries/g2 galleries/g3": {
         "--measure": ("nothing",),
         "nowhere": ("",),
     },
@@ -89,7 +89,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--positives": ("nothing", "quads"),
         "--judgements": ("nowhere.csv", "votes.csv", "photos/p0.png", "quads"),
     },
-    "preferences votes.csv": {},
+    "annotate preferences votes.csv": {},
     f"{TRAIN} --data training": {"--cache": ("rows.csv",)},
     f"{TRAIN} --data rows.csv": {
         "--model": (
@@ -110,13 +110,13 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--device": ("gpu", "cuda:99"),
         "--out": ("rows.csv", "rows.csv/new", LONG),
     },
-    "mix first second --task quads --held-out rated --points 2": {
+    "train mix first second --task quads --held-out rated --points 2": {
         "--alpha": ("-0.1", "1.1", "nan", "x"),
         "--task": ("nothing",),
         "--held-out": ("nothing",),
         "--out": ("rows.csv",),
     },
-    "mix --alpha 0.5 --out new first": {"nowhere": ("",), "quads": ("",), "rows.csv": ("",)},
+    "train mix --alpha 0.5 --out new first": {"nowhere": ("",), "quads": ("",), "rows.csv": ("",)},
     TEXTS: {
         "--metrics": ("", "cidr", "clip-s"),
         "--candidates": ("nowhere.json", "photos", "votes.csv", "photos/p0.png"),
@@ -163,12 +163,15 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--paper": ("P999", ""),
     },
     "demo": {"--out": ("rows.csv", "rows.csv/x", LONG), "--seed": ("-1", "x")},
-    "fetch": {"nothing": ("",)},
-    "save pairs --data pairs.csv --images photos --out new": {"--data": ("nowhere",), "--out": ("rows.csv",)},
-    "save --out new": {"nothing": ("",)},
+    "benchmarks fetch": {"nothing": ("",)},
+    "benchmarks save pairs --data pairs.csv --images photos --out new": {
+        "--data": ("nowhere",),
+        "--out": ("rows.csv",),
+    },
+    "benchmarks save --out new": {"nothing": ("",)},
     "cache": {"nothing": ("",)},
     "cache limit": {"much": ("",), "-1": ("",)},
-    "lengths runs/a": {"--json": ("photos",), "--draws": ("0", "x")},
+    "compare lengths runs/a": {"--json": ("photos",), "--draws": ("0", "x")},
     "list": {"nothing": ("",), "benchmarks": ("nothing",), "recipes": ("nothing",)},
     "evaluate": {"nothing:x": ("quads",), "blind:x": ("quads",), "given:": ("quads",)},
     **OF_BUILDS,

@@ -69,19 +69,21 @@ READERS: dict[str, tuple[str, ...]] = {
     "runs/a/quads/manifest.json": ("compare runs/a runs/b --draws 100 --html new.html",),
     "runs/a/quads/items.parquet": ("compare runs/a runs/b --draws 100 --csv new.csv",),
     "runs/a/quads/answers.parquet": ("compare runs/a runs/b --draws 100 --json new.json",),
-    "galleries/g1/album/result.json": ("rankings galleries/g1 galleries/g2 galleries/g3 --csv new.csv",),
+    "galleries/g1/album/result.json": (
+        "compare rankings galleries/g1 galleries/g2 galleries/g3 --csv new.csv",
+    ),
     "galleries/g1/album/members.parquet": ("compare galleries/g1 galleries/g2 --draws 100 --latex new.tex",),
     "galleries/g1/album/positives.parquet": ("pool galleries/g1 galleries/g2 --k 3 --out new.parquet",),
     "galleries/g1/album/answers.parquet": ("compare galleries/g1 galleries/g2 --draws 100",),
     "judged.csv": (
-        "bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100 --html new.html",
+        "pool bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100 --html new.html",
         f"{ROUNDS} --judge judged.csv",
     ),
     "judgements.csv": ("annotate agreement judgements.csv --scale ordinal --draws 100 --json new.json",),
     "hits.csv": ("annotate import hits.csv --from mturk --out new.csv",),
-    "votes.csv": ("preferences votes.csv --draws 100 --json new.json",),
-    "votes.json": ("preferences votes.json --draws 100",),
-    "square.csv": ("preferences square.csv --draws 100 --plot new.svg",),
+    "votes.csv": ("annotate preferences votes.csv --draws 100 --json new.json",),
+    "votes.json": ("annotate preferences votes.json --draws 100",),
+    "square.csv": ("annotate preferences square.csv --draws 100 --plot new.svg",),
     "candidates.json": (f"{SCORE} --metrics rouge-l,cider --references references.json --out new.csv",),
     "samples.jsonl": (
         "captions score --candidates samples.jsonl --metrics bleu,cider --references references.json "
@@ -109,11 +111,11 @@ READERS: dict[str, tuple[str, ...]] = {
     "recipe.toml": ("train recipe.toml --steps 1 --workers 0 --device cpu --out new",),
     "first/card.json": (
         f"evaluate ckpt:first quads {EVALUATE} --workers 0",
-        "mix first second --task quads --held-out rated --points 2",
+        "train mix first second --task quads --held-out rated --points 2",
     ),
     "first/model.safetensors": (
         f"evaluate first quads {EVALUATE} --workers 0",
-        "mix first second --task quads --held-out rated --points 2",
+        "train mix first second --task quads --held-out rated --points 2",
     ),
     "pairs.arrow": (f"evaluate blind:length pairs --data pairs.arrow {PAIRS}",),
     "photos/j0.jpg": (f"evaluate pixels:colours pairs --data jpegs.csv {PAIRS}",),

@@ -95,8 +95,8 @@ LIGHT = ("--no-cache", "--draws", "100")
 PAIRS = ("pairs", "--data", "pairs.csv", "--images", "photos")
 EVALUATE = ("evaluate", "pixels:colours", *PAIRS, *LIGHT)
 BLIND = ("evaluate", "blind:length", *PAIRS, *LIGHT)
-SAVE = ("save", *PAIRS, "--out", "new")
-PUBLISH = ("publish", *PAIRS, "--to", "folder:new", "--licence", "CC-BY-4.0")
+SAVE = ("benchmarks", "save", *PAIRS, "--out", "new")
+PUBLISH = ("benchmarks", "publish", *PAIRS, "--to", "folder:new", "--licence", "CC-BY-4.0")
 CREATE = ("annotate", "create", "yes-no", "--from", "pairs.csv", "--images", "photos", "--out", "new")
 READ = ("build", "read", "--source", "pairs.csv", "--images", "photos", "--no-cache", "--out", "new")
 ASSEMBLE = ("build", "assemble", "pairs.csv", "--images", "photos", "--no-cache", "--out", "new")
@@ -289,7 +289,7 @@ def _outputs(folder: Path) -> None:
     (folder / "to-the-table").symlink_to("pairs.csv")
     (folder / "to-the-photos").symlink_to("photos")
     # A lock that a process left which was killed, and what it was writing.
-    (folder / ".killed.lock").write_text("counterfoil save, process 1 on nowhere")
+    (folder / ".killed.lock").write_text("counterfoil benchmarks save, process 1 on nowhere")
 
 
 def outputs() -> Iterator[Hostility]:
@@ -297,7 +297,7 @@ def outputs() -> Iterator[Hostility]:
     for name, command in {
         "evaluate --json": (*BLIND, "--json"),
         "world build --out": ("world", "build", "quads", "--n", "3", "--size", "32", "--out"),
-        "save --out": ("save", *PAIRS, "--out"),
+        "save --out": ("benchmarks", "save", *PAIRS, "--out"),
         "publish --to": (*PUBLISH[:-4], "--licence", "CC-BY-4.0", "--to"),
         "create --out": (*CREATE[:-1],),
         "build --out": (*READ[:-1],),
@@ -374,7 +374,7 @@ def endpoints() -> Iterator[Hostility]:
     """Servers that answer as no honest one does, addresses that are none, and keys that are none."""
     key = (("COUNTERFOIL_API_KEY", KEY),)
     ask = ("evaluate", "chat:{address}/v1#m", *PAIRS, *LIGHT, *QUICK)
-    fetch = ("fetch", "sugarcrepe", "--to", "got", "--mirror", "{address}")
+    fetch = ("benchmarks", "fetch", "sugarcrepe", "--to", "got", "--mirror", "{address}")
     for name, answer in ANSWERS.items():
         yield Hostility("endpoints", f"chat: {name}", ask, answer=answer, environment=key)
     for name, answer in ANSWERS.items():
@@ -453,9 +453,7 @@ def _wrong(
         yield f"changed: {changed[:3]}"
     # A download that stopped goes on from what is there.
     left = [
-        name
-        for name in set(after) - set(before)
-        if not (case.command[0] == "fetch" and name.endswith(".part"))
+        name for name in set(after) - set(before) if not ("fetch" in case.command and name.endswith(".part"))
     ]
     if ended.code and left:
         yield f"left: {sorted(left)[:3]}"

@@ -63,9 +63,9 @@ def test_the_corpus_is_large_and_covers_every_command() -> None:
     from counterfoil.cli import app
 
     assert len(CASES) >= 500
-    commands = set(getattr(get_command(app), "commands", {}))
+    commands = {name.partition(" ")[0] for name in getattr(get_command(app), "commands", {})}
     # What these do needs no input of the user's.
-    assert commands - {case.command[0] for case in CASES} <= {"fetch", "cache", "report"}
+    assert commands - {case.command[0] for case in CASES} <= {"cache"}
 
 
 def _parameters() -> Iterator[object]:

@@ -86,7 +86,7 @@ BAD_URLS: tuple[BadUrl, ...] = (
             ("build bivlc --n 7 --no-cache", "--out", "made", ""),
             (_CREATE, "--out", "made", "made/.counterfoil-unfinished"),
             ("compare runs/a runs/b --draws 100", "--html", "x.html", ""),
-            ("save pairs --data pairs.csv --images photos", "--out", "made", ""),
+            ("benchmarks save pairs --data pairs.csv --images photos", "--out", "made", ""),
         )
     ),
 )

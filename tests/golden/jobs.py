@@ -92,14 +92,14 @@ def _tables() -> Iterator[Job]:
             f"compare {runs} {_FEW} --csv {made['csv']} --json {made['json']}",
             tuple(made.values()),
         )
-        yield Job(f"lengths-{form}", f"lengths {runs} --quiet")
+        yield Job(f"lengths-{form}", f"compare lengths {runs} --quiet")
     galleries = "runs/gallery/gallery-a runs/gallery/gallery-b runs/gallery/gallery-c"
-    yield Job("rankings", f"rankings {galleries} {_FEW} --csv r.csv", ("r.csv",))
+    yield Job("rankings", f"compare rankings {galleries} {_FEW} --csv r.csv", ("r.csv",))
     yield Job("pool", f"pool {galleries} --k 3 --out pool.csv", ("pool.csv",))
     yield Job(
         "annotate-create", "annotate create choose --from world-quads --sample 5 --overlap 2 --out campaign"
     )
-    yield Job("preferences", f"preferences votes.csv {_FEW} --json votes.json", ("votes.json",))
+    yield Job("preferences", f"annotate preferences votes.csv {_FEW} --json votes.json", ("votes.json",))
     yield Job(
         "annotate-plan",
         "annotate plan match --items 2000 --half-width 0.025 --of agreement --fee 0.333 --json plan.json",

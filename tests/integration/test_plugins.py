@@ -100,7 +100,7 @@ def test_form_of_question_from_another_package(command: Installed) -> None:
     assert hue["measures"]["accuracy"]["chance"] == pytest.approx(1 / 6)
     assert hue["groups"]["red"]["concordance"]["n"] == 2
     # The benchmark's folder, and given scores, as of any form.
-    command("save", "example-degrees", "--out", folder / "degrees")
+    command("benchmarks", "save", "example-degrees", "--out", folder / "degrees")
     rows = [f"{name}-{other},3,2,2" for name in COLOURS for other in COLOURS if name != other]
     (folder / "given.csv").write_text("\n".join(["id,s0,s1,s2", *rows]) + "\n")
     given = result(

@@ -1,7 +1,7 @@
 """Lines about the people of a campaign for the data sheet of what was made with their answers.
 
-`publish` states them on the card of a benchmark (`data.publishing.facts.Provenance`, key `people`). They say
-nothing of any one person.
+`benchmarks publish` states them on the card of a benchmark (`benchmarks.publishing.facts.Provenance`, key
+`people`). They say nothing of any one person.
 """
 
 from datetime import UTC, datetime

@@ -3,10 +3,10 @@
     best-of-k        choices.csv    `build choose --people`: of, chosen, annotator
     which-image      answers.csv    `build filter --people`: id, answer (yes: the own image fits), annotator
     quad-validation  answers.csv    the same, yes where each caption fits its own image better
-    match            judged.csv     `bias --judgements`: the pool's rows with answer and annotator
+    match            judged.csv     `pool bias --judgements`: the pool's rows with answer and annotator
                      gains.csv      the same rows once, with the gain of their label
     choose           outcomes.csv   `evaluate given:`: the share of right answers, by direction
-    preference       votes.csv      `preferences`: winner, loser, judge
+    preference       votes.csv      `annotate preferences`: winner, loser, judge
     rating           ratings.csv    `evaluate SCORER ratings --data`: image, caption, rating_1, rating_2, …
     quad-authoring   rows.csv       `evaluate SCORER pairs --data`: captions, images, tags, author
     error-spans      spans.csv      item, start, end, label, text

@@ -20,7 +20,7 @@ def data_folder() -> Path:
 
 
 def fetched_data(benchmark: str) -> Path | None:
-    """The folder that `counterfoil fetch` filled for this benchmark; None where it did not, or not wholly."""
+    """The folder that `counterfoil benchmarks fetch` filled for a benchmark; None where it is not whole."""
     from counterfoil.benchmarks.fetching import fetched, serving
 
     release = serving(benchmark)

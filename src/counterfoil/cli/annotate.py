@@ -34,6 +34,7 @@ COMMANDS = {
     "import": "jobs.annotate_exchange:import_judgements annotate:show_facts",
     "serve": "jobs.annotate_serve:serve_campaign annotate:show_lines",
     "links": "jobs.annotate_serve:campaign_links annotate:show_lines",
+    "preferences": "jobs.preferences:preferences",
     "prolific": "annotate:prolific",
 }
 _PROLIFIC = ("create", "publish", "pause", "start", "stop", "places", "status", "approve", "reject", "bonus")

@@ -44,15 +44,15 @@ class SeveralValues(usage.Command):
         return super().parse_args(ctx, words)
 
 
-class Builds(groups.lazily({"pool": "jobs.pool_rounds:pool_rounds"})):  # type: ignore[misc]
+class Builds(groups.lazily({})):  # type: ignore[misc]
     """Recipes and steps as commands, each made when it is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Recipes, then steps, then what else there is."""
+        """Recipes, then steps."""
         from counterfoil.build.run import shipped
         from counterfoil.build.steps.registry import STEPS
 
-        return [*shipped(), *STEPS, *super().list_commands(ctx)]
+        return [*shipped(), *STEPS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a recipe, a file with one, or a step; None for an unknown name."""

@@ -23,6 +23,9 @@ class _Commands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in self._loaded:
             self._loaded[name] = _loaded(name, self._rows[name], self._wrap)
+            below = [f"counterfoil {other}" for other in self._rows if other.startswith(f"{name} ")]
+            if below:
+                self._loaded[name].epilog += f"\n\nSee also: {', '.join(below)}"
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -72,7 +75,8 @@ def _loaded(name: str, row: str, wrap: Callable[..., Any]) -> Any:
             function, epilog = derived(job, show), job.examples
         else:
             function = with_levels(target)
-            epilog = getattr(module, f"{attribute.rstrip('_').upper()}_EPILOG", None) or module.EPILOG
+            name_of_epilog = f"{attribute.rstrip('_').upper()}_EPILOG"
+            epilog = getattr(module, name_of_epilog, getattr(module, "EPILOG", ""))
         target = typer.Typer(rich_markup_mode="rich", add_completion=False)
         target.command(name, cls=Command, help=flowing(function.__doc__ or ""), epilog=flowing(epilog))(
             wrap(function)
@@ -87,8 +91,8 @@ def lazily(
 ) -> type[CommandGroup]:
     """A class of groups whose commands are imported when they are asked for.
 
-    `rows` says of each name which "module:function" of `counterfoil.cli` it is, or which "module:app", or
-    which "jobs.module:function" of `counterfoil`. Functions go through `wrap`.
+    `rows` says of each name, of one word or two, which "module:function" of `counterfoil.cli` it is, or which
+    "module:app", or which "jobs.module:function" of `counterfoil`. Functions go through `wrap`.
     """
 
     class LazyGroup(CommandGroup):
@@ -98,7 +102,14 @@ def lazily(
             self._in_help = False
 
         def list_commands(self, ctx: Any) -> list[str]:
-            return [*rows]
+            return [name for name in rows if " " not in name]
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            # "compare rankings" is a command beside "compare".
+            words = " ".join(args[:2])
+            if words in rows:
+                return words, self.get_command(ctx, words), args[2:]
+            return super().resolve_command(ctx, args)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             commands = cast(Any, self.commands)

@@ -1,4 +1,4 @@
-"""`counterfoil lengths`: what measures have to do with the lengths of captions."""
+"""`counterfoil compare lengths`: what measures have to do with the lengths of captions."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +9,8 @@ from counterfoil import terminal
 from counterfoil.cli.usage import Overwrite
 
 LENGTHS_EPILOG = """Examples:
-  counterfoil lengths runs/clip/winoground
-  counterfoil lengths runs/* --json lengths.json"""
+  counterfoil compare lengths runs/clip/winoground
+  counterfoil compare lengths runs/* --json lengths.json"""
 
 
 def lengths(

@@ -42,7 +42,7 @@ def benchmarks(
         if json:
             write_result("-", facts)
         else:
-            print_facts({**facts, "fetch": f"counterfoil fetch {release.name}" if release else ""})
+            print_facts({**facts, "fetch": f"counterfoil benchmarks fetch {release.name}" if release else ""})
         return
     cards = catalog.benchmarks().values()
     sizes = [f"{card.size:,}" if card.size else "varies" if card.citation else "yours" for card in cards]

@@ -28,7 +28,7 @@ _VALUE_SYNONYMS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat
 #: Options that were removed, by command, and what to use instead.
 _REMOVED_OPTIONS = {
     "pool": {"--device": "leave it out: embeddings are compared on the processor"},
-    "build pool": dict.fromkeys(
+    "pool rounds": dict.fromkeys(
         ("--retrain", "--retrain-command", "--start", "--set"),
         "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs",
     ),
@@ -70,6 +70,17 @@ _REMOVED = {
 }
 
 
+#: Commands that were moved, and where to.
+_MOVED = {
+    **{name: f"benchmarks {name}" for name in ("fetch", "save", "publish")},
+    **{name: f"compare {name}" for name in ("rankings", "lengths")},
+    "bias": "pool bias",
+    "build pool": "pool rounds",
+    "preferences": "annotate preferences",
+    "mix": "train mix",
+}
+
+
 class Command(TyperCommand):
     """A command that replaces no file which its arguments name as something to read.
 
@@ -106,11 +117,13 @@ class CommandGroup(TyperGroup):
         return _shown(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As Typer does it; a command that was removed names what to use instead."""
+        """As Typer does it; a command that was removed or moved names what to use instead."""
         words = ctx.command_path.partition("counterfoil ")[2].split()
         name = " ".join([*words, *args[:1]])
         if name in _REMOVED:
             raise InputError("the command was removed", given=name, hint=_REMOVED[name])
+        if name in _MOVED:
+            raise InputError("the command was moved", given=name, hint=f"use 'counterfoil {_MOVED[name]}'")
         return super().resolve_command(ctx, args)
 
 

@@ -151,7 +151,7 @@ class Sources(TypedDict, total=False):
         Data | TableData,
         data_option(
             "File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is that "
-            "of one; may be repeated. Without it: what 'counterfoil fetch' brought, or the hub.",
+            "of one; may be repeated. Without it: what 'counterfoil benchmarks fetch' brought, or the hub.",
             None,
             metavar="[NAME=]PATH",
         ),

@@ -92,7 +92,7 @@ class AnnotatorStudy(Tabular):
         return f"<AnnotatorStudy of {', '.join(self.models)}>"
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `bias --json` writes it."""
+        """All of it as plain values, as `pool bias --json` writes it."""
         return {
             "models": list(self.models),
             "measures": {measure.name: study_to_json(measure) for measure in self.studies},
@@ -142,9 +142,9 @@ class BiasRows(Reporting, total=False):
 @job(
     outputs="html plot json",
     examples="""Examples:
-  counterfoil bias runs/*/eccv --judgements judged.csv
-  counterfoil bias pvse.npz vsrn.npz clip.npz --judgements judged.parquet --k 5 --html bias.html
-  counterfoil bias runs/*/coco-5k --judgements judged.csv --positives coco-5k --positives cxc --data COCO
+  counterfoil pool bias runs/*/eccv --judgements judged.csv
+  counterfoil pool bias pvse.npz vsrn.npz clip.npz --judgements judged.parquet --k 5 --html bias.html
+  counterfoil pool bias runs/*/coco-5k --judgements judged.csv --positives coco-5k --positives cxc --data COCO
 
 judged.csv is a table of `counterfoil pool` with a column `answer` (100% YES, Partially YES, Mostly NO,
 100% NO) or `gain` (1 to 0). Several rows per pair are several people's answers.""",

@@ -375,7 +375,7 @@ class ModelRankings(Tabular):
         return f"<ModelRankings of {', '.join(correlation.models)} by {len(correlation.columns)} measures>"
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `rankings --json` writes it."""
+        """All of it as plain values, as `compare rankings --json` writes it."""
         return {
             **self.correlation.to_json(),
             "lists": [diversity_of.to_json() for diversity_of in self.lists],
@@ -413,9 +413,9 @@ class ModelRankings(Tabular):
 @job(
     outputs="html csv json",
     examples="""Examples:
-  counterfoil rankings runs/*
-  counterfoil rankings runs/* --measure coco-5k:mean_recall_at_1 --measure eccv:mean_map_at_r
-  counterfoil rankings runs/* --measure "mean_*" --html rankings.html --json rankings.json
+  counterfoil compare rankings runs/*
+  counterfoil compare rankings runs/* --measure coco-5k:mean_recall_at_1 --measure eccv:mean_map_at_r
+  counterfoil compare rankings runs/* --measure "mean_*" --html rankings.html --json rankings.json
 
 A measure may be named with its benchmark (eccv:mean_map_at_r), without (mean_map_at_r), without the direction
 (map_at_r, the mean over both), or as a pattern ("eccv:*").""",

@@ -76,7 +76,7 @@ class Mixtures(Tabular):
         return [Table("Mixtures, per cent with 95 % intervals", columns, tuple(rows), "alpha")]
 
     def to_json(self) -> dict[str, Any]:
-        """The values and intervals of every mixture, as `mix --json` writes them."""
+        """The values and intervals of every mixture, as `train mix --json` writes them."""
         mixtures = [
             {
                 "alpha": mixture.alpha,
@@ -92,10 +92,10 @@ class Mixtures(Tabular):
 @job(
     outputs="json",
     examples="""Examples:
-  counterfoil mix open-clip:ViT-B-32-quickgelu/openai ckpt/ --task bivlc --held-out winoground
-  counterfoil mix hf:./my-clip ckpt/ --task bivlc --held-out sugarcrepe --images sugarcrepe=val2017/
-  counterfoil mix ckpt/pretrained ckpt/trohn-img --task world-quads --held-out world-gallery --points 6
-  counterfoil mix ckpt/pretrained ckpt/trohn-img --alpha 0.5 --out ckpt/mixed""",
+  counterfoil train mix open-clip:ViT-B-32-quickgelu/openai ckpt/ --task bivlc --held-out winoground
+  counterfoil train mix hf:./my-clip ckpt/ --task bivlc --held-out sugarcrepe --images sugarcrepe=val2017/
+  counterfoil train mix ckpt/pretrained ckpt/trohn-img --task world-quads --held-out world-gallery --points 6
+  counterfoil train mix ckpt/pretrained ckpt/trohn-img --alpha 0.5 --out ckpt/mixed""",
 )
 def mix(
     start: Annotated[str, Option("Where training began: a checkpoint's folder or KIND:WHAT.")],

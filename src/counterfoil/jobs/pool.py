@@ -319,7 +319,7 @@ class CandidatePool(SavedTable):
   counterfoil pool runs/*/eccv similarity.npy --ids ids.npz --k 25 --plot yield.svg --json -
 
 queries.txt has an id per line, of an image or a caption; where an id is both, write i2t/ID or t2i/ID. Give
-people the table with a column `answer` to fill in, and hand it to `counterfoil bias --judgements`.""",
+people the table with a column `answer` to fill in, and hand it to `counterfoil pool bias --judgements`.""",
 )
 def pool(
     scores: Annotated[Sequence[Run | str | Path], SCORES],

@@ -306,7 +306,7 @@ class PoolRounds(Tabular):
         }
 
     def save(self, folder: str | Path) -> None:
-        """Write positives.csv, judgements.csv (which `bias` reads) and rounds.json into a folder."""
+        """Write positives.csv, judgements.csv (which `pool bias` reads) and rounds.json into a folder."""
         folder = Path(folder)
         write_csv(folder / FILES[0], self.positives)
         write_csv(folder / FILES[1], self.judgements)
@@ -324,9 +324,9 @@ def _count(number: float) -> str:
 @job(
     outputs="json",
     examples="""Examples:
-  counterfoil build pool runs/*/world-gallery --rounds 3 --judge world --out pooled/
-  counterfoil build pool runs/*/coco-5k --judge answers.csv --out pooled/
-  counterfoil build pool pvse.npz vsrn.npz --ids ids.npz --judge eccv --k 10 --out pooled/""",
+  counterfoil pool rounds runs/*/world-gallery --rounds 3 --judge world --out pooled/
+  counterfoil pool rounds runs/*/coco-5k --judge answers.csv --out pooled/
+  counterfoil pool rounds pvse.npz vsrn.npz --ids ids.npz --judge eccv --k 10 --out pooled/""",
 )
 def pool_rounds(
     scores: Annotated[Sequence[Run | str | Path], SCORES],
@@ -350,7 +350,7 @@ def pool_rounds(
 ) -> PoolRounds:
     """Pool what models put first, judge it, and again: what each round costs, finds and leaves behind.
 
-    Judged pairs go to judgements.csv, which 'counterfoil bias --judgements' reads, the right ones to
+    Judged pairs go to judgements.csv, which 'counterfoil pool bias --judgements' reads, the right ones to
     positives.csv. Lists are read further down in every round; rounds end early where nothing is left.
 
     `judge` is "world" (runs over the drawn world's gallery, whose truth is known), a table of judgements, a
@@ -362,7 +362,7 @@ def pool_rounds(
     # Raises where the chances would not be chances.
     Annotator("simulated", options["accuracy"], options["bias"])
     feedback = feedback_of(options)
-    with guarded("build pool", overwrite=overwrite) as outputs:
+    with guarded("pool rounds", overwrite=overwrite) as outputs:
         if out is not None:
             check_writable(out, folder=True)
             outputs.folder(Folder(out, FILES))

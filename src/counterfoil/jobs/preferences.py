@@ -120,7 +120,7 @@ class VoteStrengths(Tabular):
         return f"<VoteStrengths: {self.strengths.written_order}>"
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `preferences --json` writes it."""
+        """All of it as plain values, as `annotate preferences --json` writes it."""
         return self.strengths.to_json()
 
     def plot(self) -> Any:
@@ -133,8 +133,8 @@ class VoteStrengths(Tabular):
 @job(
     outputs="plot json",
     examples="""Examples:
-  counterfoil preferences votes.csv
-  counterfoil preferences votes.csv --plot strengths.svg --json strengths.json
+  counterfoil annotate preferences votes.csv
+  counterfoil annotate preferences votes.csv --plot strengths.svg --json strengths.json
 
 votes.csv has a row per vote (columns winner, loser; optionally count, judge), or is a square table: the names
 in its first column and in its header, each cell the votes for its row against its column.""",

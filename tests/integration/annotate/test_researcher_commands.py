@@ -163,7 +163,7 @@ def test_a_release_states_the_campaigns_data_sheet(campaign: Campaign) -> None:
     folder = campaign.folder.parent
     rows = [f"p{at}.png,caption {at},another {at}" for at in range(4)]
     (folder / "pairs.csv").write_text("\n".join(["image,caption,negative_caption", *rows]), "utf-8")
-    line = "publish pairs --data pairs.csv --to folder:release --licence CC-BY-4.0 --campaign"
+    line = "benchmarks publish pairs --data pairs.csv --to folder:release --licence CC-BY-4.0 --campaign"
     ended = run([*line.split(), "campaign"], folder)
     assert ended.code == 0, ended.err
     card = (folder / "release" / "README.md").read_text("utf-8")

@@ -14,7 +14,7 @@ def test_bias_is_that_of_the_performances_on_a_page_and_in_a_plot(counterfoil, w
     assert counterfoil("pool", *world.files(), "--out", pool, "-q").code == 0
     answers = judged(world, pool)
     said = counterfoil.succeeds(
-        "bias",
+        "pool bias",
         *world.files(),
         f"--judgements {answers} --draws 200 --json {found} --plot {world.folder}/bias.png "
         f"--html {world.folder}/bias.html",
@@ -41,7 +41,7 @@ def test_places_in_the_table_say_who_proposed(counterfoil, world: World) -> None
     for name, options in (("a", []), ("b", ["--k", 6]), ("c", ["--k", 2])):
         out = world.folder / f"{name}.json"
         said = counterfoil.succeeds(
-            "bias", *world.files(), f"--judgements {answers} --json {out} --draws 100", *options
+            "pool bias", *world.files(), f"--judgements {answers} --json {out} --draws 100", *options
         )
         texts.append(out.read_text())
     assert texts[0] == texts[1] != texts[2]
@@ -51,15 +51,19 @@ def test_places_in_the_table_say_who_proposed(counterfoil, world: World) -> None
     bare = world.folder / "bare.csv"
     bare.write_text("\n".join(",".join(row[i] for i in kept) for row in rows))
     out = world.folder / "d.json"
-    counterfoil.succeeds("bias", *world.files(), f"--judgements {bare} --k 6 --json {out} --draws 100")
+    counterfoil.succeeds("pool bias", *world.files(), f"--judgements {bare} --k 6 --json {out} --draws 100")
     assert out.read_text() == texts[0]
-    only = counterfoil("bias", *world.files(), "--judgements", bare, "--direction", "i2t", "--draws", 100)
+    only = counterfoil(
+        "pool bias", *world.files(), "--judgements", bare, "--direction", "i2t", "--draws", 100
+    )
     assert "image to text" in only.out
     assert "text to image" not in only.out
-    said = counterfoil("bias", *world.files(), "--judgements", bare, "--k", 9, "--draws", 100)
+    said = counterfoil("pool bias", *world.files(), "--judgements", bare, "--k", 9, "--draws", 100)
     assert "proposals were never judged and count as wrong" in said.err
     twice = (*world.files("one", "two"), world.folder / "one.npz")
-    counterfoil.fails("bias", *twice, f"--judgements {bare}", says="two models have one name; given: one")
+    counterfoil.fails(
+        "pool bias", *twice, f"--judgements {bare}", says="two models have one name; given: one"
+    )
 
 
 def test_benchmarks_against_judgements(counterfoil, world: World) -> None:
@@ -69,7 +73,7 @@ def test_benchmarks_against_judgements(counterfoil, world: World) -> None:
     assert counterfoil("pool", *runs, "--direction", "t2i", "--out", pool, "-q").code == 0
     answers = judged(world, pool)
     said = counterfoil.succeeds(
-        "bias", *runs, f"--judgements {answers} --positives {folder} --json {found} --draws 100"
+        "pool bias", *runs, f"--judgements {answers} --positives {folder} --json {found} --draws 100"
     )
     facts = json.loads(found.read_text())
     entry, several = facts["positives"]["t2i"]["mine"], facts["multiplicity"]["t2i"]
@@ -96,12 +100,12 @@ def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World) -> N
         (f"{one} {two} --measure map", f"{head}\nt2i,100,5,0", "not a measure of bias; given: map"),
     ):
         (world.folder / "judged.csv").write_text(table)
-        counterfoil.refused(f"bias {models} --judgements {world.folder}/judged.csv", says=message)
+        counterfoil.refused(f"pool bias {models} --judgements {world.folder}/judged.csv", says=message)
     # Right answers of another gallery.
     (world.folder / "judged.csv").write_text(f"{head}\nt2i,100,5,1")
     (world.folder / "other.csv").write_text("image,caption\nelsewhere.jpg,a dog\nnowhere.jpg,a cat\n")
     counterfoil.refused(
-        f"bias {one} {two} --judgements {world.folder}/judged.csv --positives gallery --draws 100 --k 40 "
-        f"--data {world.folder}/other.csv",
+        f"pool bias {one} {two} --judgements {world.folder}/judged.csv --positives gallery --draws 100 "
+        f"--k 40 --data {world.folder}/other.csv",
         says="none of the judged captions is in this benchmark",
     )

@@ -1,4 +1,4 @@
-"""`counterfoil fetch`, and benchmarks from several places in one command."""
+"""`counterfoil benchmarks fetch`, and benchmarks from several places in one command."""
 
 import json
 import shutil
@@ -25,24 +25,28 @@ def released(shared_data):
 
 def test_what_is_fetched_is_found_by_name(counterfoil, released, tmp_path, monkeypatch):
     monkeypatch.setenv("COUNTERFOIL_DATA", str(tmp_path / "sets"))
-    counterfoil.fails("evaluate blind:length sugarcrepe", says="get it with 'counterfoil fetch sugarcrepe'")
-    said = counterfoil.succeeds("fetch", "sugarcrepe", "--mirror", released.address)
+    counterfoil.fails(
+        "evaluate blind:length sugarcrepe", says="get it with 'counterfoil benchmarks fetch sugarcrepe'"
+    )
+    said = counterfoil.succeeds("benchmarks fetch", "sugarcrepe", "--mirror", released.address)
     assert "7 files fetched, 0 there already" in said.out
     assert "images are COCO val2017's" in said.err
     said = counterfoil.succeeds("evaluate", "blind:length", "sugarcrepe", "--draws", 100, "--json", "-", "-q")
     result = json.loads(said.out)
     assert result["measures"]["accuracy"]["n"] == 7511
     assert result["provenance"]["benchmark"]["path"] == str(tmp_path / "sets" / "sugarcrepe")
-    said = counterfoil("fetch")
+    said = counterfoil("benchmarks fetch")
     assert [line.split()[:2] for line in said.out.splitlines() if line.startswith("sugarcrepe ")] == [
         ["sugarcrepe", "yes"]
     ]
 
 
 def test_a_folder_of_its_own_is_named_afterwards(counterfoil, released, tmp_path):
-    said = counterfoil("fetch", "sugarcrepe", "--to", tmp_path / "here", "--mirror", released.address)
+    said = counterfoil(
+        "benchmarks fetch", "sugarcrepe", "--to", tmp_path / "here", "--mirror", released.address
+    )
     assert f"--data sugarcrepe={tmp_path / 'here' / 'sugarcrepe'}" in said.err
-    counterfoil.fails("fetch", "bivlcc", says="did you mean 'bivlc'?")
+    counterfoil.fails("benchmarks fetch", "bivlcc", says="did you mean 'bivlc'?")
 
 
 class TestBenchmarksFromSeveralPlaces:
@@ -146,7 +150,7 @@ def test_runs_against_the_length_of_captions(counterfoil, shared_data, tmp_path)
     counterfoil(f"evaluate given:{scores} winoground", *data, f"--draws 100 --out {tmp_path}/clip")
     counterfoil("evaluate", "blind:length", "world-quads", "--draws", 100, "--out", tmp_path / "length")
     said = counterfoil.succeeds(
-        f"lengths {tmp_path}/clip {tmp_path}/length", *data, f"--json {tmp_path}/l.json"
+        f"compare lengths {tmp_path}/clip {tmp_path}/length", *data, f"--json {tmp_path}/l.json"
     )
     assert "winoground, 400 questions" in said.out
     assert "−0.22" in said.out or "-0.22" in said.out

@@ -164,7 +164,7 @@ def test_results_that_cannot_be_written_are_refused_before_the_work(counterfoil,
     "arguments",
     [
         ("pool", "no-run", "--plot", "{}/y.gif"),
-        ("bias", "no-run", "--judgements", "none.csv", "--plot", "{}/y.gif"),
+        ("pool bias", "no-run", "--judgements", "none.csv", "--plot", "{}/y.gif"),
         ("compare", "no-run", "--latex", "{}"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`counterfoil mix`: weights between two checkpoints."""
+"""`counterfoil train mix`: weights between two checkpoints."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def ends(tmp_path_factory) -> tuple[Path, Path]:
 def test_a_mixture_is_kept_as_a_checkpoint(counterfoil, ends, tmp_path: Path) -> None:
     from counterfoil.models import checkpoint
 
-    counterfoil.succeeds("mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
+    counterfoil.succeeds("train mix", *ends, "--alpha", 0.25, "--out", tmp_path / "mixed")
     start, tuned, mixed = (checkpoint.read(each).network for each in (*ends, tmp_path / "mixed"))
     for name, weights in mixed.named_parameters():
         expected = 0.75 * start.get_parameter(name) + 0.25 * tuned.get_parameter(name)
@@ -38,7 +38,7 @@ def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path: Path) ->
     for kind, n in (("quads", 14), ("choices", 14)):
         counterfoil.succeeds("world", "build", kind, "--n", n, "--size", 32, "--out", tmp_path / kind)
     tasks = ("--task", tmp_path / "quads", "--held-out", tmp_path / "choices")
-    said = counterfoil.succeeds("mix", *ends, *tasks, "--points", 3, "--json", "-")
+    said = counterfoil.succeeds("train mix", *ends, *tasks, "--points", 3, "--json", "-")
     found = json.loads(said.out[said.out.index("{") :])["mixtures"]
     assert [each["alpha"] for each in found] == [0, 0.5, 1]
     for mixture, end in ((found[0], ends[0]), (found[-1], ends[1])):
@@ -55,12 +55,14 @@ def test_mixtures_end_in_what_the_ends_get(counterfoil, ends, tmp_path: Path) ->
     ],
 )
 def test_options_that_lack_their_other_half(counterfoil, ends, options, said: str) -> None:
-    found = counterfoil.fails("mix", *ends, *options, says=said)
+    found = counterfoil.fails("train mix", *ends, *options, says=said)
     assert len(found.err.splitlines()) == 1
 
 
 def test_what_is_no_checkpoint_is_said(counterfoil, ends, tmp_path: Path) -> None:
-    counterfoil.fails(f"mix {ends[0]} {tmp_path} --alpha 0.5 --out {tmp_path}/mixed", says="no such model")
+    counterfoil.fails(
+        f"train mix {ends[0]} {tmp_path} --alpha 0.5 --out {tmp_path}/mixed", says="no such model"
+    )
     assert not (tmp_path / "mixed").exists()
 
 
@@ -80,8 +82,9 @@ def test_tasks_lie_where_they_are_named(counterfoil, ends, tmp_path: Path) -> No
         rows.append({"filename": name, "caption": texts[0], "negative_caption": texts[1]})
     (tmp_path / "mine.json").write_text(json.dumps(rows))
     asked = (
-        "mix", *ends, "--task", tmp_path / "choices", "--held-out", "pairs", "--points", 2, "--json", "-",
-        "--data", f"pairs={tmp_path / 'mine.json'}", "--images", f"pairs={tmp_path / 'photos'}",
+        "train mix", *ends, "--task", tmp_path / "choices", "--held-out", "pairs", "--points", 2,
+        "--json", "-", "--data", f"pairs={tmp_path / 'mine.json'}",
+        "--images", f"pairs={tmp_path / 'photos'}",
     )  # fmt: skip
     counterfoil.fails(*asked, says="images are not at hand; given: 2 of 8 missing")
     said = counterfoil.succeeds(*asked, "--available")

@@ -77,7 +77,7 @@ def test_what_is_read_or_exists_stays(counterfoil, place: Path, arguments, words
         ((*_EVALUATE, "--json"), "new.json"),
         ((*_SCORE, "--out"), "new.parquet"),
         ((*_SYSTEMS, "--json"), "new.json"),
-        (("preferences", "votes.csv", "--plot"), "new.svg"),
+        (("annotate preferences", "votes.csv", "--plot"), "new.svg"),
         (("world", "sheet", "--size", 32, "--out"), "new.png"),
     ],
 )
@@ -172,7 +172,7 @@ def test_checkpoints_of_others_stay(counterfoil, place: Path) -> None:
         (place / name / file).write_text('{"name": "mine"}')
     np.save("photos/x.npy", np.zeros(3))
     train = ("train", "coco", "--model", "small", "--data", "pairs.csv", "--images", "photos", "--steps", 1)
-    mix = ("mix", "start", "tuned", "--alpha", 0.5)
+    mix = ("train mix", "start", "tuned", "--alpha", 0.5)
     foreign = "the folder holds other files ("
     for arguments, words in [
         *(((*train, "--out", name), foreign) for name in files),

@@ -130,7 +130,7 @@ def test_pooling_in_rounds(counterfoil, world: World) -> None:
     out, facts = world.folder / "rounds", world.folder / "facts.json"
     runs = [world.run(name) for name in NAMES]
     counterfoil.fails(
-        "build pool", *runs, f"--judge {world.folder}/said.csv --out {out} --json {facts}", says="said.csv"
+        "pool rounds", *runs, f"--judge {world.folder}/said.csv --out {out} --json {facts}", says="said.csv"
     )
     counterfoil.succeeds("pool", *runs, "--k", 3, "--out", world.folder / "pool.csv")
     pool = read_table(world.folder / "pool.csv")
@@ -142,10 +142,12 @@ def test_pooling_in_rounds(counterfoil, world: World) -> None:
     ]
     (world.folder / "said.csv").write_text("direction,image,caption,answer\n" + "\n".join(lines) + "\n")
     told = counterfoil.succeeds(
-        "build pool", *runs, f"--judge {world.folder}/said.csv --rounds 2 --k 3 --out {out} --json {facts}"
+        "pool rounds", *runs, f"--judge {world.folder}/said.csv --rounds 2 --k 3 --out {out} --json {facts}"
     )
     assert "Rounds of pooling" in told.out
     rounds = json.loads(facts.read_text())["rounds"]
     assert rounds[0]["judged"] == len(set(zip(pool["image"], pool["caption"], strict=True)))
     assert len(read_table(out / "positives.csv")) == rounds[-1]["all_right"]
-    counterfoil.succeeds("bias", *runs, "--judgements", out / "judgements.csv", "--measure", "recall_at_1")
+    counterfoil.succeeds(
+        "pool bias", *runs, "--judgements", out / "judgements.csv", "--measure", "recall_at_1"
+    )

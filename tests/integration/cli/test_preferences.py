@@ -12,7 +12,9 @@ def test_preferences_of_eccv_caption(counterfoil, tmp_path: Path) -> None:
         "D,185,217,23,0,287\nE,28,16,1,9,24\n"
     )
     found, plot = tmp_path / "strengths.json", tmp_path / "strengths.svg"
-    said = counterfoil.succeeds("preferences", votes, "--json", found, "--plot", plot, "--draws", 500)
+    said = counterfoil.succeeds(
+        "annotate preferences", votes, "--json", found, "--plot", plot, "--draws", 500
+    )
     assert "order: C > D > A > B > E" in said.err
     facts = json.loads(found.read_text())
     strengths = {name: round(entry["value"], 2) for name, entry in facts["strengths"].items()}
@@ -23,18 +25,18 @@ def test_preferences_of_eccv_caption(counterfoil, tmp_path: Path) -> None:
 def test_votes_for_oneself_are_counted(counterfoil, tmp_path: Path) -> None:
     votes = tmp_path / "votes.csv"
     votes.write_text("winner,loser\n" + "a,b\n" * 8 + "b,a\n" * 3 + "a,a\n" * 2)
-    said = counterfoil.succeeds("preferences", votes, "--draws", 100, "--json", "-")
+    said = counterfoil.succeeds("annotate preferences", votes, "--draws", 100, "--json", "-")
     facts = json.loads(said.out)
     assert (facts["votes"], facts["votes_for_oneself"]) == (11, 2)
     assert "warning: left out, since they prefer something to itself: 2 votes" in said.err
     counterfoil.refused(
-        f"preferences {votes} --self-votes error",
+        f"annotate preferences {votes} --self-votes error",
         says="votes.csv: votes for something over itself; given: 2 of 13; correct them",
     )
 
 
 def test_what_are_no_votes_is_said_in_one_line(counterfoil, tmp_path: Path) -> None:
     (tmp_path / "stray.csv").write_text("direction,image,caption,gain\nt2i,999,5,1\n")
-    said = counterfoil.fails("preferences", tmp_path / "stray.csv")
+    said = counterfoil.fails("annotate preferences", tmp_path / "stray.csv")
     (line,) = said.err.strip().splitlines()
     assert "neither a list of votes nor a square table" in line

@@ -1,4 +1,4 @@
-"""`counterfoil publish`: what is published is measured the same, licences are kept, the hub gets a commit."""
+"""What `counterfoil benchmarks publish` writes is measured the same, keeps licences, and is one commit."""
 
 import json
 import os
@@ -23,7 +23,7 @@ for step in json.load(sys.stdin):
     request = urllib.request.Request(sys.argv[1] + "/control", json.dumps(step.get("faults", {})).encode())
     urllib.request.urlopen(request, timeout=10).close()
     out, err = io.StringIO(), io.StringIO()
-    sys.argv[1:], kept = ["publish", *step["arguments"]], sys.argv[1:]
+    sys.argv[1:], kept = ["benchmarks", "publish", *step["arguments"]], sys.argv[1:]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             main()
@@ -49,14 +49,18 @@ def test_what_is_published_is_measured_like_the_benchmark(counterfoil, tmp_path,
     made, out = tmp_path / what, tmp_path / "out"
     assert counterfoil("world", "build", what, "--n", 12, "--size", 32, "--out", made).code == 0
     split = ("--split", 0.25) if what != "gallery" else ()
-    said = counterfoil.succeeds("publish", made, "--to", f"folder:{out}", "--licence", "CC-BY-4.0", *split)
+    said = counterfoil.succeeds(
+        "benchmarks publish", made, "--to", f"folder:{out}", "--licence", "CC-BY-4.0", *split
+    )
     assert f"published to {out}" in said.err
     assert "Apache-2.0 asks" not in said.err
     before, after = measured(counterfoil, scorer, made), measured(counterfoil, scorer, out)
     for name in ("train", "test") if split else ():
         assert after["groups"].pop(name)["accuracy" if what == "choices" else "group"]["n"] in (3, 9)
     assert after == before
-    counterfoil.succeeds(f"publish {made} --to folder:{out} --licence CC-BY-4.0", *split, "--overwrite")
+    counterfoil.succeeds(
+        f"benchmarks publish {made} --to folder:{out} --licence CC-BY-4.0", *split, "--overwrite"
+    )
 
 
 def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
@@ -64,13 +68,15 @@ def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
     card = catalog.benchmark_card("winoground").model_copy(update={"size": None})
     save(replace(drawn, card=card), tmp_path / "wg")
     to = ("--to", f"folder:{tmp_path / 'out'}")
-    publish = (f"publish {tmp_path}/wg", *to)
+    publish = (f"benchmarks publish {tmp_path}/wg", *to)
     counterfoil.fails(*publish, says="no licence to publish under; given: a research licence of its own")
     counterfoil.refused(
         *publish, "--licence CC-BY-4.0", says="the licence of Winoground does not let it be passed on"
     )
     assert not (tmp_path / "out").exists()
-    said = counterfoil.succeeds(f"publish {tmp_path}/wg", *to, "--licence CC-BY-4.0 --anyway --json -")
+    said = counterfoil.succeeds(
+        f"benchmarks publish {tmp_path}/wg", *to, "--licence CC-BY-4.0 --anyway --json -"
+    )
     assert "published although the licence of Winoground" in json.loads(said.out)["notes"][0]
     assert "**Published although the licence of Winoground" in (tmp_path / "out" / "README.md").read_text()
     assert "of its source: a research licence" in load(tmp_path / "out").card.licence
@@ -78,7 +84,9 @@ def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
 
 def test_nothing_is_uploaded_without_being_asked_for(counterfoil, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    said = counterfoil.succeeds(f"publish world-choices --to hub:ann/shapes --json {tmp_path}/p.json")
+    said = counterfoil.succeeds(
+        f"benchmarks publish world-choices --to hub:ann/shapes --json {tmp_path}/p.json"
+    )
     assert "nothing was uploaded to hub:ann/shapes; --execute does it" in said.err
     found = json.loads((tmp_path / "p.json").read_text())
     assert found["executed"] is False
@@ -162,8 +170,8 @@ def test_a_build_brings_its_steps_and_who_made_what(counterfoil, tmp_path):
     extra.write_text('{"people": "three simulated people", "method": "Drawn."}')
     for which in ("built", "built/benchmark"):
         counterfoil.succeeds(
-            f"publish {tmp_path}/{which} --to folder:{tmp_path / 'out'} --licence MIT --provenance {extra} "
-            "--overwrite"
+            f"benchmarks publish {tmp_path}/{which} --to folder:{tmp_path / 'out'} --licence MIT "
+            f"--provenance {extra} --overwrite"
         )
         rows = pq.read_table(next((tmp_path / "out" / "data").iterdir())).to_pylist()
         last = pq.read_table(tmp_path / "built" / "steps" / "6-assemble" / "rows.parquet").to_pylist()

@@ -1,4 +1,4 @@
-"""`counterfoil rankings`, from run folders to tables, files and a page."""
+"""`counterfoil compare rankings`, from run folders to tables, files and a page."""
 
 import csv
 import json
@@ -31,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_format_holds_the_same_numbers(counterfoil, runs: Path, tmp_path: Path) -> None:
     said = counterfoil.succeeds(
-        f"rankings {runs} --draws 200 --k 20 --json {tmp_path}/r.json --csv {tmp_path}/r.csv "
+        f"compare rankings {runs} --draws 200 --k 20 --json {tmp_path}/r.json --csv {tmp_path}/r.csv "
         f"--html {tmp_path}/r.html --title",
         "Rank & file",
     )
@@ -65,7 +65,8 @@ def test_every_format_holds_the_same_numbers(counterfoil, runs: Path, tmp_path: 
 
 def test_json_alone_on_standard_output_and_measures_chosen(counterfoil, runs: Path) -> None:
     said = counterfoil(
-        f"rankings {runs} --draws 100 --json - --measure half:mean_recall_at_1 --measure i2t_recall_at_5"
+        f"compare rankings {runs} --draws 100 --json - --measure half:mean_recall_at_1",
+        "--measure i2t_recall_at_5",
     )
     columns = json.loads(said.out)["columns"]
     assert {(c["benchmark"], c["measure"]) for c in columns} == {
@@ -79,7 +80,7 @@ def test_json_alone_on_standard_output_and_measures_chosen(counterfoil, runs: Pa
 @pytest.mark.parametrize("width", [60, 140])
 def test_no_line_is_wider_than_the_terminal(counterfoil, runs: Path, monkeypatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    said = counterfoil.succeeds("rankings", runs, "--draws", 100)
+    said = counterfoil.succeeds("compare rankings", runs, "--draws", 100)
     assert max(map(len, said.out.splitlines())) <= width
     assert ("Values in % and ranks" in said.out) == (width == 140)
 
@@ -90,7 +91,7 @@ def test_quads_have_ranks_and_correlations_but_no_lists(counterfoil, tmp_path: P
         values = np.random.default_rng(number).normal(size=(40, 2, 2)) + number * np.eye(2)
         result = evaluate(world, Scores(values), scorer=name, draws=100)
         save_run(tmp_path / name / "world", world, Scores(values), result, {})
-    counterfoil.succeeds("rankings", tmp_path, "--draws", 100, "--json", tmp_path / "r.json")
+    counterfoil.succeeds("compare rankings", tmp_path, "--draws", 100, "--json", tmp_path / "r.json")
     found = json.loads((tmp_path / "r.json").read_text())
     assert found["lists"] == []
     assert [c["measure"] for c in found["columns"]] == ["i2t", "t2i", "group"]
@@ -108,7 +109,7 @@ def test_bad_input_is_one_line(counterfoil, runs: Path) -> None:
             "given: mine: one, two; half: three; evaluate the same models on the same benchmarks",
         ),
     ):
-        said = counterfoil.fails("rankings", *arguments, "--draws", 100)
+        said = counterfoil.fails("compare rankings", *arguments, "--draws", 100)
         assert expected in said.err.splitlines()[-1], said.err
 
 
@@ -121,6 +122,8 @@ def test_two_runs_of_one_name_are_told_apart_by_their_folders_or_refused(
             target = tmp_path / name / "one" / "mine" / source.name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read_bytes())
-    said = counterfoil.succeeds(f"rankings {tmp_path}/first {tmp_path}/second {runs}/two/mine --draws 100")
+    said = counterfoil.succeeds(
+        f"compare rankings {tmp_path}/first {tmp_path}/second {runs}/two/mine --draws 100"
+    )
     assert "first/one" in said.out
     assert "second/one" in said.out

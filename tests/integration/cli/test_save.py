@@ -1,4 +1,4 @@
-"""`counterfoil save`: a benchmark and its pictures in one folder."""
+"""`counterfoil benchmarks save`: a benchmark and its pictures in one folder."""
 
 import json
 
@@ -6,7 +6,7 @@ import json
 def test_what_is_saved_is_measured_like_the_benchmark(counterfoil, shared_data, tmp_path):
     photographs = shared_data / "coco_mini" / "images" / "val2017"
     asked = ("sugarcrepe", "--data", shared_data / "sugarcrepe", "--images", photographs, "--available")
-    said = counterfoil.succeeds("save", *asked, "--limit", 20, "--out", tmp_path / "saved")
+    said = counterfoil.succeeds("benchmarks save", *asked, "--limit", 20, "--out", tmp_path / "saved")
     assert "20 questions" in said.out
     assert "211 of 7,511 questions are at hand" in said.err
     found = [
@@ -21,6 +21,6 @@ def test_what_is_saved_is_measured_like_the_benchmark(counterfoil, shared_data, 
 def test_a_folder_of_something_else_is_refused(counterfoil, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("all of it")
-    counterfoil.fails("save", "world-choices", "--out", tmp_path / "mine")
+    counterfoil.fails("benchmarks save", "world-choices", "--out", tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "all of it"
-    assert counterfoil("save", "world-choice", "--out", tmp_path / "x").code == 2
+    assert counterfoil("benchmarks save", "world-choice", "--out", tmp_path / "x").code == 2

@@ -23,7 +23,7 @@ import pytest
         ("estimate evaluate blind:length bivlc", "given: estimate; run 'counterfoil evaluate' with"),
         ("merge --help", "the command was removed; given: merge; run the command once more without"),
         (
-            "build pool x --out y --retrain=coco",
+            "pool rounds x --out y --retrain=coco",
             "the option was removed; given: --retrain; train on positives.csv with",
         ),
     ],

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.models
 ELSEWHERE = {
     ("make",): "sets up an environment of its own; the commands behind it run in tests",
     ("pip",): "installs",
-    ("counterfoil", "fetch"): "the network: tests/integration/cli/test_fetch.py",
+    ("counterfoil", "benchmarks", "fetch"): "the network: tests/integration/cli/test_fetch.py",
     ("counterfoil", "annotate", "serve"): "a server: tests/integration/annotate/server/test_serve.py",
     ("curl",): "the network",
     ("python", "-m", "build"): "a wheel: tests/integration/annotate/server/test_wheel.py",
@@ -52,9 +52,9 @@ SMALLER = {
     ("evaluate",): {"--draws": "100"},
     ("compare",): {"--draws": "100"},
     ("compare", "--baseline"): {"--pictures": "never"},
-    ("rankings",): {"--draws": "100", "--k": "10"},
-    ("bias",): {"--draws": "100"},
-    ("mix", "--task"): {"--points": "3"},
+    ("compare", "rankings"): {"--draws": "100", "--k": "10"},
+    ("pool", "bias"): {"--draws": "100"},
+    ("train", "mix", "--task"): {"--points": "3"},
     ("train",): {"--steps": "2", "--batch-size": "40"},
     ("explain",): {"--limit": "1"},
     ("world", "build"): {"--n": "70"},
@@ -125,7 +125,7 @@ def prepared(command: Command, folder: Path) -> list[str]:
     if "--guard" in words:
         guard = words.index("--guard") + 1
         words[guard] = f"{words[guard]}={NOT_HERE[words[guard]]}"
-    takes_data = words[1] in ("evaluate", "mix", "explain") and not words[2].startswith("given:")
+    takes_data = {*words[1:3]} & {"evaluate", "mix", "explain"} and not words[2].startswith("given:")
     if takes_data and all("=" in value for value in named):
         known = {value.partition("=")[0] for value in named}
         words += [
@@ -140,8 +140,10 @@ def prepared(command: Command, folder: Path) -> list[str]:
 def smaller(words: list[str]) -> list[str]:
     """A command with fewer draws, pictures and questions."""
     options: dict[str, str] = {}
+    two = ("compare rankings", "compare lengths", "train mix", "pool bias")
+    command = tuple(words[1:3] if " ".join(words[1:3]) in two else words[1:2])
     for first, given in SMALLER.items():
-        if words[1] == first[0] and set(first) <= set(words):
+        if first[: len(command)] == command and set(first) <= set(words):
             options |= given
     precomputed = words[2].startswith(("given:", "embeddings:"))
     if words[1] == "evaluate" and GALLERIES.isdisjoint(words) and not precomputed:
@@ -202,7 +204,7 @@ def run_command(command: Command, shell: WarmShell) -> None:
     done = shell.run(words)
     assert done.code == 0, f"{command.where}\n{done.err}"
     shell.done.add(tuple(words))
-    if command.words[1] == "pool":
+    if command.words[1] == "pool" and command.words[2] not in ("bias", "rounds"):
         stage.judge_pool(shell.folder)
     if command.printed is not None:
         assert agrees(command.printed, done.out), f"{command.where} prints\n{done.out}"

@@ -38,7 +38,7 @@ def test_measuring_and_comparing_need_no_matplotlib_and_a_page_says_what_it_need
         "evaluate blind:length world-quads --out b --draws 100 --no-cache",
         "compare a b --draws 100 --markdown t.md",
         "compare a b --draws 100 --html t.html",
-        "preferences votes.csv --plot p.svg",
+        "annotate preferences votes.csv --plot p.svg",
     ]
     done = subprocess.run(
         [sys.executable, "-c", HIDDEN],

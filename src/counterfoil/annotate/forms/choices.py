@@ -149,8 +149,8 @@ class PreferRanking(WorkForm):
     The query is `caption` or `image`, or there is none. The rankings are `first_images` and `second_images`,
     or `first_captions` and `second_captions`, each best first; a ranking of one is a plain preference between
     two. `first` and `second` name what made them, which is not shown: votes are about these names
-    (Bradley-Terry, `counterfoil preferences`). The answer is "first", "second", and with `same` also "same"
-    (ECCV Caption, appendix D.1).
+    (Bradley-Terry, `counterfoil annotate preferences`). The answer is "first", "second", and with `same` also
+    "same" (ECCV Caption, appendix D.1).
     """
 
     name = "preference"

@@ -211,7 +211,7 @@ class Form(ABC):
         raise DataError(
             "questions of this form cannot be published",
             given=f"form '{self.form}'",
-            hint="its class says how by its method `release`; 'counterfoil save' writes a folder of any form",
+            hint="its class says how by its method `release`; 'counterfoil benchmarks save' writes any form",
         )
 
     @abstractmethod

@@ -185,7 +185,7 @@ def with_videos(benchmark: Benchmark, release: FormRelease) -> FormRelease:
             "pictures and videos cannot be published in one column",
             where=benchmark.name,
             given=f"{len(videos):,} videos, {len(benchmark.images) - len(videos):,} pictures",
-            hint="'counterfoil save' writes a folder with both",
+            hint="'counterfoil benchmarks save' writes a folder with both",
         )
     for video in videos:
         is_file = video.source is None or isinstance(video.source, FileSource | BytesSource)
@@ -195,7 +195,7 @@ def with_videos(benchmark: Benchmark, release: FormRelease) -> FormRelease:
                 f"a video that is {what} cannot be published",
                 where=f"{benchmark.name}, video '{video.id}'",
                 allowed="files of videos, whole or from one second to another",
-                hint="'counterfoil save' writes a folder of any videos",
+                hint="'counterfoil benchmarks save' writes a folder of any videos",
             )
     tables = []
     for table in release.tables:

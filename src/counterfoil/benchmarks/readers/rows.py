@@ -415,7 +415,7 @@ def not_on_hub(card: Card) -> DataError:
     from counterfoil.benchmarks.fetching import serving
 
     if serving(card.name) is not None:
-        hint = f"get it with 'counterfoil fetch {card.name}', or name its folder with --data"
+        hint = f"get it with 'counterfoil benchmarks fetch {card.name}', or name its folder with --data"
     elif card.homepage:
         hint = f"get it from {card.homepage} and name its folder with --data"
     else:

@@ -108,7 +108,9 @@ def test_the_papers_edition_is_accepted(folder, small):
 
 
 def test_there_is_no_official_hub_data_set(small):
-    with pytest.raises(DataError, match=r"no official data set on the hub; get it with 'counterfoil fetch "):
+    with pytest.raises(
+        DataError, match=r"no official data set on the hub; get it with 'counterfoil benchmarks fetch "
+    ):
         read(small, None, None)
 
 

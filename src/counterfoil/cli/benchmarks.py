@@ -1,4 +1,4 @@
-"""`counterfoil fetch | save`: released files, and benchmarks in folders."""
+"""`counterfoil benchmarks`: what there is, released files, benchmarks in folders, data sets for others."""
 
 import os
 from pathlib import Path
@@ -7,13 +7,25 @@ from typing import Annotated
 import typer
 
 from counterfoil import terminal
+from counterfoil.cli import groups
 from counterfoil.cli.usage import Overwrite
 from counterfoil.jobs import completion
 
+app = groups.group(
+    {
+        "list": "list:benchmarks",
+        "show": "list:benchmarks",
+        "fetch": "benchmarks:fetch",
+        "save": "benchmarks:save",
+        "publish": "jobs.publish:publish",
+    },
+    help="Benchmarks: what there is, released files, folders of one's own, and data sets for others.",
+    epilog="Example: counterfoil benchmarks fetch sugarcrepe",
+)
 FETCH_EPILOG = """Examples:
-  counterfoil fetch
-  counterfoil fetch sugarcrepe
-  counterfoil fetch winoground-scores --to data/"""
+  counterfoil benchmarks fetch
+  counterfoil benchmarks fetch sugarcrepe
+  counterfoil benchmarks fetch winoground-scores --to data/"""
 
 
 def fetch(
@@ -56,7 +68,9 @@ def fetch(
             known = "by its host" if one.host == "hub" else f"{pinned} of {len(one.files)}"
             rows.append((one.name, "yes" if fetched(one, data_folder()) else "", known, one.title))
         print_words(terminal.out(), ("name", "here", "checksums", "what"), rows)
-        terminal.out().print(f"\nFetch one: counterfoil fetch NAME (to {data_folder()})", markup=False)
+        terminal.out().print(
+            f"\nFetch one: counterfoil benchmarks fetch NAME (to {data_folder()})", markup=False
+        )
         return
     wanted = list(dict.fromkeys(release(benchmark_name(name)).name for name in names))
     folder = data_folder() if to is None else to
@@ -87,8 +101,8 @@ def fetch(
 
 
 SAVE_EPILOG = """Examples:
-  counterfoil save sugarcrepe --images val2017/ --out sets/sugarcrepe
-  counterfoil save pairs --data my.csv --images photos/ --available --out sets/mine"""
+  counterfoil benchmarks save sugarcrepe --images val2017/ --out sets/sugarcrepe
+  counterfoil benchmarks save pairs --data my.csv --images photos/ --available --out sets/mine"""
 
 
 def save(
