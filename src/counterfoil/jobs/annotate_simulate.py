@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -276,8 +276,9 @@ def annotate_simulate(
     `InputError` for unknown kinds and shares that are none.
     """
     feedback = feedback_of(reporting)
-    shares, source, place = _shares(mix), open_campaign(Path(campaign)), path_of(keep)
-    came = crowd(shares, people, seconds=source.form.seconds, accuracy=accuracy)
+    usual = crowd(_shares(mix), people, accuracy=accuracy)
+    source, place = open_campaign(Path(campaign)), path_of(keep)
+    came = tuple(replace(person, seconds=person.seconds * source.form.seconds) for person in usual)
     with guarded("annotate simulate", overwrite=overwrite, reads=[campaign]) as outputs:
         if place is not None:
             if (place / DATABASE).exists():
