@@ -181,7 +181,7 @@ def test_votes_between_rankings_are_what_preferences_reads(here: Path) -> None:
     votes = read_votes(campaign.folder / "export" / "votes.csv")
     assert votes.names == ("A", "B", "C")
     assert votes.wins.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
-    assert run("preferences", "campaign/export/votes.csv", "--draws", "100").count("A") >= 1
+    assert run("annotate", "preferences", "campaign/export/votes.csv", "--draws", "100").count("A") >= 1
 
 
 def test_ratings_are_a_benchmark_of_ones_own(here: Path) -> None:
