@@ -33,7 +33,7 @@ _LISTS = {
     "caption metric": "list metrics",
     "measure": "list measures",
     "recipe": "list recipes",
-    "release": "fetch",
+    "release": "benchmarks fetch",
 }
 #: How many characters of each part of an error are shown.
 _WHERE, _WHAT, _GIVEN, _ALLOWED = 300, 400, 200, 400

@@ -187,7 +187,7 @@ def fetch(
         )
     place = folder / release.name
     check_writable(place, folder=True)
-    with claimed(place, "fetch", (RECORD,)):
+    with claimed(place, "benchmarks fetch", (RECORD,)):
         return _fetch(release, place, base, token if mirror is None else None, overwrite, progress)
 
 

@@ -110,7 +110,7 @@ class AnnotatorStudy(Tabular):
 
         check()
         html = bias_page(self.studies, self.coverages, self.multiplicities, self.notes)
-        write(path, html, command="bias", overwrite=overwrite)
+        write(path, html, command="pool bias", overwrite=overwrite)
 
     def plot(self) -> Any:
         """A matplotlib figure: bias by the number of annotators, a panel per direction and measure."""

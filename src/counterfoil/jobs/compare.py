@@ -401,7 +401,7 @@ class ModelRankings(Tabular):
 
         check()
         html = page(self.correlation, self.lists, runs=self.runs, title=title, private=private)
-        write(path, html, command="rankings", overwrite=overwrite)
+        write(path, html, command="compare rankings", overwrite=overwrite)
 
     def plot(self) -> Any:
         """A matplotlib figure: the rank of every model by measure."""

@@ -132,7 +132,7 @@ def mix(
         )
     feedback = feedback_of(options)
     tasks = tuple(name for name in (task, held_out) if name is not None)
-    with guarded("mix", overwrite=overwrite, reads=(start, tuned, *tasks)) as outputs:
+    with guarded("train mix", overwrite=overwrite, reads=(start, tuned, *tasks)) as outputs:
         if out is not None:
             outputs.folder(Folder(out, checkpoint.FILES))
         # They are read before any network is loaded.

@@ -217,7 +217,7 @@ def publish(
     about(licence=named or find("CC0-1.0"))
     where = {"data": options["data"], "images": options["images"]}
     reads = [source for source in (benchmark, *where.values(), origin) if isinstance(source, str | Path)]
-    with guarded("publish", overwrite=overwrite, reads=reads) as outputs:
+    with guarded("benchmarks publish", overwrite=overwrite, reads=reads) as outputs:
         if kind == "folder":
             check_writable(Path(place), folder=True)
         source = benchmark
