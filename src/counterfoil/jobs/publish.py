@@ -145,8 +145,8 @@ class Published(Tabular):
 @job(
     outputs="json",
     examples="""Examples:
-  counterfoil benchmarks publish sets/mine --to folder:release --licence CC-BY-4.0
-  counterfoil benchmarks publish pairs --data my.csv --images photos/ --to folder:release --split 0.2
+  counterfoil benchmarks publish sets/mine --to folder:release --licence CC-BY-4.0 --split 0.2
+  counterfoil benchmarks publish pairs --data my.csv --images photos/ --to folder:release --licence CC-BY-4.0
   counterfoil benchmarks publish sets/mine --to hub:ann/mine --licence CC-BY-4.0 --execute""",
 )
 def publish(
