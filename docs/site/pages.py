@@ -7,6 +7,8 @@ from pathlib import Path
 import mkdocs_gen_files
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Card
+from counterfoil.metrics.measure import FORMS
+from counterfoil.metrics.measures import every
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "counterfoil"
@@ -25,6 +27,7 @@ GUIDE = {
     "Refinement": "refinement.md",
     "Verification": "verification.md",
     "Annotation": "annotation.md",
+    "Forms of work": "forms-of-work.md",
     "Platforms": "platforms.md",
     "Serving a campaign to the internet": "deployment.md",
     "Quality of annotation": "annotation_quality.md",
@@ -36,26 +39,30 @@ GUIDE = {
     "The demo's study": "study.md",
     "Measures": "measures.md",
     "Statistics": "statistics.md",
-    "Inputs": "inputs.md",
-    "Files": "files.md",
+    "Files that come in": "inputs.md",
+    "Files that commands write": "files.md",
     "Speed": "speed.md",
     "Past one machine": "scale.md",
+    "Data in a bucket": "remote-data.md",
     "Glossary": "glossary.md",
     "Architecture": "architecture.md",
     "Design decisions": "design.md",
+    "Capabilities": "capabilities.md",
 }
 #: Packages of the reference, and what of each is public.
 PACKAGES = (
-    "data",
+    "benchmarks",
     "metrics",
     "stats",
-    "scorers",
+    "models",
     "engine",
     "evaluation",
     "report",
     "train",
+    "build",
+    "annotate",
     "world",
-    "tasks",
+    "jobs",
 )
 
 
@@ -74,15 +81,14 @@ def main() -> None:
     _write("reference/counterfoil.md", _public_names())
     lines.append("    * [import counterfoil as cf](reference/counterfoil.md)")
     for package in PACKAGES:
-        modules = _modules(package)
-        if modules:
-            _write(f"reference/{package}.md", "\n".join([f"# counterfoil.{package}", "", *modules]))
-            lines.append(f"    * [{package}](reference/{package}.md)")
+        _write(f"reference/{package}.md", "\n".join([f"# counterfoil.{package}", "", *_modules(package)]))
+        lines.append(f"    * [{package}](reference/{package}.md)")
     for page in pages.values():
         _write(page, _outside(f"docs/{page}"))
     for title, name in (("Contributing", "CONTRIBUTING.md"), ("Changelog", "CHANGELOG.md")):
         _write(name.lower(), _outside(name))
         lines.append(f"* [{title}]({name.lower()})")
+    _write("measures.md", _outside("docs/measures.md") + _measures())
     _write("index.md", _outside("README.md"))
     _write("SUMMARY.md", "\n".join(lines) + "\n")
 
@@ -143,14 +149,25 @@ def _benchmark(card: Card) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _measures() -> str:
+    """A table of measures per form of question."""
+    lines = []
+    for form in FORMS:
+        lines += ["", f"## {form.capitalize()}", "", "| name | label | chance | meaning |"]
+        lines.append(f"|{' --- |' * 4}")
+        for measure in (measure for measure in every() if measure.form == form):
+            chance = measure.chance.replace("*", "\\*")
+            lines.append(f"| `{measure.name}` | {measure.label} | {chance} | {measure.meaning} |")
+    return "\n".join(lines) + "\n"
+
+
 def _modules(package: str) -> list[str]:
     """A directive for every public module of a package, by name."""
-    found = []
-    for path in sorted((SOURCE / package).rglob("*.py")):
-        parts = path.relative_to(SOURCE).with_suffix("").parts
-        if not any(part.startswith("_") for part in parts):
-            found += [f"::: counterfoil.{'.'.join(parts)}", ""]
-    return found
+    paths = sorted((SOURCE / package).rglob("*.py"))
+    modules = [path.relative_to(SOURCE).with_suffix("").parts for path in paths]
+    assert modules, f"no package {package}"
+    public = [parts for parts in modules if not any(part.startswith("_") for part in parts)]
+    return [line for parts in public for line in (f"::: counterfoil.{'.'.join(parts)}", "")]
 
 
 main()
