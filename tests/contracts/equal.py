@@ -1,16 +1,19 @@
 """Hold the source to an earlier commit: the same commands on the same files give the same bytes.
 
 `make equal BASE=COMMIT` runs the commands below with the source of either commit and prints how many files of
-each kind are equal: cache keys and shards, answers, measures, weights, rows. Data of released benchmarks
-(`../shared/data`) are read under every name that takes them. It ends with 1 where something differs.
+each kind are equal: cache keys and shards, answers, measures, weights, rows. Builds and trainings are also
+killed in the middle and run again. Data of released benchmarks (`../shared/data`) are read under every name
+that takes them. It ends with 1 where something differs.
 """
 
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -23,13 +26,16 @@ evaluate pixels:colours gallery --data gallery.csv --images photos --out runs/ga
 evaluate blind:learned pairs --data pairs.csv --images photos --out runs/learned
 evaluate given:scores/sharp.csv pairs --data pairs.csv --out runs/sharp
 evaluate blind:length ratings --data ratings.csv --images photos --out runs/ratings
-train trohn-text --model small --data pairs.csv --images photos --batch-size 16 --steps 4 --out trained
+train trohn-text --model small --data pairs.csv --images photos --batch-size 16 --steps 40 \
+    --set validate_every=4 --out trained
 evaluate trained pairs --data pairs.csv --images photos --out runs/checkpoint
 build sugarcrepe --n 20 --out build
 annotate create choose --from pairs --data pairs.csv --images photos --sample 20 --overlap 2 --out people
 annotate simulate people --people 4 --keep answered
 annotate export answered --out labels
 """.strip().splitlines()
+#: Outputs that are made once more by a command that is killed when it has written such a file, and run again.
+KILLED = {"trained": "resume.pt", "build": "steps/2*/rows.parquet"}
 #: What is compared of the files that come out, by the end of their paths. Paths of the cache are its keys.
 KINDS = {
     "shards and keys of the cache": "cache/**/*",
@@ -37,6 +43,7 @@ KINDS = {
     "measures": "runs/*/*/result.json",
     "weights": "*/model.safetensors",
     "rows of builds": "build/steps/*/*.parquet",
+    "rows of builds that were killed": "build-killed/steps/*/*.parquet",
     "labels of campaigns": "labels/labels.csv",
 }
 #: Parts of results that say when and where they were made, and notes of the cache on files of this machine.
@@ -72,18 +79,26 @@ def outcomes(source: Path, folder: Path) -> dict[str, dict[str, str]]:
     folder /= "first"
     kinds: dict[str, dict[str, str]] = defaultdict(dict)
     for command in COMMANDS:
-        subprocess.run(
-            [*python, "-m", "counterfoil", *command.split()],
-            cwd=folder,
-            env=setting,
-            capture_output=True,
-            check=True,
-        )
+        words = [*python, "-m", "counterfoil", *command.split()]
+        subprocess.run(words, cwd=folder, env=setting, capture_output=True, check=True)
+        if (whole := words[-1]) in KILLED:
+            words[-1] = again = f"{whole}-killed"
+            begun = subprocess.Popen(
+                words, cwd=folder, env=setting, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            while begun.poll() is None and not any(folder.glob(f"{again}/{KILLED[whole]}")):
+                time.sleep(0.01)
+            begun.kill()
+            assert begun.wait() == -signal.SIGKILL, f"{command}: over before it was killed"
+            subprocess.run(words, cwd=folder, env=setting, capture_output=True, check=True)
     for kind, pattern in KINDS.items():
         for path in filter(Path.is_file, sorted(folder.glob(pattern))):
             name = path.relative_to(folder).as_posix()
             if not any(part.startswith(OF_A_MACHINE) for part in path.parts):
                 kinds[kind][name] = hashlib.sha256(content(path)).hexdigest()
+    known = {name: digest for files in kinds.values() for name, digest in files.items()}
+    unlike = [name for name, digest in known.items() if digest != known[name.replace("-killed/", "/")]]
+    assert not unlike, f"not as if they had never been killed: {unlike}"
     data = str(ROOT.parent / "shared" / "data")
     done = subprocess.run(
         [*python, "-c", _DIGESTS, data], cwd=folder, env=setting, capture_output=True, check=True
