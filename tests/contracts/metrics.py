@@ -1,8 +1,8 @@
 """Figures of the source code that its architecture limits: size, names, circles, type tests, start-up times.
 
-`make metrics` prints them beside their limits. Limits stand in `limits.json` and exceptions of contracts in
-`allowed.json`; `test_architecture.py` holds the code to both, and both may only fall. `python -m
-contracts.metrics --keep` (in `tests`) writes them again, and refuses where one would rise.
+`make metrics` prints them beside their limits, which stand in `limits.json` and may only fall;
+`test_architecture.py` holds the code to them. `python -m contracts.metrics --keep` (in `tests`) writes the
+limits again, and refuses where one would rise.
 """
 
 import ast
@@ -22,7 +22,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "counterfoil"
-ALLOWED = Path(__file__).with_name("allowed.json")
 LIMITS = Path(__file__).with_name("limits.json")
 #: Forms of question, and the kinds of answer to them.
 FORMS = frozenset({"Quad", "Choice", "Preference", "Gallery", "RetrievalDirection", "Rated"})
@@ -274,46 +273,27 @@ def _reachable(graph: Mapping[str, Iterable[str]], start: str) -> set[str]:
 
 
 @cache
-def counted() -> dict[str, dict[str, int]]:
-    """What `allowed.json` holds today's code to: per contract, what breaks it and how often."""
+def broken() -> dict[str, object]:
+    """What breaks each contract of the architecture."""
     return {
-        "type tests outside forms": {
-            name: n for name, n in type_tests().items() if "forms" not in name.split(".")
-        },
-        "class names with several meanings": {
-            name: len(places) for name, places in duplicate_classes().items()
-        },
-        "import circles": dict.fromkeys(circles(), 1),
+        "type tests outside forms": [name for name in type_tests() if "forms" not in name.split(".")],
+        "class names with several meanings": duplicate_classes(),
         "functions of more than 12 parameters": long_signatures(),
-        "module docstrings that begin with What": dict.fromkeys(what_docstrings(), 1),
-        "registry strings that point upwards": dict.fromkeys(upward_targets(), 1),
+        "module docstrings that begin with What": what_docstrings(),
+        "registry strings that name nothing": unresolved_targets(),
+        "registry strings that point upwards": upward_targets(),
     }
 
 
-def allowed() -> dict[str, dict[str, int]]:
-    """The table of what is still allowed."""
-    found: dict[str, dict[str, int]] = json.loads(ALLOWED.read_text(encoding="utf-8"))
-    return found
-
-
 def keep() -> str:
-    """Write today's counts to `allowed.json` and `limits.json` where none rises; says whether they were."""
-    now = counted()
-    if ALLOWED.is_file():
-        before = allowed()
-        for name, entries in now.items():
-            was, here = sum(before.get(name, {}).values()), sum(entries.values())
-            if name in before and here > was:
-                new = sorted(set(entries.items()) - set(before[name].items()))
-                return f"not written: {name} rose from {was} to {here}; new are {new}"
+    """Write today's figures to `limits.json` where none rises; says whether they were."""
     held = limits() if LIMITS.is_file() else {}
-    reach = {**counts(), **reached()}
-    for name, count in reach.items():
+    now = {**counts(), **reached()}
+    for name, count in now.items():
         if count > held.get(name, count):
             return f"not written: {name} rose from {held[name]:,} to {count:,}"
-    ALLOWED.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    LIMITS.write_text(json.dumps(reach, indent=1) + "\n", encoding="utf-8")
-    return f"written: {ALLOWED} and {LIMITS}"
+    LIMITS.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+    return f"written: {LIMITS}"
 
 
 def vague_names() -> int:

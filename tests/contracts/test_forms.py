@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from contracts import forms
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -47,7 +45,7 @@ STATEMENTS = [name for name in CASES if name.startswith("statements")]
 CONTRASTS = [name for name in PER_ITEM if not name.startswith("gallery")]
 
 
-def run_of(benchmark: Benchmark, *, seed: int = 0, ties: Ties = Ties.STRICT) -> Run:
+def run_of(benchmark, *, seed=0, ties=Ties.STRICT):
     """A run with scores of few values."""
     answers = forms.answers_of(benchmark, forms.scores_of(benchmark, seed=seed))
     result = evaluate(benchmark, answers, scorer=f"scorer {seed}", ties=ties, draws=50)
@@ -56,18 +54,18 @@ def run_of(benchmark: Benchmark, *, seed: int = 0, ties: Ties = Ties.STRICT) -> 
     return Run(result.scorer, benchmark, answers, items, result, {"time": "today", "command": "none"})
 
 
-def value_of(benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, float]:
+def value_of(benchmark, scores):
     """The measures of these scores."""
     result = evaluate(benchmark, forms.answers_of(benchmark, scores), scorer="scorer", draws=1)
     return {measure: estimate.value for measure, estimate in result.measures.items()}
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder):
     """All files below a folder."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def same_answers(first: object, second: object) -> None:
+def same_answers(first, second):
     """Whether two answers have the same arrays, to the bit."""
     assert type(first) is type(second)
     for name, value in vars(first).items():
@@ -81,7 +79,7 @@ def same_answers(first: object, second: object) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_captions_that_questions_choose_among_are_those_of_their_pairs(name: str) -> None:
+def test_captions_that_questions_choose_among_are_those_of_their_pairs(name):
     benchmark = CASES[name]()
     found = benchmark.questions.caption_candidates()
     if name.startswith(("gallery", "caption to", "paraphrases")):
@@ -95,7 +93,7 @@ def test_captions_that_questions_choose_among_are_those_of_their_pairs(name: str
 
 
 @pytest.mark.parametrize("name", PER_ITEM)
-def test_a_constant_scorer_gets_zero_chance_or_one_by_the_policy_of_ties(name: str) -> None:
+def test_a_constant_scorer_gets_zero_chance_or_one_by_the_policy_of_ties(name):
     benchmark = CASES[name]()
     answers = forms.answers_of(benchmark, forms.scores_of(benchmark, values=1))
     by_chance = chance(benchmark)
@@ -112,7 +110,7 @@ def test_a_constant_scorer_gets_zero_chance_or_one_by_the_policy_of_ties(name: s
             assert estimate.low <= estimate.value <= estimate.high
 
 
-def test_the_mean_rating_correlates_perfectly_with_the_ratings_of_one() -> None:
+def test_the_mean_rating_correlates_perfectly_with_the_ratings_of_one():
     benchmark = CASES["ratings"]()
     found = value_of(benchmark, forms.perfect_of(benchmark))
     assert set(found) == set(measure_names(benchmark))
@@ -122,7 +120,7 @@ def test_the_mean_rating_correlates_perfectly_with_the_ratings_of_one() -> None:
 
 
 @pytest.mark.parametrize("name", RATINGS)
-def test_a_constant_scorer_has_no_correlation_with_ratings_and_the_result_says_why(name: str) -> None:
+def test_a_constant_scorer_has_no_correlation_with_ratings_and_the_result_says_why(name):
     benchmark = CASES[name]()
     answers = forms.answers_of(benchmark, forms.scores_of(benchmark, values=1))
     result = evaluate(benchmark, answers, scorer="constant", draws=50)
@@ -132,7 +130,7 @@ def test_a_constant_scorer_has_no_correlation_with_ratings_and_the_result_says_w
 
 @pytest.mark.parametrize("name", STATEMENTS)
 @pytest.mark.parametrize("ties", Ties)
-def test_constant_scores_of_statements_get_chance_whatever_the_policy_of_ties(name: str, ties: Ties) -> None:
+def test_constant_scores_of_statements_get_chance_whatever_the_policy_of_ties(name, ties):
     benchmark = CASES[name]()
     answers = forms.answers_of(benchmark, forms.scores_of(benchmark, values=1))
     perfect = value_of(benchmark, forms.perfect_of(benchmark))
@@ -145,7 +143,7 @@ def test_constant_scores_of_statements_get_chance_whatever_the_policy_of_ties(na
 
 
 @pytest.mark.parametrize("name", [*CONTRASTS, *STATEMENTS])
-def test_outcomes_equal_strict_scores(name: str) -> None:
+def test_outcomes_equal_strict_scores(name):
     benchmark = CASES[name]()
     scores = forms.scores_of(benchmark)
     outcomes = forms.outcomes_of(benchmark, scores)
@@ -163,7 +161,7 @@ def test_outcomes_equal_strict_scores(name: str) -> None:
 
 @pytest.mark.parametrize("name", PER_ITEM)
 @pytest.mark.parametrize("ties", [Ties.STRICT, Ties.HALF])
-def test_values_per_question_are_those_of_the_chosen_questions_alone(name: str, ties: Ties) -> None:
+def test_values_per_question_are_those_of_the_chosen_questions_alone(name, ties):
     benchmark = CASES[name]()
     scores = forms.scores_of(benchmark)
     every = per_item(benchmark, forms.answers_of(benchmark, scores), ties=ties)
@@ -179,7 +177,7 @@ def test_values_per_question_are_those_of_the_chosen_questions_alone(name: str, 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_group_has_the_values_of_its_questions_alone(name: str) -> None:
+def test_a_group_has_the_values_of_its_questions_alone(name):
     benchmark = CASES[name]()
     scores = forms.scores_of(benchmark)
     result = evaluate(benchmark, forms.answers_of(benchmark, scores), scorer="scorer", draws=50)
@@ -200,7 +198,7 @@ def test_a_group_has_the_values_of_its_questions_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_draw_of_every_unit_once_is_the_value(name: str) -> None:
+def test_a_draw_of_every_unit_once_is_the_value(name):
     benchmark = CASES[name]()
     runs = tuple(run_of(benchmark, seed=seed) for seed in range(3))
     (sheet,), few = sheets_of({benchmark.name: runs}, main_measures(benchmark))
@@ -212,7 +210,7 @@ def test_a_draw_of_every_unit_once_is_the_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_difference_of_a_scorer_from_itself_is_nothing(name: str) -> None:
+def test_the_difference_of_a_scorer_from_itself_is_nothing(name):
     first = run_of(CASES[name]())
     (comparison,) = compare([first, replace(first, name="again")])
     for difference in comparison.differences:
@@ -222,7 +220,7 @@ def test_the_difference_of_a_scorer_from_itself_is_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_saved_benchmark_is_loaded_to_the_bit(name: str, tmp_path: Path) -> None:
+def test_a_saved_benchmark_is_loaded_to_the_bit(name, tmp_path):
     benchmark = CASES[name]()
     save(benchmark, tmp_path / "first")
     again = load(tmp_path / "first")
@@ -239,7 +237,7 @@ def test_a_saved_benchmark_is_loaded_to_the_bit(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_saved_run_is_loaded_to_the_bit(name: str, tmp_path: Path) -> None:
+def test_a_saved_run_is_loaded_to_the_bit(name, tmp_path):
     before = run_of(CASES[name](), ties=Ties.HALF)
     save_run(tmp_path / "first", before.benchmark, before.answers, before.result, before.manifest)
     again = load_run(tmp_path / "first")
@@ -258,7 +256,7 @@ def test_a_saved_run_is_loaded_to_the_bit(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*CONTRASTS, *STATEMENTS])
-def test_saved_outcomes_are_loaded_to_the_bit(name: str, tmp_path: Path) -> None:
+def test_saved_outcomes_are_loaded_to_the_bit(name, tmp_path):
     benchmark = CASES[name]()
     outcomes = forms.outcomes_of(benchmark, forms.scores_of(benchmark))
     result = evaluate(benchmark, outcomes, scorer="scorer", draws=50)

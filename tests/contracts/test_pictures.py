@@ -8,7 +8,7 @@ import counterfoil
 SOURCES = Path(counterfoil.__file__).parent
 
 
-def _opens(tree: ast.AST) -> list[int]:
+def _opens(tree):
     """The lines on which something calls `open` of Pillow's `Image`, or takes it from there."""
     found = []
     for node in ast.walk(tree):
@@ -22,7 +22,7 @@ def _opens(tree: ast.AST) -> list[int]:
     return found
 
 
-def test_no_other_module_opens_pictures() -> None:
+def test_no_other_module_opens_pictures():
     own = SOURCES / "inputs" / "pictures.py"
     files = [path for path in SOURCES.rglob("*.py") if path != own]
     assert len(files) > 300

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,7 @@ import spice_program
 import tiny_generative
 from contracts import forms
 from counterfoil import catalog
-from counterfoil.benchmarks.answers import Answers, Outcomes, Rankings, Scores
-from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.answers import Outcomes, Rankings, Scores
 from counterfoil.benchmarks.forms import Choice
 from counterfoil.benchmarks.records import Caption
 from counterfoil.engine.deduplicate import ANSWERS
@@ -51,7 +50,7 @@ class Kind:
     #: Whether it is a program of Java, out of pycocoevalcap.
     java: bool = False
 
-    def load(self, files: Path, *, spec: str = "", **changes: Any) -> Any:
+    def load(self, files, *, spec="", **changes):
         """The scorer, loaded anew; {} stands for the folder in options too."""
         options = {name: _filled(value, files) for name, value in {**self.options, **changes}.items()}
         if "ids" in options:
@@ -60,7 +59,7 @@ class Kind:
         return catalog.scorer(where, Options(device="cpu", **options))
 
 
-def _filled(value: Any, files: Path) -> Any:
+def _filled(value, files):
     if isinstance(value, Mapping):
         return {name: _filled(each, files) for name, each in value.items()}
     return value.format(files) if isinstance(value, str) and "{}/" in value else value
@@ -190,7 +189,7 @@ OF_PAIRS = ("constant", "random", "length", "pixels")
 
 
 @pytest.fixture(params=KINDS, ids=NAMES)
-def kind(request: pytest.FixtureRequest, files: Path, monkeypatch: pytest.MonkeyPatch) -> Kind:
+def kind(request, files, monkeypatch):
     found: Kind = request.param
     if found.java:
         pytest.importorskip("pycocoevalcap")
@@ -207,7 +206,7 @@ def kind(request: pytest.FixtureRequest, files: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.fixture(scope="session")
-def benchmarks() -> dict[str, Benchmark]:
+def benchmarks():
     """Questions with pictures, by what they are called in the kinds above."""
     found = {
         "quads": forms.quads(4),
@@ -219,7 +218,7 @@ def benchmarks() -> dict[str, Benchmark]:
 
 
 @pytest.fixture(scope="session")
-def chat() -> Iterator[None]:
+def chat():
     """A server that chat models are asked of."""
     with chat_server.running() as server:
         SERVERS["chat"] = server.url
@@ -227,7 +226,7 @@ def chat() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def files(chat: None, tmp_path_factory: pytest.TempPathFactory, benchmarks: dict[str, Benchmark]) -> Path:
+def files(chat, tmp_path_factory, benchmarks):
     """The files that the scorers above read, each twice with other contents."""
     folder = tmp_path_factory.mktemp("scorers")
     quads, gallery = benchmarks["quads"], benchmarks["gallery"]
@@ -278,7 +277,7 @@ def files(chat: None, tmp_path_factory: pytest.TempPathFactory, benchmarks: dict
     return folder
 
 
-def _models(folder: Path, texts: list[str]) -> None:
+def _models(folder, texts):
     try:
         import open_clip  # noqa: F401
         import torch
@@ -302,7 +301,7 @@ def _models(folder: Path, texts: list[str]) -> None:
     for name in ("blip", "vilt", "lxmert"):
         tiny_matchers.save(name, folder / name)
 
-    def saved(name: str, backbone: Any) -> None:
+    def saved(name, backbone):
         for parameter in backbone.network.parameters():
             parameter.data += 0.05 * torch.randn_like(parameter)
         checkpoint.save(folder / name, backbone, {})
@@ -319,27 +318,27 @@ def _models(folder: Path, texts: list[str]) -> None:
 
 
 @pytest.fixture(scope="session")
-def loaded() -> dict[str, Any]:
+def loaded():
     """Scorers that are loaded already, by kind; tests share them."""
     return {}
 
 
 @pytest.fixture
-def scorer(kind: Kind, files: Path, loaded: dict[str, Any]) -> Any:
+def scorer(kind, files, loaded):
     if kind.name not in loaded:
         loaded[kind.name] = kind.load(files)
     return loaded[kind.name]
 
 
 @pytest.fixture(autouse=True)
-def short_captions_only() -> Iterator[None]:
+def short_captions_only():
     """Small models read short captions only, and say which they cut."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*longer than the model reads")
         yield
 
 
-def numbers(answers: Answers) -> np.ndarray:
+def numbers(answers):
     """All numbers of an answer, in one row."""
     if isinstance(answers, Scores):
         return answers.values.reshape(-1)
@@ -349,14 +348,14 @@ def numbers(answers: Answers) -> np.ndarray:
     return np.concatenate([each for side in (answers.i2t, answers.t2i) for each in (side.above, side.level)])
 
 
-def test_identities_are_stable_over_two_loads(kind: Kind, files: Path, scorer: Any) -> None:
+def test_identities_are_stable_over_two_loads(kind, files, scorer):
     first, second = scorer.identity, kind.load(files).identity
     assert first == second
     assert first.key == second.key
     assert first.to_json() == json.loads(json.dumps(first.to_json()))
 
 
-def test_kinds_that_embed_say_so(kind: Kind, scorer: Any) -> None:
+def test_kinds_that_embed_say_so(kind, scorer):
     entry = catalog.scorers()[kind.spec.partition(":")[0]]
     if isinstance(scorer, Embedder | PrecomputedEmbeddings):
         assert entry.embeds
@@ -364,9 +363,7 @@ def test_kinds_that_embed_say_so(kind: Kind, scorer: Any) -> None:
         assert entry.embeds is False
 
 
-def test_identities_differ_where_options_or_files_change_scores(
-    kind: Kind, scorer: Any, files: Path, benchmarks: dict[str, Benchmark]
-) -> None:
+def test_identities_differ_where_options_or_files_change_scores(kind, scorer, files, benchmarks):
     benchmark = benchmarks[kind.benchmark]
     before = numbers(run(benchmark, scorer))
     for change in kind.changes:
@@ -383,14 +380,12 @@ def test_identities_differ_where_options_or_files_change_scores(
         assert not np.array_equal(numbers(run(benchmark, other)), before) or "detector" in kind.spec
 
 
-def test_kinds_declare_what_they_do(scorer: Any) -> None:
+def test_kinds_declare_what_they_do(scorer):
     assert scorer.does
     assert set(scorer.does) <= set(ANSWERS)
 
 
-def test_batches_of_one_and_of_many_give_equal_scores(
-    kind: Kind, scorer: Any, benchmarks: dict[str, Benchmark]
-) -> None:
+def test_batches_of_one_and_of_many_give_equal_scores(kind, scorer, benchmarks):
     benchmark = benchmarks[kind.benchmark]
     one, many = (numbers(run(benchmark, scorer, session=Session(batch_size=size))) for size in (1, 64))
     np.testing.assert_allclose(one, many, rtol=0, atol=NEAR if kind.torch else 0)
@@ -400,9 +395,7 @@ def test_batches_of_one_and_of_many_give_equal_scores(
 @pytest.mark.parametrize(
     "kind", [each for each in KINDS if each.benchmark != "gallery"], indirect=True, ids=lambda kind: kind.name
 )
-def test_scores_do_not_depend_on_the_order_of_the_questions(
-    kind: Kind, scorer: Any, benchmarks: dict[str, Benchmark]
-) -> None:
+def test_scores_do_not_depend_on_the_order_of_the_questions(kind, scorer, benchmarks):
     benchmark = benchmarks[kind.benchmark]
     order = np.arange(len(benchmark))[::-1]
     before, after = run(benchmark, scorer), run(benchmark.select(order), scorer)
@@ -423,9 +416,7 @@ OWN = [
 
 
 @pytest.mark.parametrize("kind", OWN, indirect=True, ids=lambda kind: kind.name)
-def test_questions_of_different_numbers_of_candidates_are_answered_as_pairs_are(
-    kind: Kind, scorer: Any, benchmarks: dict[str, Benchmark]
-) -> None:
+def test_questions_of_different_numbers_of_candidates_are_answered_as_pairs_are(kind, scorer, benchmarks):
     quads = benchmarks["quads"]
     candidates = np.array([[0, 3, -1, -1], [2, 1, 5, 7], [4, 6, 0, -1]])
     card = quads.card.model_copy(update={"form": "choice"})
@@ -460,7 +451,7 @@ CUTTING = ("open-clip:", "hf:", "itm:", "regions:", "lm:", "text-", "plausibilit
     indirect=True,
     ids=lambda kind: kind.name,
 )
-def test_captions_that_are_cut_off_are_counted(scorer: Any, benchmarks: dict[str, Benchmark]) -> None:
+def test_captions_that_are_cut_off_are_counted(scorer, benchmarks):
     long = "a red cat " * 1000
     captions = [Caption("0", "a cat"), Caption("1", long), Caption("2", f"{long} on the mat")]
     assert (scorer.over_limit(captions), scorer.over_limit([])) == (2, 0)
@@ -475,9 +466,7 @@ def test_captions_that_are_cut_off_are_counted(scorer: Any, benchmarks: dict[str
 
 
 @pytest.mark.parametrize("name", OF_PAIRS)
-def test_a_scorer_of_pairs_never_looks_at_their_order(
-    name: str, files: Path, benchmarks: dict[str, Benchmark]
-) -> None:
+def test_a_scorer_of_pairs_never_looks_at_their_order(name, files, benchmarks):
     scorer = KINDS[NAMES.index(name)].load(files)
     assert isinstance(scorer, Scorer)
     captions, images = (part.reshape(-1) for part in benchmarks["quads"].listed.pairs())
@@ -493,7 +482,7 @@ def test_a_scorer_of_pairs_never_looks_at_their_order(
     np.testing.assert_array_equal(scorer.score(*zip(pairs[3], strict=True)), every[3:4])
 
 
-def test_only_models_import_torch(files: Path) -> None:
+def test_only_models_import_torch(files):
     # One process for all, in which the first kind that imports a model library is named.
     specs = [
         (

@@ -5,7 +5,6 @@
 
 import difflib
 import os
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from golden.jobs import KEPT, produced
 WRITES = os.environ.get("COUNTERFOIL_GOLDENS") == "write"
 
 
-def test_outputs_are_as_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outputs_are_as_kept(tmp_path, monkeypatch):
     # One test, since later commands take what earlier ones wrote.
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path / "cache"))

@@ -22,14 +22,14 @@ DEPLOY = ROOT / "deploy"
 HOST, PASSWORD = "study.example", "s3cret"
 
 
-def instructions() -> list[tuple[str, str]]:
+def instructions():
     """The instructions of the Dockerfile with what is given to each, lines joined."""
     text = re.sub(r"\\\n", "", (DEPLOY / "Dockerfile").read_text())
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return [(name, rest.strip()) for name, _, rest in (line.partition(" ") for line in lines)]
 
 
-def filled(value: Any) -> Any:
+def filled(value):
     """A value of the compose file with its variables filled in, as `docker compose config` does."""
     if isinstance(value, dict):
         return {key: filled(each) for key, each in value.items()}
@@ -42,11 +42,11 @@ def filled(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def compose() -> dict[str, Any]:
+def compose():
     return filled(yaml.safe_load((DEPLOY / "compose.yaml").read_text()))
 
 
-def parsed(arguments: list[str]) -> dict[str, Any]:
+def parsed(arguments):
     """What our command line makes of arguments; fails where it would refuse them."""
     command: Any = typer.main.get_command(app)
     while hasattr(command, "commands"):
@@ -55,7 +55,7 @@ def parsed(arguments: list[str]) -> dict[str, Any]:
     return dict(command.make_context(command.name, list(arguments)).params)
 
 
-def test_the_dockerfile_is_sound_and_builds_of_the_wheel() -> None:
+def test_the_dockerfile_is_sound_and_builds_of_the_wheel():
     found = instructions()
     names = [name for name, _ in found]
     assert names[0] == "FROM"
@@ -80,7 +80,7 @@ def test_the_dockerfile_is_sound_and_builds_of_the_wheel() -> None:
     assert given["EXPOSE"] == str(options["port"])
 
 
-def test_the_compose_file_has_the_parts_that_it_names(compose: dict[str, Any]) -> None:
+def test_the_compose_file_has_the_parts_that_it_names(compose):
     services = compose["services"]
     for name, service in services.items():
         assert ("image" in service) != ("build" in service), name
@@ -93,7 +93,7 @@ def test_the_compose_file_has_the_parts_that_it_names(compose: dict[str, Any]) -
     assert [name for name, service in services.items() if "ports" in service] == ["caddy"]
 
 
-def test_the_campaign_is_served_as_the_others_reach_it(compose: dict[str, Any], tmp_path: Path) -> None:
+def test_the_campaign_is_served_as_the_others_reach_it(compose, tmp_path):
     services = compose["services"]
     options = parsed(services["campaign"]["command"])
     assert check_public_url(options["public_url"]) == f"https://{HOST}"
@@ -113,7 +113,7 @@ def test_the_campaign_is_served_as_the_others_reach_it(compose: dict[str, Any], 
     assert Path(folder) == Path("/home/counterfoil", options["campaign"])
 
 
-def test_the_docs_say_what_has_to_be_set() -> None:
+def test_the_docs_say_what_has_to_be_set():
     text = (ROOT / "docs" / "deployment.md").read_text()
     caddyfile = text.partition("```caddyfile\n")[2].partition("```")[0]
     port = parsed(["annotate", "serve", "campaign/"])["port"]

@@ -26,7 +26,7 @@ sys.meta_path.insert(0, Gone())
 """
 
 
-def python(tmp_path: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def python(tmp_path, *arguments):
     (tmp_path / "sitecustomize.py").write_text(NO_MODELS)
     return subprocess.run(
         [sys.executable, "-W", "error", *map(str, arguments)],
@@ -39,7 +39,7 @@ def python(tmp_path: Path, *arguments: str | Path) -> subprocess.CompletedProces
     )
 
 
-def run(name: str, tmp_path: Path, *arguments: str) -> str:
+def run(name, tmp_path, *arguments):
     done = python(tmp_path, FOLDER / name, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -6,9 +6,7 @@ and everything, forms of question and of work too, is used through commands that
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +17,7 @@ from counterfoil.errors import InputError
 from counterfoil.models.registry import ScorerEntry
 from counterfoil.registry import Registry, resolve
 from plugin_site import PLUGIN, install
-from warm_shell import Ended, WarmShell
+from warm_shell import WarmShell
 
 ROOT = Path(__file__).resolve().parents[2]
 COLOURS = ("red", "green", "blue")
@@ -30,32 +28,32 @@ MODULES += ("order_evaluation", "order_report")
 class Installed:
     """A folder beside one of installed packages, and a process that runs commands with these."""
 
-    def __init__(self, site: Path) -> None:
+    def __init__(self, site):
         self.site = site
         self.folder = site.parent
         self._shell = WarmShell(self.folder, PYTHONPATH=f"{site}{os.pathsep}{ROOT / 'src'}")
         self.close = self._shell.close
 
-    def __call__(self, *arguments: object, code: int = 0) -> Ended:
+    def __call__(self, *arguments, code=0):
         done = self._shell.run(["counterfoil", *map(str, arguments)])
         assert done.code == code, done.err
         return done
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Iterator[Installed]:
+def command(tmp_path):
     """Commands where the plugin is installed."""
     made = Installed(install(tmp_path / "site"))
     yield made
     made.close()
 
 
-def result(command: Installed, *arguments: object) -> Any:
+def result(command, *arguments):
     """The result of a command that prints it as JSON."""
     return json.loads(command(*arguments).out)
 
 
-def test_benchmark_and_scorer_from_another_package(command: Installed) -> None:
+def test_benchmark_and_scorer_from_another_package(command):
     out = command.folder / "runs"
     hue = ("evaluate", "example-hue:primary", "example-squares", "--out", out / "hue", "--json", "-")
     measured = result(command, *hue)
@@ -81,14 +79,14 @@ def test_benchmark_and_scorer_from_another_package(command: Installed) -> None:
     assert wrong.err.count("\n") == 1
 
 
-def test_form_of_work_from_another_package(command: Installed) -> None:
+def test_form_of_work_from_another_package(command):
     assert "example-mood" in command("annotate", "forms").out
     facts = json.loads(command("annotate", "forms", "example-mood", "--json").out)
     assert facts["columns"] == {"image": "image"}
     assert facts["settings"] == {"words": "The words."}
 
 
-def test_form_of_question_from_another_package(command: Installed) -> None:
+def test_form_of_question_from_another_package(command):
     folder = command.folder
     runs = folder / "runs"
     hue = result(
@@ -118,7 +116,7 @@ def test_form_of_question_from_another_package(command: Installed) -> None:
     assert "concordance" in command("list", "measures").out
 
 
-def test_caption_metric_from_another_package(command: Installed) -> None:
+def test_caption_metric_from_another_package(command):
     folder = command.folder
     (folder / "candidates.json").write_text(json.dumps({"a": "aha", "b": "sky"}))
     score = ("captions", "score", "--candidates", "candidates.json", "--metrics", "vowels", "--json", "-")
@@ -127,7 +125,7 @@ def test_caption_metric_from_another_package(command: Installed) -> None:
 
 
 @pytest.mark.models
-def test_recipe_with_its_loss_from_another_package(command: Installed) -> None:
+def test_recipe_with_its_loss_from_another_package(command):
     pytest.importorskip("torch")
     folder = command.folder
     command("world", "build", "training", "--n", "24", "--size", "48", "--out", folder / "rows")
@@ -142,12 +140,12 @@ def test_recipe_with_its_loss_from_another_package(command: Installed) -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_contributing_shows_each_module_in_full(module: str) -> None:
+def test_contributing_shows_each_module_in_full(module):
     source = (PLUGIN / "counterfoil_example" / f"{module}.py").read_text()
     assert f"```python\n{source}```" in (ROOT / "CONTRIBUTING.md").read_text()
 
 
-def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(command: Installed) -> None:
+def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(command):
     points = command.site / "counterfoil_example-1.0.dist-info" / "entry_points.txt"
     points.write_text(
         "[counterfoil.scorers]\nbroken = counterfoil_missing:ENTRY\n"
@@ -163,7 +161,7 @@ def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(command: 
     command("evaluate", "blind:length", "pairs", "--data", "t.csv")
 
 
-def test_register_adds_an_entry_for_this_process() -> None:
+def test_register_adds_an_entry_for_this_process():
     entry = ScorerEntry("mine", "X", "a scorer", "mine:x", "somewhere:load")
     registry = Registry("kind of scorer", ScorerEntry, "counterfoil.nothing", lambda: (), name="prefix")
     registry.register(entry)
@@ -180,7 +178,7 @@ def test_register_adds_an_entry_for_this_process() -> None:
     assert "mine" not in BENCHMARKS
 
 
-def test_resolve() -> None:
+def test_resolve():
     assert resolve("counterfoil.registry:Registry") is Registry
     with pytest.raises(InputError, match="no such module or attribute"):
         resolve("counterfoil.registry:none")

@@ -2,7 +2,6 @@
 
 import errno
 import os
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,11 +12,11 @@ from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.files import read_json
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     target = tmp_path / "a.json"
     store.write_json(target, {"old": 1})
 
-    def stopped_half_way() -> None:
+    def stopped_half_way():
         with store.writing(target) as file:
             file.write(b"half")
             raise RuntimeError("stopped here")
@@ -28,8 +27,8 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
+def test_a_full_disk_is_one_clear_error(tmp_path, monkeypatch):
+    def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
@@ -38,7 +37,7 @@ def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.Monk
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+def test_what_cannot_be_written_leaves_nothing(tmp_path):
     with pytest.raises(ValueError, match="not JSON compliant"):
         store.write_json(tmp_path / "a.json", {"value": float("nan")})
     assert list(tmp_path.iterdir()) == []
@@ -47,7 +46,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
         store.write_text(tmp_path / "file" / "a.txt", "text")
 
 
-def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_table_gives_the_same_bytes(tmp_path):
     table = pa.table({"question": ["a", "b"], "score": [0.1, 0.2]})
     store.write_parquet(tmp_path / "a.parquet", table)
     store.write_parquet(tmp_path / "b.parquet", table)
@@ -55,13 +54,13 @@ def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
     assert read_parquet(tmp_path / "a.parquet").equals(table)
 
 
-def test_digests_of_files_and_bytes_agree(tmp_path: Path) -> None:
+def test_digests_of_files_and_bytes_agree(tmp_path):
     data = os.urandom(3_000_000)
     (tmp_path / "a").write_bytes(data)
     assert store.digest_file(tmp_path / "a") == store.digest(data)
 
 
-def test_written_files_have_the_usual_rights(tmp_path: Path) -> None:
+def test_written_files_have_the_usual_rights(tmp_path):
     store.write_text(tmp_path / "ours", "")
     (tmp_path / "plain").write_text("")
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode

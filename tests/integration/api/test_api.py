@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
-def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def table(tmp_path, monkeypatch):
     """A table of eight quads beside its photographs, in the working folder; a cache of its own."""
     rng = np.random.default_rng(0)
     (tmp_path / "photos").mkdir()
@@ -38,19 +38,19 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def bench(table: Path) -> cf.Benchmark:
+def bench(table):
     return cf.load_benchmark("pairs", table, "photos")
 
 
-def brightness(images: list[PIL.Image.Image], captions: list[str]) -> list[float]:
+def brightness(images, captions):
     return [float(np.asarray(image).mean()) + len(text) for image, text in zip(images, captions, strict=True)]
 
 
-def test_a_benchmark_prints_what_it_holds(bench: cf.Benchmark) -> None:
+def test_a_benchmark_prints_what_it_holds(bench):
     assert repr(bench) == "<Benchmark pairs: 8 questions, 8 images, 16 captions>"
 
 
-def test_a_function_is_a_scorer(bench: cf.Benchmark, tmp_path: Path) -> None:
+def test_a_function_is_a_scorer(bench, tmp_path):
     run = cf.evaluate(cf.scorer(brightness), bench, draws=100, quiet=True)
     assert run.name == "brightness"
     values = {image.id: np.asarray(image.decode()).mean() for image in bench.images}
@@ -63,10 +63,10 @@ def test_a_function_is_a_scorer(bench: cf.Benchmark, tmp_path: Path) -> None:
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_function_with_a_version_is_asked_once(bench: cf.Benchmark, tmp_path: Path) -> None:
+def test_a_function_with_a_version_is_asked_once(bench, tmp_path):
     asked: list[int] = []
 
-    def counting(images: list[PIL.Image.Image], captions: list[str]) -> list[float]:
+    def counting(images, captions):
         asked.append(len(images))
         return brightness(images, captions)
 
@@ -83,27 +83,27 @@ def test_a_function_with_a_version_is_asked_once(bench: cf.Benchmark, tmp_path: 
         cf.evaluate(cf.scorer(counting), bench, draws=100, cache=tmp_path / "named", quiet=True)
 
 
-def test_what_a_function_gives_is_checked(bench: cf.Benchmark) -> None:
+def test_what_a_function_gives_is_checked(bench):
     with pytest.raises(ScoreError, match=r"another shape.*one score per image and caption"):
         cf.evaluate(cf.scorer(lambda images, captions: [0.5], name="one"), bench, quiet=True)
     with pytest.raises(ScoreError):
         cf.evaluate(cf.scorer(lambda images, captions: [np.nan] * len(images), name="nan"), bench, quiet=True)
 
 
-def test_what_is_no_scorer_is_refused() -> None:
+def test_what_is_no_scorer_is_refused():
     with pytest.raises(InputError, match="no function of images and captions"):
         cf.scorer(3)
     with pytest.raises(InputError, match="no function of images and captions"):
         cf.scorer(cf.load_scorer("blind:length"))
 
 
-def cached(folder: Path) -> list[Path]:
+def cached(folder):
     """All in a cache but the list of digests of files: a file joins that once it is two seconds old."""
     return sorted(path for path in folder.rglob("*") if path.name != MEMO)
 
 
 @pytest.mark.models
-def test_a_torch_module_is_a_scorer(bench: cf.Benchmark, table: Path, tmp_path: Path) -> None:
+def test_a_torch_module_is_a_scorer(bench, table, tmp_path):
     torch = pytest.importorskip("torch")
     open_clip = pytest.importorskip("open_clip")
     from open_clip.transform import image_transform
@@ -144,7 +144,7 @@ def test_a_torch_module_is_a_scorer(bench: cf.Benchmark, table: Path, tmp_path: 
     np.testing.assert_allclose(other.answers.values, -run.answers.values, atol=1e-6)
 
 
-def test_two_runs_are_compared_and_reported(bench: cf.Benchmark, table: Path) -> None:
+def test_two_runs_are_compared_and_reported(bench, table):
     one = cf.evaluate("blind:length", "pairs", data=table, images="photos", out="runs/length", draws=100)
     other = cf.evaluate(cf.scorer(brightness), bench, out="runs/bright", draws=100, quiet=True)
     found = cf.compare([one, other], baseline=one, quiet=True)
@@ -177,7 +177,7 @@ def test_two_runs_are_compared_and_reported(bench: cf.Benchmark, table: Path) ->
     assert "Mine" in Path("report.html").read_text()
 
 
-def test_a_run_is_a_table_in_every_form(bench: cf.Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_a_table_in_every_form(bench, monkeypatch):
     run = cf.evaluate(cf.scorer(brightness), bench, draws=100, quiet=True)
     group = run.result["group"]
     assert "group" in run.result
@@ -203,14 +203,14 @@ def test_a_run_is_a_table_in_every_form(bench: cf.Benchmark, monkeypatch: pytest
     assert isinstance(run.to_frame(), pa.Table)
 
 
-def test_several_benchmarks_and_their_paths(bench: cf.Benchmark, table: Path) -> None:
+def test_several_benchmarks_and_their_paths(bench, table):
     runs = cf.evaluate_all("blind:random", ["world-choices", bench], draws=100, quiet=True)
     assert [run.benchmark.name for run in runs] == ["world-choices", "pairs"]
     found = cf.evaluate("blind:length", "pairs", data={"pairs": table}, draws=100, limit=4, quiet=True)
     assert found.result["group"].n == 4
 
 
-def test_errors_are_one_line(bench: cf.Benchmark, table: Path) -> None:
+def test_errors_are_one_line(bench, table):
     calls = [
         lambda: cf.load_benchmark("winogrund"),
         lambda: cf.load_benchmark("pairs", "nowhere.csv"),
@@ -229,9 +229,7 @@ def test_errors_are_one_line(bench: cf.Benchmark, table: Path) -> None:
         assert len(str(error.value).splitlines()) == 1
 
 
-def test_notes_and_progress_go_where_they_are_wanted(
-    bench: cf.Benchmark, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_notes_and_progress_go_where_they_are_wanted(bench, capsys):
     lines: list[str] = []
     stages: list[tuple[str, int, int]] = []
     cf.evaluate(
@@ -250,7 +248,7 @@ def test_notes_and_progress_go_where_they_are_wanted(
 
 
 @pytest.mark.parametrize("kind", ["records", "columns", "arrow", "frame"])
-def test_a_table_in_memory_is_the_benchmark_of_its_file(bench: cf.Benchmark, table: Path, kind: str) -> None:
+def test_a_table_in_memory_is_the_benchmark_of_its_file(bench, table, kind):
     with open(table, newline="") as file:
         rows = list(csv.DictReader(file))
     columns = {name: [row[name] for row in rows] for name in rows[0]}
@@ -268,7 +266,7 @@ def test_a_table_in_memory_is_the_benchmark_of_its_file(bench: cf.Benchmark, tab
         cf.load_benchmark("winoground", held)
 
 
-def test_pictures_in_memory_are_seen_as_they_are() -> None:
+def test_pictures_in_memory_are_seen_as_they_are():
     rng = np.random.default_rng(1)
     pictures = [PIL.Image.fromarray(rng.integers(0, 256, (9, 7, 3), dtype=np.uint8)) for _ in range(4)]
     rows = [
@@ -281,12 +279,12 @@ def test_pictures_in_memory_are_seen_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("data", [3, [1, 2], [], {"image": 3}, {"image": []}, object(), [{"image": "a.jpg"}]])
-def test_what_is_no_table_is_refused(data: object) -> None:
+def test_what_is_no_table_is_refused(data):
     with pytest.raises(InputError, match="data in memory"):
         cf.load_benchmark("pairs", data)
 
 
-def test_questions_are_looked_at_one_by_one_and_as_a_table(bench: cf.Benchmark) -> None:
+def test_questions_are_looked_at_one_by_one_and_as_a_table(bench):
     first = bench[0]
     assert (first["image"], first["negative_image"]) == tuple(bench.images[i] for i in bench.paired.images[0])
     assert (first["caption"], first["type"]) == ("a red cat 0", "add")
@@ -299,7 +297,7 @@ def test_questions_are_looked_at_one_by_one_and_as_a_table(bench: cf.Benchmark) 
     assert len(bench.to_frame()) == 8
 
 
-def test_importing_loads_nothing_and_the_names_are_all_there() -> None:
+def test_importing_loads_nothing_and_the_names_are_all_there():
     code = "import sys, counterfoil; print(len({'numpy', 'typer', 'rich'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0"
@@ -310,7 +308,7 @@ def test_importing_loads_nothing_and_the_names_are_all_there() -> None:
         cf.evaluat  # noqa: B018
 
 
-def test_a_script_needs_no_guard_for_worker_processes(table: Path) -> None:
+def test_a_script_needs_no_guard_for_worker_processes(table):
     """Worker processes import the main module of Python; a script that has no guard would run again."""
     script = table.parent / "script.py"
     script.write_text(
@@ -325,7 +323,7 @@ def test_a_script_needs_no_guard_for_worker_processes(table: Path) -> None:
     assert (done.returncode, done.stdout.split()) == (0, ["once", "8"]), done.stderr
 
 
-def test_a_users_script_is_typed(table: Path) -> None:
+def test_a_users_script_is_typed(table):
     pytest.importorskip("mypy")
     script = table.parent / "typed.py"
     script.write_text(

@@ -37,7 +37,7 @@ PROJECT = tomllib.loads((Path(__file__).resolve().parents[3] / "pyproject.toml")
 EXTRAS = sorted({*PROJECT["optional-dependencies"]} - {"docs", "dev"})
 
 
-def installed_with(extra: str) -> set[str]:
+def installed_with(extra):
     """The distributions that `pip install 'counterfoil[EXTRA]'` brings, by what each requires."""
     found: set[tuple[str, str]] = set()
     waiting = [("counterfoil", extra), ("counterfoil", "")]
@@ -52,7 +52,7 @@ def installed_with(extra: str) -> set[str]:
     return {name for name, _ in found}
 
 
-def required(name: str, extra: str) -> list[str]:
+def required(name, extra):
     """What a distribution requires; what counterfoil does stands in its pyproject.toml."""
     if name == "counterfoil":
         return PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
@@ -60,7 +60,7 @@ def required(name: str, extra: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def printed() -> dict[str, str]:
+def printed():
     """What the script prints, by the extra that is installed with the core."""
     modules = {
         module: set(map(canonicalize_name, owners)) for module, owners in packages_distributions().items()
@@ -81,7 +81,7 @@ def printed() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("extra", ["", *EXTRAS])
-def test_every_name_resolves_or_names_its_extra(extra: str, printed: dict[str, str]) -> None:
+def test_every_name_resolves_or_names_its_extra(extra, printed):
     said = json.loads(printed[extra])
     there = "sqlalchemy" in installed_with(extra)
     assert said["missing"] == ({} if there else dict.fromkeys(CAMPAIGNS, "annotate"))

@@ -21,7 +21,7 @@ from tiny_study import TINY
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """A working folder with a cache of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COUNTERFOIL_CACHE", str(tmp_path / "cache"))
@@ -30,11 +30,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def world(here: Path) -> World:
+def world(here):
     return made(here)
 
 
-def check_tables(found: Any, *kinds: str) -> None:
+def check_tables(found, *kinds):
     """The result is shown as text and HTML, and has rows of each kind and of no other."""
     assert str(found)
     assert "<table" in found._repr_html_()
@@ -48,13 +48,13 @@ def check_tables(found: Any, *kinds: str) -> None:
         found.to_arrow(by="moon")
 
 
-def _pooled(world: World) -> cf.CandidatePool:
+def _pooled(world):
     pooled = cf.pool(world.files(), k=4, quiet=True)
     pooled.save("pool.csv")
     return pooled
 
 
-def _systems(world: World) -> cf.SystemComparison:
+def _systems(world):
     texts = list(CANDIDATES.values())
     for shift, name in enumerate("ABC"):
         dumped(Path(f"{name}.json"), dict(zip(CANDIDATES, [*texts[shift:], *texts[:shift]], strict=True)))
@@ -63,12 +63,12 @@ def _systems(world: World) -> cf.SystemComparison:
     return cf.compare_systems(files, references, humans="m.csv", draws=100, quiet=True)
 
 
-def _scored(world: World) -> cf.CaptionScores:
+def _scored(world):
     captions, references = dumped(Path("A.json"), CANDIDATES), dumped(Path("r.json"), REFERENCES)
     return cf.score_captions(captions, ["bleu", "cider"], references=references, quiet=True)
 
 
-def _strengths(world: World) -> cf.VoteStrengths:
+def _strengths(world):
     Path("v.csv").write_text("winner,loser,count\na,b,9\nb,a,4\nb,c,5\nc,b,3\na,c,6\nc,a,2\na,a,1\n")
     return cf.preferences("v.csv", draws=200)
 
@@ -89,7 +89,7 @@ RESULTS: dict[str, tuple[Callable[[World], Any], str]] = {
 
 
 @pytest.mark.parametrize("job", RESULTS)
-def test_results_are_tables_figures_and_files(job: str, world: World) -> None:
+def test_results_are_tables_figures_and_files(job, world):
     call, kinds = RESULTS[job]
     found = call(world)
     check_tables(found, *kinds.split())
@@ -103,7 +103,7 @@ def test_results_are_tables_figures_and_files(job: str, world: World) -> None:
             getattr(found, method)(file, overwrite=True)
 
 
-def test_python_takes_more_than_a_shell(world: World) -> None:
+def test_python_takes_more_than_a_shell(world):
     """Runs stand for their folders, queries and their answers for files."""
     sources = [cf.load_run(world.run("one")), world.files()[1]]
     some = cf.pool(sources, queries=["i2t/100", "t2i/3"], quiet=True)
@@ -118,7 +118,7 @@ def test_python_takes_more_than_a_shell(world: World) -> None:
 
 
 @pytest.mark.models
-def test_a_model_is_trained(here: Path) -> None:
+def test_a_model_is_trained(here):
     pytest.importorskip("torch")
     rows = ["image,caption"]
     for number, colour in enumerate(("red", "green", "blue", "white") * 4):
@@ -147,7 +147,7 @@ def test_a_model_is_trained(here: Path) -> None:
 
 @pytest.mark.models
 @pytest.mark.slow
-def test_a_study_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_is_made(monkeypatch):
     pytest.importorskip("lightning_fabric")
     monkeypatch.setattr(plan, "SHORT", TINY)
     study = cf.study("mine", quiet=True)

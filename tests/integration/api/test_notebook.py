@@ -3,14 +3,10 @@
 import sys
 from types import ModuleType
 
-import pytest
-
 from counterfoil import terminal
 
 
-def test_a_notebook_has_a_bar_of_characters(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_notebook_has_a_bar_of_characters(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
     now = [0.0]
     monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])

@@ -3,8 +3,6 @@
 import glob
 import os
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,7 @@ from plugin_site import install
 from warm_shell import WarmShell
 
 from . import stage
-from .blocks import PAGES, Command, agrees, blocks, commands
+from .blocks import PAGES, agrees, blocks, commands
 
 pytestmark = pytest.mark.models
 
@@ -63,7 +61,7 @@ SMALLER = {
 GALLERIES = {"coco-5k", "coco-1k", "cxc", "eccv", "pmrp", "world-gallery"}
 
 
-def warm_shell(folder: Path) -> WarmShell:
+def warm_shell(folder):
     return WarmShell(
         folder,
         small_worlds=True,
@@ -73,7 +71,7 @@ def warm_shell(folder: Path) -> WarmShell:
     )
 
 
-def begun(folder: Path, shared: Path) -> None:
+def begun(folder, shared):
     """The stage, with the runs that pages compare."""
     stage.build(folder, shared)
     shell = warm_shell(folder)
@@ -85,7 +83,7 @@ def begun(folder: Path, shared: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Iterator[WarmShell]:
+def shell(tmp_path_factory, shared_data):
     pytest.importorskip("transformers")
     made = made_once(tmp_path_factory, "stage", lambda folder: begun(folder, shared_data))
     folder = tmp_path_factory.mktemp("docs") / "stage"
@@ -96,7 +94,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Iterat
     shell.close()
 
 
-def expanded(pattern: str, command: Command, folder: Path) -> list[str]:
+def expanded(pattern, command, folder):
     """The files and folders of a pattern; of runs those of the stage and of the page, and no other page's."""
     if "*" not in pattern or "=" in pattern:
         return []
@@ -115,7 +113,7 @@ def expanded(pattern: str, command: Command, folder: Path) -> list[str]:
     return [name for name in found if name.split("/")[1] in runs]
 
 
-def prepared(command: Command, folder: Path) -> list[str]:
+def prepared(command, folder):
     """The words of a command with stand-ins for weights, and its patterns expanded as a shell would."""
     words: list[str] = []
     for word in command.words:
@@ -137,7 +135,7 @@ def prepared(command: Command, folder: Path) -> list[str]:
     return words if command.printed is not None else smaller(words)
 
 
-def smaller(words: list[str]) -> list[str]:
+def smaller(words):
     """A command with fewer draws, pictures and questions."""
     options: dict[str, str] = {}
     two = ("compare rankings", "compare lengths", "train mix", "pool bias")
@@ -158,7 +156,7 @@ def smaller(words: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_runs_as_it_is_printed(page: str, shell: WarmShell) -> None:
+def test_a_page_runs_as_it_is_printed(page, shell):
     python = shell
     if page == "CONTRIBUTING.md":
         # The code of a package that adds something runs where that package is installed.
@@ -182,14 +180,14 @@ def test_a_page_runs_as_it_is_printed(page: str, shell: WarmShell) -> None:
         python.close()
 
 
-def local(text: str) -> str:
+def local(text):
     """A text with stand-ins for weights that are on a hub."""
     for name, stands_in in stage.STAND_INS.items():
         text = text.replace(name, stands_in)
     return text
 
 
-def run_command(command: Command, shell: WarmShell) -> None:
+def run_command(command, shell):
     # "…" stands for options that the page shows elsewhere.
     if "…" in command.words or any(command.words[: len(first)] == first for first in ELSEWHERE):
         return

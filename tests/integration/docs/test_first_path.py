@@ -10,7 +10,7 @@ import pytest
 
 from warm_shell import WarmShell
 
-from .blocks import FIRST, Command, agrees, blocks, commands
+from .blocks import FIRST, agrees, blocks, commands
 
 pytestmark = pytest.mark.models
 
@@ -28,7 +28,7 @@ OFFLINE = {
 class Reader:
     """Someone who types the commands of a page one after another, and begins in `folder`."""
 
-    def __init__(self, folder: Path, home: Path) -> None:
+    def __init__(self, folder, home):
         self.variables = {
             **OFFLINE,
             "HOME": str(home),
@@ -38,10 +38,10 @@ class Reader:
         }
         self.move(folder)
 
-    def move(self, folder: Path) -> None:
+    def move(self, folder):
         self.folder, self.shell = folder, WarmShell(folder, small_worlds=True, **self.variables)
 
-    def types(self, command: Command) -> None:
+    def types(self, command):
         program, *rest = command.words
         if program in SET_UP:
             return
@@ -59,7 +59,7 @@ class Reader:
         if command.printed is not None:
             assert agrees(command.printed, printed), f"{command.where} prints\n{printed}"
 
-    def run(self, words: list[str], where: str) -> str:
+    def run(self, words, where):
         done = subprocess.run(
             words,
             cwd=self.folder,
@@ -71,12 +71,12 @@ class Reader:
         assert done.returncode == 0, f"{where}\n{done.stderr}"
         return done.stdout
 
-    def expanded(self, word: str) -> list[str]:
+    def expanded(self, word):
         return sorted(glob.glob(word, root_dir=self.folder)) if "*" in word else [word]
 
 
 @pytest.mark.parametrize("page", FIRST)
-def test_a_page_runs_in_an_empty_folder_without_a_network(page: str, tmp_path: Path) -> None:
+def test_a_page_runs_in_an_empty_folder_without_a_network(page, tmp_path):
     for name in ("folder", "home"):
         (tmp_path / name).mkdir()
     reader = Reader(tmp_path / "folder", tmp_path / "home")
@@ -96,7 +96,7 @@ def test_a_page_runs_in_an_empty_folder_without_a_network(page: str, tmp_path: P
 
 
 @pytest.mark.parametrize("page", FIRST)
-def test_what_needs_a_network_stands_in_one_place(page: str) -> None:
+def test_what_needs_a_network_stands_in_one_place(page):
     """No command hides as text elsewhere."""
     lines = (Path(__file__).parents[3] / page).read_text("utf-8").splitlines()
     for block in blocks(page):

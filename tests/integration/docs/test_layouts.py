@@ -18,7 +18,7 @@ KINDS = {
 }
 
 
-def shown() -> list[tuple[str, str]]:
+def shown():
     """The columns of every layout of the page's table, and what it is to be recognised as."""
     text = PAGE.read_text("utf-8").partition("## Scores of one's own")[2].partition("\n## ")[0]
     found = []
@@ -30,7 +30,7 @@ def shown() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("layout", "kind"), shown())
-def test_a_layout_is_recognised(layout: str, kind: str) -> None:
+def test_a_layout_is_recognised(layout, kind):
     plain = layout.replace("`", "").replace(", …, right ones first", "")
     ids = ["17_c0_i1"] if "_i1)" in plain else ["17_c0"] if "_c0" in plain else ["q1"]
     names = [name.partition(" (")[0].strip() for name in plain.split(", ") if not name.startswith("17_")]
@@ -41,5 +41,5 @@ def test_a_layout_is_recognised(layout: str, kind: str) -> None:
     assert recognise(table).kind == kind
 
 
-def test_every_form_is_shown() -> None:
+def test_every_form_is_shown():
     assert len(shown()) == 15

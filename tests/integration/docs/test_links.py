@@ -18,14 +18,14 @@ FOUND = re.compile(r"^\| ([^|]+) \| \[[^\]]+\]\(\.\./(src/[^)]+\.py)\) `(\w+)` \
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_resolve(page: Path) -> None:
+def test_links_resolve(page):
     links = (link.partition("#")[0] for link in LINK.findall(page.read_text(encoding="utf-8")))
     inside = (link for link in links if link and not link.startswith(("http", "mailto")))
     broken = [link for link in inside if not (page.parent / link).exists()]
     assert broken == []
 
 
-def test_what_is_sought_stands_where_the_architecture_says() -> None:
+def test_what_is_sought_stands_where_the_architecture_says():
     rows = FOUND.findall((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
     assert len(rows) > 10
     for what, path, name in rows:
