@@ -35,7 +35,7 @@ def declared(**kinds: str) -> Mapping[str, str]:
 
     Names of columns are in backticks, with the type of those that are not text: int, float, bool, texts, or
     interval for the three columns of an `Estimate`, of which those of bounds end in `_low` and `_high`.
-    `Tabular.to_arrow` and the docstring of the class follow from it.
+    NaN is null. `Tabular.to_arrow` and the docstring of the class follow from it.
     """
     return kinds
 
@@ -145,7 +145,7 @@ def _plain(name: str, type: str) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def _value(row: Any, path: tuple[str, ...], type: str) -> Any:
-    """The value of a column, None for a bound that is NaN; of a part of the row that is None, "" or None."""
+    """The value of a column, None for NaN; where the row's part with it is None, "" of texts, else None."""
     for name in path:
         parts = row if isinstance(row, tuple) else (row,)
         for part in parts:
@@ -160,7 +160,7 @@ def _value(row: Any, path: tuple[str, ...], type: str) -> Any:
             if any(part is None for part in parts):
                 return None if type else ""
             raise AttributeError(f"no part of the row has {name!r}")
-    return None if len(path) > 1 and row != row else row
+    return None if row != row else row
 
 
 def _cell(row: Mapping[str, Any], head: str | Column, of: Any) -> object:
