@@ -24,7 +24,6 @@ from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import Tabular, declared
 from counterfoil.metrics.agreement import Scale
-from counterfoil.report.labels import amount
 from counterfoil.report.tables import Column, Table
 
 if TYPE_CHECKING:
@@ -198,9 +197,6 @@ class PeopleAgreements(Tabular):
             lines.append("where no item has answers of two people there is no agreement to measure")
         return [*lines, *(f"left out: {name}, {why}" for name, why in self.agreement.left_out.items())]
 
-    def __repr__(self) -> str:
-        return f"<PeopleAgreements of {self.source}: {amount(len(self.agreement.questions), 'row')}>"
-
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page with the numbers and their intervals."""
         from counterfoil.report.html import shareable, tables_page
@@ -215,7 +211,6 @@ class PeopleAgreements(Tabular):
         write(path, html, command="annotate agreement", overwrite=overwrite)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate agreement --json` writes it."""
         return {"source": self.source, **self.agreement.to_json()}
 
 

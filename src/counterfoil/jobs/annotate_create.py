@@ -168,11 +168,7 @@ class CreatedCampaign(Tabular):
             f"{self.campaign.folder}",
         ]
 
-    def __repr__(self) -> str:
-        return f"<CreatedCampaign {self.campaign.folder}: {amount(len(self.campaign.items), 'item')}>"
-
     def to_json(self) -> dict[str, Any]:
-        """The numbers as plain values, as `annotate create --json` writes them."""
         return {
             "campaign": str(self.campaign.folder),
             "form": self.campaign.form.name,

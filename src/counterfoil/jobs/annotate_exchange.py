@@ -217,13 +217,9 @@ class CampaignExport(Tabular):
             )
         return lines
 
-    def __repr__(self) -> str:
-        return f"<CampaignExport {self.folder}: {', '.join(self.written)}>"
-
     def to_json(self) -> dict[str, Any]:
-        """What was written, as `annotate export --json` has it."""
         about = {"people": self.people, "model": self.model or None, "tied": self.tied}
-        return {**about, "tables": self.to_arrow().to_pylist()}
+        return {**about, **super().to_json()}
 
 
 @job(

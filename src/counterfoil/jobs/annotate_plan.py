@@ -116,11 +116,7 @@ class AnnotationPlan(Tabular):
         lines.append(f"supposes answers that are right in {right} of cases, of {design.n_classes} classes")
         return lines
 
-    def __repr__(self) -> str:
-        return f"<AnnotationPlan: {self.plan.design.labels} labels, {self.currency} {self.cost:,.2f}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate plan --json` writes it."""
         plan = self.plan
         return {
             "form": self.form,

@@ -104,12 +104,7 @@ class PeopleReview(_Reviewed):
             return ["no one has answered so far"]
         return lines or ["no signs of careless answers"]
 
-    def __repr__(self) -> str:
-        flagged = sum(bool(quality.reasons) for quality in self.quality)
-        return f"<PeopleReview: {flagged} of {amount(len(self.quality), 'person')} with signs>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate review --json` writes it."""
         reviews = {person: asdict(review) for person, review in self.reviews.items()}
         return {"people": [{**of.to_json(), "review": reviews.get(of.person)} for of in self.quality]}
 
@@ -154,12 +149,8 @@ class PersonReview(_Reviewed):
         seen = f"/research/people/{self.person} of the campaign's server shows them with their images"
         return [seen] if self.answers else ["no answers"]
 
-    def __repr__(self) -> str:
-        return f"<PersonReview: {amount(len(self.answers), 'answer')} of {self.person[:SHORT]}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate review --person --json` writes it."""
-        return {"person": self.person, "answers": self.to_arrow().to_pylist()}
+        return {"person": self.person, **super().to_json()}
 
 
 @job(
@@ -410,11 +401,7 @@ class Disputes(Tabular):
             lines.append("decide one with: counterfoil annotate adjudicate CAMPAIGN ITEM ANSWER")
         return lines
 
-    def __repr__(self) -> str:
-        return f"<Disputes: {amount(len(self.disputes), 'item')}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate adjudicate --json` writes it."""
         return {"items": [asdict(item) for item in self.disputes]}
 
 

@@ -215,11 +215,7 @@ class CampaignProgress(Tabular):
         """The facts, a line each."""
         return [f"{name}: {value}" for name, value in self.facts.items()]
 
-    def __repr__(self) -> str:
-        return f"<CampaignProgress: {self.status.finished} of {self.status.items} items finished>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate status --json` writes it."""
         return asdict(self.status)
 
 

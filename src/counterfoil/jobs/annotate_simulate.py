@@ -210,11 +210,7 @@ class SimulatedCampaign(Tabular):
             lines.append(f"promised as by annotate plan for answers right in {100 * accuracy:.1f} % of cases")
         return lines
 
-    def __repr__(self) -> str:
-        return f"<SimulatedCampaign {self.campaign.recipe.title}: {self.simulation.counts.answers:,} answers>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate simulate --json` writes it."""
         counts = self.simulation.counts
         return {
             "title": self.campaign.recipe.title,
@@ -224,7 +220,7 @@ class SimulatedCampaign(Tabular):
             "drawn_truths": self.simulation.drawn,
             "hours": dict(zip(("promised", "came"), self.hours, strict=True)),
             "pay": dict(zip(("promised", "came"), self.pay, strict=True)),
-            **{f"{by}s": self.to_arrow(by=by).to_pylist() for by in self.rows_by},
+            **super().to_json(),
             "calibrated": {outcome.model: outcome.calibrated for outcome in self.labels},
         }
 

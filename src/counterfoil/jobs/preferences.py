@@ -105,7 +105,6 @@ class VoteStrengths(Tabular):
         return f"<VoteStrengths: {self.strengths.written_order}>"
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate preferences --json` writes it."""
         return self.strengths.to_json()
 
     def plot(self) -> Any:

@@ -59,10 +59,6 @@ class Ledger(Tabular):
         """How many numbers there are no data for."""
         return [] if self.files else [f"no data: {by_basis(self.entries)[Basis.NONE]['no data']:,}"]
 
-    def __repr__(self) -> str:
-        papers = dict.fromkeys(entry.name for entry in self.entries)
-        return f"<Ledger of {len(self.entries):,} numbers of {', '.join(papers)}>"
-
     def only(self, verdict: str | None = None, basis: str | None = None) -> "Ledger":
         """The numbers of one verdict ("same", "differs", "no data"), of one basis ("data", "derived")."""
         entries = tuple(
@@ -73,7 +69,6 @@ class Ledger(Tabular):
         return replace(self, entries=entries)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """All of it as plain values, as `reproduce --json` writes it."""
         rows: list[dict[str, Any]] = self.to_arrow(by="file" if self.files else "number").to_pylist()
         return rows
 

@@ -17,6 +17,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.jobs.outputs import guarded_file, write
 from counterfoil.report import comparison_tables
+from counterfoil.report.labels import amount
 from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown, to_text
 from counterfoil.store import check_table_kind, write_table
@@ -127,6 +128,14 @@ class Tabular(ABC):
         cells = [[_cell(row, head, of) for head, of in heads.items()] for row in rows]
         return (Table.of(caption, str(corner), others, cells),) if rows else ()
 
+    def to_json(self) -> Any:
+        """The result as plain values, as its command writes them with --json."""
+        return {f"{by}s": self.to_arrow(by=by).to_pylist() for by in self.rows_by}
+
+    def __repr__(self) -> str:
+        by = next(iter(self.rows_by))
+        return f"<{type(self).__name__}: {amount(len(self.to_arrow()), by)}>"
+
     def __str__(self) -> str:
         return "\n".join(["\n\n".join(map(to_text, self.tables)), *self.notes])
 
@@ -232,7 +241,6 @@ class EvaluationRun(Tabular, Run):
         return cls(**{column.name: getattr(run, column.name) for column in fields(Run)})
 
     def to_json(self) -> dict[str, Any]:
-        """The result as plain values, as `evaluate --json` writes it."""
         return self.result.to_json()
 
     def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:

@@ -70,11 +70,7 @@ class StudyReport(Tabular):
             for finding in self.findings
         ]
 
-    def __repr__(self) -> str:
-        return f"<StudyReport in {self.path}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All numbers as plain values, as they are in findings.json."""
         from counterfoil.studies.plan import NUMBERS
 
         numbers: dict[str, Any] = json.loads((self.path.parent / NUMBERS).read_text(encoding="utf-8"))
