@@ -22,7 +22,7 @@ from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import DRAWS, SEED, Reporting, feedback_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import write
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.metrics.agreement import Scale
 from counterfoil.report.tables import Column, Table
 
@@ -175,27 +175,24 @@ class PeopleAgreements(Tabular):
     @property
     def notes(self) -> list[str]:
         """What the numbers rest on, and which questions are not compared."""
-        lines = [
-            "agree: share of pairs of answers to one item that are equal; Cohen: mean over pairs of people; "
-            "0 is chance"
-        ]
         questions = self.agreement.questions
         scales = dict.fromkeys(
             f"{question.question} {question.people.scale.value}"
             for question in questions
             if question.people.scale != Scale.NOMINAL
         )
-        if scales:
-            lines.append(f"scale of Krippendorff's alpha: {', '.join(scales)}")
-        if any(question.people.items and not question.people.over_people for question in questions):
-            lines.append(
-                f"with fewer than {FEWEST_PEOPLE} people intervals hold for these people on other items"
-            )
-        if any(question.cohen is not None and not question.cohen.each for question in questions):
-            lines.append(f"pairs of people are listed where there are no more than {MOST_LISTED}")
-        if not all(question.people.items for question in questions):
-            lines.append("where no item has answers of two people there is no agreement to measure")
-        return [*lines, *(f"left out: {name}, {why}" for name, why in self.agreement.left_out.items())]
+        few = any(question.people.items and not question.people.over_people for question in questions)
+        many = any(question.cohen is not None and not question.cohen.each for question in questions)
+        return lines(
+            "agree: share of pairs of answers to one item that are equal; Cohen: mean over pairs of people; "
+            "0 is chance",
+            scales and f"scale of Krippendorff's alpha: {', '.join(scales)}",
+            few and f"with fewer than {FEWEST_PEOPLE} people intervals hold for these people on other items",
+            many and f"pairs of people are listed where there are no more than {MOST_LISTED}",
+            any(not question.people.items for question in questions)
+            and "where no item has answers of two people there is no agreement to measure",
+            *(f"left out: {name}, {why}" for name, why in self.agreement.left_out.items()),
+        )
 
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page with the numbers and their intervals."""

@@ -39,7 +39,7 @@ from counterfoil.jobs.annotate_agreement import read_judgements
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Table
@@ -138,35 +138,27 @@ class CreatedCampaign(Tabular):
     def notes(self) -> list[str]:
         """What the numbers rest on, and what comes next."""
         form, pay, budget = self.campaign.form, self.campaign.pay, budget_of(self.campaign)
-        low = pay.below_least(None)
         # Of `choose` people are scored by right answers.
         work = [item for item in self.campaign.items if item.role == "work"]
         blind = sum(not item.truth for item in work) if form.name == "choose" else 0
-        lines = [
-            f"pay is {pay.currency} {pay.terms}" if pay.per_item else "people are not paid (--pay-per-hour)"
-        ]
-        lines += [low] if low else []
         most, overlap = min(items_per_person(self.campaign), len(work)), self.campaign.recipe.overlap
         together = max(Counter(item.apart for item in work).values(), default=1)
         people = max(ceil(len(work) * overlap / max(1, most)), together * overlap)
         why = ", and never two of one question" if together > 1 else ""
-        lines.append(
+        return lines(
+            f"pay is {pay.currency} {pay.terms}" if pay.per_item else "people are not paid (--pay-per-hour)",
+            pay.below_least(None),
             f"one person does at most {most:,} of the {amount(len(work), 'item')}{why}: it takes "
-            f"{people:,} people or more"
-        )
-        if blind:
-            lines.append(
-                f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
-                "answers are exported, but score nobody"
-            )
-        return [
-            *lines,
+            f"{people:,} people or more",
+            blind
+            and f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
+            "answers are exported, but score nobody",
             f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}",
             f"in all {budget.hours:.1f} hours and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
             f"people or more, who read {budget.parts[READING].hours:.1f} hours; without fees of platforms",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
             f"{self.campaign.folder}",
-        ]
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -28,7 +28,7 @@ from counterfoil.jobs.annotate_agreement import CAMPAIGN, StoredAnswers
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.outputs import Folder
 from counterfoil.report.tables import Table
 from counterfoil.store import owner_only, write_csv, write_json, write_parquet, write_text
@@ -208,14 +208,13 @@ class CampaignExport(Tabular):
     @property
     def notes(self) -> list[str]:
         """Whose answers they are, and how labels were made."""
-        lines = [f"answers of {self.people:,} people"]
-        if self.model:
-            lines.append(f"labels by {self.model}" + (f"; {self.tied:,} items tie" if self.tied else ""))
-        if self.unknown:
-            lines.append(
-                f"{self.unknown:,} items have no known right answer (column 'truth'): no outcomes of theirs"
-            )
-        return lines
+        tied = f"; {self.tied:,} items tie" if self.tied else ""
+        return lines(
+            f"answers of {self.people:,} people",
+            self.model and f"labels by {self.model}{tied}",
+            self.unknown
+            and f"{self.unknown:,} items have no known right answer (column 'truth'): no outcomes of theirs",
+        )
 
     def to_json(self) -> dict[str, Any]:
         about = {"people": self.people, "model": self.model or None, "tied": self.tied}

@@ -11,7 +11,7 @@ from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import SEED, Reporting
 from counterfoil.jobs.job import job
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Table
 from counterfoil.stats.label_planning import (
@@ -93,28 +93,24 @@ class AnnotationPlan(Tabular):
     @property
     def notes(self) -> list[str]:
         """Time and cost, and what the plan supposes."""
-        design = self.plan.design
+        design, tied = self.plan.design, self.plan.tied
         answers = design.items * design.labels
         fee = f", with a fee of {100 * self.fee:.4g} %" if self.fee else ""
         at = f"{self.pay:.2f} per hour"
         if self.pay_per_item is not None:
             at = f"{self.pay_per_item:.4g} per item, which is {at}"
-        lines = [
+        rates = design.accuracy if isinstance(design.accuracy, tuple) else (design.accuracy,)
+        right = " and ".join(f"{100 * rate:g} %" for rate in rates)
+        return lines(
             f"work: {answers:,} answers of {self.seconds:g} s are {self.hours:,.1f} hours",
             f"cost: {self.currency} {self.cost:,.2f} at {at}{fee}",
             "golden items, a test before the work and reading come on top: 'annotate create' counts them",
-        ]
-        if self.noise is not None:
-            lines.append(
-                "wrong labels can be told from answers alone if no item is harder than others, which answers "
-                "do not show: with people guessing on a tenth of items such intervals held in 28 % of cases"
-            )
-        if self.plan.tied > 0.0005:
-            lines.append(f"{100 * self.plan.tied:.1f} % of items will be tied and decided by a coin")
-        rates = design.accuracy if isinstance(design.accuracy, tuple) else (design.accuracy,)
-        right = " and ".join(f"{100 * rate:g} %" for rate in rates)
-        lines.append(f"supposes answers that are right in {right} of cases, of {design.n_classes} classes")
-        return lines
+            self.noise
+            and "wrong labels can be told from answers alone if no item is harder than others, which answers "
+            "do not show: with people guessing on a tenth of items such intervals held in 28 % of cases",
+            tied > 0.0005 and f"{100 * tied:.1f} % of items will be tied and decided by a coin",
+            f"supposes answers that are right in {right} of cases, of {design.n_classes} classes",
+        )
 
     def to_json(self) -> dict[str, Any]:
         plan = self.plan

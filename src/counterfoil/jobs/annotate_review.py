@@ -15,7 +15,7 @@ from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, StoredAnswers, opened
 from counterfoil.jobs.annotate_serve import SHORT
 from counterfoil.jobs.job import job
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Table
 from counterfoil.store import write_csv
@@ -94,15 +94,13 @@ class PeopleReview(_Reviewed):
     @property
     def notes(self) -> list[str]:
         """The reasons in sentences, a line each."""
-        lines = [
+        signs = [
             f"{quality.person[:SHORT]}: {reason.sentence} "
             f"(p {'< 0.001' if reason.p < 0.001 else f'= {reason.p:.3f}'})"
             for quality in self.quality
             for reason in quality.reasons
         ]
-        if not self.quality:
-            return ["no one has answered so far"]
-        return lines or ["no signs of careless answers"]
+        return signs or ["no signs of careless answers" if self.quality else "no one has answered so far"]
 
     def to_json(self) -> dict[str, Any]:
         reviews = {person: asdict(review) for person, review in self.reviews.items()}
@@ -354,11 +352,13 @@ def annotate_delete(
         from counterfoil.annotate.privacy import delete_people
 
         deletion = delete_people(connected, source, time.time(), early=now)
-    lines = [f"{deletion.people:,} people and {deletion.answers:,} answers deleted"]
-    if deletion.labels or deletion.single:
-        alone = f"; {deletion.single:,} left out that one person alone answered" if deletion.single else ""
-        lines.append(f"labels of {deletion.labels:,} items kept in {campaign / 'kept_labels.csv'}{alone}")
-    return Change(tuple(lines), deletion)
+    alone = f"; {deletion.single:,} left out that one person alone answered" if deletion.single else ""
+    notes = lines(
+        f"{deletion.people:,} people and {deletion.answers:,} answers deleted",
+        (deletion.labels or deletion.single)
+        and f"labels of {deletion.labels:,} items kept in {campaign / 'kept_labels.csv'}{alone}",
+    )
+    return Change(tuple(notes), deletion)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -396,10 +396,10 @@ class Disputes(Tabular):
     def notes(self) -> list[str]:
         """How many there are and how many are left."""
         left = sum(item.decided is None for item in self.disputes)
-        lines = [f"{amount(len(self.disputes), 'item')} with different answers, {left:,} without a decision"]
-        if left:
-            lines.append("decide one with: counterfoil annotate adjudicate CAMPAIGN ITEM ANSWER")
-        return lines
+        return lines(
+            f"{amount(len(self.disputes), 'item')} with different answers, {left:,} without a decision",
+            left and "decide one with: counterfoil annotate adjudicate CAMPAIGN ITEM ANSWER",
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {"items": [asdict(item) for item in self.disputes]}

@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, pstdev
-from typing import Annotated, Any, Unpack
+from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, fields_of
-from counterfoil.annotate.budget import READING, BudgetPart, budget_of
+from counterfoil.annotate.budget import READING, budget_of
 from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
 from counterfoil.annotate.judgement_table import check_table_kind, write_judgement_table
 from counterfoil.annotate.labels import LabelOutcome, label_outcomes
@@ -28,11 +28,17 @@ from counterfoil.jobs.annotate_agreement import CAMPAIGN
 from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of, path_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Column, Table
-from counterfoil.stats.label_planning import MOST_LABELS, LabelDesign, LabelPlan, plan_labels
+from counterfoil.stats.label_planning import (
+    MOST_LABELS,
+    LabelDesign,
+    LabelPlan,
+    PlannedEstimate,
+    plan_labels,
+)
 from counterfoil.store import check_writable
 
 #: Reweightings behind the intervals of agreement.
@@ -91,40 +97,34 @@ class SimulatedCampaign(Tabular):
     @property
     def hours(self) -> tuple[float, float]:
         """Hours of work, as the form's usual time promises for the answers asked for, and as they were."""
-        return sum(part.hours for part in self._budget), self.simulation.hours_worked
+        return self._promised("hours"), self.simulation.hours_worked
 
     @property
     def pay(self) -> tuple[float, float]:
         """Pay in the campaign's currency: for the promised hours, and of all that was answered by item."""
         done = len(Submissions.of(self.simulation.judgements))
-        return sum(part.cost for part in self._budget), done * self.campaign.pay.per_item
+        return self._promised("cost"), done * self.campaign.pay.per_item
 
-    @property
-    def _budget(self) -> list[BudgetPart]:
-        """What was promised by role; simulated people read nothing."""
+    def _promised(self, name: Literal["hours", "cost"]) -> float:
+        """What the budget promises over all roles; simulated people read nothing."""
         parts = budget_of(self.campaign, len(self.simulation.people)).parts
-        return [part for role, part in parts.items() if role != READING]
+        return sum(getattr(part, name) for role, part in parts.items() if role != READING)
 
     @property
     def estimates(self) -> dict[str, tuple[Estimate | None, Estimate | None]]:
         """Numbers that were promised beside what came out, by name; shares in [0, 1], alpha at most 1."""
-        plan = self.plan
-        by_name: dict[str, tuple[Estimate | None, Estimate | None]] = {}
+        plan, by_name = self.plan, dict[str, tuple[Estimate | None, Estimate | None]]()
         label = next((outcome for outcome in self.labels if outcome.model == "majority"), None)
         if label is not None:
-            promised = None if plan is None else _planned(plan.score.value, plan.score.half_width)
             came = Estimate(label.right, label.low, label.high, label.items, None)
-            by_name["items whose label is right"] = (promised, came)
+            by_name["items whose label is right"] = (_planned(plan and plan.score), came)
         form = self.campaign.form.main
         parts = () if self.agreement is None else self.agreement.questions
         main = next((q.people for q in parts if q.question == form and not q.reading and not q.kind), None)
-        for name, key in (("pairs of answers that agree", "raw"), ("Krippendorff's alpha", "alpha")):
-            if main is not None:
-                planned = None
-                if plan is not None and not (key == "alpha" and main.scale.value != "nominal"):
-                    of = plan.agreement if key == "raw" else plan.alpha
-                    planned = _planned(of.value, of.half_width) if of.value == of.value else None
-                by_name[name] = (planned, getattr(main, key))
+        if main is not None:
+            by_name["pairs of answers that agree"] = (_planned(plan and plan.agreement), main.raw)
+            alpha = plan.alpha if plan and main.scale.value == "nominal" else None
+            by_name["Krippendorff's alpha"] = (_planned(alpha), main.alpha)
         return by_name
 
     @property
@@ -171,44 +171,34 @@ class SimulatedCampaign(Tabular):
     def notes(self) -> list[str]:
         """How far it got, what was drawn, whom the signs found, and what an adaptive design saved."""
         simulation, counts, recipe = self.simulation, self.simulation.counts, self.campaign.recipe
-        lines = []
-        if counts.wanted:
-            lines.append(
-                f"not finished: {amount(counts.wanted, 'answer')} lacking of {amount(counts.items, 'item')}; "
-                "let more people come with --people"
-            )
-        if simulation.drawn:
-            lines.append(f"{amount(simulation.drawn, 'item')} without a known truth got one drawn at random")
         over = [outcome.model for outcome in self.labels if outcome.calibrated is False]
-        if over:
-            lines.append(
-                f"promised accuracy outside the interval of what is right: {', '.join(over)}; "
-                "take these chances with care"
-            )
         came, caught = Counter[bool](), Counter[bool]()
         for outcome in self.kinds:
             careful = outcome.kind in CAREFUL
             came[careful] += outcome.people
             caught[careful] += outcome.flagged + outcome.disqualified
-        if came[False]:
-            lines.append(
-                f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones"
-            )
-        lines.append(f"false alarms: {caught[True]:,} of {came[True]:,} able people")
-        if recipe.design == "adaptive" and counts.complete:
-            per_item = counts.complete_answers / counts.complete
-            saved = recipe.most * counts.complete - counts.complete_answers
-            lines.append(
-                f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved"
-            )
-        lines.append(
+        per_item = counts.complete_answers / max(1, counts.complete)
+        saved = recipe.most * counts.complete - counts.complete_answers
+        accuracy = 0.0 if self.plan is None else float(np.mean(self.plan.design.accuracy))
+        return lines(
+            counts.wanted
+            and f"not finished: {amount(counts.wanted, 'answer')} lacking of {amount(counts.items, 'item')}; "
+            "let more people come with --people",
+            simulation.drawn
+            and f"{amount(simulation.drawn, 'item')} without a known truth got one drawn at random",
+            over
+            and f"promised accuracy outside the interval of what is right: {', '.join(over)}; "
+            "take these chances with care",
+            came[False]
+            and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones",
+            f"false alarms: {caught[True]:,} of {came[True]:,} able people",
+            (recipe.design == "adaptive" and counts.complete)
+            and f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved",
             f"from the first arrival to the last answer {simulation.seconds / 3600:,.1f} hours; answers set "
-            "aside are in hours and pay, not in what was promised"
+            "aside are in hours and pay, not in what was promised",
+            self.plan
+            and f"promised as by annotate plan for answers right in {100 * accuracy:.1f} % of cases",
         )
-        if self.plan is not None:
-            accuracy = float(np.mean(self.plan.design.accuracy))
-            lines.append(f"promised as by annotate plan for answers right in {100 * accuracy:.1f} % of cases")
-        return lines
 
     def to_json(self) -> dict[str, Any]:
         counts = self.simulation.counts
@@ -384,8 +374,10 @@ def _kinds(campaign: Campaign, simulation: Simulation) -> tuple[KindOutcome, ...
     return tuple(outcomes)
 
 
-def _planned(value: float, half_width: float) -> Estimate:
-    return Estimate(value, value - half_width, min(value + half_width, 1.0), 0, None)
+def _planned(of: PlannedEstimate | None) -> Estimate | None:
+    if of is None or of.value != of.value:
+        return None
+    return Estimate(of.value, of.value - of.half_width, min(of.value + of.half_width, 1.0), 0, None)
 
 
 def _said(estimate: Estimate | None, name: str) -> str:

@@ -41,6 +41,11 @@ def declared(**kinds: str) -> Mapping[str, str]:
     return kinds
 
 
+def lines(*parts: object) -> list[str]:
+    """Lines of notes: the parts that are not empty, so that `n and f"{n} are left out"` is one or none."""
+    return [str(part) for part in parts if part]
+
+
 class _Cells(Formatter):
     """Templates of cells, in which a value that is missing or empty is a dash."""
 
