@@ -117,12 +117,12 @@ class SimulatedCampaign(Tabular):
         label = next((outcome for outcome in self.labels if outcome.model == "majority"), None)
         if label is not None:
             came = Estimate(label.right, label.low, label.high, label.items, None)
-            by_name["items whose label is right"] = (_planned(plan and plan.score), came)
+            by_name["items whose label is right"] = (_planned(plan.score if plan else None), came)
         form = self.campaign.form.main
         parts = () if self.agreement is None else self.agreement.questions
         main = next((q.people for q in parts if q.question == form and not q.reading and not q.kind), None)
         if main is not None:
-            by_name["pairs of answers that agree"] = (_planned(plan and plan.agreement), main.raw)
+            by_name["pairs of answers that agree"] = (_planned(plan.agreement if plan else None), main.raw)
             alpha = plan.alpha if plan and main.scale.value == "nominal" else None
             by_name["Krippendorff's alpha"] = (_planned(alpha), main.alpha)
         return by_name
