@@ -149,9 +149,7 @@ def test_settings_and_texts_of_ones_own(here: Path) -> None:
         (["--sample", "3"], "--sample is of a benchmark's questions"),
     ],
 )
-def test_what_makes_no_campaign_is_one_line_and_leaves_nothing(
-    here: Path, words: list[str], message: str
-) -> None:
+def test_what_makes_no_campaign_is_one_line_and_leaves_nothing(here, words, message):
     said = create(*YES_NO, *words, code=1)
     assert message in said
     assert "\n" not in said

@@ -57,9 +57,7 @@ def test_a_new_database_has_the_tables_of_the_source(tmp_path: Path, new_databas
     db.close()
 
 
-def test_an_older_database_is_migrated_and_keeps_its_answers(
-    tmp_path: Path, new_database: NewDatabase
-) -> None:
+def test_an_older_database_is_migrated_and_keeps_its_answers(tmp_path, new_database):
     campaign, address = make(tmp_path / "c", pairs(4), overlap=1), new_database()
     old = open_database(campaign, address)
     # What the first revision did not have.
@@ -104,9 +102,7 @@ def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path, new_datab
 @pytest.mark.parametrize(
     ("content", "message"), [(b"no database" * 500, "damaged database"), (None, "not a campaign's database")]
 )
-def test_what_is_no_campaigns_database_is_refused(
-    tmp_path: Path, content: bytes | None, message: str
-) -> None:
+def test_what_is_no_campaigns_database_is_refused(tmp_path, content, message):
     campaign = make(tmp_path / "c", pairs(2))
     path = campaign.folder / DATABASE
     if content is None:
@@ -147,9 +143,7 @@ def test_changed_items_are_refused_once_there_are_answers(tmp_path: Path, new_da
         ("blocks", {"overlap": 3}, "key 'overlap'"),
     ],
 )
-def test_only_the_overlap_of_a_queue_grows_under_answers(
-    tmp_path: Path, design: str, fields: dict[str, Any], message: str | None
-) -> None:
+def test_only_the_overlap_of_a_queue_grows_under_answers(tmp_path, design, fields, message):
     campaign = make(tmp_path / "c", pairs(4), design=design, overlap=2, per_person=2)
     with closing(open_database(campaign)) as db:
         Worker(db, campaign, 1).do(1)
@@ -199,9 +193,7 @@ def test_a_campaign_is_not_served_twice(tmp_path: Path, new_database: NewDatabas
         ("sqlite:////nowhere/at/all/d.sqlite", r"/nowhere/at/all/d.sqlite: the database cannot be used"),
     ],
 )
-def test_addresses_that_lead_nowhere_are_refused_without_the_password(
-    tmp_path: Path, url: str, message: str
-) -> None:
+def test_addresses_that_lead_nowhere_are_refused_without_the_password(tmp_path, url, message):
     with pytest.raises((InputError, StorageError), match=message) as error:
         open_database(make(tmp_path / "c", pairs(2)), url)
     assert "secret" not in str(error.value)

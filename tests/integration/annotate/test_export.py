@@ -476,9 +476,7 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here: Path) -> None:
         catalog.scorer("people:kept", Options(settings={"database": "sqlite:///x"}))
 
 
-def test_people_are_read_from_the_database_that_is_named(
-    here: Path, new_database: Callable[[], str | None]
-) -> None:
+def test_people_are_read_from_the_database_that_is_named(here, new_database):
     campaign = made(here, "yes-no", "world-quads", sample=2, overlap=1)
     url = new_database() or f"sqlite:///{here / 'elsewhere.sqlite'}"
     answered(campaign, 4, lambda item, n: {"match": item.truth}, url)

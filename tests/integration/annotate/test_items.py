@@ -40,9 +40,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def made(
-    tmp_path: Path, photos: Path, form: str, rows: list[dict[str, Any]], *, kind: str = "json", **options: Any
-) -> CampaignItems:
+def made(tmp_path, photos, form, rows, *, kind="json", **options):
     path = tmp_path / f"items.{kind}"
     if kind == "json":
         path.write_text(json.dumps(rows))
@@ -231,9 +229,7 @@ def test_right_answers_are_values_or_what_one_option_shows(tmp_path: Path, photo
         ("best-of-k", {"caption": "c", "images": "[red"}, "column 'images'.*not valid JSON"),
     ],
 )
-def test_rows_that_make_no_item(
-    tmp_path: Path, photos: Path, form: str, row: dict[str, Any], message: str
-) -> None:
+def test_rows_that_make_no_item(tmp_path, photos, form, row, message):
     with pytest.raises(InputError, match=message) as error:
         made(tmp_path, photos, form, [row])
     assert "\n" not in str(error.value)

@@ -2,7 +2,6 @@
 
 import struct
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +43,7 @@ def test_nothing_of_a_person_is_left_after_the_date(opened: Any) -> None:
     assert counts(db).items == 4
 
 
-def test_labels_stay_without_any_answer_person_or_time(
-    tmp_path: Path, new_database: Callable[[], str | None]
-) -> None:
+def test_labels_stay_without_any_answer_person_or_time(tmp_path, new_database):
     """In no file of the folder, nor in PostgreSQL's tables, is a trace of a person left."""
     campaign = make(tmp_path / "campaign", pairs(6), overlap=3, keep_labels=True)
     url = new_database()

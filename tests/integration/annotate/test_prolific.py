@@ -308,9 +308,7 @@ def test_bonuses_are_paid_once(client: ProlificClient, fake: FakeProlific, bonus
 
 
 @pytest.mark.parametrize(("fault", "paid"), [("lost", 1), ("cut", 0), ("503", 0)])
-def test_bonuses_that_may_have_been_paid_are_not_paid_again(
-    client: ProlificClient, fake: FakeProlific, bonused: BonusNotes, fault: str, paid: int
-) -> None:
+def test_bonuses_that_may_have_been_paid_are_not_paid_again(client, fake, bonused, fault, paid):
     bonuses = {"ann": 150}
     batch = prolific_bonuses.set_up(client, bonused, bonuses)
     assert batch is not None
@@ -322,9 +320,7 @@ def test_bonuses_that_may_have_been_paid_are_not_paid_again(
         prolific_bonuses.set_up(client, bonused, bonuses)
 
 
-def test_bonuses_that_were_refused_can_be_paid_later(
-    client: ProlificClient, fake: FakeProlific, bonused: BonusNotes
-) -> None:
+def test_bonuses_that_were_refused_can_be_paid_later(client, fake, bonused):
     batch = prolific_bonuses.set_up(client, bonused, {"ann": 150})
     assert batch is not None
     fake.faults = ["400"]

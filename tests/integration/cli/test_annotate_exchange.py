@@ -45,9 +45,7 @@ def test_a_batch_of_mechanical_turk(counterfoil, tmp_path: Path) -> None:
     assert set(read_judgement_table(tmp_path / "kept.parquet")["person"].to_pylist()) == {"A1", "A3"}
 
 
-def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(
-    counterfoil, tmp_path: Path
-) -> None:
+def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(counterfoil, tmp_path):
     campaign = make(tmp_path / "campaign", pairs(1, golden=2))
     yes = {"from_name": "match", "type": "choices", "value": {"choices": ["yes"]}}
     tasks = [

@@ -158,9 +158,7 @@ def rejections(path: Path, *rows: tuple[str, str, str]) -> Path:
     return path
 
 
-def test_rejections_are_all_checked_before_one_is_sent(
-    prolific, fake: FakeProlific, folder: Path, tmp_path: Path
-) -> None:
+def test_rejections_are_all_checked_before_one_is_sent(prolific, fake, folder, tmp_path):
     prolific("create", "--url", URL)
     prolific("publish")
     (study,) = fake.studies
@@ -194,9 +192,7 @@ def test_rejections_are_all_checked_before_one_is_sent(
         (("create", "--url", URL, "--device", "watch"), "devices: no study can be made so; given: watch"),
     ],
 )
-def test_what_cannot_be_is_one_line(
-    prolific, fake: FakeProlific, folder: Path, command: tuple[str, ...], words: str
-) -> None:
+def test_what_cannot_be_is_one_line(prolific, fake, folder, command, words):
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     said = prolific.fails(*command, says=words)
     assert len(said.err.splitlines()) == 1
