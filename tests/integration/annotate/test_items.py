@@ -221,7 +221,11 @@ def test_right_answers_are_values_or_what_one_option_shows(tmp_path: Path, photo
         ("match", {"image": "red.png", "caption": ""}, "items.json, row 1: .*no caption"),
         ("match", {"image": "", "caption": "c"}, "no image"),
         ("match", {"image": "none.png", "caption": "c"}, "no such image; given: none.png; name the folder"),
-        ("match", {"image": "text.png", "caption": "c"}, "not an image file"),
+        (
+            "match",
+            {"image": "text.png", "caption": "c"},
+            "row 1, column 'image': .*text.png: .*not an image file",
+        ),
         ("match", {"image": "red.png", "caption": "c", "role": "play"}, "no such role; given: play"),
         ("best-of-k", {"caption": "c", "images": ["red.png"]}, "a choice needs images"),
         ("best-of-k", {"caption": "c", "images": {"a": 1}}, "not a list"),
@@ -297,6 +301,7 @@ def test_pairs_of_other_forms_of_question() -> None:
     ("name", "form", "message"),
     [
         ("world-gallery", "match", "a gallery asks about no pairs"),
+        ("world-clips", "yes-no", "a campaign shows images"),
         ("world-rated", "choose", "neither quads nor choices"),
         ("world-choices", "which-image", "needs questions with a negative image"),
         ("world-quads", "best-of-k", "takes its items from a table"),

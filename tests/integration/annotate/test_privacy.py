@@ -22,6 +22,13 @@ from counterfoil.jobs.annotate_exchange import annotate_export
 LATER = 3e9
 
 
+def test_without_a_date_it_is_asked_for(opened):
+    with pytest.raises(
+        InputError, match="no date after which answers are to be deleted; delete them all the"
+    ):
+        delete_people(*opened(pairs(2)), LATER)
+
+
 def test_nothing_of_a_person_is_left_after_the_date(opened: Any) -> None:
     db, campaign = opened(pairs(4), overlap=2, keep_until="2030-01-31")
     workers = [Worker(db, campaign, 1), Worker(db, campaign, 2)]
@@ -112,11 +119,3 @@ def _postgres_files(db: Database) -> Path:
         folder = Path(connection.exec_driver_sql("SHOW data_directory").scalar_one())
         query = "SELECT oid FROM pg_database WHERE datname = current_database()"
         return folder / "base" / str(connection.exec_driver_sql(query).scalar_one())
-
-
-def test_without_a_date_it_is_asked_for(opened: Any) -> None:
-    db, campaign = opened(pairs(2))
-    with pytest.raises(
-        InputError, match="no date after which answers are to be deleted; delete them all the"
-    ):
-        delete_people(db, campaign, LATER)
