@@ -224,7 +224,7 @@ def annotate_plan(
         items=items,
         labels=labels or 3,
         accuracy=rates[0] if len(rates) == 1 else (rates[0], rates[1]),
-        n_classes=classes or usual_classes(entry),
+        n_classes=classes or max(2, 0 if main is None else len(main.options)),
         share=share,
         people=people,
         spread=spread,
@@ -253,16 +253,6 @@ def annotate_plan(
         currency,
         exchangeable=every,
     )
-
-
-def usual_classes(entry: WorkFormEntry) -> int:
-    """How many answers the main question of a form has, with its default settings and four images or texts.
-
-    >>> usual_classes(WORK_FORMS["yes-no"]), usual_classes(WORK_FORMS["match"])
-    (2, 4)
-    """
-    main = usual_question(entry)
-    return 2 if main is None else max(2, len(main.options))
 
 
 def usual_question(entry: WorkFormEntry) -> FormField | None:

@@ -15,10 +15,9 @@ from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, StoredAnswers, opened
 from counterfoil.jobs.annotate_serve import SHORT
 from counterfoil.jobs.job import job
-from counterfoil.jobs.results import Tabular, declared, lines
+from counterfoil.jobs.results import SavedTable, Tabular, declared, lines
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Table
-from counterfoil.store import write_csv
 
 if TYPE_CHECKING:
     from counterfoil.annotate.adjudication import DisputedItem
@@ -32,26 +31,11 @@ BY = Option("Who decides, kept with the decision.")
 PERSON = Option("The id of the person here, or how it begins.")
 
 
-class _Reviewed(Tabular):
-    """Rows that are saved as CSV, for those who pay the people."""
-
-    save_help = "Write people, signs and decisions here (.csv), for who pays them."
-
-    @staticmethod
-    def check_kind(path: Path) -> None:
-        """Raise `InputError` for another suffix."""
-        if path.suffix.lower() != ".csv":
-            raise InputError("unknown kind of table", where="--out", given=path, allowed=".csv")
-
-    def save(self, path: str | Path) -> None:
-        """Write the first kind of rows as CSV."""
-        write_csv(path, self.to_arrow())
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class PeopleReview(_Reviewed):
+class PeopleReview(SavedTable):
     """Everyone who answered, the signs of careless work, and what was decided."""
 
+    command = "annotate review"
     quality: "tuple[PersonQuality, ...]"
     reviews: "dict[str, Review]"
     #: Platform and parameters by person.
@@ -108,9 +92,10 @@ class PeopleReview(_Reviewed):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PersonReview(_Reviewed):
+class PersonReview(SavedTable):
     """What one person answered."""
 
+    command = "annotate review"
     person: str
     answers: "tuple[PersonAnswer, ...]"
 
