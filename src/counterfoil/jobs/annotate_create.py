@@ -221,7 +221,7 @@ def create_campaign(
     reads = [source, given["golden"], given["onboarding_items"], given["images"], *texts]
     with guarded("annotate create", overwrite=overwrite, reads=reads) as outputs:
         outputs.folder(Folder(Path(out), FILES))
-        reader = _Reader(given, recipe)
+        reader = _ItemReader(given, recipe)
         with feedback.busy("reading items"):
             work, benchmark, salt = reader.items(str(source))
             items = [*work.items]
@@ -269,7 +269,7 @@ def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> CampaignRe
     return CampaignRecipe(form=form, **values, settings=own)
 
 
-class _Reader:
+class _ItemReader:
     """What reads items for a campaign's form of work, with their pictures."""
 
     def __init__(self, given: CampaignSources, recipe: CampaignRecipe) -> None:
