@@ -39,22 +39,17 @@ def change_items(campaign: Campaign, items: list[WorkItem]) -> Campaign:
 
 
 def test_a_new_database_has_the_tables_of_the_source(tmp_path: Path, new_database: NewDatabase) -> None:
-    db = open_database(make(tmp_path / "c", pairs(2)), new_database())
-    with db.reading() as connection:
+    campaign = make(tmp_path / "c", pairs(2))
+    with closing(open_database(campaign, new_database())) as db, db.reading() as connection:
         made = sa.inspect(connection)
         for name, table in METADATA.tables.items():
             columns = {each["name"]: each["nullable"] for each in made.get_columns(name)}
             assert columns == {column.name: column.nullable for column in table.columns}
             assert {each["name"] for each in made.get_indexes(name)} >= {each.name for each in table.indexes}
             unique = {tuple(each["column_names"]) for each in made.get_unique_constraints(name)}
-            wanted = {
-                tuple(column.name for column in each.columns)
-                for each in table.constraints
-                if isinstance(each, sa.UniqueConstraint)
-            }
-            assert unique == wanted
+            constraints = (each for each in table.constraints if isinstance(each, sa.UniqueConstraint))
+            assert unique == {tuple(column.name for column in each.columns) for each in constraints}
         assert set(made.get_table_names()) == {*METADATA.tables, "alembic_version"}
-    db.close()
 
 
 def test_an_older_database_is_migrated_and_keeps_its_answers(tmp_path, new_database):
@@ -156,9 +151,8 @@ def test_only_the_overlap_of_a_queue_grows_under_answers(tmp_path, design, field
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     monkeypatch.delitem(sys.modules, tables.__name__)
-    with pytest.raises(
-        MissingExtraError, match=r"'sqlalchemy' is not installed; .*'counterfoil\[annotate\]'"
-    ):
+    words = r"'sqlalchemy' is not installed; .*'counterfoil\[annotate\]'"
+    with pytest.raises(MissingExtraError, match=words):
         importlib.import_module(tables.__name__)
 
 

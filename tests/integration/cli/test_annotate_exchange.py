@@ -89,13 +89,14 @@ def test_a_question_has_a_name_and_a_column(counterfoil, tmp_path: Path) -> None
     assert "--question needs KEY=VALUE; given: match" in said.err
 
 
-def test_commands_that_were_removed_name_what_to_use_instead(counterfoil) -> None:
-    for name, words in (
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
         ("mturk-review", "on the batch's page at Mechanical Turk"),
         ("study", "counterfoil annotate simulate"),
         ("questions", "counterfoil annotate serve"),
-    ):
-        said = counterfoil.refused(
-            f"annotate {name} x.csv --out y.csv", says=f"the command was removed; given: annotate {name}; "
-        )
-        assert words in said.err
+    ],
+)
+def test_commands_that_were_removed_name_what_to_use_instead(counterfoil, name, words):
+    removed = f"the command was removed; given: annotate {name}; "
+    assert words in counterfoil.refused(f"annotate {name} x.csv --out y.csv", says=removed).err
