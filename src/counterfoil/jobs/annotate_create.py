@@ -35,7 +35,7 @@ from counterfoil.inputs.fields import changes_of, values_of
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, given_of
-from counterfoil.jobs.annotate_agreement import read_judgements
+from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded

@@ -23,7 +23,7 @@ from counterfoil.benchmarks.tables import labels, read_table
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, given_of
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, CommandFacts, StoredAnswers
+from counterfoil.jobs.annotate_judgements import CAMPAIGN, CommandFacts, StoredAnswers
 from counterfoil.jobs.arguments import Reporting, feedback_of
 from counterfoil.jobs.job import job
 from counterfoil.store import csv_text

@@ -31,7 +31,7 @@ from counterfoil.cli import app
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.run import load_run
 from counterfoil.jobs.annotate_create import create_campaign
-from counterfoil.jobs.annotate_exchange import annotate_export
+from counterfoil.jobs.annotate_judgements import annotate_export
 from counterfoil.models.base import Options
 
 #: What a person, by number, answers to an item: values by question.

@@ -17,7 +17,7 @@ from counterfoil.annotate.review import approve, reviews
 from counterfoil.annotate.tables import answers, events, leases, people, sa, tokens
 from counterfoil.annotate.work import running
 from counterfoil.errors import InputError
-from counterfoil.jobs.annotate_exchange import annotate_export
+from counterfoil.jobs.annotate_judgements import annotate_export
 
 LATER = 3e9
 

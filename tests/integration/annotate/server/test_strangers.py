@@ -15,7 +15,7 @@ from counterfoil.annotate.platforms.signatures import KEYS
 from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.server.security import MOST_WRONG
 from counterfoil.errors import DataError
-from counterfoil.jobs.annotate_review import annotate_readmit
+from counterfoil.jobs.annotate_campaign import annotate_readmit
 
 #: Addresses by which a person of each platform comes.
 ADDRESSES = {
