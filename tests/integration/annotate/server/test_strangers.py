@@ -57,8 +57,7 @@ def test_who_knows_an_id_neither_enters_nor_reads_nor_withdraws(site_of: Any, pl
     own, other = browser(site), browser(site)
     token = token_of(own.get(ADDRESSES[platform]))
     own.post(f"/api/work/{token}/consent", json={})
-    lease = own.get(f"/api/work/{token}").json()["items"][0]["lease"]
-    answer = {"lease": lease, "key": "key-0001", "answer": {"match": 0}, "seconds": 1}
+    answer = site.given(token, {"match": 0}, own)
     assert own.post(f"/api/work/{token}/answers", json=answer).json()["accepted"]
     refused = other.get(ADDRESSES[platform])
     assert (refused.status_code, "location" in refused.headers) == (403, False)
@@ -96,11 +95,14 @@ def test_the_researcher_lets_a_person_in_from_another_browser(site_of: Any) -> N
     site = site_of(entry="sona")
     own, other = browser(site), browser(site)
     token = token_of(own.get(ADDRESSES["sona"]))
-    bearer = {"authorization": f"Bearer {site.campaign.secrets['token']}"}
-    unknown = site.client.post("/api/research/readmissions", json={"worker": "1"}, headers=bearer)
+
+    def readmit(worker: str, headers: dict[str, str]) -> Any:
+        return site.client.post("/api/research/readmissions", json={"worker": worker}, headers=headers)
+
+    unknown = readmit("1", site.bearer)
     assert (unknown.status_code, "no such person" in unknown.json()["error"]) == (422, True)
-    assert site.client.post("/api/research/readmissions", json={"worker": "4711"}).status_code == 401
-    reply = site.client.post("/api/research/readmissions", json={"worker": " 4711 "}, headers=bearer)
+    assert readmit("4711", {}).status_code == 401
+    reply = readmit(" 4711 ", site.bearer)
     assert "may come with another browser" in reply.json()["done"]
     new = token_of(other.get(ADDRESSES["sona"]))
     assert other.get(f"/api/work/{new}").status_code == 200
