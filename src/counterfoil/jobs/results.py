@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from inspect import cleandoc
 from pathlib import Path
 from string import Formatter
+from textwrap import fill
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
@@ -74,7 +75,7 @@ class Tabular(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if isinstance(kinds := vars(cls).get("rows_by"), Mapping):
-            rows = [f'Rows by "{by}": {columns}.' for by, columns in kinds.items()]
+            rows = [fill(f'Rows by "{by}": {columns}.', 100) for by, columns in kinds.items()]
             cls.__doc__ = "\n\n".join([cleandoc(cls.__doc__ or ""), *rows])
 
     @property
