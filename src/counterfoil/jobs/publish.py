@@ -21,7 +21,7 @@ from counterfoil.build.run import build_folder, build_provenance
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.annotate_agreement import read_judgements
+from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.arguments import (
     AVAILABLE,
     BENCHMARK,

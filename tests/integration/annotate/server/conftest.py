@@ -40,10 +40,19 @@ class Site:
         """Where a person stands."""
         return self.client.get(f"/api/work/{token}").json()
 
-    def answer(self, token: str, lease: str, answer: Any, key: str = "key-0001", seconds: float = 1.0) -> Any:
-        """The reply to an answer."""
-        given = {"lease": lease, "key": key, "answer": answer, "seconds": seconds}
-        return self.client.post(f"/api/work/{token}/answers", json=given)
+    @property
+    def bearer(self) -> dict[str, str]:
+        """The header of the researcher's scripts."""
+        return {"authorization": f"Bearer {self.campaign.secrets['token']}"}
+
+    def given(self, token: str, answer: Any, client: TestClient | None = None, **more: Any) -> dict[str, Any]:
+        """What a page sends with an answer to the first item that a person has."""
+        lease = (client or self.client).get(f"/api/work/{token}").json()["items"][0]["lease"]
+        return {"lease": lease, "key": "key-0001", "answer": answer, "seconds": 1.0, **more}
+
+    def answer(self, token: str, answer: Any, **more: Any) -> Any:
+        """The reply to an answer to the first item that a person has."""
+        return self.client.post(f"/api/work/{token}/answers", json=self.given(token, answer, **more))
 
 
 @pytest.fixture(autouse=True)

@@ -44,9 +44,8 @@ def test_what_is_no_answer_is_refused_in_one_line(site: Any) -> None:
     changes += [{"seconds": value} for value in (-1, "NaN", 1e300)]
     changes += [{"key": ""}, {"key": "k" * 101}, {"lease": ""}, {"more": 1}]
     token = site.token()
-    sound = {"lease": site.work(token)["items"][0]["lease"], "key": "key-0001", "answer": {"match": 0}}
     for change in changes:
-        reply = site.client.post(f"/api/work/{token}/answers", json={**sound, "seconds": 1, **change})
+        reply = site.answer(token, **{"answer": {"match": 0}, **change})
         assert reply.status_code == 422, change
         assert list(reply.json()) == ["error"]
         assert "\n" not in reply.json()["error"]
@@ -55,11 +54,9 @@ def test_what_is_no_answer_is_refused_in_one_line(site: Any) -> None:
 
 def test_sql_in_any_field_is_a_text(site_of: Any) -> None:
     site = site_of("quad-authoring")
-    token = site.token()
-    lease = site.work(token)["items"][0]["lease"]
     written = {"first_caption": f"a {SQL} b", "second_caption": f"b {SQL} a"}
     answer = {"first_image": 0, "second_image": 1, **written, "swap": 0, "predicates": 0}
-    reply = site.answer(token, lease, answer, key=SQL)
+    reply = site.answer(site.token(), answer, key=SQL)
     assert reply.json()["accepted"], reply.text
     assert f"a {SQL} b" in judgement_table(site.database, site.campaign)["answer"].to_pylist()
 
@@ -87,17 +84,12 @@ def test_giant_requests_are_refused_before_they_are_read(site: Any) -> None:
 def test_other_types_than_json_and_other_sites_are_refused(site: Any) -> None:
     token = site.token()
     path = f"/api/work/{token}/answers"
-    lease = site.work(token)["items"][0]["lease"]
-    body = json.dumps({"lease": lease, "key": "key-0001", "answer": {"match": 0}, "seconds": 1})
+    body = json.dumps(site.given(token, {"match": 0}))
     # What a form of any site can send without asking.
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
         assert site.client.post(path, content=body, headers={"content-type": kind}).status_code == 415
-    for head in (
-        {"origin": "https://evil.example"},
-        {"origin": "null"},
-        {"origin": "http://127.0.0.1:81"},
-        {"sec-fetch-site": "cross-site"},
-    ):
+    foreign = [{"origin": origin} for origin in ("https://evil.example", "null", "http://127.0.0.1:81")]
+    for head in (*foreign, {"sec-fetch-site": "cross-site"}):
         reply = site.client.post(path, content=body, headers={"content-type": "application/json", **head})
         assert reply.status_code == 403, head
     assert stored(site) == 0
@@ -124,13 +116,10 @@ def test_guessing_is_slowed_down_and_right_tokens_always_pass(site: Any) -> None
     # The same address: everybody behind it goes on, people and the researcher alike.
     assert site.client.get(f"/api/work/{token}").status_code == 200
     assert site.client.get(f"/enter/{make_links(site.campaign, 2)[1]}").status_code == 303
-    bearer = {"authorization": f"Bearer {site.campaign.secrets['token']}"}
-    assert site.client.get("/api/research/overview", headers=bearer).status_code in (200, 503)
+    assert site.client.get("/api/research/overview", headers=site.bearer).status_code in (200, 503)
     assert site.client.get("/research").status_code == 401
-    form = {"content-type": "application/x-www-form-urlencoded"}
     for given, status in (("wrong", 429), (site.campaign.secrets["token"], 303)):
-        reply = site.client.post("/research/login", content=f"token={given}", headers=form)
-        assert reply.status_code == status
+        assert site.client.post("/research/login", data={"token": given}).status_code == status
     site.clock[0] += 61
     assert site.client.get("/enter/1-guess").status_code == 404
 
@@ -148,15 +137,13 @@ def test_one_beginning_is_guessed_no_faster_from_many_addresses(site: Any) -> No
 
 def test_codes_are_short_so_that_right_ones_wait_too(site_of: Any) -> None:
     site = site_of(entry="open", code="tern")
-    form = {"content-type": "application/x-www-form-urlencoded"}
 
-    def enter(code: str) -> int:
-        return site.client.post("/open", content=f"code={code}", headers=form).status_code
+    def enter(code: str) -> Any:
+        return site.client.post("/open", data={"code": code})
 
-    entered = site.client.post("/open", content="code=tern", headers=form)
-    token = entered.headers["location"].rpartition("/")[2]
-    assert [enter("gull") for _ in range(MOST_WRONG)] == [403] * MOST_WRONG
-    assert enter("tern") == 429
+    token = enter("tern").headers["location"].rpartition("/")[2]
+    assert [enter("gull").status_code for _ in range(MOST_WRONG)] == [403] * MOST_WRONG
+    assert enter("tern").status_code == 429
     assert site.client.get(f"/api/work/{token}").status_code == 200
 
 
@@ -195,7 +182,4 @@ def test_texts_are_text_in_every_page(site_of: Any) -> None:
         assert "<img src=x" not in text
         assert 'href="javascript' not in text
     assert page.count("<script") == 2
-
-
-def test_no_page_of_documents_is_served(site: Any) -> None:
     assert site.client.get("/docs").status_code == 404

@@ -56,11 +56,9 @@ def test_one_persons_answers_are_shown_with_their_images(site_of: Any) -> None:
     site = site_of("which-image", n=2)
     for number in (1, 2):
         token = site.token(number)
-        item = site.work(token)["items"][0]
+        given = site.given(token, {"fits": number - 1}, seconds=4.5, comment="Is it <b>dark</b>?")
         site.clock[0] += 10
-        given = {"lease": item["lease"], "key": "key-0001", "answer": {"fits": number - 1}, "seconds": 4.5}
-        reply = site.client.post(f"/api/work/{token}/answers", json=given | {"comment": "Is it <b>dark</b>?"})
-        assert reply.json()["accepted"]
+        assert site.client.post(f"/api/work/{token}/answers", json=given).json()["accepted"]
     logged_in(site)
     persons = read_overview(site.database, site.campaign, now=0, draws=10).status.persons
     first = persons[0].person
@@ -117,12 +115,11 @@ def test_a_post_by_cookie_needs_the_header_of_its_session(judged: Any) -> None:
 
 
 def test_a_script_sends_the_token_itself(judged: Any) -> None:
-    bearer = {"authorization": f"Bearer {judged.campaign.secrets['token']}"}
-    found = judged.client.get("/api/research/overview", headers=bearer).json()
+    found = judged.client.get("/api/research/overview", headers=judged.bearer).json()
     assert found["status"]["answers"] == 6
     assert found["agreement"]["questions"][0]["items"] == 3
     assert [each["votes"] for each in found["disputes"]] == [{"yes": 1, "no": 1}]
-    opened = judged.client.post("/api/research/state", json={"state": "open"}, headers=bearer)
+    opened = judged.client.post("/api/research/state", json={"state": "open"}, headers=judged.bearer)
     assert opened.status_code == 200
 
 
@@ -186,9 +183,7 @@ def test_the_overview_is_made_once_for_many_and_anew_after_a_decision(judged: An
     assert len(made) == 2
 
 
-def test_a_page_gives_the_last_finished_figures_and_says_when_they_are_from(
-    judged: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_gives_the_last_finished_figures_and_says_when_they_are_from(judged, monkeypatch):
     header = logged_in(judged)
     monkeypatch.setattr(research_cache, "PATIENCE", 0.0)
     made, may_go_on = read_overview, threading.Event()

@@ -30,7 +30,7 @@ def test_no_example_breaks_the_server_or_its_schema(site: Any) -> None:
             site.clock[0] += 10
             case.headers = {**(case.headers or {}), "host": "localhost"}
             if known and case.operation.path.startswith("/api/research"):
-                case.headers["authorization"] = f"Bearer {site.campaign.secrets['token']}"
+                case.headers |= site.bearer
             reply = case.call()
             seen.setdefault(case.operation.label, set()).add(reply.status_code)
             case.validate_response(reply, checks=checks)

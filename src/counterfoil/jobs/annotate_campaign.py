@@ -1,0 +1,665 @@
+"""Jobs on a campaign: serving, where it stands, decisions about people and items, its end."""
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
+
+import pyarrow as pa
+
+from counterfoil import terminal
+from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.annotate.status import CampaignStatus, facts_of
+from counterfoil.errors import InputError
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.annotate_judgements import CAMPAIGN, Change, StoredAnswers, opened
+from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
+from counterfoil.jobs.job import job
+from counterfoil.jobs.outputs import guarded
+from counterfoil.jobs.results import SavedTable, Tabular, declared, lines
+from counterfoil.report.labels import amount
+from counterfoil.report.tables import Table
+from counterfoil.store import write_csv
+
+if TYPE_CHECKING:
+    from counterfoil.annotate.adjudication import DisputedItem
+    from counterfoil.annotate.answers import PersonAnswer
+    from counterfoil.annotate.database import Database
+    from counterfoil.annotate.quality import PersonQuality
+    from counterfoil.annotate.review import Review
+
+#: Characters of a person's id that are printed.
+SHORT = 10
+BY = Option("Who decides, kept with the decision.")
+PERSON = Option("The id of the person here, or how it begins.")
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where a campaign is served: `site` is the address of the server as people see it.
+
+    `people` is the address for annotators, or of personal links, `researcher` that of the researcher's page,
+    and `token` what that page asks for.
+    """
+
+    site: str
+    people: str
+    researcher: str
+    token: str
+    tables = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """A line each."""
+        return [f"{name:<12}{getattr(self, name)}" for name in ("people", "researcher", "token")]
+
+
+@job(
+    examples="""Examples:
+  counterfoil annotate serve campaign/
+  counterfoil annotate serve campaign/ --public-url https://study.example
+  counterfoil annotate serve campaign/ --host 0.0.0.0 --certificate cert.pem --key key.pem
+
+Ctrl-C stops it; answers that were acknowledged are stored. Behind a server that ends https, name the address
+that people see with --public-url, and its own with --proxy.""",
+)
+def serve_campaign(
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    host: Annotated[str, Option("Where to listen; 0.0.0.0 is every network.")] = "127.0.0.1",
+    port: Annotated[int, Option("0 takes any that is free.", low=0, high=65_535)] = 8750,
+    public_url: Annotated[
+        str | None,
+        Option("The address that people see, where it is another than this one's.", metavar="URL"),
+    ] = None,
+    proxies: Annotated[
+        Sequence[str],
+        Option(
+            "A server before this one, or a network: what it says of visitors is believed.",
+            flag="--proxy",
+            metavar="ADDRESS",
+        ),
+    ] = (),
+    certificate: Annotated[Path | None, Option("For https: the certificate, with --key.")] = None,
+    key: Annotated[Path | None, Option("For https: the certificate's private key.")] = None,
+    **options: Unpack[StoredAnswers],
+) -> None:
+    """Serve a campaign: a page for those who annotate, one for the researcher.
+
+    Prints both addresses and the token that the researcher's page asks for. Requests are listed with
+    --verbose, without the tokens in them.
+
+    The `Addresses` go to the feedback's `result` once the server listens, and to its `note` why a database
+    fails. It serves until the process is stopped. Raises `DataError` for a folder without a campaign,
+    `InputError` for a campaign that is served already, a port that is taken, an address that is none and a
+    certificate that cannot be used.
+    """
+    if (certificate is None) != (key is None):
+        raise InputError(
+            "a certificate and its key belong together",
+            where="--certificate" if key is None else "--key",
+            hint="give both or neither",
+        )
+    from counterfoil.annotate.database import open_database
+    from counterfoil.annotate.server.app import make_app, run
+    from counterfoil.annotate.server.security import check_proxy, check_public_url
+
+    if public_url is not None:
+        public_url = check_public_url(public_url)
+    proxies = [check_proxy(proxy) for proxy in proxies]
+    source, feedback = open_campaign(campaign), feedback_of(options)
+    log = terminal.note if terminal.verbose else None
+    with closing(open_database(source, options["database"], serve=True)) as database:
+        app = make_app(
+            source, database, public_url=public_url, proxies=proxies, log=log, trouble=feedback.note
+        )
+
+        def listening(own: str) -> None:
+            served = addresses(source, public_url or own)
+            feedback.result(served)
+            if served.people.endswith("..."):
+                feedback.note(
+                    f"personal links: counterfoil annotate links {campaign} --public-url {served.site}"
+                )
+            feedback.note("Ctrl-C stops the server.")
+
+        run(app, host=host, port=port, certificate=certificate, key=key, ready=listening)
+
+
+def addresses(campaign: Campaign, site: str) -> Addresses:
+    """The addresses of a campaign that is served at `site`."""
+    from counterfoil.annotate.platforms.registry import campaign_platform
+    from counterfoil.annotate.server.work_views import OWN_ENTRIES
+
+    site = site.rstrip("/")
+    way = campaign.recipe.entry
+    if way not in OWN_ENTRIES:
+        try:
+            people = campaign_platform(way, campaign.recipe.completion).entry(f"{site}/enter")
+        except InputError:
+            # Some platforms take only addresses over https, which this one is not yet.
+            people = f"{site}/enter"
+    else:
+        people = f"{site}/open" if way == "open" else f"{site}/enter/..."
+    return Addresses(site, people, f"{site}/research", campaign.secrets["token"])
+
+
+@job(
+    examples="""Examples:
+  counterfoil annotate links campaign/ --n 20 --out links.csv --public-url https://study.example
+  counterfoil annotate links campaign/ --n 3
+
+Each link is one person's. The first 20 of 30 links are those of 20, so more can be made later."""
+)
+def campaign_links(
+    campaign: Annotated[str | Path, CAMPAIGN],
+    n: Annotated[int, Option("How many.", low=1, high=1_000_000, flag="--n")] = 20,
+    *,
+    out: Annotated[str | Path | None, Option("Write a table number, link here (CSV).")] = None,
+    public_url: Annotated[
+        str, Option("The address under which people reach the server.", metavar="URL")
+    ] = "http://127.0.0.1:8750",
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    **reporting: Unpack[Reporting],
+) -> Change:
+    """Personal links that cannot be guessed, one for each person.
+
+    They are the `value`. Who opens one takes part as that person. Raises `DataError` for a folder without a
+    campaign and `InputError` for an address that is none.
+    """
+    from counterfoil.annotate.participants import make_links
+    from counterfoil.annotate.server.security import check_public_url
+
+    root = check_public_url(public_url)
+    links = [f"{root}/enter/{link}" for link in make_links(open_campaign(Path(campaign)), n)]
+    if out is None:
+        return Change(tuple(links), links)
+    with guarded("annotate links", overwrite=overwrite, reads=[campaign]) as outputs:
+        outputs.file(Path(out))
+        write_csv(out, pa.table({"number": range(1, n + 1), "link": links}))
+    feedback_of(reporting).note(f"{n:,} links written to {out}")
+    return Change((), links)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CampaignProgress(Tabular):
+    """Where a campaign stands, and each of its people."""
+
+    status: CampaignStatus
+
+    rows_by = declared(
+        person="`person` (a hash), `state`, `review` (approved, rejected or empty), `items: int`, "
+        "`golden_right: int` of `golden: int`, median `seconds: float` per item and `pay: float` per hour, "
+        "null where not known"
+    )
+
+    def _rows(self, by: str) -> Iterable[Any]:
+        return self.status.persons
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The figures of the campaign in words."""
+        of = self.status
+        return {"Campaign": f"{of.title} ({of.form}, {of.design}), {of.state}", **facts_of(of)}
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The people, in the order in which they came."""
+        return self.table(
+            "People",
+            {
+                "person": "{person:.10}",
+                "state": lambda row: row["review"] or row["state"],
+                "items": "{items:,}",
+                "s each": "{seconds:.1f}",
+                f"{self.status.currency}/h": "{pay:.2f}",
+                "golden": lambda row: f"{row['golden_right']} of {row['golden']}" if row["golden"] else "–",
+            },
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """The facts, a line each."""
+        return [f"{name}: {value}" for name, value in self.facts.items()]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self.status)
+
+
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate status campaign/
+  counterfoil annotate status campaign/ --people
+  counterfoil annotate status campaign/ --database postgresql://ann@localhost/study --json -""",
+)
+def annotate_status(
+    campaign: Annotated[str | Path, CAMPAIGN], *, now: float | None = None, **options: Unpack[StoredAnswers]
+) -> CampaignProgress:
+    """Where a campaign stands: people, answers, what is needed, expected end, time, pay, golden items.
+
+    It reads the database, also while the campaign is served, and changes nothing.
+
+    `now` is the present by default. Raises `DataError` for a folder without a campaign.
+    """
+    feedback = feedback_of(options)
+    with opened(campaign, options["database"]) as (source, connected):
+        from counterfoil.annotate.overview import read_status
+
+        status = read_status(connected, source, now=time.time() if now is None else now)
+    if status.overdue:
+        feedback.warn(
+            f"answers were to be kept until {status.keep_until}: "
+            "delete them with 'counterfoil annotate delete-after'"
+        )
+    if status.pay_warning:
+        feedback.warn(status.pay_warning)
+    return CampaignProgress(status)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PeopleReview(SavedTable):
+    """Everyone who answered, the signs of careless work, and what was decided."""
+
+    command = "annotate review"
+    quality: "tuple[PersonQuality, ...]"
+    reviews: "dict[str, Review]"
+    #: Platform and parameters by person.
+    entered: dict[str, tuple[str, dict[str, str]]]
+
+    rows_by = declared(
+        person="`person` (a hash), `items: int`, `not_visible: int` (items that they could not see); "
+        "`platform`, and `study` and `submission` where the platform named them; `decision`, `category`, "
+        "`reason`, `by`, empty before there is a decision; `suggestion` (approve, look, reject), `signs`; "
+        "`at: float` (of the decision, in seconds since the epoch)",
+        reason="one per sign of a person: `person`, `sign`, `sentence`, `value: float`, `pool: float`, "
+        "`p: float` (adjusted over all people and signs)",
+    )
+
+    def _rows(self, by: str) -> Iterator[Any]:
+        for quality in self.quality:
+            if by == "reason":
+                yield from ((quality, reason) for reason in quality.reasons)
+                continue
+            platform, parameters = self.entered.get(quality.person, ("", {}))
+            facts = {"platform": platform, "study": "", "submission": "", **parameters}
+            facts["signs"] = " ".join(reason.sign for reason in quality.reasons)
+            yield quality, self.reviews.get(quality.person), facts
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """People with the signs against them; those with most signs and no decision first."""
+        return self.table(
+            "People",
+            {
+                "person": "{person:.10}",
+                "items": "{items:,}",
+                "signs": lambda row: row["signs"].replace(" ", ", ") or "–",
+                "suggested": "{suggestion}",
+                "decided": "{decision}",
+            },
+            sort=lambda row: (row["decision"] != "", -len(row["signs"].split())),
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """The reasons in sentences, a line each."""
+        signs = [
+            f"{quality.person[:SHORT]}: {reason.sentence} "
+            f"(p {'< 0.001' if reason.p < 0.001 else f'= {reason.p:.3f}'})"
+            for quality in self.quality
+            for reason in quality.reasons
+        ]
+        return signs or ["no signs of careless answers" if self.quality else "no one has answered so far"]
+
+    def to_json(self) -> dict[str, Any]:
+        reviews = {person: asdict(review) for person, review in self.reviews.items()}
+        return {"people": [{**of.to_json(), "review": reviews.get(of.person)} for of in self.quality]}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PersonReview(SavedTable):
+    """What one person answered."""
+
+    command = "annotate review"
+    person: str
+    answers: "tuple[PersonAnswer, ...]"
+
+    rows_by = declared(
+        answer="one per question of an item, in order: `item`, `role`, `question`, `answer`, `known` (what "
+        'is right of an item of known answer, with "|" between values), `right: bool` (null for others), '
+        "`seconds: float`, `comment` and `counted: bool`"
+    )
+
+    def _rows(self, by: str) -> Iterator[Any]:
+        for answer in self.answers:
+            for question, text in answer.texts().items():
+                known = "|".join(answer.known.get(question, ()))
+                yield {"question": question, "answer": text, "known": known}, answer
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """A row per question of an item."""
+        return self.table(
+            f"Answers of {self.person[:SHORT]}",
+            {
+                "item": "{item}, {question}",
+                "answer": "{answer}",
+                "known": "{known}",
+                "right": lambda row: {None: "–", True: "right", False: "wrong"}[row["right"]],
+                "seconds": "{seconds:.1f}",
+                "comment": "{comment}",
+            },
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """Where they are seen with their images."""
+        seen = f"/research/people/{self.person} of the campaign's server shows them with their images"
+        return [seen] if self.answers else ["no answers"]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"person": self.person, **super().to_json()}
+
+
+@job(
+    outputs="save json",
+    examples="""Examples:
+  counterfoil annotate review campaign/
+  counterfoil annotate review campaign/ --out reviews.csv
+  counterfoil annotate review campaign/ --person 3fa9c1
+
+Signs: fast, straight (the same answer again and again), golden (wrong where the answer is known), disagree
+(with what others answer). The chance that any careful person shows one is 5 %.""",
+)
+def annotate_review(
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    person: Annotated[
+        str, Option("All answers of this one (an id, or how it begins), before a rejection.")
+    ] = "",
+    **options: Unpack[StoredAnswers],
+) -> PeopleReview | PersonReview:
+    """People whose answers look careless, each with the reasons and what they suggest.
+
+    Nothing is approved or rejected by this: 'counterfoil annotate approve' and 'reject' do it. With --person
+    it lists what one person answered; the researcher's page shows it with the images.
+
+    Raises `InputError` for an id that no person or several have.
+    """
+    with opened(campaign, options["database"]) as (source, connected):
+        from counterfoil.annotate.answers import answers_of, judgement_table
+        from counterfoil.annotate.quality import people_quality
+        from counterfoil.annotate.review import person_like, reviews
+        from counterfoil.annotate.tables import people, sa
+
+        if person:
+            known = person_like(connected, person)
+            return PersonReview(known, answers_of(connected, source, known))
+        with connected.reading() as connection:
+            rows = connection.execute(sa.select(people.c.id, people.c.platform, people.c.parameters)).all()
+        entered = {row.id: (row.platform, json.loads(row.parameters)) for row in rows}
+        table = judgement_table(connected, source, everything=True)
+        return PeopleReview(people_quality(table, source), reviews(connected), entered)
+
+
+@job(
+    examples="""Examples:
+  counterfoil annotate approve campaign/ 3fa9c1 b81c77
+  counterfoil annotate approve campaign/ --suggested"""
+)
+def annotate_approve(
+    campaign: Annotated[Path, CAMPAIGN],
+    people: Annotated[Sequence[str], Option("Ids of people, or how they begin; see 'annotate review'.")] = (),
+    *,
+    suggested: Annotated[bool, Option("All who are done, without a sign and not decided yet.")] = False,
+    reason: Annotated[str, Option("A note, kept with the decision.")] = "",
+    by: Annotated[str, BY] = "",
+    **options: Unpack[StoredAnswers],
+) -> Change:
+    """Approve people's work, so that they are paid.
+
+    Raises `InputError` for an id that no person or several have, and for a person who is at work.
+    """
+    if not people and not suggested:
+        raise InputError("no one to approve", hint="name people, or use --suggested")
+    with opened(campaign, options["database"]) as (source, connected):
+        from counterfoil.annotate.overview import workers
+        from counterfoil.annotate.review import approve, person_like, reviews
+
+        chosen = [person_like(connected, person) for person in people]
+        if suggested:
+            from counterfoil.annotate.answers import judgement_table
+            from counterfoil.annotate.quality import people_quality
+
+            decided = reviews(connected)
+            done = {person.person for person in workers(connected, decided) if person.state == "done"}
+            quality = people_quality(judgement_table(connected, source, everything=True), source)
+            chosen += [
+                person.person
+                for person in quality
+                if person.suggestion == "approve" and person.person in done and person.person not in decided
+            ]
+        approved = approve(connected, chosen, by=by, now=time.time(), reason=reason)
+    return Change((f"{approved:,} approved",), approved)
+
+
+@job(
+    examples="""Examples:
+  counterfoil annotate reject campaign/ 3fa9c1 --reason "Nine of ten items of known answer were wrong."
+
+On Prolific a reason has 100 characters or more and a category, such as --category LOW_EFFORT."""
+)
+def annotate_reject(
+    campaign: Annotated[Path, CAMPAIGN],
+    person: Annotated[str, Option("The id of a person, or how it begins.")],
+    *,
+    reason: Annotated[str, Option("What was wrong, with examples: the person reads it.")],
+    category: Annotated[str, Option("The platform's category of the reason.")] = "",
+    by: Annotated[str, BY] = "",
+    **options: Unpack[StoredAnswers],
+) -> Change:
+    """Reject a person's work: their answers leave the labels, and their items are open to others again.
+
+    Raises as `annotate.review.reject`.
+    """
+    with opened(campaign, options["database"]) as (source, connected):
+        from counterfoil.annotate.review import person_like, reject
+
+        known = person_like(connected, person)
+        aside = reject(connected, source, known, reason=reason, category=category, by=by, now=time.time())
+    return Change((f"rejected; {aside:,} answers set aside, their items are open again",), aside)
+
+
+@job(
+    examples="""Examples:
+  counterfoil annotate withdraw campaign/ --worker 5f8a60b1c2
+  counterfoil annotate withdraw campaign/ --person 3fa9c1"""
+)
+def annotate_withdraw(
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    worker: Annotated[str, Option("The platform's id of the person, or their personal link.")] = "",
+    platform: Annotated[str, Option("Of --worker: how they came in. Default: the campaign's own way.")] = "",
+    person: Annotated[str, PERSON] = "",
+    **options: Unpack[StoredAnswers],
+) -> Change:
+    """Delete all answers of a person who asks for it; others get the items. It cannot be undone.
+
+    Raises `InputError` for a person who is not there.
+    """
+    with opened(campaign, options["database"]) as (source, connected):
+        from counterfoil.annotate.privacy import withdraw_person
+
+        known = _who(source, connected, worker, person, platform)
+        count = withdraw_person(connected, source, known, time.time(), named=worker)
+    return Change((f"withdrawn; {count:,} answers deleted",), count)
+
+
+@job(
+    examples="""Examples:
+  counterfoil annotate readmit campaign/ --worker 5f8a60b1c2
+  counterfoil annotate readmit campaign/ --person 3fa9c1"""
+)
+def annotate_readmit(
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    worker: Annotated[str, Option("The platform's id of the person.")] = "",
+    person: Annotated[str, PERSON] = "",
+    **options: Unpack[StoredAnswers],
+) -> Change:
+    """Let a person in from another browser or device; pages of theirs that are open elsewhere end.
+
+    Anybody can type an id, so a person whom a platform sent goes on in the browser that came first. The next
+    browser that comes with the id is taken for it: see first that it is the person who asks.
+
+    Raises `InputError` for a person who is not there.
+    """
+    with opened(campaign, options["database"]) as (source, connected):
+        from counterfoil.annotate.participants import readmit
+
+        known = _who(source, connected, worker, person)
+        with connected.writing() as connection:
+            readmit(connection, known, time.time(), named=worker)
+    return Change((f"person {known[:SHORT]} may come with another browser, by the platform's link",), known)
+
+
+def _who(campaign: Campaign, db: "Database", worker: str, person: str, platform: str = "") -> str:
+    """The id of a person here, by the platform's id of them or by how it begins."""
+    from counterfoil.annotate.participants import person_id
+    from counterfoil.annotate.review import person_like
+
+    if bool(worker) == bool(person):
+        given = "both" if worker else "no one"
+        raise InputError("who it is", given=given, allowed="--worker or --person")
+    return (
+        person_id(campaign, platform or campaign.recipe.entry, worker) if worker else person_like(db, person)
+    )
+
+
+@job(
+    examples="""Examples:
+  counterfoil annotate export campaign/ --no-people --out labels/
+  counterfoil annotate delete-after campaign/ --yes
+
+The date is 'keep_until' in campaign.toml. An export in the campaign's folder goes, too; files that were
+exported elsewhere are not touched: delete those with answers."""
+)
+def annotate_delete(
+    campaign: Annotated[Path, CAMPAIGN],
+    *,
+    now: Annotated[bool, Option("Also before the date, and of a campaign without one.")] = False,
+    yes: Annotated[bool, Option("Do not ask.")] = False,
+    **options: Unpack[StoredAnswers],
+) -> Change:
+    """Delete all answers and people of a campaign whose date has passed. It cannot be undone.
+
+    Items and decisions about them stay, and with 'keep_labels' in campaign.toml the labels of items that two
+    people or more answered.
+    """
+    if not yes and not terminal.confirmed(f"all answers and people of {campaign}"):
+        return Change((), None)
+    with opened(campaign, options["database"]) as (source, connected):
+        from counterfoil.annotate.privacy import delete_people
+
+        deletion = delete_people(connected, source, time.time(), early=now)
+    alone = f"; {deletion.single:,} left out that one person alone answered" if deletion.single else ""
+    notes = lines(
+        f"{deletion.people:,} people and {deletion.answers:,} answers deleted",
+        (deletion.labels or deletion.single)
+        and f"labels of {deletion.labels:,} items kept in {campaign / 'kept_labels.csv'}{alone}",
+    )
+    return Change(tuple(notes), deletion)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Disputes(Tabular):
+    """Items that people disagree on, most undecided first, those decided last."""
+
+    disputes: "tuple[DisputedItem, ...]"
+
+    rows_by = declared(
+        item="`item`, `kind`, `votes` (2 × yes, 1 × no), `label` (the likeliest); `decision` and `note` of a "
+        "researcher; `chance: float` of the label and `entropy: float` in bits by the one-coin model"
+    )
+
+    def _rows(self, by: str) -> Iterator[Any]:
+        for item in self.disputes:
+            votes = ", ".join(f"{n} × {value}" for value, n in item.votes.items())
+            label = max(item.posterior, key=lambda value: item.posterior[value])
+            facts = {"votes": votes, "label": label, "chance": item.posterior[label]}
+            yield facts | {"decision": getattr(item.decided, "answer", "")}, item, item.decided
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The items with their votes."""
+        return self.table(
+            "Disagreements",
+            {
+                "item": "{item}",
+                "votes": "{votes}",
+                "likeliest": lambda row: f"{row['label']} {100 * row['chance']:.0f} %",
+                "decided": "{decision}",
+            },
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """How many there are and how many are left."""
+        left = sum(item.decided is None for item in self.disputes)
+        return lines(
+            f"{amount(len(self.disputes), 'item')} with different answers, {left:,} without a decision",
+            left and "decide one with: counterfoil annotate adjudicate CAMPAIGN ITEM ANSWER",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {"items": [asdict(item) for item in self.disputes]}
+
+
+@job(
+    outputs="json",
+    examples="""Examples:
+  counterfoil annotate adjudicate campaign/
+  counterfoil annotate adjudicate campaign/ 17 yes --note "The dog is behind the tree."
+
+The researcher's page shows the images and takes decisions by keyboard.""",
+)
+def annotate_adjudicate(
+    campaign: Annotated[Path, CAMPAIGN],
+    item: Annotated[str | None, Option("The id of an item to decide.")] = None,
+    answer: Annotated[str | None, Option("The value of an option.")] = None,
+    *,
+    question: Annotated[str, Option("The question. Default: the form's main one.")] = "",
+    why: Annotated[str, Option("Why, kept with the decision.", flag="--note")] = "",
+    by: Annotated[str, BY] = "",
+    **options: Unpack[StoredAnswers],
+) -> Disputes | Change:
+    """Items that people disagree on, most undecided first; or decide one of them.
+
+    A decision stands beside the answers, and is the item's label.
+
+    Raises as `annotate.adjudication.adjudicate`.
+    """
+    from counterfoil.annotate.adjudication import adjudicate, adjudicated, disputed_items
+
+    if item is not None:
+        if answer is None:
+            raise InputError("no answer", where=f"item '{item}'", hint="give the value of an option after it")
+        from counterfoil.annotate.database import open_database
+
+        source, decision = open_campaign(campaign), {"question": question, "note": why, "by": by}
+        with closing(open_database(source, options["database"])) as database:
+            decided = adjudicate(database, source, item, answer, **decision, now=time.time())
+        line = f"item {decided.item}, {decided.question}: {decided.answer}"
+        return Change((line,), asdict(decided))
+    with opened(campaign, options["database"]) as (source, connected):
+        from counterfoil.annotate.agreement import fields_of
+        from counterfoil.annotate.answers import judgement_table
+
+        main = fields_of(source)[source.form.main]
+        return Disputes(
+            disputed_items(judgement_table(connected, source), main, adjudicated(connected, source))
+        )
