@@ -21,7 +21,7 @@ from counterfoil.cli.faults import main_process
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.arguments import OVERWRITE
-from counterfoil.jobs.job import Job, closing_at_end, ignore, terminal_feedback
+from counterfoil.jobs.job import Job, closing_at_end, ignore, prose, terminal_feedback
 
 _CONFIG = Option(
     "Arguments from the table of this command in a TOML file; what is given here comes first.",
@@ -138,8 +138,7 @@ def command(
             _write(shown, targets, page)
 
     # The paragraphs that speak of no Python.
-    paragraphs = inspect.cleandoc(job.function.__doc__ or "").split("\n\n")
-    plain = (text for text in paragraphs if not text.startswith("Raises"))
+    plain = (text for text in prose(job.function.__doc__) if not text.startswith("Raises"))
     run.__doc__ = "\n\n".join(text for text in plain if "`" not in text and ">>>" not in text)
     parameters = [parameter for argument in options.values() for parameter in _parameters(argument)]
     added = usage.level_parameters([parameter.name for parameter in parameters])

@@ -30,8 +30,8 @@ from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.inputs.options import with_default
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs import evaluation_inputs as inputs
-from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer, data_option, model_option, statistics_option
-from counterfoil.jobs.job import Feedback, SessionOptions, job
+from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer
+from counterfoil.jobs.job import Feedback, SessionOptions, documented, job, option
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import Tabular
 from counterfoil.metrics.ties import Ties
@@ -45,39 +45,37 @@ BLIND = ("blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned")
 _SPLIT = "split"
 
 
+@documented
 class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
-    """Options of an audit."""
+    """Options of an audit.
+
+    Model:
+        scorers: A scorer beside the blind ones, such as lm:gpt2; may be repeated.
+
+    Data:
+        against: Captions that should not be shared: a training table (CSV, TSV, JSON, JSON Lines, Parquet, a
+            caption per line in .txt), or another benchmark; may be repeated.
+        pictures: Whether images are searched for duplicates.
+
+    Statistics:
+        level: Chance of naming any word where there is no artefact.
+    """
 
     scorers: Annotated[
         str | AnyScorer | Sequence[str | AnyScorer],
-        model_option(
-            "A scorer beside the blind ones, such as lm:gpt2; may be repeated.",
-            (),
-            flag="--scorer",
-            metavar="SCORER",
-            complete="counterfoil.jobs.completion:complete_scorers",
+        option(
+            (), flag="--scorer", metavar="SCORER", complete="counterfoil.jobs.completion:complete_scorers"
         ),
     ]
     settings: Annotated[shared.Settings, shared.SETTINGS]
     against: Annotated[
         str | Path | Sequence[str | Path],
-        data_option(
-            "Captions that should not be shared: a training table (CSV, TSV, JSON, JSON Lines, Parquet, a "
-            "caption per line in .txt), or another benchmark; may be repeated.",
-            (),
-            metavar="TABLE|BENCHMARK",
-            complete="counterfoil.jobs.completion:complete_benchmarks",
-        ),
+        option((), metavar="TABLE|BENCHMARK", complete="counterfoil.jobs.completion:complete_benchmarks"),
     ]
     limit: Annotated[int | None, shared.LIMIT]
     counts: Annotated[bool, shared.COUNTS]
-    pictures: Annotated[bool, data_option("Whether images are searched for duplicates.", True)]
-    level: Annotated[
-        float,
-        statistics_option(
-            "Chance of naming any word where there is no artefact.", LEVEL, low=0.0001, high=0.5
-        ),
-    ]
+    pictures: Annotated[bool, option(True)]
+    level: Annotated[float, option(LEVEL, low=0.0001, high=0.5)]
     draws: Annotated[int, with_default(shared.DRAWS, 2000)]
     seed: Annotated[int, shared.SEED]
 

@@ -27,9 +27,8 @@ from counterfoil.evaluation.judged_pairs import (
 )
 from counterfoil.evaluation.run import Run
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import DRAWS, IDS, SCORES, SEED, Reporting, feedback_of, path_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.pool import load
 from counterfoil.jobs.results import Tabular
@@ -126,17 +125,17 @@ def _by_way(counts: Sequence[Coverage | Multiplicity]) -> dict[str, dict[str, An
     return ways
 
 
+@documented
 class BiasRows(Reporting, total=False):
-    """Benchmarks whose right answers are held against judgements."""
+    """Benchmarks whose right answers are held against judgements.
 
-    positives: Annotated[
-        Sequence[str | Path | Benchmark],
-        Option("A benchmark or folder whose right answers to hold against the judgements; repeat.", ()),
-    ]
-    data: Annotated[
-        str | Path | None,
-        Option("Where the data of those benchmarks are.", None, variable="COUNTERFOIL_DATA"),
-    ]
+    Arguments:
+        positives: A benchmark or folder whose right answers to hold against the judgements; repeat.
+        data: Where the data of those benchmarks are.
+    """
+
+    positives: Annotated[Sequence[str | Path | Benchmark], option(())]
+    data: Annotated[str | Path | None, option(None, variable="COUNTERFOIL_DATA")]
 
 
 @job(
@@ -151,36 +150,16 @@ judged.csv is a table of `counterfoil pool` with a column `answer` (100% YES, Pa
 )
 def bias(
     scores: Annotated[Sequence[Run | str | Path], SCORES],
-    judgements: Annotated[
-        str | Path | DataTable,
-        Option("Judged pairs: direction, image, caption, answer or gain.", flag="--judgements"),
-    ],
+    judgements: Annotated[str | Path | DataTable, option(flag="--judgements")],
     *,
-    k: Annotated[
-        int | None,
-        Option(
-            "How many items each model proposes: all in the table's places, else 5.", low=1, high=most("k")
-        ),
-    ] = None,
-    measures: Annotated[
-        str | Sequence[str],
-        Option(
-            "recall_at_1, r_precision, and both with graded_ before them; commas between.",
-            flag="--measure",
-            commas=True,
-        ),
-    ] = ("graded_recall_at_1", "graded_r_precision"),
-    direction: Annotated[
-        Literal["i2t", "t2i"] | None,
-        Option("Only this one; that of all judgements where the table does not say."),
-    ] = None,
-    aggregate: Annotated[
-        Literal["majority", "mean"], Option("How several answers to one pair are aggregated.")
-    ] = "majority",
-    undefined: Annotated[
-        Literal["out", "zero"],
-        Option("Queries for which a set of annotators found nothing: left out, or 0."),
-    ] = "out",
+    k: Annotated[int | None, option(low=1, high=most("k"))] = None,
+    measures: Annotated[str | Sequence[str], option(flag="--measure", commas=True)] = (
+        "graded_recall_at_1",
+        "graded_r_precision",
+    ),
+    direction: Literal["i2t", "t2i"] | None = None,
+    aggregate: Literal["majority", "mean"] = "majority",
+    undefined: Literal["out", "zero"] = "out",
     ids: Annotated[str | Path | None, IDS] = None,
     draws: Annotated[int, DRAWS] = 2000,
     seed: Annotated[int, SEED] = 0,
@@ -193,6 +172,14 @@ def bias(
 
     `scores` are those of `pool`, `judgements` is its table, filled in. Raises `DataError` for judged items
     and queries that a model does not rank.
+
+    Arguments:
+        judgements: Judged pairs: direction, image, caption, answer or gain.
+        k: How many items each model proposes: all in the table's places, else 5.
+        measures: recall_at_1, r_precision, and both with graded_ before them; commas between.
+        direction: Only this one; that of all judgements where the table does not say.
+        aggregate: How several answers to one pair are aggregated.
+        undefined: Queries for which a set of annotators found nothing: left out, or 0.
 
     >>> from counterfoil import evaluate, pool
     >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)

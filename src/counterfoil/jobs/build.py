@@ -41,7 +41,7 @@ from counterfoil.jobs.arguments import (
     settings_of,
 )
 from counterfoil.jobs.build_report import report as build_report
-from counterfoil.jobs.job import Feedback, job
+from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.models.base import Options
@@ -84,32 +84,29 @@ _API_KEY = Option(
 )
 
 
+@documented
 class SourceRows(TypedDict, total=False):
-    """Settings of steps that most recipes have."""
+    """Settings of steps that most recipes have.
 
-    source: Annotated[
-        str | None,
-        Option(
-            "A table, captions in COCO's layouts, a benchmark's name or folder, or 'world'.",
-            None,
-            flag="--from",
-            metavar="SOURCE",
-        ),
-    ]
-    layout: Annotated[str | None, Option("The benchmark in whose layout the source is.", None)]
-    images: Annotated[str | None, Option("Folder of the images.", None, metavar="FOLDER")]
-    n: Annotated[int | None, Option("Of the drawn world: how many rows.", None, low=1)]
-    limit: Annotated[int | None, Option("Only so many rows of the source.", None, low=1)]
-    llm: Annotated[
-        str | None,
-        Option("What writes negatives: an endpoint URL#MODEL, or lm:NAME.", None, metavar="MODEL"),
-    ]
-    imagine: Annotated[
-        str | None, Option("What makes images, as step 'imagine' has it.", None, metavar="GENERATOR")
-    ]
-    people: Annotated[
-        str | None, Option("Answers of people, as step 'choose' has them.", None, metavar="TABLE")
-    ]
+    Arguments:
+        source: A table, captions in COCO's layouts, a benchmark's name or folder, or 'world'.
+        layout: The benchmark in whose layout the source is.
+        images: Folder of the images.
+        n: Of the drawn world: how many rows.
+        limit: Only so many rows of the source.
+        llm: What writes negatives: an endpoint URL#MODEL, or lm:NAME.
+        imagine: What makes images, as step 'imagine' has it.
+        people: Answers of people, as step 'choose' has them.
+    """
+
+    source: Annotated[str | None, option(None, flag="--from", metavar="SOURCE")]
+    layout: Annotated[str | None, option(None)]
+    images: Annotated[str | None, option(None, metavar="FOLDER")]
+    n: Annotated[int | None, option(None, low=1)]
+    limit: Annotated[int | None, option(None, low=1)]
+    llm: Annotated[str | None, option(None, metavar="MODEL")]
+    imagine: Annotated[str | None, option(None, metavar="GENERATOR")]
+    people: Annotated[str | None, option(None, metavar="TABLE")]
 
 
 class StepRows(Device, Work, total=False):
@@ -259,15 +256,12 @@ def funnel(title: str, records: Sequence[Any]) -> Table:
 
 @job(outputs="json")
 def build_benchmark(
-    recipe: Annotated[str | Path | BuildRecipe, Option("Name of a shipped recipe, or a .toml file.")],
-    out: Annotated[Path, Option("The folder of the build; a build there goes on.", flag="--out")],
+    recipe: str | Path | BuildRecipe,
+    out: Annotated[Path, option(flag="--out")],
     *,
-    settings: Annotated[
-        Settings,
-        Option("A setting of a step; may be repeated.", flag="--set", metavar="STEP.KEY=VALUE"),
-    ] = None,
+    settings: Annotated[Settings, option(flag="--set", metavar="STEP.KEY=VALUE")] = None,
     seed: Annotated[int | None, with_default(SEED, None)] = None,
-    report: Annotated[bool, Option("Whether the report is written, report.html.", flag="--html")] = True,
+    report: Annotated[bool, option(flag="--html")] = True,
     overwrite: bool = False,
     **options: Unpack[BuildRows],
 ) -> BuildResult:
@@ -279,6 +273,12 @@ def build_benchmark(
     found before anything runs, an order that cannot work once rows are read. Raises `InputError` or
     `DataError` for a recipe, settings or rows that cannot be used, and where `out` holds files that no build
     made. (`counterfoil.build` is the package of steps.)
+
+    Arguments:
+        recipe: Name of a shipped recipe, or a .toml file.
+        out: The folder of the build; a build there goes on.
+        settings: A setting of a step; may be repeated.
+        report: Whether the report is written, report.html.
 
     >>> import tempfile
     >>> settings = {"read.n": 7, "read.size": 32, "imagine.size": 32}
@@ -329,14 +329,14 @@ def build_benchmark(
 
 @job(outputs="json")
 def apply_step(
-    step: Annotated[str, Option("Name of the step.")],
-    rows: Annotated[Any, Option("The table of rows: CSV, TSV, JSON, JSON Lines or Parquet.")],
+    step: str,
+    rows: Any,
     *,
-    out: Annotated[Path | None, Option("The table to write (.csv or .parquet), or a folder.")] = None,
-    settings: Annotated[Mapping[str, Any] | None, Option("Settings of the step.", hidden=True)] = None,
-    folder: Annotated[Path | None, Option("Where 'images' go that the step makes.", hidden=True)] = None,
-    images: Annotated[Path | None, Option("Folder of the images that rows name.", metavar="FOLDER")] = None,
-    dropped: Annotated[Path | None, Option("Write the rows that were dropped, with reasons, here.")] = None,
+    out: Path | None = None,
+    settings: Annotated[Mapping[str, Any] | None, option(hidden=True)] = None,
+    folder: Annotated[Path | None, option(hidden=True)] = None,
+    images: Annotated[Path | None, option(metavar="FOLDER")] = None,
+    dropped: Path | None = None,
     seed: Annotated[int, SEED] = 0,
     overwrite: bool = False,
     **options: Unpack[StepRows],
@@ -348,6 +348,15 @@ def apply_step(
     very step on these rows, finished and whole, nothing is done again. Rows are written to `dropped` also
     where none is left, which is an error. Raises `UnknownNameError` for an unknown step, `DataError` for rows
     without the columns that it reads, and what the step raises.
+
+    Arguments:
+        step: Name of the step.
+        rows: The table of rows: CSV, TSV, JSON, JSON Lines or Parquet.
+        out: The table to write (.csv or .parquet), or a folder.
+        settings: Settings of the step.
+        folder: Where 'images' go that the step makes.
+        images: Folder of the images that rows name.
+        dropped: Write the rows that were dropped, with reasons, here.
 
     >>> rows = pa.table({"id": ["a", "b"], "caption": ["a  cat", "A cat."]})
     >>> apply_step("dedup", rows, settings={"fields": ["caption"]}, quiet=True).output.reasons

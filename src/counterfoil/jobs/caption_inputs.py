@@ -19,7 +19,8 @@ from counterfoil.engine.caption_scoring import CaptionInputs
 from counterfoil.engine.deduplicate import Note
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import most
-from counterfoil.jobs.arguments import data_option, path_of
+from counterfoil.jobs.arguments import path_of
+from counterfoil.jobs.job import documented, option
 from counterfoil.report.labels import amount
 from counterfoil.storage import as_path, located
 
@@ -29,23 +30,21 @@ Policy = Literal["keep", "drop-reference", "drop-item"]
 _PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 
 
+@documented
 class Media(TypedDict, total=False):
-    """Where the images or videos of captions are, and which frames of a video are seen."""
+    """Where the images or videos of captions are, and which frames of a video are seen.
 
-    images: Annotated[
-        str | Path | None, data_option("Folder of the images; ids are names of its files.", None)
-    ]
-    videos: Annotated[
-        str | Path | None,
-        data_option("Folder of the videos, of folders of frames, or of features of frames.", None),
-    ]
-    frames: Annotated[
-        int | None,
-        data_option("So many frames of each video, evenly spaced.", None, low=1, high=most("frames")),
-    ]
-    rate: Annotated[
-        float | None, data_option("So many frames of each video per second.", None, low=0, high=most("rate"))
-    ]
+    Data:
+        images: Folder of the images; ids are names of its files.
+        videos: Folder of the videos, of folders of frames, or of features of frames.
+        frames: So many frames of each video, evenly spaced.
+        rate: So many frames of each video per second.
+    """
+
+    images: Annotated[str | Path | None, option(None)]
+    videos: Annotated[str | Path | None, option(None)]
+    frames: Annotated[int | None, option(None, low=1, high=most("frames"))]
+    rate: Annotated[float | None, option(None, low=0, high=most("rate"))]
 
 
 @dataclass(frozen=True)

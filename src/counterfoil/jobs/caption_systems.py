@@ -18,12 +18,11 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.system_scores import NumberOf, SystemScores, together
 from counterfoil.evaluation.systems import SystemCorrelations, system_correlations
-from counterfoil.inputs.options import Option
 from counterfoil.jobs import captions
 from counterfoil.jobs.arguments import DRAWS, SEED, feedback_of
 from counterfoil.jobs.caption_inputs import same_items
 from counterfoil.jobs.captions import MetricRequest, MetricRows, Value
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import SavedTable, TextTables
 from counterfoil.models.captions.base import CaptionMetric
@@ -333,22 +332,12 @@ column `judge`, a column `image`, or both: judges are then held against each oth
 of what people said of which image.""",
 )
 def compare_systems(
-    predictions: Annotated[
-        Sequence[str | Path],
-        Option("A JSON file of captions per system.", flag="--predictions", metavar="FILE..."),
-    ],
-    references: Annotated[
-        str | Path, Option("Captions that people wrote: a JSON file.", flag="--references")
-    ],
+    predictions: Annotated[Sequence[str | Path], option(flag="--predictions", metavar="FILE...")],
+    references: Annotated[str | Path, option(flag="--references")],
     *,
     metrics: Annotated[str | Sequence[str], captions.METRICS] = ("bleu-4", "rouge-l", "cider"),
-    humans: Annotated[
-        str | Path | None, Option("What people gave the systems: a table with a column per score.")
-    ] = None,
-    over: Annotated[
-        Literal["images", "systems"],
-        Option("What is drawn anew for intervals of correlations, and swapped in their tests."),
-    ] = "images",
+    humans: str | Path | None = None,
+    over: Literal["images", "systems"] = "images",
     draws: Annotated[int, DRAWS] = 10_000,
     seed: Annotated[int, SEED] = 0,
     **options: Unpack[MetricRows],
@@ -358,6 +347,12 @@ def compare_systems(
     All systems must have written captions of the same images.
 
     Raises `DataError` for files that do not fit each other, and `InputError` for two systems of one name.
+
+    Arguments:
+        predictions: A JSON file of captions per system.
+        references: Captions that people wrote: a JSON file.
+        humans: What people gave the systems: a table with a column per score.
+        over: What is drawn anew for intervals of correlations, and swapped in their tests.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

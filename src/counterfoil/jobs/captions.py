@@ -23,13 +23,12 @@ from counterfoil.jobs.arguments import (
     Settings,
     Work,
     feedback_of,
-    model_option,
     path_of,
     scorer_options,
     session_options,
 )
 from counterfoil.jobs.caption_inputs import Media, MediaFolder, Policy, image_of, number_of, read_inputs
-from counterfoil.jobs.job import Feedback, SessionOptions, job
+from counterfoil.jobs.job import Feedback, SessionOptions, documented, job, option
 from counterfoil.jobs.results import SavedTable
 from counterfoil.models.base import Options
 from counterfoil.models.captions.base import CaptionMetric, TextMetric
@@ -173,33 +172,22 @@ def to_json(values: Mapping[str, Value]) -> dict[str, Any]:
     return {name: asdict(value) for name, value in values.items()}
 
 
+@documented
 class MetricRows(Media, Device, Work, total=False):
-    """How metrics look at captions: the images, the model behind them, and how their work is done."""
+    """How metrics look at captions: the images, the model behind them, and how their work is done.
 
-    references_contain: Annotated[
-        Policy | None,
-        Option(
-            "What becomes of a reference that is the candidate itself: it stays, it goes, or the item goes.",
-            None,
-        ),
-    ]
-    scorer: Annotated[
-        str | None,
-        model_option(
-            "The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.",
-            None,
-            metavar="SCORER",
-        ),
-    ]
-    settings: Annotated[
-        Settings,
-        model_option(
-            "What metrics do otherwise than officially; may be repeated.",
-            None,
-            flag="--set",
-            metavar="[METRIC.]KEY=VALUE",
-        ),
-    ]
+    Arguments:
+        references_contain: What becomes of a reference that is the candidate itself: it stays, it goes, or
+            the item goes.
+
+    Model:
+        scorer: The model behind metrics that look, such as open-clip:ARCH/PRETRAINED or embeddings:PATH.
+        settings: What metrics do otherwise than officially; may be repeated.
+    """
+
+    references_contain: Annotated[Policy | None, option(None)]
+    scorer: Annotated[str | None, option(None, metavar="SCORER")]
+    settings: Annotated[Settings, option(None, flag="--set", metavar="[METRIC.]KEY=VALUE")]
 
 
 @dataclass(frozen=True)
@@ -357,23 +345,12 @@ annotations; a table has columns image_id and caption. An ID is the name of a fi
 ending, or COCO's number. An image may have several candidates: a list, or several entries or rows.""",
 )
 def score_captions(
-    candidates: Annotated[
-        str | Path,
-        Option("The captions to score, one or more per image: JSON, CSV or Parquet.", flag="--candidates"),
-    ],
+    candidates: Annotated[str | Path, option(flag="--candidates")],
     metrics: Annotated[str | Sequence[str], METRICS],
     *,
-    references: Annotated[
-        str | Path | None, Option("Captions that people wrote: JSON, CSV or Parquet.")
-    ] = None,
-    empty: Annotated[
-        Literal["refuse", "leave-out"],
-        Option("What becomes of a candidate that is empty: an error, or left out."),
-    ] = "refuse",
-    per_image: Annotated[
-        PerImage,
-        Option("What an image of several candidates counts: their mean, or the best (oracle)."),
-    ] = "mean",
+    references: str | Path | None = None,
+    empty: Literal["refuse", "leave-out"] = "refuse",
+    per_image: PerImage = "mean",
     **options: Unpack[MetricRows],
 ) -> CaptionScores:
     """Score captions by metrics: a value for all of them, and one for each.
@@ -383,6 +360,12 @@ def score_captions(
 
     Raises `DataError` for files that do not fit each other, `InputError` where a metric needs what is not
     given.
+
+    Arguments:
+        candidates: The captions to score, one or more per image: JSON, CSV or Parquet.
+        references: Captions that people wrote: JSON, CSV or Parquet.
+        empty: What becomes of a candidate that is empty: an error, or left out.
+        per_image: What an image of several candidates counts: their mean, or the best (oracle).
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

@@ -33,7 +33,7 @@ from counterfoil.jobs.arguments import (
     path_of,
 )
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
-from counterfoil.jobs.job import SILENT, Feedback, job, terminal_feedback
+from counterfoil.jobs.job import SILENT, Feedback, job, option, terminal_feedback
 from counterfoil.jobs.outputs import load_runs, write
 from counterfoil.jobs.results import Pictures, Tabular, TextTables, measure_rows, write_page
 from counterfoil.metrics.ties import Ties
@@ -246,21 +246,10 @@ _DIFFERENCES = pa.schema(
 def compare(
     runs: Annotated[Sequence[Run | str | Path], RUNS],
     *,
-    baseline: Annotated[Run | str | None, Option("Compare every other run with this one.")] = None,
-    interval: Annotated[
-        Literal["auto", "wilson", "clusters", "crossed", "folds"] | None,
-        Option(
-            "How intervals are made, those of the runs too; by default theirs are kept, and those of "
-            "differences are made as auto makes them."
-        ),
-    ] = None,
-    ties: Annotated[
-        Literal["strict", "half", "optimistic"] | None,
-        Option("Count ties anew, in all runs; by default as each run counted them."),
-    ] = None,
-    shared: Annotated[
-        bool, Option("Compare over the questions that all runs answer: people beside models.")
-    ] = False,
+    baseline: Run | str | None = None,
+    interval: Literal["auto", "wilson", "clusters", "crossed", "folds"] | None = None,
+    ties: Literal["strict", "half", "optimistic"] | None = None,
+    shared: bool = False,
     draws: Annotated[int, DRAWS] = 10_000,
     seed: Annotated[int, SEED] = 0,
     **reporting: Unpack[Reporting],
@@ -273,6 +262,13 @@ def compare(
     is tested against it, else all pairs. `draws` and `seed` are of correlations of runs, where their
     intervals are made anew. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where the
     runs have no benchmark in common.
+
+    Arguments:
+        baseline: Compare every other run with this one.
+        interval: How intervals are made, those of the runs too; by default theirs are kept, and those of
+            differences are made as auto makes them.
+        ties: Count ties anew, in all runs; by default as each run counted them.
+        shared: Compare over the questions that all runs answer: people beside models.
 
     >>> from counterfoil import evaluate
     >>> runs = [evaluate(f"blind:{name}", "world-quads", limit=50, draws=100, cache=None, quiet=True)
@@ -421,15 +417,10 @@ A measure may be named with its benchmark (eccv:mean_map_at_r), without (mean_ma
 (map_at_r, the mean over both), or as a pattern ("eccv:*").""",
 )
 def rank(
-    runs: Annotated[
-        Sequence[Run | str | Path], Option("Run folders, or folders of them; three models or more.")
-    ],
+    runs: Sequence[Run | str | Path],
     *,
-    measures: Annotated[
-        Sequence[str],
-        Option("Only this measure, or pattern of them; may be repeated.", flag="--measure"),
-    ] = (),
-    k: Annotated[int, Option("How many first items of each query are compared.", low=2, high=most("k"))] = 25,
+    measures: Annotated[Sequence[str], option(flag="--measure")] = (),
+    k: Annotated[int, option(low=2, high=most("k"))] = 25,
     draws: Annotated[int, DRAWS] = 1000,
     seed: Annotated[int, SEED] = 0,
     **reporting: Unpack[Reporting],
@@ -442,6 +433,11 @@ def rank(
 
     `runs` are runs, run folders, and folders of them. Raises `InputError` for fewer than three models, and
     what `counterfoil.evaluation.rank_correlation` raises.
+
+    Arguments:
+        runs: Run folders, or folders of them; three models or more.
+        measures: Only this measure, or pattern of them; may be repeated.
+        k: How many first items of each query are compared.
 
     >>> from counterfoil import evaluate
     >>> runs = [

@@ -7,7 +7,6 @@ ranked together, from one pass over the scores.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack, cast
 
@@ -23,11 +22,9 @@ from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.evaluation.run import measured_run, save_run
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs import evaluation_inputs as inputs
-from counterfoil.jobs.arguments import data_option, model_option, results_option, statistics_option
-from counterfoil.jobs.job import Feedback, SessionOptions, job
+from counterfoil.jobs.job import Feedback, SessionOptions, documented, job, option
 from counterfoil.jobs.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
@@ -35,111 +32,70 @@ from counterfoil.models.base import Options
 from counterfoil.outputs import Outputs, existing_paths, guarding
 from counterfoil.store import check_writable
 
-_caption_option, _generative_option, _gallery_option = (
-    partial(Option, panel=heading) for heading in ("Caption metrics", "Generative models", "Galleries")
-)
 
-
+@documented
 class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
-    """Options of an evaluation."""
+    """Options of an evaluation.
 
-    limit: Annotated[
-        float | None,
-        data_option(
-            "Evaluate N evenly spaced questions, or such a share (0.1); results are marked as partial, and a "
-            "note says what all of them would take.",
-            None,
-            low=0,
-            metavar="N|SHARE",
-        ),
-    ]
+    Data:
+        limit: Evaluate N evenly spaced questions, or such a share (0.1); results are marked as partial, and a
+            note says what all of them would take.
+
+    Results:
+        out: Write a run folder per benchmark here, for 'compare'.
+        name: What results call the scorer.
+
+    Statistics:
+        measures: Only this measure; may be repeated. In a gallery recall_at_20 stands for all of its kind; of
+            several benchmarks each takes those it has.
+        ties: A tie is wrong, worth its chance in a random order, or right.
+        interval: How intervals are made; auto knows which questions share images or captions.
+
+    Model:
+        column: Column of a given table; default: guessed and said.
+        unanswered: Questions that given outcomes or a chat model do not answer: an error, wrong, or left out.
+
+    Caption metrics:
+        backbone: The model that a caption metric looks at images with.
+
+    Generative models:
+        protocol: How a generative model is asked, as --set protocol=NAME.
+        question: What it is asked, with {} for the caption, as --set question=TEXT.
+        api_key_env: Environment variable with the key of a chat endpoint; default: COUNTERFOIL_API_KEY.
+
+    Galleries:
+        ids: npz file with image_ids and caption_ids of the rows and columns of a given similarity.
+        first_stage: A dual encoder whose first items a scorer of pairs ranks again.
+        depth: How many of the first stage's items are ranked again.
+        top: How many first items of each query a run keeps.
+        truncated_as_miss: Count a right answer beyond the end of a truncated ranking as a miss, as published
+            numbers from truncated lists do.
+    """
+
+    limit: Annotated[float | None, option(None, low=0, metavar="N|SHARE")]
     counts: Annotated[bool, shared.COUNTS]
     available: Annotated[bool, shared.AVAILABLE]
-    out: Annotated[
-        str | Path | None, results_option("Write a run folder per benchmark here, for 'compare'.", None)
-    ]
+    out: Annotated[str | Path | None, option(None)]
     overwrite: Annotated[bool, shared.OVERWRITE]
-    name: Annotated[str | None, results_option("What results call the scorer.", None)]
-    measures: Annotated[
-        Sequence[str],
-        statistics_option(
-            "Only this measure; may be repeated. In a gallery recall_at_20 stands for all of its kind; of "
-            "several benchmarks each takes those it has.",
-            (),
-            flag="--measure",
-        ),
-    ]
-    ties: Annotated[
-        Literal["strict", "half", "optimistic"],
-        statistics_option("A tie is wrong, worth its chance in a random order, or right.", "strict"),
-    ]
-    interval: Annotated[
-        Literal["auto", "wilson", "clusters", "crossed", "folds"],
-        statistics_option(
-            "How intervals are made; auto knows which questions share images or captions.", "auto"
-        ),
-    ]
+    name: Annotated[str | None, option(None)]
+    measures: Annotated[Sequence[str], option((), flag="--measure")]
+    ties: Annotated[Literal["strict", "half", "optimistic"], option("strict")]
+    interval: Annotated[Literal["auto", "wilson", "clusters", "crossed", "folds"], option("auto")]
     draws: Annotated[int, shared.DRAWS]
     seed: Annotated[int, shared.SEED]
     prompt: Annotated[str, shared.PROMPT]
-    column: Annotated[str | None, model_option("Column of a given table; default: guessed and said.", None)]
-    unanswered: Annotated[
-        Literal["refuse", "wrong", "leave-out"],
-        model_option(
-            "Questions that given outcomes or a chat model do not answer: an error, wrong, or left out.",
-            "refuse",
-        ),
-    ]
-    backbone: Annotated[
-        str,
-        _caption_option(
-            "The model that a caption metric looks at images with.", "", flag="--scorer", metavar="SCORER"
-        ),
-    ]
+    column: Annotated[str | None, option(None)]
+    unanswered: Annotated[Literal["refuse", "wrong", "leave-out"], option("refuse")]
+    backbone: Annotated[str, option("", flag="--scorer", metavar="SCORER")]
     settings: Annotated[shared.Settings, shared.SETTINGS]
-    protocol: Annotated[
-        str | None,
-        _generative_option("How a generative model is asked, as --set protocol=NAME.", None, metavar="NAME"),
-    ]
-    question: Annotated[
-        str | None,
-        _generative_option("What it is asked, with {} for the caption, as --set question=TEXT.", None),
-    ]
-    api_key_env: Annotated[
-        str | None,
-        _generative_option(
-            "Environment variable with the key of a chat endpoint; default: COUNTERFOIL_API_KEY.",
-            None,
-            metavar="VARIABLE",
-        ),
-    ]
-    ids: Annotated[
-        Path | None,
-        _gallery_option(
-            "npz file with image_ids and caption_ids of the rows and columns of a given similarity.", None
-        ),
-    ]
-    first_stage: Annotated[
-        str | shared.AnyScorer | None,
-        _gallery_option(
-            "A dual encoder whose first items a scorer of pairs ranks again.", None, metavar="SCORER"
-        ),
-    ]
-    depth: Annotated[
-        int,
-        _gallery_option("How many of the first stage's items are ranked again.", 32, low=1, high=most("k")),
-    ]
-    top: Annotated[
-        int, _gallery_option("How many first items of each query a run keeps.", 50, low=0, high=most("k"))
-    ]
-    truncated_as_miss: Annotated[
-        bool,
-        _gallery_option(
-            "Count a right answer beyond the end of a truncated ranking as a miss, as published numbers from "
-            "truncated lists do.",
-            False,
-        ),
-    ]
+    protocol: Annotated[str | None, option(None, metavar="NAME")]
+    question: Annotated[str | None, option(None)]
+    api_key_env: Annotated[str | None, option(None, metavar="VARIABLE")]
+    ids: Annotated[Path | None, option(None)]
+    first_stage: Annotated[str | shared.AnyScorer | None, option(None, metavar="SCORER")]
+    depth: Annotated[int, option(32, low=1, high=most("k"))]
+    top: Annotated[int, option(50, low=0, high=most("k"))]
+    truncated_as_miss: Annotated[bool, option(False)]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
@@ -24,11 +23,10 @@ from counterfoil.engine.explain import (
 from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option
 from counterfoil.jobs import arguments as shared
 from counterfoil.jobs import evaluation_inputs as inputs
-from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer, data_option
-from counterfoil.jobs.job import Feedback, SessionOptions, job
+from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer
+from counterfoil.jobs.job import Feedback, SessionOptions, documented, job, option
 from counterfoil.jobs.outputs import guarded, write
 from counterfoil.jobs.results import Pictures, Tabular
 from counterfoil.models.base import abilities
@@ -42,46 +40,28 @@ FEW = 4
 NEAREST = 5
 
 
-_method_option = partial(Option, panel="Method")
-
-
+@documented
 class ExplainRows(shared.Sources, shared.Device, shared.Work, total=False):
-    """Options of explanations, and of their grades."""
+    """Options of explanations, and of their grades.
 
-    questions: Annotated[
-        Sequence[str],
-        data_option(
-            "Ids of the questions; default: some, evenly spread.", (), metavar="ID,ID,...", commas=True
-        ),
-    ]
-    limit: Annotated[
-        int | None,
-        data_option(
-            "How many questions, where none are named; default: 4, or 40 that are graded.",
-            None,
-            low=1,
-            high=most("items"),
-        ),
-    ]
-    methods: Annotated[
-        Sequence[str],
-        _method_option(
-            "How heatmaps are made: patches, rollout, transport, grad-cam, occlusion; may be repeated. "
-            "Default: what looks inside of the model, else occlusion.",
-            (),
-            flag="--method",
-        ),
-    ]
-    grid: Annotated[
-        int, _method_option("Occlusion: so many cells to a side of the picture.", 7, low=1, high=64)
-    ]
-    fill: Annotated[Literal["mean", "blur"], _method_option("Occlusion: what a covered cell shows.", "mean")]
-    mask: Annotated[
-        str | None,
-        _method_option(
-            "Put this in place of a left-out word, in place of deleting it.", None, metavar="TOKEN"
-        ),
-    ]
+    Data:
+        questions: Ids of the questions; default: some, evenly spread.
+        limit: How many questions, where none are named; default: 4, or 40 that are graded.
+
+    Method:
+        methods: How heatmaps are made: patches, rollout, transport, grad-cam, occlusion; may be repeated.
+            Default: what looks inside of the model, else occlusion.
+        grid: Occlusion: so many cells to a side of the picture.
+        fill: Occlusion: what a covered cell shows.
+        mask: Put this in place of a left-out word, in place of deleting it.
+    """
+
+    questions: Annotated[Sequence[str], option((), metavar="ID,ID,...", commas=True)]
+    limit: Annotated[int | None, option(None, low=1, high=most("items"))]
+    methods: Annotated[Sequence[str], option((), flag="--method")]
+    grid: Annotated[int, option(7, low=1, high=64)]
+    fill: Annotated[Literal["mean", "blur"], option("mean")]
+    mask: Annotated[str | None, option(None, metavar="TOKEN")]
     prompt: Annotated[str, shared.PROMPT]
     settings: Annotated[shared.Settings, shared.SETTINGS]
     seed: Annotated[int, shared.SEED]

@@ -23,7 +23,6 @@ from counterfoil.engine.explain import (
     words_of,
 )
 from counterfoil.errors import DataError
-from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import BENCHMARK, SCORER, AnyBenchmark, AnyScorer, feedback_of
 from counterfoil.jobs.evaluation_inputs import title_of
 from counterfoil.jobs.explain import ExplainRows, Explanation, explain, prepared
@@ -219,10 +218,7 @@ def explain_or_grade(
     scorer: Annotated[str | AnyScorer, SCORER],
     benchmark: Annotated[AnyBenchmark, BENCHMARK],
     *,
-    grade: Annotated[
-        bool,
-        Option("In the drawn world, where places are known: how often heatmaps point at the right thing."),
-    ] = False,
+    grade: bool = False,
     **options: Unpack[ExplainRows],
 ) -> Explanation | HeatGrades:
     """Show which words of a caption count for a scorer, and where in the picture it looks for them.
@@ -230,6 +226,9 @@ def explain_or_grade(
     Each image of a question is scored with each caption, with the caption without each word, and with the
     picture with one cell after the other covered: this works for any scorer. Methods that look inside of a
     model are used where the model has what they need.
+
+    Arguments:
+        grade: In the drawn world, where places are known: how often heatmaps point at the right thing.
     """
     return grade_heatmaps(scorer, benchmark, **options) if grade else explain(scorer, benchmark, **options)
 

@@ -13,10 +13,10 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import check_at_hand
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
-from counterfoil.inputs.options import Option, with_default
+from counterfoil.inputs.options import with_default
 from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, Reporting, Sources, feedback_of
 from counterfoil.jobs.evaluation_inputs import BenchmarkSources, at_hand
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.jobs.training_inputs import network
@@ -98,8 +98,8 @@ class Mixtures(Tabular):
   counterfoil train mix ckpt/pretrained ckpt/trohn-img --alpha 0.5 --out ckpt/mixed""",
 )
 def mix(
-    start: Annotated[str, Option("Where training began: a checkpoint's folder or KIND:WHAT.")],
-    tuned: Annotated[str, Option("What came of it: a checkpoint's folder.")],
+    start: str,
+    tuned: str,
     *,
     task: Annotated[
         str | None, with_default(BENCHMARK, None, help="Benchmark of what was trained for.")
@@ -108,11 +108,9 @@ def mix(
         str | None, with_default(BENCHMARK, None, help="Benchmark of what should not be forgotten.")
     ] = None,
     available: Annotated[bool, AVAILABLE] = False,
-    points: Annotated[int, Option("Mixtures from start to end.", low=2, high=101)] = 11,
-    alpha: Annotated[
-        float | None, Option("Keep this mixture: 0 is the start, 1 the end.", low=0, high=1)
-    ] = None,
-    out: Annotated[Path | None, Option("Folder of the checkpoint to keep it in.")] = None,
+    points: Annotated[int, option(low=2, high=101)] = 11,
+    alpha: Annotated[float | None, option(low=0, high=1)] = None,
+    out: Path | None = None,
     overwrite: bool = False,
     **options: Unpack[MixRows],
 ) -> Mixtures:
@@ -123,6 +121,13 @@ def mix(
     one mixture is written as a checkpoint.
 
     Raises `InputError` where one of a pair of arguments is missing, and what reading them raises.
+
+    Arguments:
+        start: Where training began: a checkpoint's folder or KIND:WHAT.
+        tuned: What came of it: a checkpoint's folder.
+        points: Mixtures from start to end.
+        alpha: Keep this mixture: 0 is the start, 1 the end.
+        out: Folder of the checkpoint to keep it in.
     """
     if (task is None) != (held_out is None) or (alpha is None) != (out is None):
         raise InputError("options come in pairs", allowed="--task with --held-out, --alpha with --out")

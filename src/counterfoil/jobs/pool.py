@@ -32,9 +32,8 @@ from counterfoil.evaluation.run import find_runs
 from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import DIRECTION, IDS, QUERIES, SCORES, Reporting, feedback_of, path_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import job, option
 from counterfoil.jobs.results import SavedTable
 from counterfoil.metrics.annotators import Pool
 from counterfoil.metrics.annotators import pool as pooled_items
@@ -324,19 +323,15 @@ people the table with a column `answer` to fill in, and hand it to `counterfoil 
 def pool(
     scores: Annotated[Sequence[Run | str | Path], SCORES],
     *,
-    k: Annotated[int, Option("How many items each model proposes per query.", low=1, high=most("k"))] = 5,
+    k: Annotated[int, option(low=1, high=most("k"))] = 5,
     queries: Annotated[str | Path | Collection[str] | None, QUERIES] = None,
     direction: Annotated[Literal["t2i", "i2t", "both"], DIRECTION] = "both",
     ids: Annotated[str | Path | None, IDS] = None,
-    exclude_known: Annotated[
-        bool, Option("Leave out pairs that are right in the runs' benchmark already.")
-    ] = False,
-    per_task: Annotated[int, Option("Pairs to judge per task.", low=1, high=most("people"))] = 18,
-    golden: Annotated[
-        int, Option("Pairs of known answer in each task beside them.", low=0, high=most("people"))
-    ] = 2,
-    answers: Annotated[int, Option("How many people judge each pair.", low=1, high=most("people"))] = 1,
-    price: Annotated[float, Option("Price of a task.", low=0, high=most("price"))] = 1.4,
+    exclude_known: bool = False,
+    per_task: Annotated[int, option(low=1, high=most("people"))] = 18,
+    golden: Annotated[int, option(low=0, high=most("people"))] = 2,
+    answers: Annotated[int, option(low=1, high=most("people"))] = 1,
+    price: Annotated[float, option(low=0, high=most("price"))] = 1.4,
     **reporting: Unpack[Reporting],
 ) -> CandidatePool:
     """Pool what several models put first, each pair once, with who proposed it at which place.
@@ -346,6 +341,14 @@ def pool(
     `scores` may hold runs that are loaded; `queries` may be the ids themselves, and are by default all that
     every model answers. Raises `DataError` where the items differ and `InputError` for two models of one
     name.
+
+    Arguments:
+        k: How many items each model proposes per query.
+        exclude_known: Leave out pairs that are right in the runs' benchmark already.
+        per_task: Pairs to judge per task.
+        golden: Pairs of known answer in each task beside them.
+        answers: How many people judge each pair.
+        price: Price of a task.
 
     >>> from counterfoil import evaluate
     >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)

@@ -24,7 +24,6 @@ from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import PoolRound, Tasks
 from counterfoil.evaluation.result import Run
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import (
     DIRECTION,
     IDS,
@@ -38,7 +37,7 @@ from counterfoil.jobs.arguments import (
 )
 from counterfoil.jobs.bias import AnnotatorStudy, bias
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
-from counterfoil.jobs.job import SILENT, job
+from counterfoil.jobs.job import SILENT, documented, job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.pool import chosen_queries, load
 from counterfoil.jobs.results import Tabular
@@ -59,25 +58,30 @@ WORLD = "world"
 _Item = TypeVar("_Item")
 
 
+@documented
 class RoundRows(Device, Work, total=False):
-    """What judges know and look at, and how models that look are run."""
+    """What judges know and look at, and how models that look are run.
 
-    threshold: Annotated[
-        float | None, Option("Of a scorer that judges: right is what scores at or above it.", None)
-    ]
-    people: Annotated[int, Option("Simulated people who see a judge's truth.", 0, low=0, high=most("people"))]
-    accuracy: Annotated[float, Option("Of simulated people: how often they are right.", 0.95)]
-    bias: Annotated[float, Option("Of simulated people: how much readier for yes.", 0.0, hidden=True)]
-    data: Annotated[
-        Path | None,
-        Option("File or folder of the gallery, where pictures are needed and runs name none.", None),
-    ]
-    images: Annotated[Path | None, Option("Folder of the images, where the data name files.", None)]
+    Arguments:
+        threshold: Of a scorer that judges: right is what scores at or above it.
+        people: Simulated people who see a judge's truth.
+        accuracy: Of simulated people: how often they are right.
+        bias: Of simulated people: how much readier for yes.
+        data: File or folder of the gallery, where pictures are needed and runs name none.
+        images: Folder of the images, where the data name files.
+        tasks: How pairs are handed out and what they cost.
+        draws: Behind the intervals of bias, which is not measured at 0.
+    """
+
+    threshold: Annotated[float | None, option(None)]
+    people: Annotated[int, option(0, low=0, high=most("people"))]
+    accuracy: Annotated[float, option(0.95)]
+    bias: Annotated[float, option(0.0, hidden=True)]
+    data: Annotated[Path | None, option(None)]
+    images: Annotated[Path | None, option(None)]
     seed: Annotated[int, SEED]
-    tasks: Annotated[Tasks | None, Option("How pairs are handed out and what they cost.", None, hidden=True)]
-    draws: Annotated[
-        int, Option("Behind the intervals of bias, which is not measured at 0.", 500, low=0, hidden=True)
-    ]
+    tasks: Annotated[Tasks | None, option(None, hidden=True)]
+    draws: Annotated[int, option(500, low=0, hidden=True)]
 
 
 def judge_of(
@@ -330,17 +334,11 @@ def _count(number: float) -> str:
 )
 def pool_rounds(
     scores: Annotated[Sequence[Run | str | Path], SCORES],
-    judge: Annotated[
-        Any,
-        Option(
-            "Who judges: world, a table of answers, a benchmark's name or folder, a scorer KIND:WHAT.",
-            flag="--judge",
-        ),
-    ] = WORLD,
+    judge: Annotated[Any, option(flag="--judge")] = WORLD,
     *,
-    out: Annotated[Path | None, Option("Folder of positives.csv, judgements.csv and rounds.json.")] = None,
-    rounds: Annotated[int, Option("How many rounds.", low=1, high=most("k"))] = 3,
-    k: Annotated[int, Option("New items of each model per query and round.", low=1, high=most("k"))] = 5,
+    out: Path | None = None,
+    rounds: Annotated[int, option(low=1, high=most("k"))] = 3,
+    k: Annotated[int, option(low=1, high=most("k"))] = 5,
     queries: Annotated[Any, QUERIES] = None,
     direction: Annotated[Literal["t2i", "i2t", "both"], DIRECTION] = "both",
     ids: Annotated[Path | None, IDS] = None,
@@ -358,6 +356,12 @@ def pool_rounds(
     pairs to gains. `queries` may be ids too. `gallery` has the items where a scorer judges. Raises
     `InputError` for a judge that cannot judge these pairs, `DataError` where galleries differ or files cannot
     be used.
+
+    Arguments:
+        judge: Who judges: world, a table of answers, a benchmark's name or folder, a scorer KIND:WHAT.
+        out: Folder of positives.csv, judgements.csv and rounds.json.
+        rounds: How many rounds.
+        k: New items of each model per query and round.
     """
     # Raises where the chances would not be chances.
     Annotator("simulated", options["accuracy"], options["bias"])

@@ -20,7 +20,6 @@ from counterfoil.benchmarks.tables import read_table
 from counterfoil.build.run import build_folder, build_provenance
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_json
-from counterfoil.inputs.options import Option
 from counterfoil.jobs.annotate_agreement import read_judgements
 from counterfoil.jobs.arguments import (
     AVAILABLE,
@@ -30,62 +29,47 @@ from counterfoil.jobs.arguments import (
     SEED,
     AnyBenchmark,
     Reporting,
-    data_option,
     feedback_of,
 )
 from counterfoil.jobs.evaluation_inputs import at_hand
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular
 from counterfoil.outputs import Folder
 from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.store import check_writable
 
-_fact_option = partial(Option, panel="Facts")
 
-
+@documented
 class PublishRows(Reporting, total=False):
-    """The benchmark's data, and facts that the card and the Croissant file state."""
+    """The benchmark's data, and facts that the card and the Croissant file state.
 
-    data: Annotated[str | Path | None, data_option("File or folder of the benchmark.", None)]
-    images: Annotated[
-        str | Path | None, data_option("Folder of the images, where the data name files.", None)
-    ]
+    Data:
+        data: File or folder of the benchmark.
+        images: Folder of the images, where the data name files.
+
+    Facts:
+        creators: Who made it; may be repeated. Default: the citation's authors.
+        date: When it is published. Default: the first day of the citation's year, else 1970-01-01.
+        release: Version of the data set.
+        language: Language of the captions, such as en.
+        url: Page of the data set.
+        provenance: JSON: method, steps, people, sources, limits, uses, rows (a table of who made what).
+        campaigns: A campaign whose people's answers went in: its data sheet is stated. May be repeated.
+    """
+
+    data: Annotated[str | Path | None, option(None)]
+    images: Annotated[str | Path | None, option(None)]
     available: Annotated[bool, AVAILABLE]
     counts: Annotated[bool, COUNTS]
 
-    creators: Annotated[
-        Sequence[str],
-        _fact_option("Who made it; may be repeated. Default: the citation's authors.", (), flag="--creator"),
-    ]
-    date: Annotated[
-        str,
-        _fact_option(
-            "When it is published. Default: the first day of the citation's year, else 1970-01-01.",
-            "",
-            metavar="YYYY-MM-DD",
-        ),
-    ]
-    release: Annotated[str, _fact_option("Version of the data set.", "1.0.0", metavar="X.Y.Z")]
-    language: Annotated[str, _fact_option("Language of the captions, such as en.", "", metavar="CODE")]
-    url: Annotated[str, _fact_option("Page of the data set.", "", metavar="ADDRESS")]
-    provenance: Annotated[
-        str | Path | dict[str, Any] | None,
-        _fact_option(
-            "JSON: method, steps, people, sources, limits, uses, rows (a table of who made what).",
-            None,
-            metavar="FILE",
-        ),
-    ]
-    campaigns: Annotated[
-        Sequence[str | Path],
-        _fact_option(
-            "A campaign whose people's answers went in: its data sheet is stated. May be repeated.",
-            (),
-            flag="--campaign",
-            metavar="FOLDER",
-        ),
-    ]
+    creators: Annotated[Sequence[str], option((), flag="--creator")]
+    date: Annotated[str, option("", metavar="YYYY-MM-DD")]
+    release: Annotated[str, option("1.0.0", metavar="X.Y.Z")]
+    language: Annotated[str, option("", metavar="CODE")]
+    url: Annotated[str, option("", metavar="ADDRESS")]
+    provenance: Annotated[str | Path | dict[str, Any] | None, option(None, metavar="FILE")]
+    campaigns: Annotated[Sequence[str | Path], option((), flag="--campaign", metavar="FOLDER")]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,24 +135,13 @@ class Published(Tabular):
 )
 def publish(
     benchmark: Annotated[AnyBenchmark, BENCHMARK],
-    to: Annotated[str, Option("Where it is published.", flag="--to", metavar="folder:OUT|hub:OWNER/NAME")],
+    to: Annotated[str, option(flag="--to", metavar="folder:OUT|hub:OWNER/NAME")],
     *,
-    licence: Annotated[
-        str,
-        Option("Its licence, such as CC-BY-4.0. Default: what its card states.", metavar="SPDX|ADDRESS"),
-    ] = "",
-    execute: Annotated[bool, Option("Upload to the hub; without it, what would be is printed.")] = False,
-    anyway: Annotated[bool, Option("Publish although a licence forbids it; the card says so.")] = False,
-    private: Annotated[bool, Option("Make a repository on the hub that others do not see.")] = False,
-    split: Annotated[
-        float | None,
-        data_option(
-            "Share of the questions in the split 'test', such as 0.2; no image is in two splits.",
-            low=0,
-            high=1,
-            metavar="SHARE",
-        ),
-    ] = None,
+    licence: Annotated[str, option(metavar="SPDX|ADDRESS")] = "",
+    execute: bool = False,
+    anyway: bool = False,
+    private: bool = False,
+    split: Annotated[float | None, option(low=0, high=1, metavar="SHARE")] = None,
     seed: Annotated[int, SEED] = 0,
     overwrite: Annotated[bool, OVERWRITE] = False,
     **options: Unpack[PublishRows],
@@ -181,6 +154,16 @@ def publish(
     `provenance` may also be a mapping (`counterfoil.benchmarks.publishing.facts.Provenance.of`). Raises what
     reading the benchmark raises, and `InputError` for a licence that is unknown or forbids it (unless
     `anyway`), for a place that cannot be written, and where the hub refuses.
+
+    Arguments:
+        to: Where it is published.
+        licence: Its licence, such as CC-BY-4.0. Default: what its card states.
+        execute: Upload to the hub; without it, what would be is printed.
+        anyway: Publish although a licence forbids it; the card says so.
+        private: Make a repository on the hub that others do not see.
+
+    Data:
+        split: Share of the questions in the split 'test', such as 0.2; no image is in two splits.
 
     >>> published = publish("world-choices", "hub:ann/shapes", quiet=True)
     >>> published.licence.spdx, published.executed, len(published.folder.sizes) > 3

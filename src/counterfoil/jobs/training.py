@@ -15,10 +15,9 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.inputs.fields import changes_of, check_key
-from counterfoil.inputs.options import Option
 from counterfoil.jobs import training_inputs as inputs
 from counterfoil.jobs.arguments import Settings, feedback_of
-from counterfoil.jobs.job import job, job_of
+from counterfoil.jobs.job import job, job_of, option
 from counterfoil.jobs.outputs import guarded as guarding
 from counterfoil.jobs.results import Tabular
 from counterfoil.jobs.training_inputs import Data, Stage, TrainRows
@@ -278,46 +277,13 @@ class TrainedModel(Tabular):
   torchrun --nproc-per-node 2 -m counterfoil train coco --model hf:./my-clip --data coco/ --out ckpt/""",
 )
 def train_model(
-    recipe: Annotated[
-        str | Path | Recipe,
-        Option(
-            "Name of a recipe (see 'counterfoil list recipes'), or a .toml file.",
-            complete="counterfoil.jobs.completion:complete_recipes",
-        ),
-    ],
-    model: Annotated[
-        str | None,
-        Option(
-            "What is trained: open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER, "
-            "small, vse, vsrn (from scratch), or the folder of a checkpoint.",
-            flag="--model",
-            metavar="MODEL",
-            panel="Model and data",
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        Option(
-            "Benchmark folder, Parquet file or folder, table, or WebDataset shards to train on; shards also "
-            "behind a URL.",
-            flag="--data",
-            panel="Model and data",
-        ),
-    ] = None,
+    recipe: Annotated[str | Path | Recipe, option(complete="counterfoil.jobs.completion:complete_recipes")],
+    model: Annotated[str | None, option(flag="--model", metavar="MODEL")] = None,
+    data: Annotated[Path | None, option(flag="--data")] = None,
     *,
-    changed: Annotated[
-        Settings,
-        Option(
-            "Any other field of the recipe; may be repeated.",
-            flag="--set",
-            metavar="KEY=VALUE",
-            panel="Recipe",
-        ),
-    ] = None,
-    resume: Annotated[
-        bool, Option("Whether a training that was stopped goes on where it was.", panel="Work")
-    ] = True,
-    dry_run: Annotated[bool, Option("Show the recipe and the plan, train nothing.", panel="Work")] = False,
+    changed: Annotated[Settings, option(flag="--set", metavar="KEY=VALUE")] = None,
+    resume: bool = True,
+    dry_run: bool = False,
     overwrite: bool = False,
     **options: Unpack[TrainRows],
 ) -> TrainedModel | TrainingPlan:
@@ -331,6 +297,22 @@ def train_model(
     takes as `ckpt:OUT`. Raises `DataError` for what cannot be read, `InputError` for rows and recipes that do
     not fit, and where `out` holds something else. (`counterfoil.train` is the package of loops, recipes and
     losses.)
+
+    Arguments:
+        recipe: Name of a recipe (see 'counterfoil list recipes'), or a .toml file.
+
+    Model and data:
+        model: What is trained: open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER,
+            small, vse, vsrn (from scratch), or the folder of a checkpoint.
+        data: Benchmark folder, Parquet file or folder, table, or WebDataset shards to train on; shards also
+            behind a URL.
+
+    Recipe:
+        changed: Any other field of the recipe; may be repeated.
+
+    Work:
+        resume: Whether a training that was stopped goes on where it was.
+        dry_run: Show the recipe and the plan, train nothing.
     """
     feedback = feedback_of(options)
     read = Read(recipe, recipe, {}) if isinstance(recipe, Recipe) else read_file(recipe)

@@ -12,7 +12,8 @@ from counterfoil.benchmarks.training_rows import Missing, TrainingSet
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, fields_of, rows_of
-from counterfoil.jobs.arguments import CACHE, WORKERS, Cache, Reporting, cache_of, work_option
+from counterfoil.jobs.arguments import CACHE, WORKERS, Cache, Reporting, cache_of
+from counterfoil.jobs.job import documented, option
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
 from counterfoil.storage import Location, is_distant, local_folder, located, location
@@ -23,71 +24,52 @@ if TYPE_CHECKING:
     from counterfoil.models.networks import Backbone
 
 
-#: Options under the headings of the command.
-_input_option, _recipe_option = (partial(Option, panel=heading) for heading in ("Model and data", "Recipe"))
-
-
 def _field(name: str) -> Option:
     """The option of a recipe's field: what is not given is as the recipe has it."""
     return replace(fields_of(Recipe)[name].left_open.option, shown="", panel="Recipe")
 
 
+@documented
 class RunRows(Reporting, total=False):
-    """What is trained on what, and where."""
+    """What is trained on what, and where.
 
-    images: Annotated[Path | None, _input_option("Folder of the images, where the data name files.", None)]
-    regions: Annotated[
-        Path | None,
-        _input_option(
-            "Region features of the images (npz, TSV, folder of npz), in place of pictures: vse, vsrn.", None
-        ),
-    ]
-    validation: Annotated[Path | None, _input_option("Rows that decide which weights are kept.", None)]
-    validation_share: Annotated[
-        float | None,
-        _input_option(
-            "Share of the rows held back for that; default: the data's own split, else 0.2.",
-            None,
-            low=0,
-            high=0.99,
-        ),
-    ]
-    out: Annotated[Path | None, _input_option("Folder of the checkpoint.", None)]
-    guard: Annotated[
-        str | None,
-        _recipe_option(
-            "Benchmark that must not be forgotten, and where its data lie: measured along the way, on the "
-            "questions that are at hand.",
-            None,
-            metavar="BENCHMARK[=PATH]",
-        ),
-    ]
-    guard_images: Annotated[
-        Path | None, _recipe_option("Folder of the images of that benchmark.", None, metavar="FOLDER")
-    ]
-    device: Annotated[str | None, work_option("auto, cpu, cuda, mps.", None)]
+    Model and data:
+        images: Folder of the images, where the data name files.
+        regions: Region features of the images (npz, TSV, folder of npz), in place of pictures: vse, vsrn.
+        validation: Rows that decide which weights are kept.
+        validation_share: Share of the rows held back for that; default: the data's own split, else 0.2.
+        out: Folder of the checkpoint.
+
+    Recipe:
+        guard: Benchmark that must not be forgotten, and where its data lie: measured along the way, on the
+            questions that are at hand.
+        guard_images: Folder of the images of that benchmark.
+
+    Work:
+        device: auto, cpu, cuda, mps.
+        devices: How many of them.
+        chunk_size: Rows that go through the network at a time, on each device, where a batch does not fit
+            into memory: the gradients are those of the whole batch (GradCache).
+        checkpoint_activations: Compute layers again in the backward pass, in place of keeping what they gave.
+        tensorboard: Write the journal for TensorBoard as well (extra 'tensorboard').
+    """
+
+    images: Annotated[Path | None, option(None)]
+    regions: Annotated[Path | None, option(None)]
+    validation: Annotated[Path | None, option(None)]
+    validation_share: Annotated[float | None, option(None, low=0, high=0.99)]
+    out: Annotated[Path | None, option(None)]
+    guard: Annotated[str | None, option(None, metavar="BENCHMARK[=PATH]")]
+    guard_images: Annotated[Path | None, option(None, metavar="FOLDER")]
+    device: Annotated[str | None, option(None)]
     #: None is one, or as many as torchrun started.
-    devices: Annotated[int | None, work_option("How many of them.", None, low=1, high=most("devices"))]
-    chunk_size: Annotated[
-        int | None,
-        work_option(
-            "Rows that go through the network at a time, on each device, where a batch does not fit into "
-            "memory: the gradients are those of the whole batch (GradCache).",
-            None,
-            low=1,
-            high=most("batch_size"),
-        ),
-    ]
-    checkpoint_activations: Annotated[
-        bool,
-        work_option("Compute layers again in the backward pass, in place of keeping what they gave.", False),
-    ]
+    devices: Annotated[int | None, option(None, low=1, high=most("devices"))]
+    chunk_size: Annotated[int | None, option(None, low=1, high=most("batch_size"))]
+    checkpoint_activations: Annotated[bool, option(False)]
     workers: Annotated[int | None, WORKERS]
     #: Where the captions of large tables are kept for the other processes of a training, and the next one.
     cache: Annotated[Cache, CACHE]
-    tensorboard: Annotated[
-        bool, work_option("Write the journal for TensorBoard as well (extra 'tensorboard').", False)
-    ]
+    tensorboard: Annotated[bool, option(False)]
 
 
 class TrainRows(RunRows, total=False):
