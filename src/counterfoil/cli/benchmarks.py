@@ -1,59 +1,41 @@
 """`counterfoil benchmarks`: what there is, released files, benchmarks in folders, data sets for others."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Annotated, Unpack
 
 from counterfoil import terminal
-from counterfoil.cli import groups
-from counterfoil.cli.usage import Overwrite
-from counterfoil.jobs import completion
+from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, LIMIT, OVERWRITE, Reporting, feedback_of
+from counterfoil.jobs.job import job, option
 
-app = groups.group(
-    {
-        "list": "list:benchmarks",
-        "show": "list:benchmarks",
-        "fetch": "benchmarks:fetch",
-        "save": "benchmarks:save",
-        "publish": "jobs.publish:publish",
-    },
-    help="Benchmarks: what there is, released files, folders of one's own, and data sets for others.",
-    epilog="Example: counterfoil benchmarks fetch sugarcrepe",
-)
-FETCH_EPILOG = """Examples:
+
+@job(
+    examples="""Examples:
   counterfoil benchmarks fetch
   counterfoil benchmarks fetch sugarcrepe
   counterfoil benchmarks fetch winoground-scores --to data/"""
-
-
+)
 def fetch(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Benchmarks or releases; without any, what can be fetched is listed."),
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Where to: a folder of each name in it. Default: COUNTERFOIL_DATA, else the user's data "
-            "folder, where 'evaluate' finds them by name.",
-        ),
-    ] = None,
-    mirror: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Fetch from here, in place of the repository's own host."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace other files of the same names.")
-    ] = False,
+    names: Annotated[Sequence[str], option()] = (),
+    *,
+    to: Annotated[Path | None, option(metavar="FOLDER")] = None,
+    mirror: Annotated[str | None, option(metavar="ADDRESS")] = None,
+    overwrite: bool = False,
+    **reporting: Unpack[Reporting],
 ) -> None:
     """Fetch the released files of benchmarks, at a pinned commit and with checksums.
 
     What was stopped goes on where it was; what is there already is checked and kept. Which commit and which
     checksums the files have is written beside them, to fetched.json. For gated data sets HF_TOKEN is sent to
     the hub, and to no mirror.
+
+    Arguments:
+        names: Benchmarks or releases; without any, what can be fetched is listed.
+        to: Where to: a folder of each name in it. Default: COUNTERFOIL_DATA, else the user's data folder,
+            where 'evaluate' finds them by name.
+        mirror: Fetch from here, in place of the repository's own host.
+        overwrite: Replace other files of the same names.
     """
     from counterfoil.benchmarks.data_paths import data_folder
     from counterfoil.benchmarks.fetching import fetch, fetched, release, releases
@@ -73,10 +55,10 @@ def fetch(
         )
         return
     wanted = list(dict.fromkeys(release(benchmark_name(name)).name for name in names))
-    folder = data_folder() if to is None else to
+    folder, feedback = data_folder() if to is None else to, feedback_of(reporting)
     for name in wanted:
         chosen = release(name)
-        with terminal.progress() as report:
+        with feedback.progress() as report:
             done = fetch(
                 chosen,
                 folder,
@@ -87,55 +69,55 @@ def fetch(
             )
         commit = done.revision if chosen.revision else f"{done.revision} (no commit is pinned: the newest)"
         print(f"{name}: {len(done.new)} files fetched, {len(done.present)} there already, in {done.folder}")
-        terminal.note(f"{name}: {chosen.repository} at {commit}")
+        feedback.note(f"{name}: {chosen.repository} at {commit}")
         for file in done.unpinned:
-            terminal.note(
+            feedback.note(
                 f"{name}: {file} is not pinned by a checksum; sha256 {done.digests[file]} is written down"
             )
         if to is None and chosen.serves:
-            terminal.note(f"{name}: 'counterfoil evaluate SCORER {chosen.serves[0]}' finds it by name")
+            feedback.note(f"{name}: 'counterfoil evaluate SCORER {chosen.serves[0]}' finds it by name")
         elif chosen.serves:
-            terminal.note(f"{name}: name it with --data {chosen.serves[0]}={done.folder}")
+            feedback.note(f"{name}: name it with --data {chosen.serves[0]}={done.folder}")
         if chosen.needs:
-            terminal.note(f"{name}: {chosen.needs}")
+            feedback.note(f"{name}: {chosen.needs}")
 
 
-SAVE_EPILOG = """Examples:
+@job(
+    examples="""Examples:
   counterfoil benchmarks save sugarcrepe --images val2017/ --out sets/sugarcrepe
   counterfoil benchmarks save pairs --data my.csv --images photos/ --available --out sets/mine"""
-
-
+)
 def save(
-    benchmark: Annotated[
-        str,
-        typer.Argument(
-            help="Name of a benchmark (see 'counterfoil list benchmarks').",
-            autocompletion=completion.complete_benchmarks,
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="The folder it is saved in.")],
-    data: Annotated[Path | None, typer.Option(help="File or folder of the benchmark.")] = None,
-    images: Annotated[
-        Path | None, typer.Option(help="Folder of the images, where the data name files.")
-    ] = None,
-    available: Annotated[
-        bool, typer.Option("--available", help="Only the questions whose images and captions are at hand.")
-    ] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, evenly spread.")] = None,
-    overwrite: Overwrite = False,
+    benchmark: Annotated[str, BENCHMARK],
+    out: Annotated[Path, option(flag="--out")],
+    *,
+    data: Path | None = None,
+    images: Path | None = None,
+    available: Annotated[bool, AVAILABLE] = False,
+    limit: Annotated[int | None, LIMIT] = None,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    **reporting: Unpack[Reporting],
 ) -> None:
     """Save a benchmark with its pictures in one folder, which every command takes in place of its name.
 
     Items that are not at hand are kept as such. The folder has digests of all its files, so that what was
     changed since is noticed. Mind the licence before it is passed on: 'counterfoil list benchmarks NAME'.
+
+    Arguments:
+        benchmark: Name of a benchmark (see 'counterfoil list benchmarks').
+        out: The folder it is saved in.
+        data: File or folder of the benchmark.
+        images: Folder of the images, where the data name files.
+        available: Only the questions whose images and captions are at hand.
+        limit: Only so many questions, evenly spread.
     """
     from counterfoil import catalog
     from counterfoil.benchmarks import folder
     from counterfoil.cli import paths
     from counterfoil.jobs.evaluation_inputs import at_hand
-    from counterfoil.jobs.job import terminal_feedback
     from counterfoil.outputs import Folder, active_outputs
 
+    feedback = feedback_of(reporting)
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
     paths.check(folders=[Folder(out, folder.FILES, alone=True)])
     loaded = catalog.benchmark(benchmark, data=data, images=images)
@@ -143,13 +125,13 @@ def save(
         # An output that would replace it is an error.
         outputs.read(loaded.path)
     if available:
-        loaded = at_hand(loaded, terminal_feedback(), name=name)
+        loaded = at_hand(loaded, feedback, name=name)
     if limit is not None:
         loaded = loaded.limited(limit)
-    with terminal.progress() as report:
+    with feedback.progress() as report:
         folder.save(loaded, out, progress=report)
     print(
         f"{len(loaded):,} questions, {len(loaded.images):,} images, {len(loaded.captions):,} captions: {out}"
     )
     if not loaded.card.redistributable and not terminal.quiet:
-        terminal.warn(f"{name} may not be passed on: {loaded.card.licence}")
+        feedback.warn(f"{name} may not be passed on: {loaded.card.licence}")

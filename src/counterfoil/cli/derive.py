@@ -70,9 +70,10 @@ def command(
     of_job = job.arguments if arguments is None else arguments
     typed_for = {**of_show, **of_page, **of_job}
     options = {**of_job, **outputs, **of_page, **of_show}
-    if paths.WRITTEN & set(options):
+    written = {name for name, argument in options.items() if bool not in argument.members}
+    if paths.WRITTEN & written - {"cache"}:
         options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
-    if all(argument.flag != _CONFIG.flag for argument in options.values()):
+    if job.reports and all(argument.flag != _CONFIG.flag for argument in options.values()):
         options["config_file"] = Argument("config_file", Path | None, _CONFIG)
 
     @wraps(job.function)
@@ -112,7 +113,7 @@ def command(
 
             def print_result(result: Any) -> None:
                 shown.append(result)
-                if not (terminal.quiet and json == "-"):
+                if result is not None and not (terminal.quiet and json == "-"):
                     printing(result, terminal.beside(json), **_converted(of_show, values))
 
             given: dict[str, Any] = filled(
@@ -120,9 +121,10 @@ def command(
             )
             # Of several processes that work together one prints and writes.
             first = main_process()
-            given["feedback"] = replace(
-                terminal_feedback(quiet=not first), result=print_result if first else ignore
-            )
+            if job.reports:
+                given["feedback"] = replace(
+                    terminal_feedback(quiet=not first), result=print_result if first else ignore
+                )
             checked = job.checked(given, lambda argument: places.get(argument.name, _called(argument)))
             page = _converted(of_page, values)
             try:

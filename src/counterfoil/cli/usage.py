@@ -137,11 +137,6 @@ def in_one_line(error: BaseException) -> InputError:
     return InputError(message[:1].lower() + message[1:], hint=f"see '{path} --help'")
 
 
-#: The option of commands that write results and are no jobs.
-Overwrite = Annotated[
-    bool,
-    typer.Option("--overwrite", help="Replace files that exist; never one that the command reads."),
-]
 #: Options that name a folder of images.
 _IMAGES = {"images", "guard_images"}
 _OPTIONS: dict[str, Any] = {
@@ -199,21 +194,6 @@ def level_parameters(declared: Collection[str]) -> dict[str, inspect.Parameter]:
     """`--quiet` and `--verbose` where a command lacks them; with a folder of images `--allow-outside`."""
     without = {*declared} if _IMAGES & set(declared) else {*declared, "allow_outside"}
     return {name: keyword(name, option, False) for name, option in _OPTIONS.items() if name not in without}
-
-
-def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with `level_parameters`, as `running` has them."""
-    parameters = inspect.signature(command).parameters.items()
-    declared = {name: keyword(name, own.annotation, own.default) for name, own in parameters}
-    added = level_parameters(declared)
-
-    @wraps(command)
-    def levelled(ctx: Any, **arguments: Any) -> Any:
-        given = {name: value for name, value in arguments.items() if name not in added}
-        with running(ctx, arguments):
-            return command(**given)
-
-    return with_signature(levelled, [*declared.values(), *added.values()])
 
 
 def with_signature(

@@ -73,6 +73,11 @@ class Job:
         self.outputs = tuple(outputs.split())
         self.examples = examples
 
+    @property
+    def reports(self) -> bool:
+        """Whether it takes `feedback`."""
+        return any(p.kind is p.VAR_KEYWORD for p in signature(self.function).parameters.values())
+
     @cached_property
     def arguments(self) -> dict[str, Argument]:
         """The declared arguments by name."""
