@@ -29,13 +29,13 @@ from counterfoil.evaluation.intervals import LEVEL
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.inputs.options import with_default
 from counterfoil.jobs import arguments as shared
-from counterfoil.jobs import evaluation_inputs as inputs
 from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer
-from counterfoil.jobs.job import Feedback, SessionOptions, documented, job, option
+from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import Tabular
 from counterfoil.metrics.ties import Ties
-from counterfoil.models.base import DEFAULT, Options, abilities
+from counterfoil.models.base import DEFAULT, abilities
 from counterfoil.report import audit_page
 from counterfoil.report.tables import Table
 
@@ -78,17 +78,6 @@ class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
     level: Annotated[float, option(LEVEL, low=0.0001, high=0.5)]
     draws: Annotated[int, with_default(shared.DRAWS, 2000)]
     seed: Annotated[int, shared.SEED]
-
-
-@dataclass(frozen=True)
-class _AuditInputs:
-    """Options of an audit, and what was made of them."""
-
-    rows: AuditRows
-    sources: inputs.BenchmarkSources
-    #: Of scorers that are given by name.
-    scorer: Options
-    work: SessionOptions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -204,48 +193,42 @@ def audit(
     >>> [result.scorer for result in audited["world-quads"].blind][-1], audited["world-quads"].named
     ('blind:learned', ())
     """
-    feedback = shared.feedback_of(options)
-    extra = _listed(options["scorers"])
-    sources = inputs.BenchmarkSources.of(_listed(benchmarks), options["data"], options["images"])
-    prepared = _AuditInputs(options, sources, shared.scorer_options(options), shared.session_options(options))
+    extra, prepared = _listed(options["scorers"]), JobInputs.of(options, _listed(benchmarks))
+    sources, feedback = prepared.sources, prepared.feedback
     sources.check_names()
     for scorer in extra:
         if isinstance(scorer, str):
             catalog.scorer_name(scorer)
-    others = [_other(other, prepared, feedback) for other in _listed(options["against"])]
+    others = [_other(other, prepared) for other in _listed(options["against"])]
     read = [sources.read(one, feedback, counts=options["counts"]) for one in sources.benchmarks]
     if (limit := options["limit"]) is not None:
         read = [benchmark.limited(limit) for benchmark in read]
     for one in read:
         check_at_hand(one, images=False)
-    loaded = [one for scorer in (*BLIND, *extra) for one in _loaded(scorer, prepared, feedback)]
+    loaded = [one for scorer in (*BLIND, *extra) for one in _loaded(scorer, prepared)]
     others += [(benchmark.name, *_captions(benchmark)) for benchmark in read] if len(read) > 1 else []
-    return Audit(tuple(_audited(benchmark, loaded, others, prepared, feedback) for benchmark in read))
+    return Audit(tuple(_audited(benchmark, loaded, others, prepared) for benchmark in read))
 
 
 def _listed(values: Any) -> tuple[Any, ...]:
     return tuple(values) if isinstance(values, list | tuple) else (values,)
 
 
-def _loaded(scorer: Any, options: _AuditInputs, feedback: Feedback) -> list[tuple[str, Any]]:
+def _loaded(scorer: Any, inputs: JobInputs) -> list[tuple[str, Any]]:
     """The scorer with its name; a language model twice, by sum and by mean, unless one of them is asked for.
 
     By sum the shorter caption is likelier, so that added words alone are found.
     """
     if not isinstance(scorer, str):
-        name = inputs.title_of(scorer)
+        name = title_of(scorer)
         return [(name, _blind(name, scorer))]
-    plain = DEFAULT if scorer in BLIND else options.scorer
+    plain = DEFAULT if scorer in BLIND else inputs.options
     options_of = {scorer: plain}
     if scorer.startswith("lm:") and "score" not in plain.settings:
         options_of[f"{scorer} (mean per token)"] = replace(
             plain, settings={**plain.settings, "score": "mean"}
         )
-    scorers = []
-    for name, chosen in options_of.items():
-        with feedback.busy(f"loading {name}"):
-            scorers.append((name, _blind(name, catalog.scorer(scorer, chosen, memory=options.work.cache))))
-    return scorers
+    return [(name, _blind(name, inputs.load(scorer, own, name))) for name, own in options_of.items()]
 
 
 def _blind(name: str, scorer: Any) -> Any:
@@ -261,10 +244,10 @@ def _blind(name: str, scorer: Any) -> Any:
     return scorer
 
 
-def _other(named: str | Path, options: _AuditInputs, feedback: Feedback) -> tuple[str, list[str], list[str]]:
+def _other(named: str | Path, inputs: JobInputs) -> tuple[str, list[str], list[str]]:
     """The name, captions and names of images of a table, a file of captions, or a benchmark."""
     if str(named) in catalog.benchmarks():
-        other = options.sources.read(str(named), feedback, many=True)
+        other = inputs.sources.read(str(named), inputs.feedback, many=True)
         return (other.name, *_captions(other))
     path = Path(named)
     if not path.exists():
@@ -273,7 +256,7 @@ def _other(named: str | Path, options: _AuditInputs, feedback: Feedback) -> tupl
             where=named,
             hint="a table of captions, or a name of 'list benchmarks'",
         )
-    with feedback.busy(f"reading {path.name}"):
+    with inputs.feedback.busy(f"reading {path.name}"):
         texts = list(read_texts(path))
         images = list(read_image_names(path))
     return path.name, texts, images
@@ -288,10 +271,9 @@ def _audited(
     benchmark: Benchmark,
     scorers: Sequence[tuple[str, Any]],
     others: Sequence[tuple[str, list[str], list[str]]],
-    options: _AuditInputs,
-    feedback: Feedback,
+    inputs: JobInputs,
 ) -> BenchmarkAudit:
-    notes: list[str] = []
+    rows, notes = inputs.rows, list[str]()
     contrasts: Contrasts | None = None
     if benchmark.questions.caption_candidates() is None:
         notes.append(
@@ -304,8 +286,8 @@ def _audited(
         benchmark = found.with_same_words(benchmark, contrasts)
     blind: list[Result] = []
     apart: dict[str, Estimate] = {}
-    with feedback.progress() as progress:
-        session = options.work.session(feedback, progress)
+    with inputs.feedback.progress() as progress:
+        session = inputs.work.session(inputs.feedback, progress)
         for at, (name, scorer) in enumerate(scorers):
             progress(f"auditing {benchmark.name}", at, len(scorers))
             try:
@@ -315,16 +297,8 @@ def _audited(
                     raise
                 notes.append(f"{name} was left out: {error}")
                 continue
-            blind.append(
-                evaluate(
-                    benchmark,
-                    answers,
-                    scorer=name,
-                    ties=Ties.HALF,
-                    draws=options.rows["draws"],
-                    seed=options.rows["seed"],
-                )
-            )
+            drawn = {"draws": rows["draws"], "seed": rows["seed"]}
+            blind.append(evaluate(benchmark, answers, scorer=name, ties=Ties.HALF, **drawn))
             if contrasts is not None and not contrasts.decides and answers.has_scores:
                 # The scores of the captions that questions choose among: the mean over images.
                 candidates = benchmark.questions.caption_candidates()
@@ -336,7 +310,7 @@ def _audited(
         progress(f"auditing {benchmark.name}", len(scorers), len(scorers))
         words: tuple[Artefact, ...] = artefacts(contrasts) if contrasts is not None else ()
         repeated: list[Repeated] = caption_duplicates(benchmark)
-        if options.rows["pictures"]:
+        if rows["pictures"]:
             repeated += _images(benchmark, progress, notes)
         shared = _leakages(benchmark, others, progress)
     return BenchmarkAudit(
@@ -349,7 +323,7 @@ def _audited(
         tuple(shared),
         found.opinions_of(benchmark),
         tuple(notes),
-        options.rows["level"],
+        rows["level"],
     )
 
 

@@ -10,8 +10,17 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.data_paths import Places
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
 from counterfoil.errors import CounterfoilError, InputError
-from counterfoil.jobs.arguments import AnyBenchmark, Data, TableData, path_of
-from counterfoil.jobs.job import Feedback
+from counterfoil.jobs.arguments import (
+    AnyBenchmark,
+    Data,
+    TableData,
+    feedback_of,
+    path_of,
+    scorer_options,
+    session_options,
+)
+from counterfoil.jobs.job import Feedback, SessionOptions
+from counterfoil.models.base import Options
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,34 @@ class BenchmarkSources:
                     return carried
             images = self.images.images_of(benchmark)
             return catalog.benchmark(benchmark, data=data, images=images, counts=counts)
+
+
+@dataclass(frozen=True, eq=False)
+class JobInputs:
+    """What a job on benchmarks works with: its arguments, and what was made of those that many jobs have."""
+
+    rows: Mapping[str, Any]
+    sources: BenchmarkSources
+    #: Of scorers that are given by name.
+    options: Options
+    work: SessionOptions
+    feedback: Feedback
+
+    @classmethod
+    def of(
+        cls, rows: Any, benchmarks: Sequence[AnyBenchmark], scorer: object = "", **options: Any
+    ) -> "JobInputs":
+        """The inputs that arguments give; `options` are those of the scorer besides."""
+        sources = BenchmarkSources.of(benchmarks, rows["data"], rows["images"])
+        work, feedback = session_options(rows, scorer), feedback_of(rows)
+        return cls(rows, sources, scorer_options(rows, **options), work, feedback)
+
+    def load(self, scorer: Any, options: Options | None = None, name: str = "") -> Any:
+        """The scorer, loaded where it is a name; `name` is what it is called meanwhile."""
+        if not isinstance(scorer, str):
+            return scorer
+        with self.feedback.busy(f"loading {name or scorer}"):
+            return catalog.scorer(scorer, options or self.options, memory=self.work.cache)
 
 
 def _in_memory(data: object) -> bool:

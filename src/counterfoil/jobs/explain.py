@@ -1,6 +1,6 @@
 """Heatmaps of a scorer's answers to single questions: which words count, and where in the picture."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
@@ -24,9 +24,9 @@ from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.inputs.limits import most
 from counterfoil.jobs import arguments as shared
-from counterfoil.jobs import evaluation_inputs as inputs
 from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer
-from counterfoil.jobs.job import Feedback, SessionOptions, documented, job, option
+from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import guarded, write
 from counterfoil.jobs.results import Pictures, Tabular
 from counterfoil.models.base import abilities
@@ -73,8 +73,12 @@ class ExplainInputs:
 
     scorer: Any
     benchmark: Benchmark
-    rows: ExplainRows
-    work: SessionOptions
+    inputs: JobInputs
+
+    @property
+    def rows(self) -> Mapping[str, Any]:
+        """The arguments."""
+        return self.inputs.rows
 
     @property
     def occlusion(self) -> Occlusion:
@@ -98,10 +102,9 @@ class ExplainInputs:
                 raise UnknownNameError("question", name, number, where=whole.name, nearest=NEAREST)
         return whole.select(np.array([number[name] for name in dict.fromkeys(names)]))
 
-    def explain(
-        self, pairs: Sequence[PairToExplain], methods: Sequence[str], feedback: Feedback
-    ) -> Sequence[ExplainedPair]:
+    def explain(self, pairs: Sequence[PairToExplain], methods: Sequence[str]) -> Sequence[ExplainedPair]:
         """Each pair explained by the methods."""
+        feedback = self.inputs.feedback
         if "scores_pairs" in abilities(self.scorer):
             # A large model takes its time for each, an endpoint its price. Equal ones are asked for once.
             pictures = 1 + (self.occlusion.cells**2 if "occlusion" in methods else 0)
@@ -114,7 +117,7 @@ class ExplainInputs:
                 methods=methods,
                 occlusion=self.occlusion,
                 mask=self.rows["mask"],
-                session=self.work.session(feedback, progress),
+                session=self.inputs.work.session(feedback, progress),
             )
 
     def remarks(self, methods: Sequence[str]) -> tuple[str, ...]:
@@ -282,8 +285,7 @@ def explain(
     >>> explained.to_arrow(by="cell").column_names
     ['question', 'caption', 'image', 'method', 'word', 'row', 'column', 'heat']
     """
-    feedback = shared.feedback_of(options)
-    loaded = prepared(scorer, benchmark, options, feedback)
+    loaded = prepared(scorer, benchmark, options)
     part = loaded.questions(FEW)
     check_at_hand(part, images="images" in getattr(loaded.scorer, "needs", ("images", "captions")))
     names = check_methods(loaded.scorer, options["methods"])
@@ -301,9 +303,9 @@ def explain(
         PairToExplain(part.images[i], part.captions[c], words_of(part.captions[c].text or ""))
         for c, i in places
     ]
-    by_place = dict(zip(places, loaded.explain(pairs, names, feedback), strict=True))
+    by_place = dict(zip(places, loaded.explain(pairs, names), strict=True))
     return Explanation(
-        scorer=inputs.title_of(loaded.scorer),
+        scorer=title_of(loaded.scorer),
         benchmark=part,
         questions=tuple(
             ExplainedQuestion(name, {(c, i): by_place[c, i] for i in shown for c in its})
@@ -315,16 +317,15 @@ def explain(
     )
 
 
-def prepared(
-    scorer: str | AnyScorer, benchmark: AnyBenchmark, rows: ExplainRows, feedback: Feedback
-) -> ExplainInputs:
+def prepared(scorer: str | AnyScorer, benchmark: AnyBenchmark, rows: ExplainRows) -> ExplainInputs:
     """The scorer and the benchmark, read and loaded; what can be wrong with names is found first."""
     if isinstance(scorer, str):
         catalog.scorer_name(scorer)
-    sources = inputs.BenchmarkSources.of([benchmark], rows["data"], rows["images"])
+    inputs = JobInputs.of(rows, [benchmark], scorer)
+    sources = inputs.sources
     sources.check_names()
     with guarded("explain", reads=sources.paths) as outputs:
-        benchmark = sources.read(sources.benchmarks[0], feedback)
+        benchmark = sources.read(sources.benchmarks[0], inputs.feedback)
         outputs.read(*existing_paths([benchmark.path] if benchmark.path is not None else []))
     if benchmark.listed.text_pairs() is not None:
         raise DataError(
@@ -334,9 +335,6 @@ def prepared(
         )
     if benchmark.card.shows == "video" or any(isinstance(image, Video) for image in benchmark.images):
         raise DataError("explains pictures, not videos", where=benchmark.name)
-    work = shared.session_options(rows, scorer)
-    if isinstance(scorer, str):
-        with feedback.busy(f"loading {scorer}"):
-            scorer = catalog.scorer(scorer, shared.scorer_options(rows), memory=work.cache)
+    scorer = inputs.load(scorer)
     check_methods(scorer, rows["methods"])
-    return ExplainInputs(scorer, benchmark, rows, work)
+    return ExplainInputs(scorer, benchmark, inputs)

@@ -23,7 +23,7 @@ from counterfoil.engine.explain import (
     words_of,
 )
 from counterfoil.errors import DataError
-from counterfoil.jobs.arguments import BENCHMARK, SCORER, AnyBenchmark, AnyScorer, feedback_of
+from counterfoil.jobs.arguments import BENCHMARK, SCORER, AnyBenchmark, AnyScorer
 from counterfoil.jobs.evaluation_inputs import title_of
 from counterfoil.jobs.explain import ExplainRows, Explanation, explain, prepared
 from counterfoil.jobs.job import job
@@ -167,8 +167,7 @@ def grade_heatmaps(
     >>> round(graded.grades[0].pointing.value - graded.grades[0].pointing.chance, 9)
     0.0
     """
-    feedback = feedback_of(options)
-    loaded = prepared(scorer, benchmark, options, feedback)
+    loaded = prepared(scorer, benchmark, options)
     questions = loaded.questions(GRADED)
     if not any(isinstance(image.source, LazyDrawing) for image in questions.images):
         raise DataError(
@@ -180,7 +179,7 @@ def grade_heatmaps(
     cases = list(_cases(questions))
     if not cases:
         raise DataError("no caption with a word that says where to look", where=questions.name)
-    explained = loaded.explain([case.pair for case in cases], methods, feedback)
+    explained = loaded.explain([case.pair for case in cases], methods)
     items = [row for at in range(len(cases)) for row in _graded(cases, explained, at)]
     kinds = ["all", *dict.fromkeys(kind for kind, _ in SAYS.values())]
     grades = [
