@@ -20,7 +20,7 @@ from counterfoil.report.comparison_tables import compact, reported_groups, style
 from counterfoil.report.forms import report_of
 from counterfoil.report.labels import measure_label, short
 from counterfoil.report.notes import rests_on
-from counterfoil.report.tables import Cell, Column, Table, number, text_table, written
+from counterfoil.report.tables import Cell, Column, Table, least_width, number, text_table, written
 
 if TYPE_CHECKING:
     from counterfoil.evaluation.list_overlap import Diversity
@@ -218,133 +218,88 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
     return Group(*printed(text_table(heading, "scorer", columns, rows), width, names=2 * width))
 
 
-#: Between columns, and the share of the terminal that names of rows may take.
-_GAP, _NAMES = 2, 0.5
 #: So many pairs of measures are listed with their intervals.
 _FEW_PAIRS = 15
 #: Of so many models, places are shown with how often there is none.
 _FEW_MODELS = 10
 
-Part = Rich | Text
 
-
-def correlation_tables(correlation: "RankCorrelation", *, width: int) -> list[Part]:
+def correlation_tables(correlation: "RankCorrelation") -> list[Table]:
     """Kendall's tau-b of all pairs of columns; the intervals too where there are few of them."""
     from counterfoil.report.rankings_page import labels
     from counterfoil.report.rankings_page import written as tau
 
-    names = labels(correlation)
-    cells = {}
     at = {column.name: i for i, column in enumerate(correlation.columns)}
-    for pair in correlation.pairs:
-        text = "–" if np.isnan(pair.tau) else tau(pair.tau) + "*" * pair.sure
-        cells[at[pair.b], at[pair.a]] = Text(text, style="bold" if text.endswith("*") else "")
-    heading = f"Kendall's tau-b between measures, {len(correlation.models)} models"
+    cells = {
+        (at[pair.b], at[pair.a]): "–" if np.isnan(pair.tau) else tau(pair.tau) + "*" * pair.sure
+        for pair in correlation.pairs
+    }
+    n = f"{len(correlation.models)} models"
+    heading = f"Kendall's tau-b between measures, {n} (*: the 95 % interval leaves out 0)"
     # The first row and the last column of the lower triangle are empty.
-    rows = {i: names[i] for i in range(len(names))}
-    parts = _matrix(heading, rows, {i: str(i + 1) for i in range(len(names) - 1)}, cells, width)
-    parts.append(Text("* the 95 % interval leaves out 0", style="dim"))
+    tables = [_matrix(heading, labels(correlation), cells, columns=len(at) - 1)]
     if 0 < len(correlation.pairs) <= _FEW_PAIRS:
-        table = _table()
-        for head in ("pair", "tau-b", "95 % interval", "Spearman", "95 % interval", "models"):
-            table.add_column(head, justify="left" if head == "pair" else "right", no_wrap=True)
+        rows = []
         for pair in correlation.pairs:
             texts = []
             estimates = (pair.tau, pair.tau_low, pair.tau_high), (pair.rho, pair.rho_low, pair.rho_high)
             for value, low, high in estimates:
                 texts += ["–", ""] if np.isnan(value) else [tau(value), f"[{tau(low)}, {tau(high)}]"]
-            numbers = f"{at[pair.a] + 1} – {at[pair.b] + 1}"
-            table.add_row(numbers, *map(Text, texts), str(pair.models))
-        parts += [Text(""), table]
-    return parts
+            rows.append((f"{at[pair.a] + 1} – {at[pair.b] + 1}", *texts, str(pair.models)))
+        heads = ("tau-b", "95 % interval", "Spearman", "95 % interval", "models")
+        tables.append(Table.of("", "pair", heads, rows))
+    return tables
 
 
-def rank_tables(correlation: "RankCorrelation", *, width: int) -> list[Part]:
-    """The rank of each model under each measure, "=" where it is shared, with values where there is room."""
-    ranks = correlation.ranks
-    order = np.argsort(np.nan_to_num(ranks[:, 0], nan=np.inf), kind="stable").tolist()
-    n = len(correlation.columns)
-    shared = [[(ranks[:, j] == ranks[i, j]).sum() > 1 for j in range(n)] for i in range(len(ranks))]
-    known = [(i, j) for i in order for j in range(n) if not np.isnan(ranks[i, j])]
-    plain = {(i, j): f"{ranks[i, j]:.0f}{'=' if shared[i][j] else ''}" for i, j in known}
-    full = {(i, j): f"{100 * correlation.values[i, j]:.2f} {text:>3}" for (i, j), text in plain.items()}
-    rows = {i: correlation.models[i] for i in order}
-    heads = {j: str(j + 1) for j in range(n)}
-    longest = min(max(map(len, rows.values())) + 3, int(_NAMES * width))
-    roomy = longest + n * (_GAP + max(map(len, full.values()))) <= width
-    cells = {
-        at: Text(full[at] if roomy else text, style="bold" if ranks[at] == 1 else "")
-        for at, text in plain.items()
-    }
-    heading = f"{'Values in % and ranks' if roomy else 'Ranks'} of {len(correlation.models)} models"
-    return _matrix(heading, rows, heads, cells, width, numbered=False)
+def rank_table(correlation: "RankCorrelation", *, values: bool) -> Table:
+    """The rank of each model under each measure, "=" where it is shared; and its value, in per cent."""
+    ranks, n = correlation.ranks, len(correlation.columns)
+    rows: list[list[str | Cell]] = []
+    for i in np.argsort(np.nan_to_num(ranks[:, 0], nan=np.inf), kind="stable").tolist():
+        rows.append([correlation.models[i]])
+        for j in range(n):
+            shared = (ranks[:, j] == ranks[i, j]).sum() > 1
+            text = "" if np.isnan(ranks[i, j]) else f"{ranks[i, j]:.0f}{'=' if shared else ''}"
+            if values and text:
+                text = f"{100 * correlation.values[i, j]:.2f} {text:>3}"
+            rows[-1].append(Cell(text, rank=int(ranks[i, j] == 1)))
+    heading = f"{'Values in % and ranks' if values else 'Ranks'} of {len(correlation.models)} models"
+    return Table.of(heading, "", [str(j + 1) for j in range(n)], rows)
 
 
-def diversity_tables(diversity: "Diversity", *, width: int) -> list[Part]:
+def diversity_tables(diversity: "Diversity") -> list[Table]:
     """How alike the first items of models are, and where one's first choice stands with another."""
     from counterfoil.report.rankings_page import written as tau
 
-    n = len(diversity.models)
-    rows = dict(enumerate(diversity.models))
-    heads = {i: str(i + 1) for i in range(n)}
-    few = n <= _FEW_MODELS
+    n, few = len(diversity.models), len(diversity.models) <= _FEW_MODELS
     taus, places = {}, {}
     for at in ((i, j) for i in range(n) for j in range(n) if i != j):
         overlap, place = tau(float(diversity.tau[at])), f"{diversity.place[at]:.1f}"
         if few:
             overlap += f" {100 * diversity.common[at]:3.0f} %"
             place = f"{diversity.place[at]:.2f} {100 * diversity.beyond[at]:3.0f} %"
-        taus[at] = Text("–" if np.isnan(diversity.tau[at]) else overlap)
-        places[at] = Text("–" if np.isnan(diversity.place[at]) else place)
+        taus[at] = "–" if np.isnan(diversity.tau[at]) else overlap
+        places[at] = "–" if np.isnan(diversity.place[at]) else place
     direction = DIRECTIONS[diversity.direction].title.lower()
     where = f"{diversity.title}, {direction}, {diversity.queries:,} queries"
     alike = f"Kendall's tau-b of the first {diversity.k}{', and the share of common ones' if few else ''}"
-    average = "Average place of the row's first choice with the column"
+    average = "average place of the row's first choice with the column"
     if few:
         average += f", and how often not in its first {diversity.k}"
-    return [
-        Text(where, style="bold underline"),
-        *_matrix(alike, rows, heads, taus, width),
-        Text(""),
-        *_matrix(average, rows, heads, places, width),
-    ]
+    headed = ((f"{where}: {alike}", taus), (f"{where}: {average}", places))
+    return [_matrix(heading, diversity.models, cells, columns=n) for heading, cells in headed]
 
 
 def _matrix(
-    heading: str,
-    rows: Mapping[int, str],
-    heads: Mapping[int, str],
-    cells: Mapping[tuple[int, int], Text],
-    width: int,
-    *,
-    numbered: bool = True,
-) -> list[Part]:
-    """Tables of as many columns as there is room for, one below the other, without rows that stay empty."""
-    longest = max(map(len, rows.values()))
-    number = len(str(len(rows))) + 2 if numbered else 0
-    names = min(longest, max(8, int(_NAMES * width) - number))
-    wide = max([*map(len, cells.values()), *map(len, heads.values())], default=1) + _GAP
-    at_once = max(1, (width - names - number) // wide)
-    parts: list[Part] = [Text(heading, style="bold")]
-    columns = list(heads)
-    for lo in range(0, len(columns), at_once):
-        chosen = columns[lo : lo + at_once]
-        table = _table()
-        if numbered:
-            table.add_column("", justify="right", no_wrap=True, style="dim")
-        table.add_column("", no_wrap=True, overflow="ellipsis", max_width=names)
-        for column in chosen:
-            table.add_column(heads[column], justify="right", no_wrap=True, min_width=wide - _GAP)
-        for row, name in rows.items():
-            if lo == 0 or any((row, column) in cells for column in chosen):
-                shown = [cells.get((row, column), Text("")) for column in chosen]
-                table.add_row(*([str(row + 1)] if numbered else []), short(name, names), *shown)
-        parts.append(table)
-    return parts
-
-
-def _table() -> Rich:
-    return Rich(box=None, pad_edge=False, header_style="dim", padding=(0, _GAP, 0, 0))
+    heading: str, names: Sequence[str], cells: Mapping[tuple[int, int], str], *, columns: int
+) -> Table:
+    """Cells by row and column, where columns have the numbers of rows; those with a star are bold."""
+    rows = []
+    for i, name in enumerate(names):
+        texts = [cells.get((i, j), "") for j in range(columns)]
+        starred = (Cell(text, rank=int(text.endswith("*"))) for text in texts)
+        rows.append((f"{i + 1:>{len(str(len(names)))}}  {name}", *starred))
+    return Table.of(heading, "", [str(j + 1) for j in range(columns)], rows)
 
 
 SIGNATURES = Option(
@@ -390,15 +345,12 @@ def show_comparison(
 
 def show_rankings(ranked: "ModelRankings", console: Console) -> None:
     """Correlations of measures, ranks of models, and how far their first items agree."""
-    shown = [
-        correlation_tables(ranked.correlation, width=console.width),
-        rank_tables(ranked.correlation, width=console.width),
-        *(diversity_tables(one, width=console.width) for one in ranked.lists),
-    ]
-    for place, parts in enumerate(shown):
-        if place:
-            console.print()
-        for part in parts:
-            console.print(part)
+    show(console, correlation_tables(ranked.correlation))
+    ranks = rank_table(ranked.correlation, values=True)
+    if least_width(ranks) > console.width:
+        ranks = rank_table(ranked.correlation, values=False)
+    show(console, [ranks])
+    for lists in ranked.lists:
+        show(console, diversity_tables(lists))
     for note in ranked.notes:
         terminal.note(note)

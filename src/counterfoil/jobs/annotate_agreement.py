@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
@@ -11,7 +11,6 @@ import pyarrow as pa
 from counterfoil.annotate.agreement import (
     MOST_LISTED,
     CampaignAgreement,
-    QuestionAgreement,
     campaign_agreement,
     fields_of,
 )
@@ -19,14 +18,12 @@ from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
 from counterfoil.annotate.judgement_table import read_judgement_table
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import FEWEST_PEOPLE
-from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import DRAWS, SEED, Reporting, feedback_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import write
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.metrics.agreement import Scale
-from counterfoil.report.labels import amount
 from counterfoil.report.tables import Column, Table
 
 if TYPE_CHECKING:
@@ -69,16 +66,6 @@ class CommandFacts:
     def to_json(self) -> dict[str, Any]:
         """The plain values."""
         return dict(self.value)
-
-
-def schema_of(columns: str) -> pa.Schema:
-    """A schema of these columns, texts but for those that name another type of `pyarrow`.
-
-    >>> schema_of("person items:int64").types
-    [DataType(string), DataType(int64)]
-    """
-    named = (column.partition(":") for column in columns.split())
-    return pa.schema([(name, getattr(pa, kind or "string")()) for name, _, kind in named])
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,72 +112,65 @@ def read_judgements(
     return JudgementSource(str(source), read_judgement_table(path), own)
 
 
-_PAIRS = schema_of(
-    "question reading kind first second items:int64 cohen:float64 cohen_low:float64 cohen_high:float64"
-)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class PeopleAgreements(Tabular):
-    """Agreement per question, reading of it and kind of item.
-
-    Rows by "question" are one per question, reading and kind of item: `question`, `reading` (empty as
-    answered), `kind` (empty for all), `items`, `people`, `answers`, `scale`; `raw` agreement, `fleiss` and
-    `alpha` (Krippendorff's), each with `_low` and `_high` (95 %); and `cohen`, the mean of Cohen's kappa over
-    `cohen_pairs` pairs of people. Raw agreement is in [0, 1], the others at most 1; null where undefined.
-    Rows by "pair" are one per question, reading, kind and pair of people with enough shared items, where
-    pairs are few enough to be listed: `question`, `reading`, `kind`, `first`, `second`, `items` that both
-    judged, `cohen`, `cohen_low`, `cohen_high`.
-    """
+    """Agreement per question, reading of it and kind of item."""
 
     source: str
     agreement: CampaignAgreement
 
-    rows_by = ("question", "pair")
+    rows_by = declared(
+        question="`question`, `reading` (empty as answered), `kind` of item (empty for all), `items: int`, "
+        "`people: int`, `answers: int`, `scale`; `raw: interval` agreement in [0, 1], `fleiss: interval` and "
+        "Krippendorff's `alpha: interval`, at most 1; `cohen: float`, the mean of Cohen's kappa over "
+        "`cohen_pairs: int` pairs of people",
+        pair="one per pair of people with enough shared items, where pairs are few enough to be listed: "
+        "`question`, `reading`, `kind`, `first`, `second`, `items: int` that both judged, `cohen: interval`",
+    )
     page_has_figures = False
 
-    def _rows(self, by: str) -> pa.Table:
-        if by == "question":
-            return pa.Table.from_pylist([_row(question) for question in self.agreement.questions])
-        rows = [
-            {**_key(question), "first": first, "second": second, "items": kappa.n, **ends_of(kappa, "cohen")}
-            for question in self.agreement.questions
-            for first, second, kappa in _pairs(question)
-        ]
-        return pa.Table.from_pylist(rows, schema=_PAIRS)
+    def _rows(self, by: str) -> Iterator[Any]:
+        for question in self.agreement.questions:
+            cohen = question.cohen
+            if by == "question":
+                facts = {"scale": question.people.scale.value, "cohen": cohen and cohen.mean}
+                yield {**facts, "cohen_pairs": 0 if cohen is None else cohen.pairs}, question.people, question
+            elif cohen is not None:
+                for first, second, kappa in cohen.each:
+                    yield {"first": first, "second": second, "items": kappa.n, "cohen": kappa}, question
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """A row per question, its readings and its kinds of item below it; and of pairs of people, if any."""
-        return (self._questions, *self._pair_tables())
+        return self._tables(f"Agreement between people, {self.source}")
 
-    @property
-    def _questions(self) -> Table:
-        columns: tuple[Column | str, ...] = (
-            "items",
-            "people",
-            Column("agree, %"),
-            *(Column(name, style="score") for name in ("Cohen", "Fleiss", "Krippendorff")),
+    def _tables(self, caption: str, *, shared: bool = False) -> tuple[Table, ...]:
+        """The tables; those of a page that is `shared` have numbers in place of people's ids."""
+        pairs = self.to_arrow(by="pair").to_pylist()
+        people = dict.fromkeys(person for pair in pairs for person in (pair["first"], pair["second"]))
+        called = {person: str(number) if shared else person for number, person in enumerate(people, 1)}
+        questions = self.table(
+            caption,
+            {
+                "question": _name,
+                "items": "{items:,}",
+                "people": "{people:,}",
+                Column("agree, %"): "raw",
+                Column("Cohen", style="score"): "cohen",
+                Column("Fleiss", style="score"): "fleiss",
+                Column("Krippendorff", style="score"): "alpha",
+            },
         )
-        rows = []
-        for question in self.agreement.questions:
-            of, cohen = question.people, None if question.cohen is None else question.cohen.mean
-            rows.append(
-                (_name(question), f"{of.items:,}", f"{of.people:,}", of.raw, cohen, of.fleiss, of.alpha)
-            )
-        return Table.of(f"Agreement between people, {self.source}", "question", columns, rows)
-
-    def _pair_tables(self, *, shared: bool = False) -> list[Table]:
-        """Cohen's kappa of each pair of people; a page that is `shared` has numbers in place of their ids."""
-        pairs = [(question, *pair) for question in self.agreement.questions for pair in _pairs(question)]
-        people = list(dict.fromkeys(who for _, *both, _ in pairs for who in both))
-        called = {who: str(at) if shared else who for at, who in enumerate(people, 1)}
-        rows = [
-            (_name(question), f"{called[first]} and {called[second]}", f"{kappa.n:,}", kappa)
-            for question, first, second, kappa in pairs
-        ]
-        columns = ("people", "items", Column("Cohen", style="score"))
-        return [Table.of("Cohen's kappa of pairs of people", "question", columns, rows)] if rows else []
+        return questions + self.table(
+            "Cohen's kappa of pairs of people",
+            {
+                "question": _name,
+                "people": lambda row: f"{called[row['first']]} and {called[row['second']]}",
+                "items": "{items:,}",
+                Column("Cohen", style="score"): "cohen",
+            },
+            by="pair",
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -217,16 +197,13 @@ class PeopleAgreements(Tabular):
             lines.append("where no item has answers of two people there is no agreement to measure")
         return [*lines, *(f"left out: {name}, {why}" for name, why in self.agreement.left_out.items())]
 
-    def __repr__(self) -> str:
-        return f"<PeopleAgreements of {self.source}: {amount(len(self.agreement.questions), 'row')}>"
-
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page with the numbers and their intervals."""
         from counterfoil.report.html import shareable, tables_page
 
         caption = f"Per question, {shareable(self.source)}, with 95 % intervals"
         html = tables_page(
-            [replace(self._questions, caption=caption), *self._pair_tables(shared=True)],
+            self._tables(caption, shared=True),
             self.notes,
             title="Agreement between people",
             standfirst=f"{shareable(self.source)}: golden items and the test before the work do not count.",
@@ -234,7 +211,6 @@ class PeopleAgreements(Tabular):
         write(path, html, command="annotate agreement", overwrite=overwrite)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate agreement --json` writes it."""
         return {"source": self.source, **self.agreement.to_json()}
 
 
@@ -292,29 +268,6 @@ def annotate_agreement(
     return PeopleAgreements(judged.name, agreement)
 
 
-def _key(question: QuestionAgreement) -> dict[str, Any]:
-    return {name: getattr(question, name) for name in ("question", "reading", "kind")}
-
-
-def _row(question: QuestionAgreement) -> dict[str, Any]:
-    of, cohen = question.people, question.cohen
-    row = {**_key(question), "items": of.items, "people": of.people, "answers": of.answers}
-    row |= {"scale": of.scale.value, **ends_of(of.raw, "raw"), **ends_of(of.fleiss, "fleiss")}
-    row |= ends_of(of.alpha, "alpha")
-    return row | {"cohen": cohen and cohen.mean, "cohen_pairs": 0 if cohen is None else cohen.pairs}
-
-
-def _pairs(question: QuestionAgreement) -> tuple[tuple[str, str, Estimate], ...]:
-    return () if question.cohen is None else question.cohen.each
-
-
-def ends_of(estimate: Estimate | None, name: str) -> dict[str, float | None]:
-    """An estimate and its interval as columns of a row, `name`, `name_low` and `name_high`; None for NaN."""
-    ends = (None,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
-    named = zip((name, f"{name}_low", f"{name}_high"), ends, strict=True)
-    return {end: None if value != value else value for end, value in named}
-
-
-def _name(question: QuestionAgreement) -> str:
-    name = f"{question.question}: {question.reading}" if question.reading else question.question
-    return f"{name}, {question.kind}" if question.kind else name
+def _name(row: Mapping[str, Any]) -> str:
+    name = f"{row['question']}: {row['reading']}" if row["reading"] else str(row["question"])
+    return f"{name}, {row['kind']}" if row["kind"] else name

@@ -1,14 +1,13 @@
 """Campaigns made from tables, pools, benchmarks, builds and other campaigns."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import numpy as np
-import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.annotate.benchmark_items import drawn_golden, items_of_benchmark, known_items
@@ -40,7 +39,7 @@ from counterfoil.jobs.annotate_agreement import read_judgements
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Table
@@ -102,37 +101,38 @@ class CampaignSources(Reporting, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CreatedCampaign(Tabular):
-    """A campaign that was made: how many items of which role, and what its work comes to.
-
-    Rows by "role" are one per role that items have: `role`, `items`, `instances` (of which a person judges
-    one item each), `answers` that are asked for, `hours` and `cost` at the form's usual time per item
-    (`annotate.budget`).
-    """
+    """A campaign that was made: how many items of which role, and what its work comes to."""
 
     campaign: Campaign
 
-    rows_by = ("role",)
+    rows_by = declared(
+        role="one per role that items have: `role`, `items: int`, `instances: int` (of which one judges "
+        "one item each), the `answers: int` needed, `hours: float` and `cost: float` at the form's usual "
+        "time per item"
+    )
 
-    def _rows(self, by: str) -> pa.Table:
-        parts, rows = budget_of(self.campaign).parts, []
+    def _rows(self, by: str) -> Iterator[Any]:
+        parts = budget_of(self.campaign).parts
         for role in ROLES:
             its = [item for item in self.campaign.items if item.role == role]
-            if not its:
-                continue
-            counts = {"items": len(its), "instances": len({item.apart for item in its})}
-            rows.append({"role": role, **counts, **asdict(parts.get(role, BudgetPart(0, 0.0, 0.0)))})
-        return pa.Table.from_pylist(rows)
+            if its:
+                counts = {"items": len(its), "instances": len({item.apart for item in its})}
+                yield {"role": role, **counts}, parts.get(role, BudgetPart(0, 0.0, 0.0))
 
     @property
-    def tables(self) -> tuple[Table]:
+    def tables(self) -> tuple[Table, ...]:
         """A row per role."""
-        rows = []
-        for row in self.to_arrow().to_pylist():
-            counts = [f"{row[name]:,}" for name in ("items", "instances", "answers")]
-            rows.append((row["role"], *counts, f"{row['hours']:.1f}", f"{row['cost']:,.2f}"))
-        heading = f"{self.campaign.recipe.title} ({self.campaign.form.name})"
-        heads = ("items", "instances", "answers", "hours", self.campaign.recipe.currency)
-        return (Table.of(heading, "role", heads, rows),)
+        return self.table(
+            f"{self.campaign.recipe.title} ({self.campaign.form.name})",
+            {
+                "role": "{role}",
+                "items": "{items:,}",
+                "instances": "{instances:,}",
+                "answers": "{answers:,}",
+                "hours": "{hours:.1f}",
+                self.campaign.recipe.currency: "{cost:,.2f}",
+            },
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -168,11 +168,7 @@ class CreatedCampaign(Tabular):
             f"{self.campaign.folder}",
         ]
 
-    def __repr__(self) -> str:
-        return f"<CreatedCampaign {self.campaign.folder}: {amount(len(self.campaign.items), 'item')}>"
-
     def to_json(self) -> dict[str, Any]:
-        """The numbers as plain values, as `annotate create --json` writes them."""
         return {
             "campaign": str(self.campaign.folder),
             "form": self.campaign.form.name,

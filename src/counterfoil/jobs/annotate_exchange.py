@@ -1,6 +1,6 @@
 """Judgements of other tools (Mechanical Turk, Label Studio, tables), and a campaign's own as tables."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from counterfoil.jobs.annotate_agreement import CAMPAIGN, StoredAnswers
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder
 from counterfoil.report.tables import Table
 from counterfoil.store import owner_only, write_csv, write_json, write_parquet, write_text
@@ -173,11 +173,7 @@ _READERS = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CampaignExport(Tabular):
-    """The tables that were written.
-
-    Rows by "table" are one per file: `table`, `file`, `rows`, and the command that reads it (`read_by`, empty
-    where none does).
-    """
+    """The tables that were written."""
 
     folder: Path
     written: Mapping[str, tuple[Path, int]]
@@ -188,22 +184,26 @@ class CampaignExport(Tabular):
     #: Answered items of `choose` without a known right answer, which are not among the outcomes.
     unknown: int = 0
 
-    rows_by = ("table",)
+    rows_by = declared(
+        table="one per file: `table`, `file`, `rows: int`, and `read_by`, the command that reads it (empty "
+        "where none does)"
+    )
 
-    def _rows(self, by: str) -> pa.Table:
-        rows = [
-            {"table": name, "file": str(path), "rows": rows, "read_by": _READERS.get(name, "")}
-            for name, (path, rows) in self.written.items()
-        ]
-        return pa.Table.from_pylist(rows)
+    def _rows(self, by: str) -> Iterator[Any]:
+        for name, (path, rows) in self.written.items():
+            yield {"table": name, "file": str(path), "rows": rows, "read_by": _READERS.get(name, "")}
 
     @property
-    def tables(self) -> tuple[Table]:
+    def tables(self) -> tuple[Table, ...]:
         """A row per file."""
-        rows = [
-            (path.name, f"{rows:,}", _READERS.get(name, "")) for name, (path, rows) in self.written.items()
-        ]
-        return (Table.of(f"Exported to {self.folder}", "file", ("rows", "read by"), rows),)
+        return self.table(
+            f"Exported to {self.folder}",
+            {
+                "file": lambda row: Path(row["file"]).name,
+                "rows": "{rows:,}",
+                "read by": lambda row: row["read_by"],
+            },
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -217,13 +217,9 @@ class CampaignExport(Tabular):
             )
         return lines
 
-    def __repr__(self) -> str:
-        return f"<CampaignExport {self.folder}: {', '.join(self.written)}>"
-
     def to_json(self) -> dict[str, Any]:
-        """What was written, as `annotate export --json` has it."""
         about = {"people": self.people, "model": self.model or None, "tied": self.tied}
-        return {**about, "tables": self.to_arrow().to_pylist()}
+        return {**about, **super().to_json()}
 
 
 @job(

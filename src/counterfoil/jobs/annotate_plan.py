@@ -1,10 +1,8 @@
 """A plan of labelling: how right labels will be, how wide intervals, how many hours and what cost."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal, Unpack
-
-import pyarrow as pa
 
 from counterfoil.annotate.forms.base import FormField, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS, WorkFormEntry
@@ -13,7 +11,7 @@ from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import SEED, Reporting
 from counterfoil.jobs.job import job
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Table
 from counterfoil.stats.label_planning import (
@@ -44,12 +42,7 @@ _NOISE = range(3, 11)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnnotationPlan(Tabular):
-    """What to expect of a campaign, how long it takes, and what it costs.
-
-    Rows by "estimate" are one per number that will be estimated: `estimate`, its expected `value`, the
-    `half_width` of its 95 % interval, `low` and `high`. Alpha is at most 1, all others in [0, 1]; null where
-    not defined.
-    """
+    """What to expect of a campaign, how long it takes, and what it costs."""
 
     form: str
     plan: LabelPlan
@@ -65,7 +58,11 @@ class AnnotationPlan(Tabular):
     #: Whether every option is exchangeable, so that there is no class to count.
     exchangeable: bool = False
 
-    rows_by = ("estimate",)
+    rows_by = declared(
+        estimate="one per number that will be estimated: `estimate`, its expected `value: float`, the "
+        "`half_width: float` of its 95 % interval, `low: float` and `high: float`; alpha is at most 1, all "
+        "others in [0, 1]"
+    )
 
     @property
     def estimates(self) -> dict[str, PlannedEstimate]:
@@ -76,12 +73,10 @@ class AnnotationPlan(Tabular):
             by_name["noise"] = self.noise
         return {name: estimate for name, estimate in by_name.items() if estimate.value == estimate.value}
 
-    def _rows(self, by: str) -> pa.Table:
-        rows = []
-        for name, estimate in self.estimates.items():
-            low, high = estimate.value - estimate.half_width, estimate.value + estimate.half_width
-            rows.append({"estimate": name, **asdict(estimate), "low": low, "high": high})
-        return pa.Table.from_pylist(rows)
+    def _rows(self, by: str) -> Iterator[Any]:
+        for name, number in self.estimates.items():
+            ends = {"low": number.value - number.half_width, "high": number.value + number.half_width}
+            yield {"estimate": name, **ends}, number
 
     @property
     def tables(self) -> tuple[Table]:
@@ -121,11 +116,7 @@ class AnnotationPlan(Tabular):
         lines.append(f"supposes answers that are right in {right} of cases, of {design.n_classes} classes")
         return lines
 
-    def __repr__(self) -> str:
-        return f"<AnnotationPlan: {self.plan.design.labels} labels, {self.currency} {self.cost:,.2f}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate plan --json` writes it."""
         plan = self.plan
         return {
             "form": self.form,

@@ -2,22 +2,20 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-import pyarrow as pa
-
 from counterfoil import terminal
 from counterfoil.annotate.campaign import open_campaign
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, StoredAnswers, opened, schema_of
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, StoredAnswers, opened
 from counterfoil.jobs.annotate_serve import SHORT
 from counterfoil.jobs.job import job
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Table
 from counterfoil.store import write_csv
@@ -52,68 +50,46 @@ class _Reviewed(Tabular):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PeopleReview(_Reviewed):
-    """Everyone who answered, the signs of careless work, and what was decided.
-
-    Rows by "person": `person` (a hash), `items`, `not_visible` (items that they could not see),
-    `suggestion` (approve, look, reject), `signs`; `decision`,
-    `category`, `reason`, `by` and `at` (seconds since the epoch), empty or null before there is a decision;
-    `platform`, and `study` and `submission` where the platform named them. Rows by "reason" are one per sign
-    of a person: `person`, `sign`, `sentence`, `value`, `pool`, `p` (adjusted over all people and signs).
-    """
+    """Everyone who answered, the signs of careless work, and what was decided."""
 
     quality: "tuple[PersonQuality, ...]"
     reviews: "dict[str, Review]"
     #: Platform and parameters by person.
     entered: dict[str, tuple[str, dict[str, str]]]
 
-    rows_by = ("person", "reason")
+    rows_by = declared(
+        person="`person` (a hash), `items: int`, `not_visible: int` (items that they could not see); "
+        "`platform`, and `study` and `submission` where the platform named them; `decision`, `category`, "
+        "`reason`, `by`, empty before there is a decision; `suggestion` (approve, look, reject), `signs`; "
+        "`at: float` (of the decision, in seconds since the epoch)",
+        reason="one per sign of a person: `person`, `sign`, `sentence`, `value: float`, `pool: float`, "
+        "`p: float` (adjusted over all people and signs)",
+    )
 
-    def _rows(self, by: str) -> pa.Table:
-        if by == "reason":
-            schema = schema_of("person sign sentence value:float64 pool:float64 p:float64")
-            rows = [{"person": of.person, **vars(reason)} for of in self.quality for reason in of.reasons]
-            return pa.Table.from_pylist(rows, schema)
-        schema = schema_of(
-            "person items:int64 not_visible:int64 platform study submission decision category reason by "
-            "suggestion signs at:float64"
-        )
-        rows = []
+    def _rows(self, by: str) -> Iterator[Any]:
         for quality in self.quality:
+            if by == "reason":
+                yield from ((quality, reason) for reason in quality.reasons)
+                continue
             platform, parameters = self.entered.get(quality.person, ("", {}))
-            decided = self.reviews.get(quality.person)
-            rows.append(
-                {
-                    **{
-                        name: getattr(quality, name)
-                        for name in ("person", "items", "not_visible", "suggestion")
-                    },
-                    "platform": platform,
-                    **{name: parameters.get(name, "") for name in ("study", "submission")},
-                    **{name: getattr(decided, name, "") for name in ("decision", "category", "reason", "by")},
-                    "signs": " ".join(reason.sign for reason in quality.reasons),
-                    "at": getattr(decided, "at", None),
-                }
-            )
-        return pa.Table.from_pylist(rows, schema)
+            facts = {"platform": platform, "study": "", "submission": "", **parameters}
+            facts["signs"] = " ".join(reason.sign for reason in quality.reasons)
+            yield quality, self.reviews.get(quality.person), facts
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """People with the signs against them; those with most signs and no decision first."""
-        people = sorted(
-            self.to_arrow().to_pylist(), key=lambda row: (row["decision"] != "", -len(row["signs"].split()))
+        return self.table(
+            "People",
+            {
+                "person": "{person:.10}",
+                "items": "{items:,}",
+                "signs": lambda row: row["signs"].replace(" ", ", ") or "–",
+                "suggested": "{suggestion}",
+                "decided": "{decision}",
+            },
+            sort=lambda row: (row["decision"] != "", -len(row["signs"].split())),
         )
-        rows = [
-            (
-                row["person"][:SHORT],
-                f"{row['items']:,}",
-                row["signs"].replace(" ", ", ") or "–",
-                row["suggestion"],
-                row["decision"] or "–",
-            )
-            for row in people
-        ]
-        heads = ("items", "signs", "suggested", "decided")
-        return (Table.of("People", "person", heads, rows),) if rows else ()
 
     @property
     def notes(self) -> list[str]:
@@ -128,63 +104,44 @@ class PeopleReview(_Reviewed):
             return ["no one has answered so far"]
         return lines or ["no signs of careless answers"]
 
-    def __repr__(self) -> str:
-        flagged = sum(bool(quality.reasons) for quality in self.quality)
-        return f"<PeopleReview: {flagged} of {amount(len(self.quality), 'person')} with signs>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate review --json` writes it."""
         reviews = {person: asdict(review) for person, review in self.reviews.items()}
         return {"people": [{**of.to_json(), "review": reviews.get(of.person)} for of in self.quality]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PersonReview(_Reviewed):
-    """What one person answered.
-
-    Rows by "answer" are one per question of an item, in order: `item`, `role`, `question`, `answer`, `known`
-    (what is right of an item of known answer, values with "|" between them), `right` (null for others),
-    `seconds`, `comment` and `counted`.
-    """
+    """What one person answered."""
 
     person: str
     answers: "tuple[PersonAnswer, ...]"
 
-    rows_by = ("answer",)
+    rows_by = declared(
+        answer="one per question of an item, in order: `item`, `role`, `question`, `answer`, `known` (what "
+        'is right of an item of known answer, with "|" between values), `right: bool` (null for others), '
+        "`seconds: float`, `comment` and `counted: bool`"
+    )
 
-    def _rows(self, by: str) -> pa.Table:
-        schema = schema_of(
-            "item role question answer known right:bool_ seconds:float64 comment counted:bool_"
-        )
-        copied = ("item", "role", "right", "seconds", "comment", "counted")
-        rows = [
-            {
-                **{name: getattr(answer, name) for name in copied},
-                "question": question,
-                "answer": text,
-                "known": "|".join(answer.known.get(question, ())),
-            }
-            for answer in self.answers
-            for question, text in answer.texts().items()
-        ]
-        return pa.Table.from_pylist(rows, schema)
+    def _rows(self, by: str) -> Iterator[Any]:
+        for answer in self.answers:
+            for question, text in answer.texts().items():
+                known = "|".join(answer.known.get(question, ()))
+                yield {"question": question, "answer": text, "known": known}, answer
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """A row per question of an item."""
-        heads = ("answer", "known", "right", "seconds", "comment")
-        rows = [
-            (
-                f"{row['item']}, {row['question']}",
-                row["answer"],
-                row["known"] or "–",
-                {None: "–", True: "right", False: "wrong"}[row["right"]],
-                f"{row['seconds']:.1f}",
-                row["comment"] or "–",
-            )
-            for row in self.to_arrow().to_pylist()
-        ]
-        return (Table.of(f"Answers of {self.person[:SHORT]}", "item", heads, rows),) if rows else ()
+        return self.table(
+            f"Answers of {self.person[:SHORT]}",
+            {
+                "item": "{item}, {question}",
+                "answer": "{answer}",
+                "known": "{known}",
+                "right": lambda row: {None: "–", True: "right", False: "wrong"}[row["right"]],
+                "seconds": "{seconds:.1f}",
+                "comment": "{comment}",
+            },
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -192,12 +149,8 @@ class PersonReview(_Reviewed):
         seen = f"/research/people/{self.person} of the campaign's server shows them with their images"
         return [seen] if self.answers else ["no answers"]
 
-    def __repr__(self) -> str:
-        return f"<PersonReview: {amount(len(self.answers), 'answer')} of {self.person[:SHORT]}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate review --person --json` writes it."""
-        return {"person": self.person, "answers": self.to_arrow().to_pylist()}
+        return {"person": self.person, **super().to_json()}
 
 
 @job(
@@ -410,44 +363,34 @@ def annotate_delete(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Disputes(Tabular):
-    """Items that people disagree on, most undecided first, those decided last.
-
-    Rows by "item": `item`, `kind`, `votes` ("2 × yes, 1 × no"), `label` (the likeliest), its `chance` and the
-    `entropy` in bits by the one-coin model; `decision` and `note` of a researcher.
-    """
+    """Items that people disagree on, most undecided first, those decided last."""
 
     disputes: "tuple[DisputedItem, ...]"
 
-    rows_by = ("item",)
+    rows_by = declared(
+        item="`item`, `kind`, `votes` (2 × yes, 1 × no), `label` (the likeliest); `decision` and `note` of a "
+        "researcher; `chance: float` of the label and `entropy: float` in bits by the one-coin model"
+    )
 
-    def _rows(self, by: str) -> pa.Table:
-        rows = []
+    def _rows(self, by: str) -> Iterator[Any]:
         for item in self.disputes:
+            votes = ", ".join(f"{n} × {value}" for value, n in item.votes.items())
             label = max(item.posterior, key=lambda value: item.posterior[value])
-            rows.append(
-                {
-                    "item": item.item,
-                    "kind": item.kind,
-                    "votes": ", ".join(f"{n} × {value}" for value, n in item.votes.items()),
-                    "label": label,
-                    "chance": item.posterior[label],
-                    "entropy": item.entropy,
-                    "decision": getattr(item.decided, "answer", ""),
-                    "note": getattr(item.decided, "note", ""),
-                }
-            )
-        schema = schema_of("item kind votes label decision note chance:float64 entropy:float64")
-        return pa.Table.from_pylist(rows, schema)
+            facts = {"votes": votes, "label": label, "chance": item.posterior[label]}
+            yield facts | {"decision": getattr(item.decided, "answer", "")}, item, item.decided
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """The items with their votes."""
-        rows = [
-            (row["item"], row["votes"], f"{row['label']} {100 * row['chance']:.0f} %", row["decision"] or "–")
-            for row in self.to_arrow().to_pylist()
-        ]
-        heads = ("votes", "likeliest", "decided")
-        return (Table.of("Disagreements", "item", heads, rows),) if rows else ()
+        return self.table(
+            "Disagreements",
+            {
+                "item": "{item}",
+                "votes": "{votes}",
+                "likeliest": lambda row: f"{row['label']} {100 * row['chance']:.0f} %",
+                "decided": "{decision}",
+            },
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -458,11 +401,7 @@ class Disputes(Tabular):
             lines.append("decide one with: counterfoil annotate adjudicate CAMPAIGN ITEM ANSWER")
         return lines
 
-    def __repr__(self) -> str:
-        return f"<Disputes: {amount(len(self.disputes), 'item')}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate adjudicate --json` writes it."""
         return {"items": [asdict(item) for item in self.disputes]}
 
 

@@ -1,7 +1,7 @@
 """Serving of a campaign, the links by which people come, and where it stands."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,11 +14,11 @@ from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.status import CampaignStatus, facts_of
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, StoredAnswers, opened, schema_of
+from counterfoil.jobs.annotate_agreement import CAMPAIGN, Change, StoredAnswers, opened
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.report.tables import Table
 from counterfoil.store import write_csv
 
@@ -176,21 +176,18 @@ SHORT = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CampaignProgress(Tabular):
-    """Where a campaign stands, and each of its people.
-
-    Rows by "person" are one per person: `person` (a hash), `state`, `review` (approved, rejected or empty),
-    `items`, `golden_right` of `golden`, median `seconds` per item and `pay` per hour, null where not known.
-    """
+    """Where a campaign stands, and each of its people."""
 
     status: CampaignStatus
 
-    rows_by = ("person",)
+    rows_by = declared(
+        person="`person` (a hash), `state`, `review` (approved, rejected or empty), `items: int`, "
+        "`golden_right: int` of `golden: int`, median `seconds: float` per item and `pay: float` per hour, "
+        "null where not known"
+    )
 
-    def _rows(self, by: str) -> pa.Table:
-        schema = schema_of(
-            "person state review items:int64 golden_right:int64 golden:int64 seconds:float64 pay:float64"
-        )
-        return pa.Table.from_pylist([asdict(person) for person in self.status.persons], schema)
+    def _rows(self, by: str) -> Iterable[Any]:
+        return self.status.persons
 
     @property
     def facts(self) -> dict[str, str]:
@@ -201,31 +198,24 @@ class CampaignProgress(Tabular):
     @property
     def tables(self) -> tuple[Table, ...]:
         """The people, in the order in which they came."""
-        status = self.status
-        heads = ("state", "items", "s each", f"{status.currency}/h", "golden")
-        rows = [
-            (
-                person.person[:SHORT],
-                person.review or person.state,
-                f"{person.items:,}",
-                "–" if person.seconds is None else f"{person.seconds:.1f}",
-                "–" if person.pay is None else f"{person.pay:.2f}",
-                f"{person.golden_right} of {person.golden}" if person.golden else "–",
-            )
-            for person in status.persons
-        ]
-        return (Table.of("People", "person", heads, rows),) if rows else ()
+        return self.table(
+            "People",
+            {
+                "person": "{person:.10}",
+                "state": lambda row: row["review"] or row["state"],
+                "items": "{items:,}",
+                "s each": "{seconds:.1f}",
+                f"{self.status.currency}/h": "{pay:.2f}",
+                "golden": lambda row: f"{row['golden_right']} of {row['golden']}" if row["golden"] else "–",
+            },
+        )
 
     @property
     def notes(self) -> list[str]:
         """The facts, a line each."""
         return [f"{name}: {value}" for name, value in self.facts.items()]
 
-    def __repr__(self) -> str:
-        return f"<CampaignProgress: {self.status.finished} of {self.status.items} items finished>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate status --json` writes it."""
         return asdict(self.status)
 
 

@@ -1,7 +1,7 @@
 """A campaign run by simulated people, and what came of it beside what was promised."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,11 +24,11 @@ from counterfoil.annotate.submissions import Submissions
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.options import Option, key_values
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, ends_of
+from counterfoil.jobs.annotate_agreement import CAMPAIGN
 from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of, path_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Column, Table
@@ -59,13 +59,7 @@ class KindOutcome:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SimulatedCampaign(Tabular):
-    """A simulated campaign: what was promised, what came out, labels, and people by kind.
-
-    Rows by "estimate" are one per number: `estimate`, `promised` with `promised_low` and `promised_high`, and
-    what `came` out with `low` and `high` where there are intervals (95 %). Rows by "model" are one per way
-    to make labels: `model`, `items`, `right`, `low`, `high`, `promised`. Rows by "kind" are one per kind of
-    people: `kind`, `people`, `worked`, `disqualified`, `flagged`, `right`.
-    """
+    """A simulated campaign: what was promised, what came out, labels, and people by kind."""
 
     campaign: Campaign
     simulation: Simulation
@@ -75,21 +69,24 @@ class SimulatedCampaign(Tabular):
     kinds: tuple[KindOutcome, ...]
     http: bool
 
-    rows_by = ("estimate", "model", "kind")
+    rows_by = declared(
+        estimate="one per number: `estimate`, `promised: interval`, and what `came: float` out with "
+        "`low: float` and `high: float` where there are intervals (95 %)",
+        model="one per way to make labels: `model`, `items: int`, `right: float`, `low: float`, "
+        "`high: float`, `promised: float`",
+        kind="one per kind of people: `kind`, `people: int`, `worked: int`, `disqualified: int`, "
+        "`flagged: int`, `right: float`",
+    )
     save_help = "Write the simulated judgements, .csv or .parquet."
     check_kind = staticmethod(check_table_kind)
 
-    def _rows(self, by: str) -> pa.Table:
-        if by == "estimate":
-            rows = [
-                {"estimate": name, **ends_of(promised, "promised"), **_came(came)}
-                for name, (promised, came) in self.estimates.items()
-            ]
-        elif by == "model":
-            rows = [{**vars(outcome), "promised": _number(outcome.promised)} for outcome in self.labels]
-        else:
-            rows = [{**vars(outcome), "right": _number(outcome.right)} for outcome in self.kinds]
-        return pa.Table.from_pylist(rows)
+    def _rows(self, by: str) -> Iterable[Any]:
+        if by != "estimate":
+            return self.labels if by == "model" else self.kinds
+        return [
+            ({"estimate": name, "promised": promised, "came": came and came.value}, came)
+            for name, (promised, came) in self.estimates.items()
+        ]
 
     @property
     def hours(self) -> tuple[float, float]:
@@ -145,21 +142,30 @@ class SimulatedCampaign(Tabular):
             for name, (promised, came) in self.estimates.items()
         ]
         caption = f"{recipe.title}: {amount(counts.items, 'item')}"
-        all_tables = [Table.of(caption, "", ("promised", "came out"), work)]
-        if self.labels:
-            columns = Column("right, %"), Column("promised, %")
-            labels = [(by.model, (by.right, by.low, by.high), by.promised) for by in self.labels]
-            all_tables.append(Table.of("Labels against the truth", "model", columns, labels))
-        people = [
-            (
-                outcome.kind,
-                *(f"{n:,}" for n in (outcome.people, outcome.worked, outcome.disqualified, outcome.flagged)),
-                "–" if outcome.right != outcome.right else f"{100 * outcome.right:.1f}",
-            )
-            for outcome in self.kinds
-        ]
-        heads = ("came", "worked", "disqualified", "flagged", "right, %")
-        return (*all_tables, Table.of("People", "kind", heads, people))
+        return (
+            Table.of(caption, "", ("promised", "came out"), work),
+            *self.table(
+                "Labels against the truth",
+                {
+                    "model": "{model}",
+                    Column("right, %"): lambda row: (row["right"], row["low"], row["high"]),
+                    Column("promised, %"): "promised",
+                },
+                by="model",
+            ),
+            *self.table(
+                "People",
+                {
+                    "kind": "{kind}",
+                    "came": "{people:,}",
+                    "worked": "{worked:,}",
+                    "disqualified": "{disqualified:,}",
+                    "flagged": "{flagged:,}",
+                    "right, %": lambda row: "–" if row["right"] is None else f"{100 * row['right']:.1f}",
+                },
+                by="kind",
+            ),
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -204,11 +210,7 @@ class SimulatedCampaign(Tabular):
             lines.append(f"promised as by annotate plan for answers right in {100 * accuracy:.1f} % of cases")
         return lines
 
-    def __repr__(self) -> str:
-        return f"<SimulatedCampaign {self.campaign.recipe.title}: {self.simulation.counts.answers:,} answers>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate simulate --json` writes it."""
         counts = self.simulation.counts
         return {
             "title": self.campaign.recipe.title,
@@ -218,7 +220,7 @@ class SimulatedCampaign(Tabular):
             "drawn_truths": self.simulation.drawn,
             "hours": dict(zip(("promised", "came"), self.hours, strict=True)),
             "pay": dict(zip(("promised", "came"), self.pay, strict=True)),
-            **{f"{by}s": self.to_arrow(by=by).to_pylist() for by in self.rows_by},
+            **super().to_json(),
             "calibrated": {outcome.model: outcome.calibrated for outcome in self.labels},
         }
 
@@ -386,20 +388,13 @@ def _planned(value: float, half_width: float) -> Estimate:
     return Estimate(value, value - half_width, min(value + half_width, 1.0), 0, None)
 
 
-def _number(value: float) -> float | None:
-    return None if value != value else value
-
-
-def _came(estimate: Estimate | None) -> dict[str, float | None]:
-    return dict(zip(("came", "low", "high"), ends_of(estimate, "").values(), strict=True))
-
-
 def _said(estimate: Estimate | None, name: str) -> str:
     """An estimate with its interval: per cent, or alpha as it is."""
-    value, *ends = ends_of(estimate, "").values()
-    if value is None:
+    if estimate is None or estimate.value != estimate.value:
         return "–"
     scale, digits, unit = (1, 3, "") if "alpha" in name else (100, 1, " %")
-    low, high = (None if end is None else f"{scale * end:.{digits}f}" for end in ends)
-    text = f"{scale * value:.{digits}f}{unit}"
-    return text if low is None or high is None else f"{text} [{low}, {high}]"
+    ends = [
+        f"{scale * end:.{digits}f}" for end in (estimate.low, estimate.high) if end is not None and end == end
+    ]
+    text = f"{scale * estimate.value:.{digits}f}{unit}"
+    return f"{text} [{', '.join(ends)}]" if len(ends) == 2 else text

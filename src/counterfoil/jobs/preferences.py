@@ -1,5 +1,6 @@
 """Strengths from pairwise votes, as a result in tables."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
@@ -11,7 +12,7 @@ from counterfoil.evaluation.preferences import Preferences
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import DRAWS, SEED, Reporting
 from counterfoil.jobs.job import job
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Cell, Column, Table, text_table
 
@@ -21,46 +22,30 @@ _FEW = 12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class VoteStrengths(Tabular):
-    """Bradley-Terry strengths, which sum to 100, and the chance that one is preferred to another.
-
-    Rows by "name" are one per name, strongest first: `name`, `strength`, `low`, `high` (95 %), and the best
-    and worst rank that it may have (`rank_best`, `rank_worst`). Rows by "pair" are one per ordered pair:
-    `name`, `over`, the `chance` in [0, 1] that it is preferred, `low`, `high`, and whether that interval
-    leaves out one half (`apart`).
-    """
+    """Bradley-Terry strengths, which sum to 100, and the chance that one is preferred to another."""
 
     strengths: Preferences
 
-    rows_by = ("name", "pair")
+    rows_by = declared(
+        name="strongest first: `name`, `strength: float`, `low: float`, `high: float` (95 %), and the best "
+        "and worst rank that it may have (`rank_best: int`, `rank_worst: int`)",
+        pair="one per ordered pair: `name`, `over`, the `chance: float` in [0, 1] that it is preferred, "
+        "`low: float`, `high: float`, and whether that interval leaves out one half (`apart: bool`)",
+    )
     plot_title = "Bradley-Terry strengths"
 
-    def _rows(self, by: str) -> list[dict[str, Any]]:
-        strengths, order = self.strengths, self.strengths.order
-        if by == "name":
-            return [
-                {
-                    "name": strengths.names[i],
-                    "strength": float(strengths.strength[i]),
-                    "low": float(strengths.low[i]),
-                    "high": float(strengths.high[i]),
-                    "rank_best": strengths.ranks[i][0],
-                    "rank_worst": strengths.ranks[i][1],
-                }
-                for i in order
-            ]
-        return [
-            {
-                "name": strengths.names[i],
-                "over": strengths.names[j],
-                "chance": float(strengths.chance[i, j]),
-                "low": float(strengths.chance_low[i, j]),
-                "high": float(strengths.chance_high[i, j]),
-                "apart": bool(strengths.apart[i, j]),
-            }
-            for i in order
-            for j in order
-            if i != j
-        ]
+    def _rows(self, by: str) -> Iterator[Any]:
+        of, names = self.strengths, self.strengths.names
+        for i in of.order:
+            if by == "name":
+                best, worst = of.ranks[i]
+                ends = {"low": of.low[i], "high": of.high[i], "rank_best": best, "rank_worst": worst}
+                yield {"name": names[i], "strength": of.strength[i], **ends}
+                continue
+            for j in of.order:
+                if i != j:
+                    ends = {"low": of.chance_low[i, j], "high": of.chance_high[i, j], "apart": of.apart[i, j]}
+                    yield {"name": names[i], "over": names[j], "chance": of.chance[i, j], **ends}
 
     @property
     def heading(self) -> str:
@@ -120,7 +105,6 @@ class VoteStrengths(Tabular):
         return f"<VoteStrengths: {self.strengths.written_order}>"
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `annotate preferences --json` writes it."""
         return self.strengths.to_json()
 
     def plot(self) -> Any:

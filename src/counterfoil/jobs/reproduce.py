@@ -1,7 +1,7 @@
 """The ledger as a result in tables: the papers' numbers beside the recomputed ones."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
@@ -10,7 +10,7 @@ from counterfoil.errors import DataError
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import Reporting, feedback_of, path_of
 from counterfoil.jobs.job import job
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.report import reproduction
 from counterfoil.report.reproduction import Basis, Entry, by_basis
 from counterfoil.report.tables import Column, Table, text_table
@@ -23,24 +23,25 @@ BASES = {Basis.DATA: "recomputed from data", Basis.DERIVED: "derived from other 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ledger(Tabular):
-    """Every number that the papers print in the tables of the ledger, beside the recomputed one.
-
-    Rows are one per printed number: `paper`, `name`, `title`, `table`, `row`, `column`, `printed`, `value`,
-    `digits`, `recomputed` (None without data), `verdict` ("same", "differs", "no data"), `reason`, `source`,
-    `basis`. Rows by "file" are the released files where these are listed: `paper`, `file`, `found`.
-    """
+    """Every number that the papers print in the tables of the ledger, beside the recomputed one."""
 
     #: The numbers of the verdict and the basis that are wanted, of `whole`.
     entries: tuple[Entry, ...]
     whole: tuple[Entry, ...] = ()
     files: tuple[tuple[str, str, str], ...] = ()
 
-    rows_by = ("number", "file")
+    rows_by = declared(
+        number="one per printed number: `paper`, `name`, `title`, `table`, `row`, `column`, `printed`, "
+        "`value: float`, `digits: int`, `recomputed: float` (null without data), `verdict` (same, differs, "
+        "no data), `reason`, `source`, `basis`",
+        file="the released files where these are listed: `paper`, `file`, `found`",
+    )
 
-    def _rows(self, by: str) -> list[dict[str, Any]]:
+    def _rows(self, by: str) -> Iterator[dict[str, Any]]:
         if by == "number":
-            return [entry.to_json() for entry in self.entries]
-        return [dict(zip(_FILE, row, strict=True)) for row in self.files]
+            yield from (entry.to_json() for entry in self.entries)
+        else:
+            yield from (dict(zip(_FILE, row, strict=True)) for row in self.files)
 
     @property
     def tables(self) -> tuple[Table]:
@@ -58,10 +59,6 @@ class Ledger(Tabular):
         """How many numbers there are no data for."""
         return [] if self.files else [f"no data: {by_basis(self.entries)[Basis.NONE]['no data']:,}"]
 
-    def __repr__(self) -> str:
-        papers = dict.fromkeys(entry.name for entry in self.entries)
-        return f"<Ledger of {len(self.entries):,} numbers of {', '.join(papers)}>"
-
     def only(self, verdict: str | None = None, basis: str | None = None) -> "Ledger":
         """The numbers of one verdict ("same", "differs", "no data"), of one basis ("data", "derived")."""
         entries = tuple(
@@ -72,7 +69,6 @@ class Ledger(Tabular):
         return replace(self, entries=entries)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """All of it as plain values, as `reproduce --json` writes it."""
         rows: list[dict[str, Any]] = self.to_arrow(by="file" if self.files else "number").to_pylist()
         return rows
 

@@ -1,10 +1,13 @@
 """Results as Python users meet them: a run as tables, text, HTML in a notebook, and a figure."""
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
+from inspect import cleandoc
 from pathlib import Path
+from string import Formatter
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
@@ -14,6 +17,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
 from counterfoil.jobs.outputs import guarded_file, write
 from counterfoil.report import comparison_tables
+from counterfoil.report.labels import amount
 from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown, to_text
 from counterfoil.store import check_table_kind, write_table
@@ -22,11 +26,51 @@ from counterfoil.store import check_table_kind, write_table
 Pictures = Literal["auto", "always", "never"]
 
 
-class Tabular(ABC):
-    """A result in tables: printed as text, in a notebook as HTML, in `to_arrow` and `to_frame` as rows."""
+_TYPES = {"": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+_TYPES["texts"] = pa.list_(pa.string())
+_COLUMN = re.compile(r"`(\w+)(?:: (\w+))?`")
 
-    #: The kinds of row of `to_arrow`, the default first; the docstring of each class describes them.
-    rows_by: ClassVar[tuple[str, ...]]
+
+def declared(**kinds: str) -> Mapping[str, str]:
+    """The kinds of row of a result, the default first, each with a sentence that lists its columns.
+
+    Names of columns are in backticks, with the type of those that are not text: int, float, bool, texts, or
+    interval for the three columns of an `Estimate`, of which those of bounds end in `_low` and `_high`.
+    NaN is null. `Tabular.to_arrow` and the docstring of the class follow from it.
+    """
+    return kinds
+
+
+class _Cells(Formatter):
+    """Templates of cells, in which a value that is missing or empty is a dash."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return "–" if value is None or value == "" else format(value, format_spec)
+
+
+class Tabular(ABC):
+    """A result in tables: printed as text, in a notebook as HTML, in `to_arrow` and `to_frame` as rows.
+
+    >>> class Votes(Tabular):
+    ...     rows_by = declared(vote="`person`, and `times: int` that they voted")
+    ...     tables = property(lambda votes: votes.table("Votes", {"who": "{person:.3}", "n": "{times:,}"}))
+    ...     def _rows(self, by): return [{"person": "annabel", "times": 1200}]
+    >>> Votes().to_arrow().to_pylist()
+    [{'person': 'annabel', 'times': 1200}]
+    >>> print(Votes())
+    Votes
+    who      n
+    ann  1,200
+    """
+
+    #: The kinds of row of `to_arrow`, the default first: `declared`, or their names.
+    rows_by: ClassVar[Mapping[str, str] | tuple[str, ...]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if isinstance(kinds := vars(cls).get("rows_by"), Mapping):
+            rows = [f'Rows by "{by}": {columns}.' for by, columns in kinds.items()]
+            cls.__doc__ = "\n\n".join([cleandoc(cls.__doc__ or ""), *rows])
 
     @property
     @abstractmethod
@@ -39,20 +83,58 @@ class Tabular(ABC):
         return ()
 
     @abstractmethod
-    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]: ...
+    def _rows(self, by: str) -> pa.Table | Iterable[Any]:
+        """The rows of a kind, each an object or mapping that has the columns, or several in a tuple."""
 
     def to_arrow(self, *, by: str | None = None) -> pa.Table:
         """A `pyarrow.Table` with a row per `by`; raises `UnknownNameError` for another kind of row."""
-        by = self.rows_by[0] if by is None else by
+        by = next(iter(self.rows_by)) if by is None else by
         if by not in self.rows_by:
             raise UnknownNameError("kind of row", by, self.rows_by)
         rows = self._rows(by)
-        return pa.Table.from_pylist(rows) if isinstance(rows, list) else rows
+        if isinstance(rows, pa.Table):
+            return rows
+        columns = _COLUMN.findall(self.rows_by[by]) if isinstance(self.rows_by, Mapping) else []
+        if not columns:
+            return pa.Table.from_pylist(rows)
+        plain = [column for name, type in columns for column in _plain(name, type)]
+        schema = pa.schema([(name, _TYPES[type]) for name, type, _ in plain])
+        return pa.Table.from_pylist(
+            [{name: _value(row, path, type) for name, type, path in plain} for row in rows], schema
+        )
 
     def to_frame(self, *, by: str | None = None) -> Any:
         """`to_arrow` as a `pandas.DataFrame`; where pandas is not installed the `pyarrow.Table` itself."""
         table = self.to_arrow(by=by)
         return table if find_spec("pandas") is None else table.to_pandas()
+
+    def table(
+        self,
+        caption: str,
+        heads: Mapping[str | Column, str | Callable[[Mapping[str, Any]], object]],
+        *,
+        by: str | None = None,
+        sort: Callable[[Mapping[str, Any]], Any] | None = None,
+    ) -> tuple[Table, ...]:
+        """A printed table of one kind of rows, none where there are no rows.
+
+        Below each head stands a template such as "{items:,}" or a function of the row; below a `Column` the
+        number of that name with its interval. The first head is that of the rows' names.
+        """
+        rows = self.to_arrow(by=by).to_pylist()
+        if sort is not None:
+            rows.sort(key=sort)
+        corner, *others = heads
+        cells = [[_cell(row, head, of) for head, of in heads.items()] for row in rows]
+        return (Table.of(caption, str(corner), others, cells),) if rows else ()
+
+    def to_json(self) -> Any:
+        """The result as plain values, as its command writes them with --json."""
+        return {f"{by}s": self.to_arrow(by=by).to_pylist() for by in self.rows_by}
+
+    def __repr__(self) -> str:
+        by = next(iter(self.rows_by))
+        return f"<{type(self).__name__}: {amount(len(self.to_arrow()), by)}>"
 
     def __str__(self) -> str:
         return "\n".join(["\n\n".join(map(to_text, self.tables)), *self.notes])
@@ -61,6 +143,41 @@ class Tabular(ABC):
         from counterfoil.report.html import fragment
 
         return fragment(self.tables, self.notes)
+
+
+def _plain(name: str, type: str) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Columns of a declared one: the name and type of each, and the path by which a row has it."""
+    if type != "interval":
+        return [(name, type, (name,))]
+    ends = (("", "value"), ("_low", "low"), ("_high", "high"))
+    return [(name + suffix, "float", (name, end)) for suffix, end in ends]
+
+
+def _value(row: Any, path: tuple[str, ...], type: str) -> Any:
+    """The value of a column, None for NaN; where the row's part with it is None, "" of texts, else None."""
+    for name in path:
+        parts = row if isinstance(row, tuple) else (row,)
+        for part in parts:
+            if isinstance(part, Mapping):
+                if name in part:
+                    row = part[name]
+                    break
+            elif hasattr(part, name):
+                row = getattr(part, name)
+                break
+        else:
+            if any(part is None for part in parts):
+                return None if type else ""
+            raise AttributeError(f"no part of the row has {name!r}")
+    return None if row != row else row
+
+
+def _cell(row: Mapping[str, Any], head: str | Column, of: Any) -> object:
+    if callable(of):
+        return of(row)
+    if isinstance(head, Column):
+        return row[of], row.get(f"{of}_low"), row.get(f"{of}_high")
+    return _Cells().vformat(of, (), row)
 
 
 class SavedTable(Tabular):
@@ -124,7 +241,6 @@ class EvaluationRun(Tabular, Run):
         return cls(**{column.name: getattr(run, column.name) for column in fields(Run)})
 
     def to_json(self) -> dict[str, Any]:
-        """The result as plain values, as `evaluate --json` writes it."""
         return self.result.to_json()
 
     def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:

@@ -15,11 +15,12 @@ from counterfoil.inputs.options import Option, with_default
 from counterfoil.jobs.arguments import SEED, Reporting, feedback_of
 from counterfoil.jobs.compare import RunComparison
 from counterfoil.jobs.job import job
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.report.tables import Table
 from counterfoil.store import check_writable
 
 if TYPE_CHECKING:
+    from counterfoil.evaluation.findings import Finding
     from counterfoil.studies.demo import Study
 
 
@@ -28,11 +29,7 @@ FIRST_SEED = with_default(SEED, 0, help="The first seed of the networks.", panel
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyReport(Tabular):
-    """The results of a study: its findings, the networks' runs, and the folder of its report.
-
-    Rows by "finding" are one per claim: `claim`, `verdict` ("holds", "does not hold", "undecided") and the
-    `sentence` that says why. Rows by "measure" are those of the runs, as `EvaluationRun` has them.
-    """
+    """The results of a study: its findings, the networks' runs, and the folder of its report."""
 
     study: "Study"
     #: The page; networks, runs and all numbers (findings.json) lie beside it.
@@ -41,21 +38,24 @@ class StudyReport(Tabular):
     seconds: float
     processor: float
 
-    rows_by = ("finding", "measure")
+    rows_by = declared(
+        finding="one per claim: `claim`, `verdict` (holds, does not hold, undecided) and the `sentence` that "
+        "says why",
+        measure="those of the runs, as EvaluationRun has them",
+    )
 
     @property
     def comparison(self) -> RunComparison:
         """The runs of the first seed's networks, side by side on each benchmark."""
         return RunComparison(self.study.comparisons)
 
-    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
-        if by == "measure":
-            return self.comparison.to_arrow(by="measure")
-        findings = [*self.study.findings, *self.study.captions.findings]
-        return [
-            {"claim": finding.claim, "verdict": str(finding.verdict), "sentence": finding.sentence}
-            for finding in findings
-        ]
+    @property
+    def findings(self) -> "list[Finding]":
+        """The claims of the study and of its captions, with their verdicts."""
+        return [*self.study.findings, *self.study.captions.findings]
+
+    def _rows(self, by: str) -> pa.Table | list[Any]:
+        return self.comparison.to_arrow(by="measure") if by == "measure" else self.findings
 
     @property
     def tables(self) -> list[Table]:
@@ -65,17 +65,12 @@ class StudyReport(Tabular):
     @property
     def notes(self) -> list[str]:
         """Each claim and its verdict."""
-        findings = [*self.study.findings, *self.study.captions.findings]
         return [
             f"{finding.claim} {finding.verdict.capitalize()} in this run. {finding.sentence}"
-            for finding in findings
+            for finding in self.findings
         ]
 
-    def __repr__(self) -> str:
-        return f"<StudyReport in {self.path}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All numbers as plain values, as they are in findings.json."""
         from counterfoil.studies.plan import NUMBERS
 
         numbers: dict[str, Any] = json.loads((self.path.parent / NUMBERS).read_text(encoding="utf-8"))
