@@ -1,7 +1,7 @@
 """An audit of benchmarks: can their questions be answered without looking at the images, and why?"""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -33,7 +33,7 @@ from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer
 from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
 from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import write
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.metrics.ties import Ties
 from counterfoil.models.base import DEFAULT, abilities
 from counterfoil.report import audit_page
@@ -82,45 +82,31 @@ class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Tabular):
-    """What benchmarks give away without their images, and what repeats in them.
-
-    Rows by "measure" are one per benchmark, scorer, group ("" for all questions) and measure, with `value`,
-    `low`, `high` (95 %), `n` and `chance`. Rows by "word" are one per word that gives answers away: in how
-    many questions the `right` caption alone has it, and the `wrong` one, in how many clusters (`for_right`,
-    `for_wrong`), with `p` and `p_adjusted`. Rows by "duplicate" are one per kind of repetition.
-    """
+    """What benchmarks give away without their images, and what repeats in them."""
 
     audits: tuple[BenchmarkAudit, ...]
     remarks: tuple[str, ...] = ()
 
-    rows_by = ("measure", "word", "duplicate")
+    rows_by = declared(
+        measure="one per `benchmark`, `scorer`, `group` (empty for all questions) and `measure`, with "
+        "`value: float`, `low: float`, `high: float` (95 %), `n: int` and `chance: float`",
+        word="one per `benchmark` and `word` that gives answers away: in how many questions the `right: "
+        "int` caption alone has it, and the `wrong: int` one, in how many clusters (`for_right: int`, "
+        "`for_wrong: int`), with `p: float`, `p_adjusted: float` and `examples: ints`, numbers of questions",
+        duplicate="one per `benchmark` and `kind` of repetition: its `count: int` and `meaning`",
+    )
     page_has_figures = False
 
-    def _rows(self, by: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = []
+    def _rows(self, by: str) -> Iterator[Any]:
         for audited in self.audits:
-            name = {"benchmark": audited.benchmark.name}
-            if by == "word":
-                rows += [{**name, **asdict(word), "examples": list(word.examples)} for word in audited.named]
-            elif by == "duplicate":
-                rows += [
-                    {**name, "kind": one.kind, "count": one.count, "meaning": one.meaning}
-                    for one in audited.repeated
-                ]
+            about = {"benchmark": audited.benchmark.name}
+            if by == "measure":
+                for result in audited.blind:
+                    for group, values in {"": result.measures, **result.groups}.items():
+                        names = {**about, "scorer": result.scorer, "group": group}
+                        yield from (({**names, "measure": name}, value) for name, value in values.items())
             else:
-                rows += [
-                    {
-                        **name,
-                        "scorer": result.scorer,
-                        "group": group,
-                        "measure": measure,
-                        **{key: number for key, number in asdict(value).items() if key != "effective"},
-                    }
-                    for result in audited.blind
-                    for group, values in {"": result.measures, **result.groups}.items()
-                    for measure, value in values.items()
-                ]
-        return rows
+                yield from ((about, row) for row in (audited.named if by == "word" else audited.repeated))
 
     def __getitem__(self, benchmark: str) -> BenchmarkAudit:
         """What was found of the benchmark of this name."""

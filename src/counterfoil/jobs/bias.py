@@ -31,7 +31,7 @@ from counterfoil.jobs.arguments import DRAWS, IDS, SCORES, SEED, Reporting, feed
 from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.pool import load
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.report import annotators
 from counterfoil.report.annotators import WAYS
 from counterfoil.report.tables import Table
@@ -39,12 +39,7 @@ from counterfoil.report.tables import Table
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnnotatorStudy(Tabular):
-    """Each model on the benchmarks that each set of models would have made, and how far that is off.
-
-    Rows by "annotators" are one per direction, measure and set of annotators: how many `queries` it found
-    something for, its `bias`, `self_bias` and `non_self_bias` (mean distances to the benchmark of all, in the
-    measure's unit). Rows by "model" are one per set and model that is measured on it, with its `value`.
-    """
+    """Each model on the benchmarks that each set of models would have made, and how far that is off."""
 
     models: tuple[str, ...]
     studies: tuple[AnnotatorBias, ...]
@@ -55,7 +50,13 @@ class AnnotatorStudy(Tabular):
     policies: dict[str, str]
     interval: dict[str, Any]
 
-    rows_by = ("annotators", "model")
+    rows_by = declared(
+        annotators="one per direction, measure and set of annotators: how many queries it found something "
+        "for, its bias, self_bias and non_self_bias (mean distances to the benchmark of all, in the "
+        "measure's unit)",
+        model="one per `direction`, `measure`, set of `annotators`, and `model` that is measured on it, "
+        "with its `value: float`",
+    )
     plot_title = "Bias by number of annotators"
 
     def _rows(self, by: str) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ from counterfoil.jobs.arguments import (
 from counterfoil.jobs.build_report import report as build_report
 from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models.base import Options
 from counterfoil.outputs import Folder
 from counterfoil.report.tables import Cell, Column, Table, text_table
@@ -121,16 +121,15 @@ class BuildRows(SourceRows, StepRows, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BuildResult(Tabular):
-    """A finished build: what every step kept, made and dropped, and why.
-
-    Rows by "step" are one per step: `step`, `rows_in`, `rows_out`, `dropped`. Rows by "reason" are one per
-    step and reason: `step`, `reason`, `rows`.
-    """
+    """A finished build: what every step kept, made and dropped, and why."""
 
     recipe: BuildRecipe
     build: Build
 
-    rows_by = ("step", "reason")
+    rows_by = declared(
+        step="one per `step`: `rows_in: int`, `rows_out: int`, `dropped: int`",
+        reason="one per `step` and `reason`: `rows: int`",
+    )
 
     @property
     def folder(self) -> Path:
@@ -142,25 +141,12 @@ class BuildResult(Tabular):
         """The folder of what was assembled, which `evaluate`, `audit`, `publish` or `train` takes."""
         return self.build.benchmark
 
-    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
-        if by == "reason":
-            return pa.Table.from_pylist(
-                [
-                    {"step": record.label, "reason": reason, "rows": count}
-                    for record in self.build.records
-                    for reason, count in record.dropped.items()
-                ],
-                pa.schema([("step", pa.string()), ("reason", pa.string()), ("rows", pa.int64())]),
-            )
-        return [
-            {
-                "step": record.label,
-                "rows_in": record.rows_in,
-                "rows_out": record.rows_out,
-                "dropped": sum(record.dropped.values()),
-            }
-            for record in self.build.records
-        ]
+    def _rows(self, by: str) -> Iterator[Any]:
+        for record in self.build.records:
+            if by == "step":
+                yield {"step": record.label, "dropped": sum(record.dropped.values())}, record
+            for reason, count in record.dropped.items() if by == "reason" else ():
+                yield {"step": record.label, "reason": reason, "rows": count}
 
     @property
     def tables(self) -> list[Table]:
@@ -195,16 +181,16 @@ class BuildResult(Tabular):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StepResult(Tabular):
-    """One step applied to a table: `output.kept`, `output.dropped` with reasons, and `output.facts`.
-
-    Rows by "row" are those that were kept or made, by "dropped" those that were dropped.
-    """
+    """One step applied to a table: `output.kept`, `output.dropped` with reasons, and `output.facts`."""
 
     step: str
     rows_in: int
     output: Output
 
-    rows_by = ("row", "dropped")
+    rows_by = declared(
+        row="those that were kept or made",
+        dropped="those that were dropped",
+    )
 
     def _rows(self, by: str) -> pa.Table:
         if by == "row":
@@ -306,7 +292,7 @@ def build_benchmark(
     feedback = feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as shown:
         check_writable(out, folder=True)
-        outputs.folder(declared(out))
+        outputs.folder(output_folder(out))
         for label, step in zip(recipe.labels, recipe.steps, strict=True):
             check_files(step, where=f"step {label}")
         work = _work(out, options, feedback, shown.enter_context(feedback.progress()), seed=recipe.seed)
@@ -378,7 +364,7 @@ def apply_step(
             folder = out.parent if table else out
         if out is not None and not table:
             check_writable(out, folder=True)
-            outputs.folder(declared(out))
+            outputs.folder(output_folder(out))
         if folder is None:
             folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="counterfoil-")))
         progress = held.enter_context(feedback.progress())
@@ -479,7 +465,7 @@ def is_build(folder: Path) -> bool:
     return StepFolder(folder).is_finished or any(StepFolder(step).is_finished for step in steps)
 
 
-def declared(out: Path) -> Folder:
+def output_folder(out: Path) -> Folder:
     """The folder of a build as an output of a command."""
     return Folder(out, FILES, is_build, alone=True)
 

@@ -24,7 +24,7 @@ from counterfoil.jobs.caption_inputs import same_items
 from counterfoil.jobs.captions import MetricRequest, MetricRows, Value
 from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import write
-from counterfoil.jobs.results import SavedTable, TextTables
+from counterfoil.jobs.results import SavedTable, TextTables, declared
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.report.labels import amount
 from counterfoil.report.rankings_page import agreements, differences, systems_page
@@ -227,11 +227,7 @@ def values_of(systems: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Val
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemComparison(TextTables, SavedTable):
-    """A row per system, a column per metric, and how metrics order systems as people do.
-
-    Rows by "system" are one per system: `system`, the value of each metric, and what people gave it. Rows by
-    "value" are one per system and metric: `system`, `metric`, `value`, `mean`, `low`, `high` (95 %), `n`.
-    """
+    """A row per system, a column per metric, and how metrics order systems as people do."""
 
     by_system: Mapping[str, SystemValues]
     people: People | None
@@ -241,10 +237,14 @@ class SystemComparison(TextTables, SavedTable):
     #: How many captions each system wrote.
     captions: int
 
-    rows_by = ("system", "value")
+    rows_by = declared(
+        system="one per system: its name, the value of each metric, and what people gave it",
+        value="one per `system` and `metric`: `value: float`, `mean: float`, `low: float`, `high: float` "
+        "(95 %), `n: int`, `is_mean: bool`, `no_interval` (why there is none)",
+    )
     command, page_has_figures = "captions systems", False
 
-    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
+    def _rows(self, by: str) -> pa.Table | list[Any]:
         if by == "system":
             values = values_of(self.by_system)
             table: dict[str, list[Any]] = {"system": list(values)}
@@ -254,9 +254,9 @@ class SystemComparison(TextTables, SavedTable):
                 table |= {name: [given[system][name] for system in values] for name in self.people.scores}
             return pa.table(table)
         return [
-            {"system": system, "metric": name, **row}
+            ({"system": system, "metric": name}, value)
             for system, own in self.by_system.items()
-            for name, row in captions.to_json(own.values).items()
+            for name, value in own.values.items()
         ]
 
     @property

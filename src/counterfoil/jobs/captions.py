@@ -29,7 +29,7 @@ from counterfoil.jobs.arguments import (
 )
 from counterfoil.jobs.caption_inputs import Media, MediaFolder, Policy, image_of, number_of, read_inputs
 from counterfoil.jobs.job import Feedback, SessionOptions, documented, job, option
-from counterfoil.jobs.results import SavedTable
+from counterfoil.jobs.results import SavedTable, declared
 from counterfoil.models.base import Options
 from counterfoil.models.captions.base import CaptionMetric, TextMetric
 from counterfoil.models.captions.registry import SEVERAL, entry, several
@@ -252,13 +252,7 @@ class MetricRequest:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CaptionScores(SavedTable):
-    """Caption metrics of candidates: a value for all of them, and a score for each.
-
-    Rows by "metric" are one per metric: `metric`, `value` (the number the field reports), `mean` over images
-    with `low` and `high` (95 %, None where there is none, and `no_interval` says why), `n` images, `is_mean`.
-    Rows by "caption" are one per candidate: `image`, `candidate` (which of the image's, from 0), `caption`,
-    and a column per metric.
-    """
+    """Caption metrics of candidates: a value for all of them, and a score for each."""
 
     values: Mapping[str, Value]
     #: (candidates,) the scores of each metric.
@@ -267,10 +261,16 @@ class CaptionScores(SavedTable):
     inputs: CaptionInputs
     per_image: PerImage
 
-    rows_by = ("metric", "caption")
+    rows_by = declared(
+        metric="one per `metric`: `value: float` (the number the field reports), `mean: float` over images "
+        "with `low: float` and `high: float` (95 %, null where there is none, and `no_interval` says why), "
+        "`n: int` images, `is_mean: bool`",
+        caption="one per candidate: image, candidate (which of the image's, from 0), caption, and a column "
+        "per metric",
+    )
     command, saved_by = "captions score", "caption"
 
-    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
+    def _rows(self, by: str) -> pa.Table | list[Any]:
         if by == "caption":
             inputs, rows_of = self.inputs, range(len(self.inputs))
             columns: dict[str, list[Any]] = {
@@ -279,7 +279,7 @@ class CaptionScores(SavedTable):
                 "caption": [inputs.captions[position].text for position in inputs.candidate],
             }
             return pa.table(columns | {name: own.tolist() for name, own in self.scores.items()})
-        return [{"metric": name, **row} for name, row in to_json(self.values).items()]
+        return [({"metric": name}, value) for name, value in self.values.items()]
 
     @property
     def heading(self) -> str:

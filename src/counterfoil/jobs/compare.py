@@ -4,11 +4,9 @@ Rankings of models: do measures and benchmarks agree on them, and how different 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
-
-import pyarrow as pa
 
 from counterfoil.benchmarks.data_paths import Places
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
@@ -35,7 +33,7 @@ from counterfoil.jobs.arguments import (
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from counterfoil.jobs.job import SILENT, Feedback, job, option, terminal_feedback
 from counterfoil.jobs.outputs import load_runs, write
-from counterfoil.jobs.results import Pictures, Tabular, TextTables, measure_rows, write_page
+from counterfoil.jobs.results import Pictures, Tabular, TextTables, declared, measure_rows, write_page
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
@@ -49,14 +47,14 @@ _PAGE_IMAGES = Option("Folder of the images, where the data name files.", None)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunComparison(TextTables):
-    """Runs side by side, a `Comparison` per benchmark, with a test of every difference.
+    """Runs side by side, a `Comparison` per benchmark, with a test of every difference."""
 
-    Rows by "difference" are one per tested difference: `benchmark`, `measure`, `a` minus `b`, `value`, `low`
-    and `high` (95 %), `p` of no difference, `p_holm`, `mcnemar`. Rows by "measure" are those of
-    all runs, as `EvaluationRun` has them.
-    """
-
-    rows_by = ("difference", "measure")
+    rows_by = declared(
+        difference="one per tested difference: `benchmark`, `measure`, `a` minus `b`, `value: float`, "
+        "`low: float` and `high: float` (95 %), `p: float` of no difference, `p_holm: float`, `mcnemar: "
+        "float`, `signature`",
+        measure="those of all runs, as EvaluationRun has them",
+    )
 
     comparisons: tuple[Comparison, ...]
 
@@ -82,11 +80,11 @@ class RunComparison(TextTables):
             for d in (comparison.against_baseline() if comparison.baseline else comparison.differences)
         )
 
-    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
-        if by == "measure":
-            runs = [run for comparison in self.comparisons for run in comparison.runs]
-            return [row for run in runs for row in measure_rows(run)]
-        return pa.Table.from_pylist([d.to_json() for d in self.differences], schema=_DIFFERENCES)
+    def _rows(self, by: str) -> Sequence[Any]:
+        if by == "difference":
+            return self.differences
+        runs = [run for comparison in self.comparisons for run in comparison.runs]
+        return [row for run in runs for row in measure_rows(run)]
 
     def to_json(self) -> list[dict[str, Any]]:
         """Every run's result, with its differences to the baseline (else to later runs) as `against`."""
@@ -226,15 +224,6 @@ class RunComparison(TextTables):
         ]
 
 
-_DIFFERENCES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("benchmark", "measure", "a", "b")),
-        *((name, pa.float64()) for name in ("value", "low", "high", "p", "p_holm", "mcnemar")),
-        ("signature", pa.string()),
-    ]
-)
-
-
 @job(
     outputs="html markdown latex csv json",
     examples="""Examples:
@@ -328,24 +317,25 @@ def _with_images(comparison: Comparison, place: Path | None, folder: Path | None
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelRankings(Tabular):
-    """Rank correlations between measures, the rank of every model, and how far models' lists differ.
-
-    Rows by "pair" are one per pair of measures: `a`, `b`, `models`, Kendall's `tau` and Spearman's `rho` in
-    [-1, 1] with their intervals (`tau_low`, `tau_high`, `rho_low`, `rho_high`). Rows by "model" are one per
-    model and measure: `model`, `measure`, `value`, `rank` from 1, equal models sharing the best of theirs.
-    """
+    """Rank correlations between measures, the rank of every model, and how far models' lists differ."""
 
     correlation: RankCorrelation
     #: How far the first items of the models differ, per direction of each gallery.
     lists: tuple[Diversity, ...]
     runs: tuple[Run, ...]
 
-    rows_by = ("pair", "model")
+    rows_by = declared(
+        pair="one per pair of measures: `a`, `b`, `models: int`, Kendall's `tau: float` and Spearman's "
+        "`rho: float` in [-1, 1] with their intervals (`tau_low: float`, `tau_high: float`, `rho_low: "
+        "float`, `rho_high: float`)",
+        model="one per `model` and `measure`: `value: float`, `rank: float` from 1, equal models sharing "
+        "the best of theirs",
+    )
 
-    def _rows(self, by: str) -> list[dict[str, Any]]:
+    def _rows(self, by: str) -> Sequence[Any]:
         correlation = self.correlation
         if by == "pair":
-            return [asdict(pair) for pair in correlation.pairs]
+            return correlation.pairs
         values, ranks = correlation.values.tolist(), correlation.ranks.tolist()
         return [
             {"model": model, "measure": column.name, "value": values[i][j], "rank": ranks[i][j]}

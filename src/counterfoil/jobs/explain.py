@@ -1,6 +1,6 @@
 """Heatmaps of a scorer's answers to single questions: which words count, and where in the picture."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
@@ -28,7 +28,7 @@ from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer
 from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
 from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import guarded, write
-from counterfoil.jobs.results import Pictures, Tabular
+from counterfoil.jobs.results import Pictures, Tabular, declared
 from counterfoil.models.base import abilities
 from counterfoil.outputs import existing_paths
 from counterfoil.report.labels import amount
@@ -131,12 +131,7 @@ class ExplainInputs:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Tabular):
-    """Scores, words left out one at a time, and heatmaps of every image and caption of some questions.
-
-    Rows by "word" are one per word of each pair: `question`, `caption`, `image`, `word`, the pair's `score`
-    and its `drop` without the word, in the scorer's unit. Rows by "cell" are one per cell of each heatmap:
-    `question`, `caption`, `image`, `method`, `word` (empty for the whole caption), `row`, `column`, `heat`.
-    """
+    """Scores, words left out one at a time, and heatmaps of every image and caption of some questions."""
 
     scorer: str
     benchmark: Benchmark
@@ -145,7 +140,12 @@ class Explanation(Tabular):
     left_out: str
     remarks: tuple[str, ...] = ()
 
-    rows_by = ("word", "cell")
+    rows_by = declared(
+        word="one per word of each pair: `question`, `caption`, `image`, `word`, the pair's `score: float` "
+        "and its `drop: float` without the word, in the scorer's unit",
+        cell="one per cell of each heatmap: `question`, `caption`, `image`, `method`, `word` (empty for "
+        "the whole caption), `row: int`, `column: int`, `heat: float`",
+    )
     page_has_figures = False
 
     def __repr__(self) -> str:
@@ -175,8 +175,7 @@ class Explanation(Tabular):
             tables.append(Table(title, columns, tuple(rows), "image with caption"))
         return tables
 
-    def _rows(self, by: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = []
+    def _rows(self, by: str) -> Iterator[dict[str, Any]]:
         for question in self.questions:
             for (caption, image), pair in question.pairs.items():
                 about = {
@@ -187,17 +186,12 @@ class Explanation(Tabular):
                 words = pair.words
                 if by == "word":
                     drops = zip(words, pair.drops.tolist(), strict=True)
-                    rows += [{**about, "word": w, "score": pair.score, "drop": d} for w, d in drops]
-                    continue
-                for heat in pair.heats:
+                    yield from ({**about, "word": w, "score": pair.score, "drop": d} for w, d in drops)
+                for heat in pair.heats if by == "cell" else ():
                     for word, grid in zip(["", *words], [heat.whole, *heat.parts], strict=True):
                         named = {**about, "method": heat.method, "word": word}
-                        rows += [
-                            {**named, "row": row, "column": column, "heat": value}
-                            for row, line in enumerate(grid.tolist())
-                            for column, value in enumerate(line)
-                        ]
-        return rows
+                        for (row, column), value in np.ndenumerate(grid):
+                            yield {**named, "row": row, "column": column, "heat": float(value)}
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, the arrays as nested lists, as `explain --json` writes it."""

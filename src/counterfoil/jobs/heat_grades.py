@@ -28,7 +28,7 @@ from counterfoil.jobs.evaluation_inputs import title_of
 from counterfoil.jobs.explain import ExplainRows, Explanation, explain, prepared
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import write
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.metrics.heatmaps import area_iou, iou_chance, pointing_chance, pointing_game, upsampled
 from counterfoil.report.html import tables_page
 from counterfoil.report.tables import Cell, Column, Row, Table
@@ -81,12 +81,7 @@ class HeatGrade:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeatGrades(Tabular):
-    """Heatmaps against the true places of things, by method and kind of word.
-
-    Rows by "grade" are one per method, kind of word and measure ("pointing", "iou"): `n`, `clusters` and the
-    fields of `GradedMeasure`. Rows by "word" are one per word of each pair and method: `question`, `caption`,
-    `image`, `word`, `kind`, `cluster`, `pointing` and `iou`, each with its chance and its value elsewhere.
-    """
+    """Heatmaps against the true places of things, by method and kind of word."""
 
     scorer: str
     benchmark: Benchmark
@@ -94,7 +89,13 @@ class HeatGrades(Tabular):
     items: tuple[dict[str, Any], ...]
     notes: tuple[str, ...] = ()
 
-    rows_by = ("grade", "word")
+    rows_by = declared(
+        grade="one per `method`, kind of `words` and `measure` (pointing, iou): `n: int`, `clusters: int`, "
+        "`value: float` and `low: float`, `high: float`, `chance: float`, `elsewhere: float`, `lift: float` "
+        "and `lift_low: float`, `lift_high: float`",
+        word="one per word of each pair and method: question, caption, image, word, kind, cluster, method, "
+        "pointing and iou, each with its chance and its value elsewhere",
+    )
 
     def __repr__(self) -> str:
         first = self.grades[0]
@@ -122,18 +123,10 @@ class HeatGrades(Tabular):
             for method, of_method in rows.items()
         ]
 
-    def _rows(self, by: str) -> list[dict[str, Any]]:
+    def _rows(self, by: str) -> Sequence[Any]:
         if by == "word":
-            return list(self.items)
-        return [
-            {
-                **{name: getattr(grade, name) for name in ("method", "words", "n", "clusters")},
-                "measure": name,
-                **asdict(getattr(grade, name)),
-            }
-            for grade in self.grades
-            for name in _MEASURES
-        ]
+            return self.items
+        return [({"measure": of}, getattr(grade, of), grade) for grade in self.grades for of in _MEASURES]
 
     def to_html(self, path: str | Path, *, title: str = "", overwrite: bool = False, **_: object) -> None:
         """Write one self-contained page of the tables."""

@@ -18,7 +18,7 @@ from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, Reporting, Sources,
 from counterfoil.jobs.evaluation_inputs import BenchmarkSources, at_hand
 from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.jobs.training_inputs import network
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
@@ -38,11 +38,7 @@ class MixRows(Sources, Reporting, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mixtures(Tabular):
-    """Mixtures of two networks, each measured on both tasks; none where only one was written.
-
-    Rows are one per mixture: `alpha` (0 is the start, 1 the end), and of `task`, `held_out` and their `mean`
-    the value in [0, 1] and its interval (`task_low`, `task_high`, ...).
-    """
+    """Mixtures of two networks, each measured on both tasks; none where only one was written."""
 
     start: str
     tuned: str
@@ -50,16 +46,13 @@ class Mixtures(Tabular):
     tasks: tuple[str, ...] = ()
     measured: "Sequence[Mixture]" = ()
 
-    rows_by = ("mixture",)
+    rows_by = declared(
+        mixture="one per mixture: `alpha: float` (0 is the start, 1 the end), and of `task: interval`, "
+        "`held_out: interval` and their `mean: interval` the value in [0, 1]",
+    )
 
-    def _rows(self, by: str) -> list[dict[str, Any]]:
-        rows = []
-        for mixture in self.measured:
-            row = {"alpha": mixture.alpha}
-            for name, (value, low, high) in _values(mixture).items():
-                row |= {name: value, f"{name}_low": low, f"{name}_high": high}
-            rows.append(row)
-        return rows
+    def _rows(self, by: str) -> list[Any]:
+        return [({"alpha": mixture.alpha}, _values(mixture)) for mixture in self.measured]
 
     @property
     def tables(self) -> list[Table]:

@@ -34,7 +34,7 @@ from counterfoil.inputs.files import read_text
 from counterfoil.inputs.limits import most
 from counterfoil.jobs.arguments import DIRECTION, IDS, QUERIES, SCORES, Reporting, feedback_of, path_of
 from counterfoil.jobs.job import job, option
-from counterfoil.jobs.results import SavedTable
+from counterfoil.jobs.results import SavedTable, declared
 from counterfoil.metrics.annotators import Pool
 from counterfoil.metrics.annotators import pool as pooled_items
 from counterfoil.models.base import Options
@@ -233,20 +233,20 @@ def _written(file: Path) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CandidatePool(SavedTable):
-    """Pairs to verify, each once, with who proposed it at which place, and their number by models and k.
-
-    Rows by "pair" are those of the table that people fill in: `pair` (a number per image and caption),
-    `direction`, `query`, `item`, `image`, `caption`, `text` where captions are known, and the place of the
-    item in each model's list, 0 where it is not among its first (`place:MODEL`). Rows by "model" are one per
-    model: the pairs that it `proposes`, that it `alone` proposes, and that are `new` after earlier models.
-    """
+    """Pairs to verify, each once, with who proposed it at which place, and their number by models and k."""
 
     summary: Summary
     _pools: Mapping[Direction, Pool]
     _queries: Mapping[Direction, Sequence[str]]
     _models: Sequence[ModelLists]
 
-    rows_by = ("pair", "model")
+    rows_by = declared(
+        pair="those of the table that people fill in: pair (a number per image and caption), direction, "
+        "query, item, image, caption, text where captions are known, and the place of the item in each "
+        "model's list, 0 where it is not among its first (place:MODEL)",
+        model="one per `model`: the pairs that it `proposes: int`, that it `alone: int` proposes, and that "
+        "are `new: int` after earlier models",
+    )
     command, plot_title = "pool", "Pairs to verify by models and k"
 
     @cached_property
@@ -263,23 +263,14 @@ class CandidatePool(SavedTable):
             texts=texts,
         )
 
-    def _by_model(self) -> list[dict[str, Any]]:
-        summary = self.summary
-        return [
-            {"model": name, "proposes": proposed, "alone": alone, "new": new}
-            for name, proposed, alone, new in zip(
-                summary.models, summary.proposed, summary.alone, summary.new, strict=True
-            )
-        ]
-
     def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
-        return self.pairs if by == "pair" else self._by_model()
+        of, names = self.summary, ("model", "proposes", "alone", "new")
+        by_model = zip(of.models, of.proposed, of.alone, of.new, strict=True)
+        return self.pairs if by == "pair" else [dict(zip(names, row, strict=True)) for row in by_model]
 
     @property
-    def tables(self) -> tuple[Table, Table]:
+    def tables(self) -> tuple[Table, ...]:
         """What each model proposes, and the pairs by the number of models and by k."""
-        rows = [(row.pop("model"), *(f"{number:,}" for number in row.values())) for row in self._by_model()]
-        heads = ("proposes", "alone", "new in order")
         # The numbers from 1 to k, of many a few with both ends among them.
         ks = sorted({round(j) for j in np.linspace(1, self.summary.k, min(_MOST_KS, self.summary.k))})
         curve = [
@@ -287,7 +278,16 @@ class CandidatePool(SavedTable):
             for m, row in enumerate(self.summary.curve)
         ]
         return (
-            text_table(self.summary.heading, "model", [Column(head) for head in heads], rows),
+            *self.table(
+                self.summary.heading,
+                {
+                    "model": "{model}",
+                    "proposes": "{proposes:,}",
+                    "alone": "{alone:,}",
+                    "new in order": "{new:,}",
+                },
+                by="model",
+            ),
             text_table("", "pairs by k", [Column(str(j)) for j in ks], curve),
         )
 

@@ -40,7 +40,7 @@ from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from counterfoil.jobs.job import SILENT, documented, job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.pool import chosen_queries, load
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models.base import Options
 from counterfoil.outputs import Folder
 from counterfoil.report.tables import Column, Table, text_table
@@ -199,11 +199,7 @@ def _used(names: list[str], known: Mapping[str, _Item], where: str) -> tuple[lis
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PoolRounds(Tabular):
-    """Rounds of pooling with what each cost and found, how much is still missing, and whom the models favour.
-
-    Rows by "round" are one per round, by "model" one per round and model: `proposed`, `judged`, `right`. Rows
-    by "judgement" are the judged pairs with their gain and the round; by "positive" those that are right.
-    """
+    """Rounds of pooling with what each cost and found, how much is still missing, whom the models favour."""
 
     models: tuple[str, ...]
     k: int
@@ -213,7 +209,12 @@ class PoolRounds(Tabular):
     biases: tuple[AnnotatorStudy | None, ...]
     remarks: tuple[str, ...] = ()
 
-    rows_by = ("round", "model", "judgement", "positive")
+    rows_by = declared(
+        round="one per round",
+        model="one per `round: int` and `model`: `proposed: int`, `judged: int`, `right: int`",
+        judgement="the judged pairs with their gain and the round",
+        positive="those of them that are right",
+    )
 
     @property
     def positives(self) -> pa.Table:

@@ -34,7 +34,7 @@ from counterfoil.jobs.arguments import (
 from counterfoil.jobs.evaluation_inputs import at_hand
 from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder
 from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.store import check_writable
@@ -74,7 +74,7 @@ class PublishRows(Reporting, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Published(Tabular):
-    """What was published, or would be; rows are files. `upload` is the answer of the hub."""
+    """What was published, or would be. `upload` is the answer of the hub."""
 
     to: str
     folder: PublishedFolder
@@ -82,7 +82,7 @@ class Published(Tabular):
     remarks: tuple[str, ...]
     upload: Upload | None = field(default=None)
 
-    rows_by = ("file",)
+    rows_by = declared(file="`path` and `bytes: int`")
 
     def _rows(self, by: str) -> list[dict[str, Any]]:
         return [{"path": path, "bytes": n} for path, n in self.folder.sizes.items()]

@@ -9,8 +9,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-import pyarrow as pa
-
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.errors import InputError
@@ -19,7 +17,7 @@ from counterfoil.jobs import training_inputs as inputs
 from counterfoil.jobs.arguments import Settings, feedback_of
 from counterfoil.jobs.job import job, job_of, option
 from counterfoil.jobs.outputs import guarded as guarding
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.jobs.training_inputs import Data, Stage, TrainRows
 from counterfoil.report import figures
 from counterfoil.report.labels import amount
@@ -65,11 +63,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainingPlan(Tabular):
-    """A training that is ready, as `dry_run` gives it: nothing is trained yet.
-
-    Rows are one per field of the recipe: `field`, its `value`, and that of the recipe by name where it is
-    `changed`.
-    """
+    """A training that is ready, as `dry_run` gives it: nothing is trained yet."""
 
     recipe: Recipe
     base: Recipe
@@ -80,7 +74,10 @@ class TrainingPlan(Tabular):
     stages: tuple[Stage, ...] = ()
     guarded: Benchmark | None = None
 
-    rows_by = ("field",)
+    rows_by = declared(
+        field="one per field of the recipe: `field`, its `value`, and that of the recipe by name where it "
+        "is `changed`",
+    )
 
     def _rows(self, by: str) -> list[dict[str, Any]]:
         names = [column.name for column in fields(self.recipe) if column.name not in ("name", "stages")]
@@ -187,11 +184,7 @@ def _word(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainedModel(Tabular):
-    """A checkpoint, and what was measured on the way to it.
-
-    Rows are one per moment and measure: `moment` ("first (step 5)", "kept, last (step 40)"), `measure` (a
-    loss, the accuracy of a guard) and its `value`.
-    """
+    """A checkpoint, and what was measured on the way to it."""
 
     recipe: str
     #: The folder of the checkpoint, which `load_scorer("ckpt:FOLDER")` and `evaluate` take.
@@ -200,16 +193,14 @@ class TrainedModel(Tabular):
     #: A benchmark that these weights may be measured on.
     next_on: str = ""
 
-    rows_by = ("measure",)
+    rows_by = declared(
+        measure="one per `moment` (first (step 5); kept, last (step 40)) and `measure` (a loss, the "
+        "accuracy of a guard): its `value: float`",
+    )
 
-    def _rows(self, by: str) -> pa.Table:
-        rows = [
-            {"moment": moment, by: name, "value": value}
-            for moment, values in self.outcome.points.items()
-            for name, value in values.items()
-        ]
-        schema = pa.schema([("moment", pa.string()), (by, pa.string()), ("value", pa.float64())])
-        return pa.Table.from_pylist(rows, schema=schema)
+    def _rows(self, by: str) -> Iterator[dict[str, Any]]:
+        for moment, values in self.outcome.points.items():
+            yield from ({"moment": moment, by: name, "value": value} for name, value in values.items())
 
     @property
     def tables(self) -> tuple[Table]:
