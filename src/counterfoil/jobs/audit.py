@@ -127,11 +127,7 @@ class Audit(Tabular):
             *self.remarks,
         )
 
-    def __repr__(self) -> str:
-        return f"<Audit of {', '.join(audited.benchmark.name for audited in self.audits)}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `audit --json` writes it."""
         return {
             "benchmarks": [audited.to_json() for audited in self.audits],
             "notes": list(self.remarks),

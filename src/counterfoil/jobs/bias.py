@@ -88,11 +88,7 @@ class AnnotatorStudy(Tabular):
             all_tables.append(annotators.coverages(self.coverages))
         return [*all_tables, annotators.multiplicities(self.multiplicities)]
 
-    def __repr__(self) -> str:
-        return f"<AnnotatorStudy of {', '.join(self.models)}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `pool bias --json` writes it."""
         return {
             "models": list(self.models),
             "measures": {measure.name: study_to_json(measure) for measure in self.studies},

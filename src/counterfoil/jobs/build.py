@@ -161,7 +161,6 @@ class BuildResult(Tabular):
         return [] if self.benchmark is None else [f"built: {self.benchmark}"]
 
     def to_json(self) -> dict[str, Any]:
-        """The steps as plain values, as `build --json` writes them."""
         return {
             "recipe": self.recipe.name,
             "seed": self.recipe.seed,
@@ -217,7 +216,6 @@ class StepResult(Tabular):
         return all_tables
 
     def to_json(self) -> dict[str, Any]:
-        """Numbers of rows, reasons and facts as plain values."""
         return {
             "step": self.step,
             "rows_in": self.rows_in,

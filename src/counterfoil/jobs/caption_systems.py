@@ -296,11 +296,7 @@ class SystemComparison(TextTables, SavedTable):
             *(f"{name}: {title}" for name, title in captions.titles(self.metrics).items()),
         ]
 
-    def __repr__(self) -> str:
-        return f"<SystemComparison of {', '.join(self.by_system)} by {', '.join(self.metrics)}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `captions systems --json` writes it."""
         return {
             "captions": self.captions,
             "systems": {name: captions.to_json(own.values) for name, own in self.by_system.items()},

@@ -315,12 +315,7 @@ class CaptionScores(SavedTable):
         named = (f"{name}: {title}" for name, title in titles(self.metrics).items())
         return [*no_intervals({"": self.values}), *named]
 
-    def __repr__(self) -> str:
-        numbers = ", ".join(f"{name} {value.value:.4f}" for name, value in self.values.items())
-        return f"<CaptionScores of {self.heading}: {numbers}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `captions score --json` writes it."""
         return {
             "candidates": self.inputs.name,
             "captions": len(self.inputs),

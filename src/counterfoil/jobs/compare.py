@@ -177,11 +177,6 @@ class RunComparison(TextTables):
         overviews = [overview(comparison, finer=False) for comparison in self.comparisons]
         return [table for table in (*overviews, *self._tested()) if table.columns]
 
-    def __repr__(self) -> str:
-        names = [comparison.benchmark for comparison in self.comparisons]
-        runs = dict.fromkeys(run.name for comparison in self.comparisons for run in comparison.runs)
-        return f"<RunComparison of {', '.join(runs)} on {', '.join(names)}>"
-
     @property
     def csv_tables(self) -> list[Table]:
         """All measures, those of groups, and the differences."""
@@ -356,12 +351,7 @@ class ModelRankings(Tabular):
         few = self.correlation.few
         return [f"left out, since fewer than three models have them: {', '.join(few)}"] if few else []
 
-    def __repr__(self) -> str:
-        correlation = self.correlation
-        return f"<ModelRankings of {', '.join(correlation.models)} by {len(correlation.columns)} measures>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `compare rankings --json` writes it."""
         return {
             **self.correlation.to_json(),
             "lists": [diversity_of.to_json() for diversity_of in self.lists],

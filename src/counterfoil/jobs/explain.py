@@ -31,7 +31,6 @@ from counterfoil.jobs.outputs import guarded, write
 from counterfoil.jobs.results import Pictures, Tabular, declared
 from counterfoil.models.base import abilities
 from counterfoil.outputs import existing_paths
-from counterfoil.report.labels import amount
 from counterfoil.report.tables import Cell, Column, Row, Table
 
 #: Questions that are explained where none are named.
@@ -148,10 +147,6 @@ class Explanation(Tabular):
     )
     page_has_figures = False
 
-    def __repr__(self) -> str:
-        questions = amount(len(self.questions), "question")
-        return f"<Explanation of {self.scorer} on {self.benchmark.card.title}: {questions}>"
-
     @property
     def notes(self) -> tuple[str, ...]:
         """How words were left out, and what else was decided."""
@@ -194,7 +189,6 @@ class Explanation(Tabular):
                             yield {**named, "row": row, "column": column, "heat": float(value)}
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, the arrays as nested lists, as `explain --json` writes it."""
         captions, images = self.benchmark.captions, self.benchmark.images
         return {
             "scorer": self.scorer,
@@ -274,8 +268,8 @@ def explain(
     >>> explained = explain(
     ...     "pixels:colours", "world-quads", limit=1, grid=3, cache=None, workers=0, quiet=True
     ... )
-    >>> explained
-    <Explanation of pixels:colours on World, quads: 1 question>
+    >>> len(explained.questions)
+    1
     >>> explained.to_arrow(by="cell").column_names
     ['question', 'caption', 'image', 'method', 'word', 'row', 'column', 'heat']
     """

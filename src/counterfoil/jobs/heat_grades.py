@@ -97,13 +97,6 @@ class HeatGrades(Tabular):
         "pointing and iou, each with its chance and its value elsewhere",
     )
 
-    def __repr__(self) -> str:
-        first = self.grades[0]
-        return (
-            f"<HeatGrades of {self.scorer} on {self.benchmark.name}: {first.method} points right "
-            f"{first.pointing.value:.3f}, by chance {first.pointing.chance:.3f}>"
-        )
-
     @property
     def tables(self) -> list[Table]:
         """One table per method: a row per kind of word."""
@@ -134,7 +127,6 @@ class HeatGrades(Tabular):
         write(path, html, command="explain", overwrite=overwrite)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `explain --grade --json` writes it."""
         return {
             "scorer": self.scorer,
             "benchmark": self.benchmark.name,

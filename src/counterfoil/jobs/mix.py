@@ -69,7 +69,6 @@ class Mixtures(Tabular):
         return [Table("Mixtures, per cent with 95 % intervals", columns, tuple(rows), "alpha")]
 
     def to_json(self) -> dict[str, Any]:
-        """The values and intervals of every mixture, as `train mix --json` writes them."""
         mixtures = [
             {
                 "alpha": mixture.alpha,

@@ -296,11 +296,7 @@ class CandidatePool(SavedTable):
         """What was pooled and what it costs."""
         return self.summary.lines()
 
-    def __repr__(self) -> str:
-        return f"<CandidatePool: {self.summary.heading}>"
-
     def to_json(self) -> dict[str, Any]:
-        """The numbers as plain values, as `pool --json` writes them."""
         return self.summary.to_json()
 
     def plot(self) -> Any:

@@ -294,12 +294,7 @@ class PoolRounds(Tabular):
             return self.remarks
         return (*self.remarks, *rests)
 
-    def __repr__(self) -> str:
-        last = self.rounds[-1] if self.rounds else None
-        return f"<PoolRounds: {len(self.rounds)}, {0 if last is None else last.all_right:,} right pairs>"
-
     def to_json(self) -> dict[str, Any]:
-        """All rounds as plain values, with the bias after each."""
         return {
             "models": list(self.models),
             "k": self.k,

@@ -114,13 +114,7 @@ class Published(Tabular):
         split = (f"split by image: {self.folder.lost}",) if self.folder.lost else ()
         return (where, *split, *self.remarks)
 
-    def __repr__(self) -> str:
-        done = "" if self.executed else ", not uploaded"
-        files = f"{len(self.folder.sizes):,} files, {self.folder.bytes:,} bytes"
-        return f"<Published {self.folder.name}: {files}{done}>"
-
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
         facts = {"to": self.to, "licence": self.licence.spdx or self.licence.url, "executed": self.executed}
         sent = {} if self.upload is None else {"url": self.upload.url, "revision": self.upload.revision}
         return {**facts, **sent, "files": dict(self.folder.sizes), "notes": [*self.notes[1:]]}

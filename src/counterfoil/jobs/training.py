@@ -119,7 +119,6 @@ class TrainingPlan(Tabular):
         return [*lines, *self._plan()]
 
     def to_json(self) -> dict[str, Any]:
-        """The recipe as plain values."""
         return asdict(self.recipe)
 
     def _plan(self) -> Iterator[str]:
@@ -247,11 +246,7 @@ class TrainedModel(Tabular):
             raise InputError("nothing was measured on the way to these weights", where=self.checkpoint)
         return figures.training_curves(curves, kept_step=self.outcome.kept, unit=self.outcome.unit)
 
-    def __repr__(self) -> str:
-        return f"<TrainedModel by {self.recipe} in {self.checkpoint}>"
-
     def to_json(self) -> dict[str, Any]:
-        """What was measured and how long it took as plain values, as `train --json` writes it."""
         return self.outcome.to_json()
 
 
