@@ -3,11 +3,11 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Unpack
+from typing import Annotated
 
 from counterfoil import terminal
-from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, LIMIT, OVERWRITE, Reporting, feedback_of
-from counterfoil.jobs.job import job, option
+from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, LIMIT, OVERWRITE
+from counterfoil.jobs.job import job, option, terminal_feedback
 
 
 @job(
@@ -22,7 +22,6 @@ def fetch(
     to: Annotated[Path | None, option(metavar="FOLDER")] = None,
     mirror: Annotated[str | None, option(metavar="ADDRESS")] = None,
     overwrite: bool = False,
-    **reporting: Unpack[Reporting],
 ) -> None:
     """Fetch the released files of benchmarks, at a pinned commit and with checksums.
 
@@ -55,10 +54,10 @@ def fetch(
         )
         return
     wanted = list(dict.fromkeys(release(benchmark_name(name)).name for name in names))
-    folder, feedback = data_folder() if to is None else to, feedback_of(reporting)
+    folder = data_folder() if to is None else to
     for name in wanted:
         chosen = release(name)
-        with feedback.progress() as report:
+        with terminal.progress() as report:
             done = fetch(
                 chosen,
                 folder,
@@ -69,17 +68,17 @@ def fetch(
             )
         commit = done.revision if chosen.revision else f"{done.revision} (no commit is pinned: the newest)"
         print(f"{name}: {len(done.new)} files fetched, {len(done.present)} there already, in {done.folder}")
-        feedback.note(f"{name}: {chosen.repository} at {commit}")
+        terminal.note(f"{name}: {chosen.repository} at {commit}")
         for file in done.unpinned:
-            feedback.note(
+            terminal.note(
                 f"{name}: {file} is not pinned by a checksum; sha256 {done.digests[file]} is written down"
             )
         if to is None and chosen.serves:
-            feedback.note(f"{name}: 'counterfoil evaluate SCORER {chosen.serves[0]}' finds it by name")
+            terminal.note(f"{name}: 'counterfoil evaluate SCORER {chosen.serves[0]}' finds it by name")
         elif chosen.serves:
-            feedback.note(f"{name}: name it with --data {chosen.serves[0]}={done.folder}")
+            terminal.note(f"{name}: name it with --data {chosen.serves[0]}={done.folder}")
         if chosen.needs:
-            feedback.note(f"{name}: {chosen.needs}")
+            terminal.note(f"{name}: {chosen.needs}")
 
 
 @job(
@@ -96,7 +95,6 @@ def save(
     available: Annotated[bool, AVAILABLE] = False,
     limit: Annotated[int | None, LIMIT] = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
-    **reporting: Unpack[Reporting],
 ) -> None:
     """Save a benchmark with its pictures in one folder, which every command takes in place of its name.
 
@@ -117,7 +115,6 @@ def save(
     from counterfoil.jobs.evaluation_inputs import at_hand
     from counterfoil.outputs import Folder, active_outputs
 
-    feedback = feedback_of(reporting)
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
     paths.check(folders=[Folder(out, folder.FILES, alone=True)])
     loaded = catalog.benchmark(benchmark, data=data, images=images)
@@ -125,13 +122,13 @@ def save(
         # An output that would replace it is an error.
         outputs.read(loaded.path)
     if available:
-        loaded = at_hand(loaded, feedback, name=name)
+        loaded = at_hand(loaded, terminal_feedback(), name=name)
     if limit is not None:
         loaded = loaded.limited(limit)
-    with feedback.progress() as report:
+    with terminal.progress() as report:
         folder.save(loaded, out, progress=report)
     print(
         f"{len(loaded):,} questions, {len(loaded.images):,} images, {len(loaded.captions):,} captions: {out}"
     )
     if not loaded.card.redistributable and not terminal.quiet:
-        feedback.warn(f"{name} may not be passed on: {loaded.card.licence}")
+        terminal.warn(f"{name} may not be passed on: {loaded.card.licence}")
