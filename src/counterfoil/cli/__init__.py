@@ -30,7 +30,7 @@ COMMANDS: dict[str, str | typer.Typer] = {
     "compare rankings": "jobs.compare:rank tables:show_rankings",
     "compare lengths": "lengths:lengths",
     "audit": "jobs.audit:audit",
-    "explain": "jobs.heat_grades:explain_or_grade",
+    "explain": "jobs.explain:explain_or_grade",
     "captions": groups.group(
         {
             "score": "jobs.captions:score_captions",

@@ -20,8 +20,7 @@ from counterfoil.evaluation.system_scores import NumberOf, SystemScores, togethe
 from counterfoil.evaluation.systems import SystemCorrelations, system_correlations
 from counterfoil.jobs import captions
 from counterfoil.jobs.arguments import DRAWS, SEED, feedback_of
-from counterfoil.jobs.caption_inputs import same_items
-from counterfoil.jobs.captions import MetricRequest, MetricRows, Value
+from counterfoil.jobs.captions import MetricRequest, MetricRows, Value, same_items
 from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.results import SavedTable, TextTables, declared
