@@ -19,7 +19,7 @@ from counterfoil.jobs.evaluation_inputs import BenchmarkSources, at_hand
 from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.results import Tabular, declared
-from counterfoil.jobs.training_inputs import network
+from counterfoil.jobs.training import network
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
 from counterfoil.report.tables import Cell, Column, Row, Table
