@@ -13,9 +13,7 @@ from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.rows import hub_rows
 from counterfoil.cli.usage import as_meant
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError, UnknownNameError
-from counterfoil.models.base import Options
 from counterfoil.models.registry import kinds_of, scorers_called
-from counterfoil.models.runtime import device_of
 
 Run = Callable[..., Any]
 #: What the network says in these tests.
@@ -145,13 +143,3 @@ def test_data_sets_of_the_hub_need_no_torch(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'counterfoil\[hub\]'"):
         hub_rows(card("bivlc"), ("image",))
-
-
-@pytest.mark.models
-def test_a_torch_device_is_a_device() -> None:
-    torch = pytest.importorskip("torch")
-    device: Any = torch.device("cpu")
-    assert device_of(Options(device=str(device)), where="x") == device
-    import counterfoil
-
-    assert counterfoil.load_scorer("blind:length", device=device).identity.name == "blind:length"
