@@ -103,7 +103,7 @@ def command(
             # Choices, and names of benchmarks, are not taken for files of such names that the command reads.
             for name, value in values.items():
                 option = typed_for[name].option
-                if option.complete.endswith(":complete_benchmarks"):
+                if option.complete == "benchmarks":
                     names = value if isinstance(value, list) else [value]
                     paths.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
                 elif typed_for[name].choices and isinstance(value, str):
@@ -273,13 +273,13 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     return parameters
 
 
-def _completion(place: str) -> Callable[[str], list[str]]:
-    """The function "module:function" that completes what was begun, imported when it is asked."""
-    module, _, function = place.partition(":")
+def _completion(kind: str) -> Callable[[str], list[str]]:
+    """The function that completes names of a kind, imported when it is asked."""
 
     def complete(incomplete: str) -> list[str]:
-        names: list[str] = getattr(import_module(module), function)(incomplete)
-        return names
+        from counterfoil.jobs import completion
+
+        return completion.complete(kind.rpartition("complete_")[2], incomplete)
 
     return complete
 

@@ -62,7 +62,7 @@ def print_facts(console: Console, facts: Mapping[str, object]) -> None:
 
 @job()
 def benchmarks(
-    name: Annotated[str | None, option(complete="counterfoil.jobs.completion:complete_benchmarks")] = None,
+    name: Annotated[str | None, option(complete="benchmarks")] = None,
 ) -> Entries:
     """The benchmarks that can be measured, with form, size, licence and source.
 
@@ -138,7 +138,7 @@ def measures() -> Entries:
 
 @job()
 def recipes(
-    name: Annotated[str | None, option(complete="counterfoil.jobs.completion:complete_recipes")] = None,
+    name: Annotated[str | None, option(complete="recipes")] = None,
 ) -> Entries:
     """The recipes that models are trained by, with the papers' values.
 

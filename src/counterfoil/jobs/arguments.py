@@ -60,15 +60,15 @@ SEED = Option("Seed of everything random.", 0, low=0, high=most("seed"), panel="
 TITLE = Option("Title of the HTML page.", panel="Results")
 BENCHMARK = Option(
     "Name (see 'counterfoil list benchmarks') or folder of a benchmark.",
-    complete="counterfoil.jobs.completion:complete_benchmarks",
+    complete="benchmarks",
 )
 BENCHMARKS = Option(
     "Names (see 'counterfoil list benchmarks') or folders of benchmarks.",
-    complete="counterfoil.jobs.completion:complete_benchmarks",
+    complete="benchmarks",
 )
 SCORER = Option(
     "What gives the scores, as KIND:WHAT; see 'counterfoil list scorers'.",
-    complete="counterfoil.jobs.completion:complete_scorers",
+    complete="scorers",
 )
 RUNS = Option("Run folders, or folders of them.")
 SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES")

@@ -63,14 +63,12 @@ class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
 
     scorers: Annotated[
         str | AnyScorer | Sequence[str | AnyScorer],
-        option(
-            (), flag="--scorer", metavar="SCORER", complete="counterfoil.jobs.completion:complete_scorers"
-        ),
+        option((), flag="--scorer", metavar="SCORER", complete="scorers"),
     ]
     settings: Annotated[shared.Settings, shared.SETTINGS]
     against: Annotated[
         str | Path | Sequence[str | Path],
-        option((), metavar="TABLE|BENCHMARK", complete="counterfoil.jobs.completion:complete_benchmarks"),
+        option((), metavar="TABLE|BENCHMARK", complete="benchmarks"),
     ]
     limit: Annotated[int | None, shared.LIMIT]
     counts: Annotated[bool, shared.COUNTS]

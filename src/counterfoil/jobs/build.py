@@ -57,12 +57,12 @@ from counterfoil.report.build_page import RowExample, StepSection, build_page, c
 from counterfoil.report.tables import Cell, Column, Table, text_table
 from counterfoil.store import (
     begin,
+    check_table_kind,
     check_writable,
     digest_table,
     digest_value,
     end,
-    write_csv,
-    write_parquet,
+    write_table,
     write_text,
 )
 
@@ -70,8 +70,6 @@ from counterfoil.store import (
 REPORT = "report.html"
 FILES = ("steps", "images", "benchmark", "unfinished", "sheet.csv", REPORT, DROPPED, MANIFEST)
 _FORMAT = "counterfoil build"
-#: Kinds of file that rows are written to.
-TABLES = (".csv", ".parquet")
 
 
 #: The options of a recipe that stand for a setting of one of its steps.
@@ -363,7 +361,7 @@ def apply_step(
         table = out if out is not None and out.suffix else None
         for path in (table, dropped):
             if path is not None:
-                check_table(path)
+                check_table_kind(path)
                 check_writable(path)
                 outputs.file(path)
         if out is not None:
@@ -383,7 +381,7 @@ def apply_step(
                 return StepResult(step, len(rows), _finished(the_step, rows, work, feedback, dropped))
         output = run_step(the_step, rows, work, save=partial(_save_dropped, dropped))
         if table is not None:
-            save_rows(output.kept, table)
+            write_table(table, output.kept)
             _tidy(work)
     return StepResult(step, len(rows), output)
 
@@ -392,7 +390,7 @@ def _save_dropped(place: Path | None, output: Output) -> str:
     if place is None:
         return "--dropped FILE writes the rows, with all that was made of them; what was answered is kept"
     if output.dropped is not None:
-        save_rows(output.dropped, place)
+        write_table(place, output.dropped)
     return said_dropped(place)
 
 
@@ -448,21 +446,6 @@ def _under_way(folder: Path) -> Iterator[None]:
 def nothing() -> pa.Table:
     """The rows that the first step takes."""
     return pa.table({"id": pa.array([], pa.string())})
-
-
-def check_table(path: Path) -> None:
-    """Raise `InputError` where rows cannot be written to a file of this ending."""
-    if path.suffix.lower() not in TABLES:
-        raise InputError(
-            "unknown kind of table", where=path, given=path.suffix or "no ending", allowed=TABLES
-        )
-
-
-def save_rows(table: pa.Table, path: Path) -> None:
-    """Write rows as CSV or Parquet; raises `InputError` for another ending."""
-    check_table(path)
-    write = write_csv if path.suffix.lower() == ".csv" else write_parquet
-    write(path, table)
 
 
 def is_build(folder: Path) -> bool:

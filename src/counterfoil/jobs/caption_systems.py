@@ -370,7 +370,7 @@ def compare_systems(
             feedback.note(text)
 
     with feedback.busy("reading captions"):
-        inputs = [request.read(file, references, note=once) for file in predictions]
+        inputs = [request.read(Path(file), Path(references), note=once) for file in predictions]
     same_items(inputs)
     pictures = images_of(inputs[0])
     people = None if judged is None else judged.people(called, pictures)

@@ -1,6 +1,6 @@
 """Scores of captions by metrics of the field: a value for all of them, and one for each."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -136,100 +136,6 @@ class MediaFolder:
         )
 
 
-def read_inputs(
-    candidates: Path,
-    references: Path | None,
-    shown: MediaFolder,
-    *,
-    policy: Policy | None = None,
-    needs: Iterable[str] = (),
-    embedded: bool = False,
-    several: bool = False,
-    empty: Literal["refuse", "leave-out"] = "refuse",
-    note: Note,
-) -> CaptionInputs:
-    """All that is asked about one file of candidates; images that are `embedded` already need no folder.
-
-    With `several` an image may have more than one candidate. The first is called as the image, the others
-    ID@1, ID@2 and so on as the file counts them; `image_of` and `number_of` say it of a row.
-
-    Where metrics do not need images, or references, what is named is read all the same, so that a mistake in
-    it is found. References that say what the candidate says are dealt with as `policy` says; without one
-    they are kept, and `note` is told. Candidates that are empty are left out where `empty` says so.
-    """
-    written = read_candidates(candidates, several=several, empty=empty)
-    path, counts = written.path, [len(texts) for texts in written.captions.values()]
-    if written.left_out:
-        bare = written.images_left_out
-        left = f"{amount(written.left_out, 'empty candidate')} left out"
-        note(f"{path}: {left}" + (f", and {amount(bare, 'image')} with no other" if bare else ""))
-    if max(counts) > 1:
-        least = f"{min(counts):,} to " if min(counts) < max(counts) else ""
-        many = f"{sum(counts):,} candidates of {amount(len(counts), 'image')}"
-        note(f"{path}: {many}, {least}{max(counts):,} of each")
-    people = None if references is None else read_references(references)
-    images = shown.items(written, note)
-    if people is None and policy is not None:
-        raise InputError(
-            "there are no references that could contain a candidate",
-            given=f"--references-contain {policy}",
-            hint="name their file with --references",
-        )
-    if "images" in needs and images is None and not embedded:
-        raise InputError(
-            "there is a metric that looks at images, and none were given",
-            where=candidates,
-            hint="name their folder with --images, or that of videos with --videos",
-        )
-    if "references" in needs and people is None:
-        raise InputError(
-            "there is a metric that compares with references, and none were given",
-            where=candidates,
-            hint="name their file with --references, or take clip-s, pac-s or em-score with a model",
-        )
-    captions = [
-        Caption(f"{name}@{number}" if number else name, text)
-        for name, texts in written.captions.items()
-        for number, text in zip(written.numbers[name], texts, strict=True)
-    ]
-    candidate = np.arange(len(captions))
-    owner = np.repeat(np.arange(len(written)), counts)
-    reference_rows = None
-    if people is not None:
-        # COCO's annotations call images by number, and say which files the numbers are of.
-        files = {file: name for name, file in people.files.items() if name in people.captions}
-        names = _matched(written, Named([*people.captions, *files]), people.path, "references")
-        names = [files.get(name, name) for name in names]
-        _say_left_out(len(people) - len(set(names)), "image with references", people.path, note)
-        own = [
-            [Caption(f"{name}#{number}", text) for number, text in enumerate(people.captions[name])]
-            for name in names
-        ]
-        ends = np.cumsum([len(captions), *map(len, own)])
-        reference_rows = References.of([list(range(*bounds)) for bounds in pairwise(ends.tolist())]).take(
-            owner
-        )
-        captions += chain.from_iterable(own)
-    double = first_double(caption.id for caption in captions) if embedded else None
-    if double is not None:
-        raise DataError(
-            "two captions of one name",
-            where=candidates,
-            given=f"'{double}'",
-            hint="call the images otherwise",
-        )
-    together = CaptionInputs(
-        images=tuple(map(Image, written.captions)) if images is None else images,
-        captions=tuple(captions),
-        image=None if images is None and not embedded else owner,
-        candidate=candidate,
-        references=reference_rows,
-        owner=owner,
-        name=str(candidates),
-    )
-    return together if reference_rows is None else _without_themselves(together, reference_rows, policy, note)
-
-
 def _without_themselves(
     inputs: CaptionInputs, references: References, policy: Policy | None, note: Note
 ) -> CaptionInputs:
@@ -333,7 +239,7 @@ METRICS = Option(
     "Names with commas between (see 'counterfoil list metrics'); bleu is bleu-1 to 4.",
     flag="--metrics",
     commas=True,
-    complete="counterfoil.jobs.completion:complete_metrics",
+    complete="metrics",
 )
 
 
@@ -511,19 +417,98 @@ class MetricRequest:
         return cls(names, options, MediaFolder.of(rows), rows["references_contain"], session_options(rows))
 
     def read(
-        self, candidates: str | Path, references: str | Path | None, *, note: Note, **policies: Any
+        self,
+        candidates: Path,
+        references: Path | None,
+        *,
+        several: bool = False,
+        empty: Literal["refuse", "leave-out"] = "refuse",
+        note: Note,
     ) -> CaptionInputs:
-        """All that is asked about one file of candidates; `policies` are those of `read_inputs`."""
-        return read_inputs(
-            Path(candidates),
-            path_of(references),
-            self.media,
-            policy=self.policy,
-            needs={need for name in self.names for need in entry(name).needs},
-            embedded=self.options.backbone.startswith("embeddings:"),
-            note=note,
-            **policies,
+        """All that is asked about one file of candidates; images that are embedded already need no folder.
+
+        With `several` an image may have more than one candidate. The first is called as the image, the others
+        ID@1, ID@2 and so on as the file counts them; `image_of` and `number_of` say it of a row.
+
+        Where metrics do not need images, or references, what is named is read all the same, so that a mistake
+        in it is found. References that say what the candidate says are dealt with as the policy says; without
+        one they are kept, and `note` is told. Candidates that are empty are left out where `empty` says so.
+        """
+        needs = {need for name in self.names for need in entry(name).needs}
+        embedded = self.options.backbone.startswith("embeddings:")
+        written = read_candidates(candidates, several=several, empty=empty)
+        path, counts = written.path, [len(texts) for texts in written.captions.values()]
+        if written.left_out:
+            bare = written.images_left_out
+            left = f"{amount(written.left_out, 'empty candidate')} left out"
+            note(f"{path}: {left}" + (f", and {amount(bare, 'image')} with no other" if bare else ""))
+        if max(counts) > 1:
+            least = f"{min(counts):,} to " if min(counts) < max(counts) else ""
+            many = f"{sum(counts):,} candidates of {amount(len(counts), 'image')}"
+            note(f"{path}: {many}, {least}{max(counts):,} of each")
+        people = None if references is None else read_references(references)
+        images = self.media.items(written, note)
+        if people is None and self.policy is not None:
+            raise InputError(
+                "there are no references that could contain a candidate",
+                given=f"--references-contain {self.policy}",
+                hint="name their file with --references",
+            )
+        if "images" in needs and images is None and not embedded:
+            raise InputError(
+                "there is a metric that looks at images, and none were given",
+                where=candidates,
+                hint="name their folder with --images, or that of videos with --videos",
+            )
+        if "references" in needs and people is None:
+            raise InputError(
+                "there is a metric that compares with references, and none were given",
+                where=candidates,
+                hint="name their file with --references, or take clip-s, pac-s or em-score with a model",
+            )
+        captions = [
+            Caption(f"{name}@{number}" if number else name, text)
+            for name, texts in written.captions.items()
+            for number, text in zip(written.numbers[name], texts, strict=True)
+        ]
+        candidate = np.arange(len(captions))
+        owner = np.repeat(np.arange(len(written)), counts)
+        reference_rows = None
+        if people is not None:
+            # COCO's annotations call images by number, and say which files the numbers are of.
+            files = {file: name for name, file in people.files.items() if name in people.captions}
+            names = _matched(written, Named([*people.captions, *files]), people.path, "references")
+            names = [files.get(name, name) for name in names]
+            _say_left_out(len(people) - len(set(names)), "image with references", people.path, note)
+            own = [
+                [Caption(f"{name}#{number}", text) for number, text in enumerate(people.captions[name])]
+                for name in names
+            ]
+            ends = np.cumsum([len(captions), *map(len, own)])
+            reference_rows = References.of([list(range(*bounds)) for bounds in pairwise(ends.tolist())]).take(
+                owner
+            )
+            captions += chain.from_iterable(own)
+        double = first_double(caption.id for caption in captions) if embedded else None
+        if double is not None:
+            raise DataError(
+                "two captions of one name",
+                where=candidates,
+                given=f"'{double}'",
+                hint="call the images otherwise",
+            )
+        together = CaptionInputs(
+            images=tuple(map(Image, written.captions)) if images is None else images,
+            captions=tuple(captions),
+            image=None if images is None and not embedded else owner,
+            candidate=candidate,
+            references=reference_rows,
+            owner=owner,
+            name=str(candidates),
         )
+        if reference_rows is None:
+            return together
+        return _without_themselves(together, reference_rows, self.policy, note)
 
     def load(self, inputs: CaptionInputs, cache: Path | None, feedback: Feedback) -> dict[str, CaptionMetric]:
         """The metrics by name, as they are asked of these; those with a model share the one behind them."""
@@ -661,7 +646,9 @@ def score_captions(
     feedback = feedback_of(options)
     request = MetricRequest.of(metrics, options)
     with feedback.busy("reading captions"):
-        inputs = request.read(candidates, references, note=feedback.note, several=True, empty=empty)
+        inputs = request.read(
+            Path(candidates), path_of(references), note=feedback.note, several=True, empty=empty
+        )
     metrics_by_name = request.load(inputs, request.work.cache, feedback)
     with feedback.progress() as report:
         session = request.work.session(feedback, report)

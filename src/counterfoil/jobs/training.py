@@ -554,7 +554,7 @@ class TrainedModel(Tabular):
   torchrun --nproc-per-node 2 -m counterfoil train coco --model hf:./my-clip --data coco/ --out ckpt/""",
 )
 def train_model(
-    recipe: Annotated[str | Path | Recipe, option(complete="counterfoil.jobs.completion:complete_recipes")],
+    recipe: Annotated[str | Path | Recipe, option(complete="recipes")],
     model: Annotated[str | None, option(flag="--model", metavar="MODEL")] = None,
     data: Annotated[Path | None, option(flag="--data")] = None,
     *,

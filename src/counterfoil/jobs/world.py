@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
 from counterfoil.benchmarks import folder as benchmark_folders
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -24,37 +24,30 @@ from counterfoil.world.edits import SUBSETS
 from counterfoil.world.painting import STYLES
 from counterfoil.world.training import TRAIN, VALIDATION, Filter, save_training, training
 
-#: What can be built, and its default size.
-_NUMBERS = {
-    "quads": 500,
-    "choices": 500,
-    "statements": 500,
-    "gallery": 300,
-    "rated": 400,
-    "preferences": 400,
-    "clips": 399,
-    "training": 2000,
+
+class _Kind(NamedTuple):
+    """What can be built: its default size, how it is drawn in one style, and how a summary counts it."""
+
+    number: int
+    draw: Callable[..., Benchmark] | None = None
+    noun: str = "question"
+    rated: str = ""
+    scorer: str = "pixels:colours"
+
+
+_KINDS = {
+    "quads": _Kind(500),
+    "choices": _Kind(500, sample.choices),
+    "statements": _Kind(500, sample.statements, "statement"),
+    "gallery": _Kind(300, noun="query"),
+    "rated": _Kind(400, ratings.rated, "caption", " rated", "metric:cider"),
+    "preferences": _Kind(400, ratings.preferences, scorer="metric:cider"),
+    "clips": _Kind(399, benchmarks.clips, "caption", " rated", "metric:cider"),
+    "training": _Kind(2000),
 }
 _What = Literal["quads", "choices", "statements", "gallery", "rated", "preferences", "clips", "training"]
 #: Default pixels to a side: for people to look at, and for small models to learn from.
 _SIZE, _TRAINING_SIZE = 192, 48
-#: The noun for the questions of what was built, and a summary of them.
-_NOUNS = {
-    "gallery": ("query", ""),
-    "statements": ("statement", ""),
-    "rated": ("caption", " rated"),
-    "clips": ("caption", " rated"),
-}
-#: What images may have several captions in, and benchmarks of captions that were judged.
-_WITH_CAPTIONS_EACH, _JUDGED = {"gallery"}, ("rated", "preferences", "clips")
-#: Benchmarks that are drawn in one style, and their functions.
-_DRAWN: dict[str, Callable[..., Benchmark]] = {
-    "choices": sample.choices,
-    "statements": sample.statements,
-    "rated": ratings.rated,
-    "preferences": ratings.preferences,
-    "clips": benchmarks.clips,
-}
 #: Kinds of picture a sheet may be, by suffix.
 _PICTURES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 _SAME = with_default(SEED, 0, help="Same seed, same bytes.", panel="")
@@ -132,12 +125,13 @@ def build_world(
     """
     of_training = {argument.flag: options[argument.name] for argument in rows_of(TrainingRows)}  # type: ignore[literal-required]
     foreign: dict[str, Any] = {"--style": style} if what == "training" else of_training
-    foreign |= {} if what in _WITH_CAPTIONS_EACH else {"--captions-each": captions_each}
+    foreign |= {} if what == "gallery" else {"--captions-each": captions_each}
     for flag, value in foreign.items():
         if value is not None:
             raise InputError(f"{flag} does not go with '{what}'", hint="see 'counterfoil world build --help'")
     kind, precision, recall = options["kind"], options["precision"], options["recall"]
-    number = _NUMBERS[what] if n is None else n
+    kind_of = _KINDS[what]
+    number = kind_of.number if n is None else n
     with (
         guarded("world build", overwrite=overwrite) as outputs,
         feedback_of(options).progress() as progress,
@@ -173,21 +167,20 @@ def build_world(
             # Positives natural and negatives synthetic, as in BiVLC.
             both = ("natural", "synthetic") if style == "mixed" else (style, style)
             benchmark = sample.quads(number, styles=both, **drawing)
-        elif what in _WITH_CAPTIONS_EACH:
-            benchmark = benchmarks.gallery(number, captions_each=captions_each or 2, style=style, **drawing)
         else:
-            benchmark = _DRAWN[what](number, style=style, **drawing)
+            if what == "gallery":
+                drawing["captions_each"] = captions_each or 2
+            benchmark = (kind_of.draw or benchmarks.gallery)(number, style=style, **drawing)
         benchmark_folders.save(benchmark, out, progress=progress)
-    unit, more = _NOUNS.get(what, ("question", ""))
     right = ""
     if benchmark.questions.directed:
         right = f", {amount(int(right_answers(benchmark.gallery.t2i).sum()), 'true pair')}"
     images = amount(len(benchmark.images), "clip" if what == "clips" else "picture")
-    scorer = "metric:cider" if what in _JUDGED else "pixels:colours"
-    counts = f"{amount(len(benchmark), unit)}{more}, {images}, {amount(len(benchmark.captions), 'caption')}"
+    counts = f"{amount(len(benchmark), kind_of.noun)}{kind_of.rated}, {images}"
+    counts += f", {amount(len(benchmark.captions), 'caption')}"
     return Drawn(
         out,
-        (f"{counts}{right}: {out}", f"measure a scorer on it: counterfoil evaluate {scorer} {out}"),
+        (f"{counts}{right}: {out}", f"measure a scorer on it: counterfoil evaluate {kind_of.scorer} {out}"),
     )
 
 

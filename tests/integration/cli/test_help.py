@@ -24,7 +24,7 @@ LIGHT = {
     "completion": (
         "from counterfoil.jobs import completion\n"
         "for kind in ('benchmarks', 'scorers', 'metrics', 'recipes', 'papers'):\n"
-        "    assert getattr(completion, f'complete_{kind}')(''), kind\n",
+        "    assert completion.complete(kind, ''), kind\n",
         "torch scipy matplotlib transformers",
     ),
 }
