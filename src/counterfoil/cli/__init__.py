@@ -59,7 +59,7 @@ COMMANDS: dict[str, str | typer.Typer] = {
     "train": "jobs.training:train_model",
     "train mix": "jobs.mix:mix",
     "world": groups.group(
-        {"build": "jobs.world:build_world world:show", "sheet": "jobs.world:draw_sheet world:show"},
+        {"build": "jobs.world:build_world demo:show_drawn", "sheet": "jobs.world:draw_sheet demo:show_drawn"},
         help="A small world of paper shapes in which everything is known: "
         "build benchmarks and training sets.",
         epilog="Example: counterfoil world build quads --out world",

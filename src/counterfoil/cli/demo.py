@@ -1,4 +1,4 @@
-"""The end of `counterfoil demo`: of a tour of all verbs, or of the study of four trainings."""
+"""The end of `counterfoil demo`, of a tour or of the study of four trainings, and of `counterfoil world`."""
 
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from counterfoil.evaluation.findings import Finding
     from counterfoil.jobs.study import StudyReport
     from counterfoil.jobs.tour import ExampleFiles, Tour
+    from counterfoil.jobs.world import Drawn
     from counterfoil.studies.demo import Study
 
 _MARKS = {"holds": ("✓", "green"), "does not hold": ("✗", "red"), "undecided": ("?", "yellow")}
@@ -56,6 +57,14 @@ def show(study: "Study", console: Console) -> None:
     sentences += [_verdict(finding) for finding in study.captions.findings]
     for mark, head, words in sentences:
         console.print(Text.assemble(mark, f" {head} ", (words, "dim")))
+
+
+def show_drawn(drawn: "Drawn", console: Console) -> None:
+    """What `counterfoil world` drew, where the command is not quiet."""
+    from counterfoil import terminal
+
+    for line in () if terminal.quiet else drawn.lines:
+        console.print(line, soft_wrap=True)
 
 
 def _verdict(finding: "Finding") -> tuple[tuple[str, str], str, str]:

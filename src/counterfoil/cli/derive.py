@@ -16,7 +16,7 @@ import typer
 from rich.markup import escape
 
 from counterfoil import terminal
-from counterfoil.cli import paths, usage
+from counterfoil.cli import usage
 from counterfoil.cli.faults import main_process
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
@@ -71,10 +71,13 @@ def command(
     typed_for = {**of_show, **of_page, **of_job}
     options = {**of_job, **outputs, **of_page, **of_show}
     written = {name for name, argument in options.items() if bool not in argument.members}
-    if paths.WRITTEN & written - {"cache"}:
+    if usage.WRITTEN & written - {"cache"}:
         options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
     if job.reports and all(argument.flag != _CONFIG.flag for argument in options.values()):
         options["config_file"] = Argument("config_file", Path | None, _CONFIG)
+    for name, option in usage.LEVELS.items():
+        if name != "allow_outside" or usage.IMAGES & set(options):
+            options.setdefault(name, Argument(name, bool, option))
 
     @wraps(job.function)
     def run(ctx: Any, **typed: Any) -> None:
@@ -93,7 +96,7 @@ def command(
                 if (target := typed.get(name)) is not None
             }
             files: dict[str, Any] = {"out" if name == "save" else name: targets[name] for name in targets}
-            paths.check(**files)
+            usage.check_outputs(**files)
             if "html" in targets and getattr(kind, "page_has_figures", True):
                 from counterfoil.report.drawing import check
 
@@ -105,9 +108,9 @@ def command(
                 option = typed_for[name].option
                 if option.complete == "benchmarks":
                     names = value if isinstance(value, list) else [value]
-                    paths.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
+                    usage.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
                 elif typed_for[name].choices and isinstance(value, str):
-                    paths.not_read(value)
+                    usage.not_read(value)
             json: Any = targets.get("json")
             shown: list[Any] = []
 
@@ -143,8 +146,7 @@ def command(
     plain = (text for text in prose(job.function.__doc__) if not text.startswith("Raises"))
     run.__doc__ = "\n\n".join(text for text in plain if "`" not in text and ">>>" not in text)
     parameters = [parameter for argument in options.values() for parameter in _parameters(argument)]
-    added = usage.level_parameters([parameter.name for parameter in parameters])
-    return usage.with_signature(run, [*parameters, *added.values()])
+    return usage.with_signature(run, parameters)
 
 
 def _configured(ctx: Any, typed: dict[str, Any], options: Mapping[str, Argument]) -> dict[str, str]:
@@ -293,4 +295,5 @@ def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:
     if argument.default is None:
         both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)
         return usage.keyword(argument.name, Annotated[bool | None, both], None)
-    return usage.keyword(argument.name, Annotated[bool, typer.Option(flag, **given)], False)
+    letters = usage.LETTERS.get(flag, ())
+    return usage.keyword(argument.name, Annotated[bool, typer.Option(flag, *letters, **given)], False)

@@ -30,14 +30,14 @@ def lengths(
     Arguments:
         data: Data of Winoground, where its captions are not at hand: its tags hold lengths.
     """
-    from counterfoil.cli import paths
+    from counterfoil.cli import usage
     from counterfoil.cli.tables import printed
     from counterfoil.errors import InputError
     from counterfoil.evaluation.lengths import LengthCorrelation, length_correlations, mean_words
     from counterfoil.evaluation.run import find_runs
     from counterfoil.report.tables import Column, text_table
 
-    paths.check(json=json)
+    usage.check_outputs(json=json)
     loaded = [run for run in find_runs(runs) if not run.benchmark.questions.directed]
     if not loaded:
         raise InputError("galleries alone: their queries have no captions of their own", given=runs[0])

@@ -1,16 +1,20 @@
-"""Usage of commands: mistyped options in one line, files that arguments name, --quiet and --verbose."""
+"""Usage of commands: mistyped options in one line, files that they read and write, --quiet and --verbose."""
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import wraps
-from typing import Annotated, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from counterfoil.errors import InputError
+from counterfoil.inputs.options import Option
+from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths, guarding
+from counterfoil.store import check_writable
 
 #: What Typer raises for options that are unknown, missing, out of range or no numbers.
 UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
@@ -19,7 +23,6 @@ UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 #: What people type for an option, and for its values, as other tools call them.
 _OPTION_SYNONYMS = {
     "-o": "--out",
-    "-y": "--yes",
     "--output": "--out",
     "--dtype": "--precision",
     "--num-workers": "--workers",
@@ -137,20 +140,16 @@ def in_one_line(error: BaseException) -> InputError:
     return InputError(message[:1].lower() + message[1:], hint=f"see '{path} --help'")
 
 
-#: Options that name a folder of images.
-_IMAGES = {"images", "guard_images"}
-_OPTIONS: dict[str, Any] = {
-    "quiet": Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")],
-    "verbose": Annotated[
-        bool, typer.Option("--verbose", help="A line of progress every few seconds, where there is no bar.")
-    ],
-    "allow_outside": Annotated[
-        bool,
-        typer.Option(
-            "--allow-outside", help="Take images that lie outside of the folder of images, links followed."
-        ),
-    ],
+#: Options of every command, and of those with a folder of images.
+LEVELS = {
+    "quiet": Option("No notes and no progress.", False),
+    "verbose": Option("A line of progress every few seconds, where there is no bar.", False),
+    "allow_outside": Option("Take images that lie outside of the folder of images, links followed.", False),
 }
+#: Options that name a folder of images.
+IMAGES = {"images", "guard_images"}
+#: Options that have a letter.
+LETTERS = {"--quiet": ("-q",), "--yes": ("-y",)}
 
 
 def flowing(text: str) -> str:
@@ -175,25 +174,71 @@ def for_owner(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+#: Options that name what is written; all other arguments that name a file or a folder are read.
+WRITTEN = frozenset(
+    {"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "save", "cache", "dropped", "keep"}
+)
+
+
+@contextmanager
+def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[Outputs]:
+    """Guard what `command` reads, as its arguments name it, until the block ends.
+
+    `data` is the folder of benchmark files where no argument names one.
+    """
+    read = {name: value for name, value in arguments.items() if name not in WRITTEN}
+    if "data" in read and not read["data"]:
+        read["data"] = data
+    # A path or a text, or what an argument lists of these.
+    lists = (value if isinstance(value, list | tuple) else (value,) for value in read.values())
+    inputs = existing_paths(text for texts in lists for text in texts if isinstance(text, str | Path))
+    outputs = Outputs(command, overwrite=bool(arguments.get("overwrite")), reads=inputs)
+    with guarding(outputs):
+        yield outputs
+
+
+def check_outputs(*, folders: Sequence[Folder] = (), **files: str | Path | None) -> None:
+    """Declare outputs by option; raises `CounterfoilError` where one of them cannot or must not be written.
+
+    `files` are named after their options. "-" is standard output.
+    """
+    outputs = active_outputs() or Outputs("")
+    for option, target in files.items():
+        if target is None or target == "-":
+            continue
+        if str(target) == "":
+            raise InputError("no name of a file", where=f"--{option}", given="(empty)", hint="name a file")
+        path = Path(target)
+        check_writable(path)
+        if option == "plot":
+            from counterfoil.report.drawing import kind_of
+
+            kind_of(path)
+        outputs.file(path)
+    for folder in folders:
+        check_writable(folder.path, folder=True)
+        outputs.folder(folder)
+
+
+def not_read(*names: str) -> None:
+    """Take arguments away that name something else than the file or folder of the same name."""
+    outputs = active_outputs()
+    if outputs is not None:
+        outputs.reads[:] = [path for path in outputs.reads if str(path) not in names]
+
+
 @contextmanager
 def running(ctx: Any, arguments: Mapping[str, Any]) -> Iterator[None]:
     """The run of a command: `--quiet` and `--verbose` hold, and what it reads and writes is guarded."""
     from counterfoil import terminal
     from counterfoil.benchmarks.data_paths import data_folder
     from counterfoil.benchmarks.image_files import outside_allowed
-    from counterfoil.cli.paths import guarded
 
     quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
     name = ctx.command_path.partition(" ")[2]
     outside = outside_allowed() if arguments.get("allow_outside") else nullcontext()
     with terminal.levels(quiet=quiet, verbose=verbose), guarded(name, ctx.params, data_folder()), outside:
         yield
-
-
-def level_parameters(declared: Collection[str]) -> dict[str, inspect.Parameter]:
-    """`--quiet` and `--verbose` where a command lacks them; with a folder of images `--allow-outside`."""
-    without = {*declared} if _IMAGES & set(declared) else {*declared, "allow_outside"}
-    return {name: keyword(name, option, False) for name, option in _OPTIONS.items() if name not in without}
 
 
 def with_signature(
