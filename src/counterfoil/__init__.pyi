@@ -32,9 +32,9 @@ from .jobs.evaluate import evaluate as evaluate
 from .jobs.evaluate import evaluate_all as evaluate_all
 from .jobs.evaluate import load_run as load_run
 from .jobs.explain import Explanation as Explanation
+from .jobs.explain import HeatGrades as HeatGrades
 from .jobs.explain import explain as explain
-from .jobs.heat_grades import HeatGrades as HeatGrades
-from .jobs.heat_grades import grade_heatmaps as grade_heatmaps
+from .jobs.explain import grade_heatmaps as grade_heatmaps
 from .jobs.loading import list_benchmarks as list_benchmarks
 from .jobs.loading import load_benchmark as load_benchmark
 from .jobs.loading import load_scorer as load_scorer
