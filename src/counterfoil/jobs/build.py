@@ -36,7 +36,7 @@ from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.audit import BenchmarkAudit
 from counterfoil.inputs.fields import from_text
-from counterfoil.inputs.options import Option, with_default
+from counterfoil.inputs.options import with_default
 from counterfoil.jobs.arguments import (
     SEED,
     Device,
@@ -83,11 +83,6 @@ _STANDS_FOR = {
     "imagine": "imagine.by",
     "people": "choose.people",
 }
-_API_KEY = Option(
-    "Sent to the endpoints that steps ask, and nowhere written; by default what COUNTERFOIL_API_KEY holds.",
-    None,
-    hidden=True,
-)
 
 
 @documented
@@ -117,8 +112,6 @@ class SourceRows(TypedDict, total=False):
 
 class StepRows(Device, Work, total=False):
     """How scorers and models that steps name are run, and where finished work is kept."""
-
-    api_key: Annotated[str | None, _API_KEY]
 
 
 class BuildRows(SourceRows, StepRows, total=False):
@@ -470,8 +463,7 @@ def _work(
     step: str = "",
 ) -> StepContext:
     work = session_options(options)
-    given = options.get("api_key")
-    key = api_key() if given is None else given
+    key = api_key()
     plain = Options(device=options["device"], precision=options["precision"], seed=seed)
 
     def scorer(name: str, settings: Mapping[str, str]) -> Any:
