@@ -31,13 +31,13 @@ from .jobs.compare import rank as rank
 from .jobs.evaluate import evaluate as evaluate
 from .jobs.evaluate import evaluate_all as evaluate_all
 from .jobs.evaluate import load_run as load_run
+from .jobs.evaluation_inputs import list_benchmarks as list_benchmarks
+from .jobs.evaluation_inputs import load_benchmark as load_benchmark
+from .jobs.evaluation_inputs import load_scorer as load_scorer
 from .jobs.explain import Explanation as Explanation
 from .jobs.explain import HeatGrades as HeatGrades
 from .jobs.explain import explain as explain
 from .jobs.explain import grade_heatmaps as grade_heatmaps
-from .jobs.loading import list_benchmarks as list_benchmarks
-from .jobs.loading import load_benchmark as load_benchmark
-from .jobs.loading import load_scorer as load_scorer
 from .jobs.pool import CandidatePool as CandidatePool
 from .jobs.pool import pool as pool
 from .jobs.preferences import VoteStrengths as VoteStrengths

@@ -28,14 +28,6 @@ _OPTION_SYNONYMS = {
     "--num-workers": "--workers",
 }
 _VALUE_SYNONYMS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
-#: Options that were removed, by command, and what to use instead.
-_REMOVED_OPTIONS = {
-    "pool": {"--device": "leave it out: embeddings are compared on the processor"},
-    "pool rounds": dict.fromkeys(
-        ("--retrain", "--retrain-command", "--start", "--set"),
-        "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs",
-    ),
-}
 
 
 def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
@@ -71,8 +63,14 @@ _REMOVED = {
     "estimate": "run 'counterfoil evaluate' with --limit, which says what the whole benchmark would take",
     "merge": "run the command once more without --executor, with the --cache that its ranks filled",
 }
-
-
+#: Options that were removed, by command.
+_REMOVED_OPTIONS = {
+    "pool": {"--device": "leave it out: embeddings are compared on the processor"},
+    "pool rounds": dict.fromkeys(
+        ("--retrain", "--retrain-command", "--start", "--set"),
+        "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs",
+    ),
+}
 #: Commands that were moved, and where to.
 _MOVED = {
     **{name: f"benchmarks {name}" for name in ("fetch", "save", "publish")},
@@ -84,15 +82,20 @@ _MOVED = {
 }
 
 
-class Command(TyperCommand):
-    """A command that replaces no file which its arguments name as something to read.
-
-    Its help shows a flag as a flag.
-    """
+class _PlainFlags:
+    """A command whose help shows a flag as a flag."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, with what help says of the type of each."""
-        return _shown(super().get_params(ctx))
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if param.metavar is None and getattr(param, "is_flag", False):
+                param.metavar = ""
+        return params
+
+
+class Command(_PlainFlags, TyperCommand):
+    """A command that takes options as people type them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As Typer does it, with options as people type them; one that was removed names its replacement."""
@@ -105,19 +108,8 @@ class Command(TyperCommand):
         return rest
 
 
-def _shown(params: list[Any]) -> list[Any]:
-    for param in params:
-        if param.metavar is None and getattr(param, "is_flag", False):
-            param.metavar = ""
-    return params
-
-
-class CommandGroup(TyperGroup):
-    """A group whose help shows a flag as a flag, and that knows which commands were removed."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, with what help says of the type of each."""
-        return _shown(super().get_params(ctx))
+class CommandGroup(_PlainFlags, TyperGroup):
+    """A group that knows which commands were removed."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As Typer does it; a command that was removed or moved names what to use instead."""
