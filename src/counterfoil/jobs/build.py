@@ -37,16 +37,7 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.audit import BenchmarkAudit
 from counterfoil.inputs.fields import from_text
 from counterfoil.inputs.options import with_default
-from counterfoil.jobs.arguments import (
-    SEED,
-    Device,
-    Settings,
-    Work,
-    api_key,
-    feedback_of,
-    session_options,
-    settings_of,
-)
+from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.audit import audit
 from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.outputs import guarded
@@ -110,7 +101,7 @@ class SourceRows(TypedDict, total=False):
     people: Annotated[str | None, option(None, metavar="TABLE")]
 
 
-class StepRows(Device, Work, total=False):
+class StepRows(shared.Device, shared.Work, total=False):
     """How scorers and models that steps name are run, and where finished work is kept."""
 
 
@@ -242,8 +233,8 @@ def build_benchmark(
     recipe: str | Path | BuildRecipe,
     out: Annotated[Path, option(flag="--out")],
     *,
-    settings: Annotated[Settings, option(flag="--set", metavar="STEP.KEY=VALUE")] = None,
-    seed: Annotated[int | None, with_default(SEED, None)] = None,
+    settings: Annotated[shared.Settings, option(flag="--set", metavar="STEP.KEY=VALUE")] = None,
+    seed: Annotated[int | None, with_default(shared.SEED, None)] = None,
     report: Annotated[bool, option(flag="--html")] = True,
     overwrite: bool = False,
     **options: Unpack[BuildRows],
@@ -270,7 +261,7 @@ def build_benchmark(
     ...     built.to_arrow()["rows_out"].to_pylist(), built.benchmark.name
     ([7, 7, 7], 'benchmark')
     """
-    changed = settings_of(settings)
+    changed = shared.settings_of(settings)
     if not isinstance(recipe, BuildRecipe):
         # The settings that options of a recipe stand for, as texts by STEP.KEY.
         given = {name: str(options[name]) for name in _STANDS_FOR if options[name] is not None}  # type: ignore[literal-required]
@@ -286,7 +277,7 @@ def build_benchmark(
                 given[name] = f"chat:{value}"
         changed = {_STANDS_FOR[name]: value for name, value in given.items()} | changed
         recipe = read_recipe(recipe, settings=changed, seed=seed)
-    feedback = feedback_of(options)
+    feedback = shared.feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as shown:
         check_writable(out, folder=True)
         outputs.folder(output_folder(out))
@@ -320,7 +311,7 @@ def apply_step(
     folder: Annotated[Path | None, option(hidden=True)] = None,
     images: Annotated[Path | None, option(metavar="FOLDER")] = None,
     dropped: Path | None = None,
-    seed: Annotated[int, SEED] = 0,
+    seed: Annotated[int, shared.SEED] = 0,
     overwrite: bool = False,
     **options: Unpack[StepRows],
 ) -> StepResult:
@@ -349,7 +340,7 @@ def apply_step(
     values = {key: from_text(entry.kind, key, value) for key, value in (settings or {}).items()}
     the_step = entry.step(values, where=f"step {step}")
     check_files(the_step, where=f"step {step}")
-    feedback = feedback_of(options)
+    feedback = shared.feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as held:
         table = out if out is not None and out.suffix else None
         for path in (table, dropped):
@@ -462,8 +453,8 @@ def _work(
     images: Path | None = None,
     step: str = "",
 ) -> StepContext:
-    work = session_options(options)
-    key = api_key()
+    work = shared.session_options(options)
+    key = shared.api_key()
     plain = Options(device=options["device"], precision=options["precision"], seed=seed)
 
     def scorer(name: str, settings: Mapping[str, str]) -> Any:

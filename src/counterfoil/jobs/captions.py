@@ -27,15 +27,7 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.system_scores import NumberOf, ratio
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import (
-    Device,
-    Settings,
-    Work,
-    feedback_of,
-    path_of,
-    scorer_options,
-    session_options,
-)
+from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.job import Feedback, SessionOptions, documented, job, option
 from counterfoil.jobs.results import SavedTable, declared
 from counterfoil.models.base import Options
@@ -82,7 +74,7 @@ class MediaFolder:
     def of(cls, media: Media) -> "MediaFolder":
         """The folder that arguments name."""
         sampling = Sampling(media["frames"], media["rate"])
-        return cls(path_of(media["images"]), path_of(media["videos"]), sampling)
+        return cls(shared.path_of(media["images"]), shared.path_of(media["videos"]), sampling)
 
     def __post_init__(self) -> None:
         for name in ("images", "videos"):
@@ -366,7 +358,7 @@ def to_json(values: Mapping[str, Value]) -> dict[str, Any]:
 
 
 @documented
-class MetricRows(Media, Device, Work, total=False):
+class MetricRows(Media, shared.Device, shared.Work, total=False):
     """How metrics look at captions: the images, the model behind them, and how their work is done.
 
     Arguments:
@@ -380,7 +372,7 @@ class MetricRows(Media, Device, Work, total=False):
 
     references_contain: Annotated[Policy | None, option(None)]
     scorer: Annotated[str | None, option(None, metavar="SCORER")]
-    settings: Annotated[Settings, option(None, flag="--set", metavar="[METRIC.]KEY=VALUE")]
+    settings: Annotated[shared.Settings, option(None, flag="--set", metavar="[METRIC.]KEY=VALUE")]
 
 
 @dataclass(frozen=True)
@@ -398,7 +390,7 @@ class MetricRequest:
     def of(cls, metrics: str | Sequence[str], rows: MetricRows) -> "MetricRequest":
         """The request for some names; raises `InputError` for those that cannot be computed."""
         names = several(metrics)
-        options = scorer_options(rows, backbone=rows["scorer"] or "")
+        options = shared.scorer_options(rows, backbone=rows["scorer"] or "")
         looking = [name for name in names if entry(name).has_model]
         if looking and not options.backbone:
             raise InputError(
@@ -414,7 +406,9 @@ class MetricRequest:
                 hint="leave --scorer out",
             )
         _settings_of(names, options.settings)
-        return cls(names, options, MediaFolder.of(rows), rows["references_contain"], session_options(rows))
+        return cls(
+            names, options, MediaFolder.of(rows), rows["references_contain"], shared.session_options(rows)
+        )
 
     def read(
         self,
@@ -643,11 +637,11 @@ def score_captions(
     >>> round(scored.values["bleu-1"].value, 6)
     1.0
     """
-    feedback = feedback_of(options)
+    feedback = shared.feedback_of(options)
     request = MetricRequest.of(metrics, options)
     with feedback.busy("reading captions"):
         inputs = request.read(
-            Path(candidates), path_of(references), note=feedback.note, several=True, empty=empty
+            Path(candidates), shared.path_of(references), note=feedback.note, several=True, empty=empty
         )
     metrics_by_name = request.load(inputs, request.work.cache, feedback)
     with feedback.progress() as report:

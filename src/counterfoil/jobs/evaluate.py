@@ -23,22 +23,8 @@ from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.evaluation.run import measured_run, save_run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs import arguments as shared
-from counterfoil.jobs.evaluation_inputs import (
-    JobInputs,
-    at_hand,
-    beside,
-    beside_data,
-    check,
-    check_at_hand,
-    count_or_share,
-    measures,
-    narrowed,
-    not_measured,
-    say_unanswered,
-    scorer_for,
-    title_of,
-    whole_rows,
-)
+from counterfoil.jobs import evaluation_inputs as reading
+from counterfoil.jobs.evaluation_inputs import measures
 from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.jobs.results import EvaluationRun
@@ -133,7 +119,7 @@ class _Evaluation:
     """
 
     scorer: Any
-    inputs: JobInputs
+    inputs: reading.JobInputs
     missing: list[tuple[str, CounterfoilError]]
     parts: Sequence[_Part]
     first_stage: Any
@@ -181,7 +167,7 @@ class _Evaluation:
         # A scorer that was loaded before says itself what becomes of them.
         policy = getattr(self.scorer, "unanswered", self.inputs.options.unanswered)
         scores = cast(Scores | Outcomes, answers)
-        say_unanswered(benchmark, empty, policy, self.inputs.feedback)
+        reading.say_unanswered(benchmark, empty, policy, self.inputs.feedback)
         part = replace(part, unanswered=empty)
         if policy == "leave-out":
             rows = np.flatnonzero(~missing)
@@ -194,7 +180,7 @@ class _Evaluation:
     def measured(self, part: _Part, answers: Answers) -> EvaluationRun:
         rows = self.inputs.rows
         facts: dict[str, Any] = about(part.benchmark, images=self.inputs.sources.images.images_of(part.key))
-        if (limit := count_or_share(rows["limit"])) is not None:
+        if (limit := reading.count_or_share(rows["limit"])) is not None:
             facts["limit"] = limit
         if part.unanswered:
             policy = getattr(self.scorer, "unanswered", None)
@@ -268,7 +254,7 @@ def evaluate_all(
         if whole_time is not None:
             feedback.note(whole_time)
     if evaluation.missing:
-        raise not_measured(evaluation.missing, len(benchmarks))
+        raise reading.not_measured(evaluation.missing, len(benchmarks))
     return runs
 
 
@@ -320,9 +306,9 @@ def _prepare(
     chat = isinstance(scorer, str) and scorer.startswith("chat:")
     if rows["api_key_env"] is not None and not chat:
         raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
-    count_or_share(rows["limit"])
+    reading.count_or_share(rows["limit"])
     asked = {name: rows[name] for name in ("protocol", "question") if rows[name]}
-    inputs = JobInputs.of(
+    inputs = reading.JobInputs.of(
         rows,
         [one if isinstance(one, Benchmark) else catalog.benchmark_name(str(one)) for one in benchmarks],
         scorer,
@@ -336,9 +322,9 @@ def _prepare(
     if run_name is None and first_stage is not None:
         from counterfoil.engine.rank import name as reranked
 
-        run_name = reranked(title_of(scorer), title_of(first_stage), rows["depth"])
+        run_name = reranked(reading.title_of(scorer), reading.title_of(first_stage), rows["depth"])
     elif run_name is None:
-        run_name = f"{title_of(scorer)} {backbone if isinstance(scorer, str) else ''}".strip()
+        run_name = f"{reading.title_of(scorer)} {backbone if isinstance(scorer, str) else ''}".strip()
     for folder in run_folders(out, keys, run_name):
         check_writable(folder.path, folder=True)
         outputs.folder(folder)
@@ -351,9 +337,9 @@ def _prepare(
         catalog.check_metric(scorer, backbone)
         options = replace(
             options,
-            whole_rows=whole_rows(scorer, keys),
-            ids=beside(options.ids, plain),
-            backbone=beside_data(options.backbone, plain),
+            whole_rows=reading.whole_rows(scorer, keys),
+            ids=reading.beside(options.ids, plain),
+            backbone=reading.beside_data(options.backbone, plain),
         )
         inputs = replace(inputs, options=options)
     specs = [spec for spec in (scorer, first_stage) if isinstance(spec, str)]
@@ -373,19 +359,21 @@ def _prepare(
                 raise
             missing.append((key, error))
     if not parts:
-        raise not_measured(missing, len(keys))
+        raise reading.not_measured(missing, len(keys))
     for key, _ in missing:
         feedback.warn(f"{key} is not at hand; the others are measured")
     outputs.read(*(part.benchmark.path for part in parts if part.benchmark.path is not None))
     if has_model:
         loaded = _loaded(scorer, inputs)
     if isinstance(first_stage, str):
-        own = replace(options, ids=None, column=None, whole_rows=False, backbone="", settings={})
-        first_stage = _loaded(first_stage, replace(inputs, options=own))
+        bare = replace(options, ids=None, column=None, whole_rows=False, backbone="", settings={})
+        first_stage = _loaded(first_stage, replace(inputs, options=bare))
     for part in parts:
-        check(loaded, part.benchmark)
+        reading.check(loaded, part.benchmark)
         if out is not None and rows["name"] is not None:
-            check_identity(run_folder(out, part.key), run_name, scorer_for(loaded, part.benchmark).identity)
+            check_identity(
+                run_folder(out, part.key), run_name, reading.scorer_for(loaded, part.benchmark).identity
+            )
     reported = measures([part.benchmark for part in parts], rows["measures"])
     return _Evaluation(
         scorer=loaded,
@@ -405,41 +393,40 @@ def _with_kind(scorer: Any, feedback: Feedback) -> Any:
     """A scorer that was named without its kind, with it, which is said; any other as it is."""
     if not isinstance(scorer, str) or not scorer:
         return scorer
-    if Path(scorer).is_dir():
-        from counterfoil.models.checkpoint import is_checkpoint
-
-        if is_checkpoint(Path(scorer)):
-            return scorer
     full = catalog.full_name(scorer)
+    if full.startswith("ckpt:"):
+        return scorer
     if full != scorer:
         kind = full.partition(":")[0]
         feedback.note(f"{scorer} is {full}: {catalog.scorers()[kind].summary}")
     return full
 
 
-def _loaded(scorer: Any, inputs: JobInputs) -> Any:
+def _loaded(scorer: Any, inputs: reading.JobInputs) -> Any:
     if not isinstance(scorer, str):
         return scorer
-    loaded = inputs.load(beside_data(scorer, inputs.sources.data.plain), name=scorer)
+    loaded = inputs.load(reading.beside_data(scorer, inputs.sources.data.plain), name=scorer)
     if (described := getattr(loaded, "described", None)) is not None:
         inputs.feedback.note(f"{scorer}: {described}")
     return loaded
 
 
-def _read(key: str, benchmark: str | Benchmark, scorer: Any, loaded: Any, inputs: JobInputs) -> _Part:
+def _read(key: str, benchmark: str | Benchmark, scorer: Any, loaded: Any, inputs: reading.JobInputs) -> _Part:
     """The benchmark with its data, narrowed to what is asked of it."""
     rows, options, feedback = inputs.rows, inputs.options, inputs.feedback
     unlimited = inputs.sources.read(benchmark, feedback, loaded, counts=rows["counts"])
     if rows["available"]:
-        unlimited = at_hand(unlimited, feedback)
+        unlimited = reading.at_hand(unlimited, feedback)
     if any(words in (unlimited.source or "") for words in ("left out", "taken out")):
         # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
         feedback.note(f"{unlimited.name}: {unlimited.source}")
     limit: float | None = rows["limit"]
     if limit is not None:
         limit = max(1, round(limit * len(unlimited))) if limit < 1 else int(limit)
-    given, questions, empty = narrowed(loaded, unlimited, limit, options.unanswered, feedback=feedback)
+    given, questions, empty = reading.narrowed(
+        loaded, unlimited, limit, options.unanswered, feedback=feedback
+    )
     if isinstance(scorer, str):
-        check_at_hand(scorer, options.backbone, questions)
+        reading.check_at_hand(scorer, options.backbone, questions)
     partial = limit is not None and len(questions) < len(unlimited)
     return _Part(key, questions, given, empty, unlimited if partial else None)

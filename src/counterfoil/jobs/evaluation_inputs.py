@@ -10,22 +10,9 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.data_paths import Places
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
 from counterfoil.errors import CounterfoilError, InputError
-from counterfoil.jobs.arguments import (
-    AnyBenchmark,
-    AnyScorer,
-    Cache,
-    Data,
-    Settings,
-    TableData,
-    cache_of,
-    feedback_of,
-    path_of,
-    scorer_options,
-    session_options,
-    settings_of,
-)
+from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.job import Feedback, SessionOptions
-from counterfoil.models.base import Options
+from counterfoil.models.base import Options, abilities
 
 
 @dataclass(frozen=True)
@@ -37,7 +24,9 @@ class BenchmarkSources:
     images: Places
 
     @classmethod
-    def of(cls, benchmarks: Sequence[AnyBenchmark], data: TableData, images: Data) -> "BenchmarkSources":
+    def of(
+        cls, benchmarks: Sequence[shared.AnyBenchmark], data: shared.TableData, images: shared.Data
+    ) -> "BenchmarkSources":
         """What arguments name; a table in memory is read as the one benchmark that is named."""
         if _in_memory(data):
             tables = []
@@ -82,8 +71,6 @@ class BenchmarkSources:
         counts: bool = True,
     ) -> Benchmark:
         """One of them from its data; from the questions that given answers carry where no data is named."""
-        from counterfoil.models.base import abilities
-
         if isinstance(benchmark, Benchmark):
             return benchmark
         with feedback.busy(f"reading {benchmark}"):
@@ -109,12 +96,12 @@ class JobInputs:
 
     @classmethod
     def of(
-        cls, rows: Any, benchmarks: Sequence[AnyBenchmark], scorer: object = "", **options: Any
+        cls, rows: Any, benchmarks: Sequence[shared.AnyBenchmark], scorer: object = "", **options: Any
     ) -> "JobInputs":
         """The inputs that arguments give; `options` are those of the scorer besides."""
         sources = BenchmarkSources.of(benchmarks, rows["data"], rows["images"])
-        work, feedback = session_options(rows, scorer), feedback_of(rows)
-        return cls(rows, sources, scorer_options(rows, **options), work, feedback)
+        work, feedback = shared.session_options(rows, scorer), shared.feedback_of(rows)
+        return cls(rows, sources, shared.scorer_options(rows, **options), work, feedback)
 
     def load(self, scorer: Any, options: Options | None = None, name: str = "") -> Any:
         """The scorer, loaded where it is a name; `name` is what it is called meanwhile."""
@@ -133,7 +120,7 @@ def _in_memory(data: object) -> bool:
     return data is not None and not isinstance(data, str | Path)
 
 
-def _places(paths: Data, option: Literal["--data", "--images"], benchmarks: Sequence[str]) -> Places:
+def _places(paths: shared.Data, option: Literal["--data", "--images"], benchmarks: Sequence[str]) -> Places:
     """Paths as `Places`: one for all benchmarks, one per name, or texts as in a shell."""
     if isinstance(paths, Mapping):
         for name, path in paths.items():
@@ -142,7 +129,7 @@ def _places(paths: Data, option: Literal["--data", "--images"], benchmarks: Sequ
         return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
     if isinstance(paths, list | tuple):
         return Places.read(paths, benchmarks, option=option)
-    return Places(path_of(cast(Any, paths)), {}, option).check()
+    return Places(shared.path_of(cast(Any, paths)), {}, option).check()
 
 
 def at_hand(benchmark: Benchmark, feedback: Feedback, *, name: str = "") -> Benchmark:
@@ -228,8 +215,6 @@ def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Bench
 
 def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
     """The scorer that answers `benchmark`: a caption metric has variants for videos and images."""
-    from counterfoil.models.base import abilities
-
     if "reads_references" not in abilities(scorer):
         return scorer
     from counterfoil.engine.caption_scoring import metric_for
@@ -239,8 +224,6 @@ def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
 
 def check(scorer: Any, benchmark: Benchmark) -> None:
     """Raise where a caption metric lacks something in a benchmark, before any benchmark is measured."""
-    from counterfoil.models.base import abilities
-
     if "reads_references" in abilities(scorer):
         from counterfoil.engine.caption_scoring import check as check_metric
 
@@ -286,8 +269,6 @@ def narrowed(
 
     `limit` leaves so many questions, and `unanswered` "leave-out" those that given outcomes answer.
     """
-    from counterfoil.models.base import abilities
-
     given = "given_scores" in abilities(scorer)
     if not given or (not scorer.partial and scorer.unanswered is None and limit is None):
         return None, benchmark if limit is None else benchmark.limited(limit), 0
@@ -344,7 +325,7 @@ def list_benchmarks() -> list[str]:
 
 
 def load_benchmark(
-    name: str | Path, data: TableData = None, images: str | Path | None = None, *, counts: bool = True
+    name: str | Path, data: shared.TableData = None, images: str | Path | None = None, *, counts: bool = True
 ) -> Benchmark:
     """The benchmark called `name`, read from `data`; without it from what was fetched, or the hub.
 
@@ -370,14 +351,14 @@ def load_scorer(
     precision: str = "fp32",
     prompt: str = "{}",
     backbone: str = "",
-    settings: Settings = None,
+    settings: shared.Settings = None,
     column: str | None = None,
     ids: str | Path | None = None,
     unanswered: str = "refuse",
     seed: int = 0,
     api_key: str = "",
-    cache: Cache = "default",
-) -> AnyScorer:
+    cache: shared.Cache = "default",
+) -> shared.AnyScorer:
     """The scorer that `spec` names as KIND:WHAT, such as `open-clip:ViT-B-32-quickgelu/openai`.
 
     `device` is "auto", "cpu", "cuda", "cuda:1", "mps" or a torch device, `precision` "fp32", "bf16" or
@@ -399,10 +380,10 @@ def load_scorer(
         column=column,
         unanswered=unanswered,
         seed=seed,
-        ids=path_of(ids),
+        ids=shared.path_of(ids),
         backbone=backbone,
-        settings=settings_of(settings),
+        settings=shared.settings_of(settings),
         api_key=api_key,
     )
-    loaded: AnyScorer = catalog.scorer(spec, options, memory=cache_of(cache))
+    loaded: shared.AnyScorer = catalog.scorer(spec, options, memory=shared.cache_of(cache))
     return loaded

@@ -24,17 +24,7 @@ from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import PoolRound, Tasks
 from counterfoil.evaluation.result import Run
 from counterfoil.inputs.limits import most
-from counterfoil.jobs.arguments import (
-    DIRECTION,
-    IDS,
-    QUERIES,
-    SCORES,
-    SEED,
-    Device,
-    Work,
-    feedback_of,
-    session_options,
-)
+from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.bias import AnnotatorStudy, bias
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from counterfoil.jobs.job import SILENT, documented, job, option
@@ -59,7 +49,7 @@ _Item = TypeVar("_Item")
 
 
 @documented
-class RoundRows(Device, Work, total=False):
+class RoundRows(shared.Device, shared.Work, total=False):
     """What judges know and look at, and how models that look are run.
 
     Arguments:
@@ -79,7 +69,7 @@ class RoundRows(Device, Work, total=False):
     bias: Annotated[float, option(0.0, hidden=True)]
     data: Annotated[Path | None, option(None)]
     images: Annotated[Path | None, option(None)]
-    seed: Annotated[int, SEED]
+    seed: Annotated[int, shared.SEED]
     tasks: Annotated[Tasks | None, option(None, hidden=True)]
     draws: Annotated[int, option(500, low=0, hidden=True)]
 
@@ -176,7 +166,7 @@ def _of_scorer(
     scorer = catalog.scorer(name, Options(device=options["device"], precision=options["precision"]))
     images = {image.id: image for image in items.images}
     captions = {caption.id: caption for caption in items.captions}
-    threshold, session = options["threshold"], session_options(options).session(SILENT)
+    threshold, session = options["threshold"], shared.session_options(options).session(SILENT)
 
     def scored(table: pa.Table) -> NDArray[np.float64]:
         shown, image = _used(table["image"].to_pylist(), images, items.name)
@@ -329,15 +319,15 @@ def _count(number: float) -> str:
   counterfoil pool rounds pvse.npz vsrn.npz --ids ids.npz --judge eccv --k 10 --out pooled/""",
 )
 def pool_rounds(
-    scores: Annotated[Sequence[Run | str | Path], SCORES],
+    scores: Annotated[Sequence[Run | str | Path], shared.SCORES],
     judge: Annotated[Any, option(flag="--judge")] = WORLD,
     *,
     out: Path | None = None,
     rounds: Annotated[int, option(low=1, high=most("k"))] = 3,
     k: Annotated[int, option(low=1, high=most("k"))] = 5,
-    queries: Annotated[Any, QUERIES] = None,
-    direction: Annotated[Literal["t2i", "i2t", "both"], DIRECTION] = "both",
-    ids: Annotated[Path | None, IDS] = None,
+    queries: Annotated[Any, shared.QUERIES] = None,
+    direction: Annotated[Literal["t2i", "i2t", "both"], shared.DIRECTION] = "both",
+    ids: Annotated[Path | None, shared.IDS] = None,
     gallery: Benchmark | None = None,
     overwrite: bool = False,
     **options: Unpack[RoundRows],
@@ -361,7 +351,7 @@ def pool_rounds(
     """
     # Raises where the chances would not be chances.
     Annotator("simulated", options["accuracy"], options["bias"])
-    feedback = feedback_of(options)
+    feedback = shared.feedback_of(options)
     with guarded("pool rounds", overwrite=overwrite) as outputs:
         if out is not None:
             check_writable(out, folder=True)

@@ -20,17 +20,8 @@ from counterfoil.benchmarks.tables import read_table
 from counterfoil.build.run import build_folder, build_provenance
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_json
+from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.annotate_agreement import read_judgements
-from counterfoil.jobs.arguments import (
-    AVAILABLE,
-    BENCHMARK,
-    COUNTS,
-    OVERWRITE,
-    SEED,
-    AnyBenchmark,
-    Reporting,
-    feedback_of,
-)
 from counterfoil.jobs.evaluation_inputs import at_hand
 from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import guarded
@@ -41,7 +32,7 @@ from counterfoil.store import check_writable
 
 
 @documented
-class PublishRows(Reporting, total=False):
+class PublishRows(shared.Reporting, total=False):
     """The benchmark's data, and facts that the card and the Croissant file state.
 
     Data:
@@ -60,8 +51,8 @@ class PublishRows(Reporting, total=False):
 
     data: Annotated[str | Path | None, option(None)]
     images: Annotated[str | Path | None, option(None)]
-    available: Annotated[bool, AVAILABLE]
-    counts: Annotated[bool, COUNTS]
+    available: Annotated[bool, shared.AVAILABLE]
+    counts: Annotated[bool, shared.COUNTS]
 
     creators: Annotated[Sequence[str], option((), flag="--creator")]
     date: Annotated[str, option("", metavar="YYYY-MM-DD")]
@@ -128,7 +119,7 @@ class Published(Tabular):
   counterfoil benchmarks publish sets/mine --to hub:ann/mine --licence CC-BY-4.0 --execute""",
 )
 def publish(
-    benchmark: Annotated[AnyBenchmark, BENCHMARK],
+    benchmark: Annotated[shared.AnyBenchmark, shared.BENCHMARK],
     to: Annotated[str, option(flag="--to", metavar="folder:OUT|hub:OWNER/NAME")],
     *,
     licence: Annotated[str, option(metavar="SPDX|ADDRESS")] = "",
@@ -136,8 +127,8 @@ def publish(
     anyway: bool = False,
     private: bool = False,
     split: Annotated[float | None, option(low=0, high=1, metavar="SHARE")] = None,
-    seed: Annotated[int, SEED] = 0,
-    overwrite: Annotated[bool, OVERWRITE] = False,
+    seed: Annotated[int, shared.SEED] = 0,
+    overwrite: Annotated[bool, shared.OVERWRITE] = False,
     **options: Unpack[PublishRows],
 ) -> Published:
     """Publish a benchmark: Parquet that 'datasets' reads, a card, Croissant, checksums, and our own format.
@@ -163,7 +154,7 @@ def publish(
     >>> published.licence.spdx, published.executed, len(published.folder.sizes) > 3
     ('Apache-2.0', False, True)
     """
-    feedback, origin = feedback_of(options), options["provenance"]
+    feedback, origin = shared.feedback_of(options), options["provenance"]
     kind, _, place = to.partition(":")
     if kind not in ("folder", "hub") or not place:
         raise InputError(
@@ -259,7 +250,7 @@ def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -
     return tuple(remarks)
 
 
-def _provenance(given: str | Path | Mapping[str, Any] | None, benchmark: AnyBenchmark) -> Provenance:
+def _provenance(given: str | Path | Mapping[str, Any] | None, benchmark: shared.AnyBenchmark) -> Provenance:
     """From the manifests of a build, and what is given besides: a mapping, or a JSON file.
 
     In a file `rows` names a table beside it.
