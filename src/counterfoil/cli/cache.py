@@ -73,15 +73,15 @@ def size(*, cache: Folder = None) -> None:
 
 
 @job(examples="Example: counterfoil cache limit 5GB")
-def limit(size: Annotated[str, option(metavar="SIZE")], *, cache: Folder = None) -> None:
+def limit(most: Annotated[str, option(metavar="SIZE")], *, cache: Folder = None) -> None:
     """Remove what was longest not needed, until what stays is no larger than SIZE.
 
     Arguments:
-        size: What may stay: 500MB, 5GB, 2GiB.
+        most: What may stay: 500MB, 5GB, 2GiB.
     """
     from counterfoil.engine.cache_folder import beyond
 
-    wanted = read_size(size)
+    wanted = read_size(most)
     entries = _contents(cache)
     _remove(entries, beyond(entries, wanted), cache)
 

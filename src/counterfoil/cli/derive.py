@@ -281,7 +281,7 @@ def _completion(kind: str) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
         from counterfoil.jobs import completion
 
-        return completion.complete(kind.rpartition("complete_")[2], incomplete)
+        return completion.complete(kind, incomplete)
 
     return complete
 

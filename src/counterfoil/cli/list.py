@@ -16,7 +16,7 @@ from counterfoil.jobs.job import job, option
 from counterfoil.terminal import write_result
 
 
-class Entries(NamedTuple):
+class Listing(NamedTuple):
     """Entries as plain values, and the function that prints them."""
 
     plain: Any
@@ -24,7 +24,7 @@ class Entries(NamedTuple):
 
 
 def show_entries(
-    entries: Entries, console: Console, *, json: Annotated[bool, Option("Machine-readable.")] = False
+    entries: Listing, console: Console, *, json: Annotated[bool, Option("Machine-readable.")] = False
 ) -> None:
     """Entries as JSON, else as they are printed."""
     if json:
@@ -63,7 +63,7 @@ def print_facts(console: Console, facts: Mapping[str, object]) -> None:
 @job()
 def benchmarks(
     name: Annotated[str | None, option(complete="benchmarks")] = None,
-) -> Entries:
+) -> Listing:
     """The benchmarks that can be measured, with form, size, licence and source.
 
     Example: counterfoil list benchmarks winoground
@@ -77,7 +77,7 @@ def benchmarks(
         card = catalog.benchmark_card(name)
         facts, release = card.model_dump(mode="json"), serving(card.name)
         fetch = f"counterfoil benchmarks fetch {release.name}" if release else ""
-        return Entries(facts, partial(print_facts, facts={**facts, "fetch": fetch}))
+        return Listing(facts, partial(print_facts, facts={**facts, "fetch": fetch}))
     cards = catalog.benchmarks().values()
     sizes = [f"{card.size:,}" if card.size else "varies" if card.citation else "yours" for card in cards]
     rows = [
@@ -87,11 +87,11 @@ def benchmarks(
     head = ("name", "form", "questions", "main measure", "title")
     more = "All facts of one, licence and pitfalls among them: counterfoil list benchmarks NAME"
     plain = [card.model_dump(mode="json") for card in cards]
-    return Entries(plain, partial(print_entries, header=head, rows=rows, more=more))
+    return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
 
 
 @job()
-def scorers() -> Entries:
+def scorers() -> Listing:
     """The kinds of scorer, how each is written, and what it needs.
 
     Example: counterfoil list scorers
@@ -105,11 +105,11 @@ def scorers() -> Entries:
             console.print(Padding(Text(entry.summary + needs), (0, 0, 0, 4)))
             console.print(Padding(Text(entry.example, style="dim"), (0, 0, 0, 4)))
 
-    return Entries([asdict(entry) for entry in entries], show)
+    return Listing([asdict(entry) for entry in entries], show)
 
 
 @job()
-def metrics() -> Entries:
+def metrics() -> Listing:
     """The caption metrics: what each reads, what it needs, where it comes from.
 
     Example: counterfoil list metrics
@@ -119,11 +119,11 @@ def metrics() -> Entries:
     rows = [(entry.name, ", ".join(entry.needs), entry.summary, entry.source) for entry in entries]
     more = "As a scorer each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'."
     plain = [asdict(entry) for entry in entries]
-    return Entries(plain, partial(print_entries, header=head, rows=rows, more=more))
+    return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
 
 
 @job()
-def measures() -> Entries:
+def measures() -> Listing:
     """The measures, the form of question each belongs to, and what chance gives.
 
     Example: counterfoil list measures
@@ -133,13 +133,13 @@ def measures() -> Entries:
     rows = [(measure.name, measure.form, measure.chance, measure.meaning) for measure in entries]
     more = "Of galleries with i2t_, t2i_ or mean_ before them, or without for all three; K is any number."
     plain = [measure.to_json() for measure in entries]
-    return Entries(plain, partial(print_entries, header=head, rows=rows, more=more))
+    return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
 
 
 @job()
 def recipes(
     name: Annotated[str | None, option(complete="recipes")] = None,
-) -> Entries:
+) -> Listing:
     """The recipes that models are trained by, with the papers' values.
 
     Example: counterfoil list recipes trohn-img
@@ -153,7 +153,7 @@ def recipes(
         rows = [(recipe.name, recipe.about, ", ".join(recipe.needs)) for recipe in entries]
         more = "All values of one, and what its paper leaves open: counterfoil list recipes NAME"
         plain = [asdict(recipe) for recipe in entries]
-        return Entries(plain, partial(print_entries, header=head, rows=rows, more=more))
+        return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
     recipe = catalog.recipe(name)
 
     def show(console: Console) -> None:
@@ -164,7 +164,7 @@ def recipes(
         tables.show(console, plan.tables)
         console.print(*plan.notes, sep="\n")
 
-    return Entries(asdict(recipe), show)
+    return Listing(asdict(recipe), show)
 
 
 @job(
@@ -172,7 +172,7 @@ def recipes(
   counterfoil annotate forms
   counterfoil annotate forms best-of-k"""
 )
-def forms(name: Annotated[str | None, option(metavar="FORM")] = None) -> Entries:
+def forms(name: Annotated[str | None, option(metavar="FORM")] = None) -> Listing:
     """The forms of work: what is asked, and which columns a table of items needs.
 
     Arguments:
@@ -182,8 +182,8 @@ def forms(name: Annotated[str | None, option(metavar="FORM")] = None) -> Entries
 
     if name is not None:
         facts = WORK_FORMS.find(name).facts
-        return Entries(facts, partial(print_facts, facts={k: v for k, v in facts.items() if v != {}}))
+        return Listing(facts, partial(print_facts, facts={k: v for k, v in facts.items() if v != {}}))
     entries = [WORK_FORMS[form_name] for form_name in WORK_FORMS]
     plain = [{"name": e.name, "columns": dict(e.kind.columns), "summary": e.summary} for e in entries]
     rows = [(e.name, ", ".join(e.kind.columns), e.summary) for e in entries]
-    return Entries(plain, partial(print_entries, header=("form", "columns", "what is asked"), rows=rows))
+    return Listing(plain, partial(print_entries, header=("form", "columns", "what is asked"), rows=rows))

@@ -6,15 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from counterfoil.errors import InputError
 from counterfoil.inputs.options import Option
-from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths, guarding
-from counterfoil.store import check_writable
+
+if TYPE_CHECKING:
+    from counterfoil.outputs import Folder
 
 #: What Typer raises for options that are unknown, missing, out of range or no numbers.
 UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
@@ -173,11 +174,13 @@ WRITTEN = frozenset(
 
 
 @contextmanager
-def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[Outputs]:
+def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[None]:
     """Guard what `command` reads, as its arguments name it, until the block ends.
 
     `data` is the folder of benchmark files where no argument names one.
     """
+    from counterfoil.outputs import Outputs, existing_paths, guarding
+
     read = {name: value for name, value in arguments.items() if name not in WRITTEN}
     if "data" in read and not read["data"]:
         read["data"] = data
@@ -186,14 +189,17 @@ def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[
     inputs = existing_paths(text for texts in lists for text in texts if isinstance(text, str | Path))
     outputs = Outputs(command, overwrite=bool(arguments.get("overwrite")), reads=inputs)
     with guarding(outputs):
-        yield outputs
+        yield
 
 
-def check_outputs(*, folders: Sequence[Folder] = (), **files: str | Path | None) -> None:
+def check_outputs(*, folders: Sequence["Folder"] = (), **files: str | Path | None) -> None:
     """Declare outputs by option; raises `CounterfoilError` where one of them cannot or must not be written.
 
     `files` are named after their options. "-" is standard output.
     """
+    from counterfoil.outputs import Outputs, active_outputs
+    from counterfoil.store import check_writable
+
     outputs = active_outputs() or Outputs("")
     for option, target in files.items():
         if target is None or target == "-":
@@ -214,6 +220,8 @@ def check_outputs(*, folders: Sequence[Folder] = (), **files: str | Path | None)
 
 def not_read(*names: str) -> None:
     """Take arguments away that name something else than the file or folder of the same name."""
+    from counterfoil.outputs import active_outputs
+
     outputs = active_outputs()
     if outputs is not None:
         outputs.reads[:] = [path for path in outputs.reads if str(path) not in names]

@@ -307,13 +307,13 @@ def _prepare(
     if rows["api_key_env"] is not None and not chat:
         raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
     reading.count_or_share(rows["limit"])
-    asked = {name: rows[name] for name in ("protocol", "question") if rows[name]}
+    prompting = {name: rows[name] for name in ("protocol", "question") if rows[name]}
     inputs = reading.JobInputs.of(
         rows,
         [one if isinstance(one, Benchmark) else catalog.benchmark_name(str(one)) for one in benchmarks],
         scorer,
         backbone=backbone,
-        settings=shared.settings_of(rows["settings"]) | asked,
+        settings=shared.settings_of(rows["settings"]) | prompting,
         api_key=shared.api_key(rows["api_key_env"]) if chat else "",
     )
     sources, keys, out = inputs.sources, inputs.sources.names, shared.path_of(rows["out"])

@@ -33,13 +33,15 @@ class _Kind(NamedTuple):
     noun: str = "question"
     rated: str = ""
     scorer: str = "pixels:colours"
+    #: How many captions an image has, where they may be chosen.
+    captions_each: int | None = None
 
 
 _KINDS = {
     "quads": _Kind(500),
     "choices": _Kind(500, sample.choices),
     "statements": _Kind(500, sample.statements, "statement"),
-    "gallery": _Kind(300, noun="query"),
+    "gallery": _Kind(300, benchmarks.gallery, "query", captions_each=2),
     "rated": _Kind(400, ratings.rated, "caption", " rated", "metric:cider"),
     "preferences": _Kind(400, ratings.preferences, scorer="metric:cider"),
     "clips": _Kind(399, benchmarks.clips, "caption", " rated", "metric:cider"),
@@ -125,12 +127,12 @@ def build_world(
     """
     of_training = {argument.flag: options[argument.name] for argument in rows_of(TrainingRows)}  # type: ignore[literal-required]
     foreign: dict[str, Any] = {"--style": style} if what == "training" else of_training
-    foreign |= {} if what == "gallery" else {"--captions-each": captions_each}
+    kind_of = _KINDS[what]
+    foreign |= {} if kind_of.captions_each else {"--captions-each": captions_each}
     for flag, value in foreign.items():
         if value is not None:
             raise InputError(f"{flag} does not go with '{what}'", hint="see 'counterfoil world build --help'")
     kind, precision, recall = options["kind"], options["precision"], options["recall"]
-    kind_of = _KINDS[what]
     number = kind_of.number if n is None else n
     with (
         guarded("world build", overwrite=overwrite) as outputs,
@@ -168,9 +170,10 @@ def build_world(
             both = ("natural", "synthetic") if style == "mixed" else (style, style)
             benchmark = sample.quads(number, styles=both, **drawing)
         else:
-            if what == "gallery":
-                drawing["captions_each"] = captions_each or 2
-            benchmark = (kind_of.draw or benchmarks.gallery)(number, style=style, **drawing)
+            assert kind_of.draw is not None
+            if kind_of.captions_each:
+                drawing["captions_each"] = captions_each or kind_of.captions_each
+            benchmark = kind_of.draw(number, style=style, **drawing)
         benchmark_folders.save(benchmark, out, progress=progress)
     right = ""
     if benchmark.questions.directed:
