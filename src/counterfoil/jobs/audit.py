@@ -15,15 +15,8 @@ from counterfoil.engine.deduplicate import check_at_hand
 from counterfoil.engine.run import run
 from counterfoil.errors import CounterfoilError, DataError, InputError
 from counterfoil.evaluation import audit as found
+from counterfoil.evaluation import duplicates as duplicates
 from counterfoil.evaluation.audit import Artefact, BenchmarkAudit, artefacts
-from counterfoil.evaluation.duplicates import (
-    Leakage,
-    Repeated,
-    caption_duplicates,
-    image_duplicates,
-    image_facts,
-    leakage,
-)
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.intervals import LEVEL
 from counterfoil.evaluation.result import Estimate, Result
@@ -289,7 +282,7 @@ def _audited(
                 apart[name] = found.told_apart(contrasts, means, benchmark)
         progress(f"auditing {benchmark.name}", len(scorers), len(scorers))
         words: tuple[Artefact, ...] = artefacts(contrasts) if contrasts is not None else ()
-        repeated: list[Repeated] = caption_duplicates(benchmark)
+        repeated: list[duplicates.Repeated] = duplicates.caption_duplicates(benchmark)
         if rows["pictures"]:
             repeated += _images(benchmark, progress, notes)
         shared = _leakages(benchmark, others, progress)
@@ -307,7 +300,7 @@ def _audited(
     )
 
 
-def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[Repeated]:
+def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[duplicates.Repeated]:
     """Duplicates among the images that are at hand."""
     shown = [
         image for image in benchmark.images if image.source is not None and benchmark.card.shows == "image"
@@ -317,7 +310,7 @@ def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[Repea
     for at, image in enumerate(shown):
         progress("comparing images", at, len(shown))
         try:
-            facts[image.id] = image_facts(image)
+            facts[image.id] = duplicates.image_facts(image)
         except CounterfoilError:
             broken += 1
     if shown:
@@ -328,22 +321,24 @@ def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[Repea
         return []
     if len(shown) < len(benchmark.images):
         notes.append(f"{len(facts):,} of {len(benchmark.images):,} images are at hand and were compared")
-    return image_duplicates(facts)
+    return duplicates.image_duplicates(facts)
 
 
 def _leakages(
     benchmark: Benchmark, others: Sequence[tuple[str, list[str], list[str]]], progress: Any
-) -> list[Leakage]:
+) -> list[duplicates.Leakage]:
     """What the benchmark shares with other sets, and its splits with each other."""
     leakages = [
-        leakage(benchmark, name, texts, images) for name, texts, images in others if name != benchmark.name
+        duplicates.leakage(benchmark, name, texts, images)
+        for name, texts, images in others
+        if name != benchmark.name
     ]
     labels = np.array(benchmark.questions.groupings.get(_SPLIT, ()), dtype=object)
     names = [name for name in dict.fromkeys(labels.tolist()) if name]
     for at, name in enumerate(names):
         for other in names[at + 1 :]:
             rest = benchmark.select(labels == other)
-            part = leakage(
+            part = duplicates.leakage(
                 benchmark, f"{name} in {other}", *_captions(rest), rows=np.flatnonzero(labels == name)
             )
             leakages.append(replace(part, of=f"{benchmark.name}, {name}"))

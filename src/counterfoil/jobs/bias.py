@@ -14,17 +14,9 @@ from counterfoil.benchmarks.tables import DataTable
 from counterfoil.engine.deduplicate import Progress
 from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import DataError, InputError
+from counterfoil.evaluation import judged_pairs as judged_pairs
 from counterfoil.evaluation.annotators import MOST, AnnotatorBias, study
 from counterfoil.evaluation.annotators import to_json as study_to_json
-from counterfoil.evaluation.judged_pairs import (
-    Coverage,
-    JudgedPairs,
-    Multiplicity,
-    against,
-    asked_about,
-    places,
-    proposals,
-)
 from counterfoil.evaluation.run import Run
 from counterfoil.inputs.limits import most
 from counterfoil.jobs.arguments import DRAWS, IDS, SCORES, SEED, Reporting, feedback_of, path_of
@@ -44,8 +36,8 @@ class AnnotatorStudy(Tabular):
     models: tuple[str, ...]
     studies: tuple[AnnotatorBias, ...]
     #: The judged right answers that given benchmarks know of, and how many queries have more than one.
-    coverages: tuple[Coverage, ...]
-    multiplicities: tuple[Multiplicity, ...]
+    coverages: tuple[judged_pairs.Coverage, ...]
+    multiplicities: tuple[judged_pairs.Multiplicity, ...]
     remarks: tuple[str, ...]
     policies: dict[str, str]
     interval: dict[str, Any]
@@ -115,7 +107,7 @@ class AnnotatorStudy(Tabular):
         return curves(self.studies)
 
 
-def _by_way(counts: Sequence[Coverage | Multiplicity]) -> dict[str, dict[str, Any]]:
+def _by_way(counts: Sequence[judged_pairs.Coverage | judged_pairs.Multiplicity]) -> dict[str, dict[str, Any]]:
     ways: dict[str, dict[str, Any]] = {}
     for count in counts:
         ways.setdefault(count.direction, {})[count.name] = count.to_json()
@@ -206,8 +198,8 @@ def bias(
         models = load(scores, ids=path_of(ids), widest=True)
     clustering = next((m.benchmark for m in models if m.benchmark is not None), next(iter(galleries), None))
     studies: list[AnnotatorBias] = []
-    coverages: list[Coverage] = []
-    counts: list[Multiplicity] = []
+    coverages: list[judged_pairs.Coverage] = []
+    counts: list[judged_pairs.Multiplicity] = []
     notes = [f"{judged.pairs:,} judged pairs in {judged.rows:,} rows"]
     if judged.several:
         how = "the most frequent answer, of equals the lowest" if aggregate == "majority" else "the mean gain"
@@ -243,7 +235,7 @@ def bias(
                 f"{way}: all models found something for {most_queries:,} queries, some sets "
                 f"for as few as {least:,}; a query without right answers was {how}"
             )
-        some, many = against(one, galleries, sharing=verified.sharing)
+        some, many = judged_pairs.against(one, galleries, sharing=verified.sharing)
         coverages += some
         counts += many
     if clustering is None and any(one.direction == "t2i" for one in judged.directions):
@@ -272,7 +264,7 @@ def _verified(
     k: int | None,
     clustering: Benchmark | None,
     report: Progress,
-) -> tuple[JudgedPairs, int]:
+) -> tuple[judged_pairs.JudgedPairs, int]:
     """The judged pairs of a direction with each model's places, and how many proposals were not judged.
 
     The models propose their first `k` items, or what the table says they proposed. What queries share
@@ -302,7 +294,7 @@ def _verified(
                 hint="give a run over a benchmark that asks them, such as coco-5k, or embeddings",
             )
     most = int(np.bincount(one.query[one.gain > 0], minlength=1).max())
-    named = proposals(one, [m.name for m in models])
+    named = judged_pairs.proposals(one, [m.name for m in models])
     handed = k if k is not None else (int(named.max()) if named is not None else 5)
     tops = []
     for m in models:
@@ -311,14 +303,14 @@ def _verified(
         tops.append(
             top_lists(m, way, one.queries, max(deep, 1 if named is not None else handed), progress=report)
         )
-    place = places(one.query, item, tops)
+    place = judged_pairs.places(one.query, item, tops)
     unjudged = 0
     if named is not None:
         proposed = (named > 0) & (named <= handed)
     else:
         proposed = (place > 0) & (place <= handed)
         unjudged = len(models) * len(one.queries) * handed - int(proposed.sum())
-    return JudgedPairs(
+    return judged_pairs.JudgedPairs(
         way,
         tuple(m.name for m in models),
         one.query,
@@ -326,5 +318,5 @@ def _verified(
         place,
         proposed,
         tuple(top.shape[1] for top in tops),
-        asked_about(clustering, way, one.queries),
+        judged_pairs.asked_about(clustering, way, one.queries),
     ), unjudged

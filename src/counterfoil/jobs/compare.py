@@ -19,17 +19,7 @@ from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import measured_run
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import (
-    DRAWS,
-    PICTURES,
-    PRIVATE,
-    RUNS,
-    SEED,
-    TITLE,
-    Reporting,
-    feedback_of,
-    path_of,
-)
+from counterfoil.jobs import arguments as arguments
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
 from counterfoil.jobs.job import SILENT, Feedback, job, option, terminal_feedback
 from counterfoil.jobs.outputs import load_runs, write
@@ -104,11 +94,11 @@ class RunComparison(TextTables):
         self,
         path: str | Path,
         *,
-        title: Annotated[str, TITLE] = "counterfoil report",
-        pictures: Annotated[Pictures, PICTURES] = "auto",
+        title: Annotated[str, arguments.TITLE] = "counterfoil report",
+        pictures: Annotated[Pictures, arguments.PICTURES] = "auto",
         data: Annotated[Path | None, _PAGE_DATA] = None,
         images: Annotated[Path | None, _PAGE_IMAGES] = None,
-        private: Annotated[bool, PRIVATE] = False,
+        private: Annotated[bool, arguments.PRIVATE] = False,
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained page: tables, figures, tests, and the questions to look through.
@@ -159,7 +149,7 @@ class RunComparison(TextTables):
             place = run.benchmark.path
             if data is not None:
                 place = places.of(comparison.benchmark, many=len(self) > 1)
-            folder = images or path_of(run.manifest.get("benchmark", {}).get("images") or None)
+            folder = images or arguments.path_of(run.manifest.get("benchmark", {}).get("images") or None)
             if (outputs := active_outputs()) is not None:
                 outputs.read(*(path for path in (place, folder) if path is not None))
             try:
@@ -228,15 +218,15 @@ class RunComparison(TextTables):
   counterfoil compare runs/* --latex table.tex --markdown table.md --json comparison.json""",
 )
 def compare(
-    runs: Annotated[Sequence[Run | str | Path], RUNS],
+    runs: Annotated[Sequence[Run | str | Path], arguments.RUNS],
     *,
     baseline: Run | str | None = None,
     interval: Literal["auto", "wilson", "clusters", "crossed", "folds"] | None = None,
     ties: Literal["strict", "half", "optimistic"] | None = None,
     shared: bool = False,
-    draws: Annotated[int, DRAWS] = 10_000,
-    seed: Annotated[int, SEED] = 0,
-    **reporting: Unpack[Reporting],
+    draws: Annotated[int, arguments.DRAWS] = 10_000,
+    seed: Annotated[int, arguments.SEED] = 0,
+    **reporting: Unpack[arguments.Reporting],
 ) -> RunComparison:
     """Compare runs question by question: intervals of the difference, their p-values, McNemar, Holm.
 
@@ -261,7 +251,7 @@ def compare(
     >>> [(d.a, d.b, d.measure) for d in compared.differences][-1]
     ('blind:random', 'blind:length', 'group')
     """
-    feedback = feedback_of(reporting)
+    feedback = arguments.feedback_of(reporting)
     loaded = load_runs(runs, feedback)
     check_common(loaded, note=feedback.note)
     if ties is not None:
@@ -367,8 +357,8 @@ class ModelRankings(Tabular):
         self,
         path: str | Path,
         *,
-        title: Annotated[str, TITLE] = "What rankings say",
-        private: Annotated[bool, PRIVATE] = False,
+        title: Annotated[str, arguments.TITLE] = "What rankings say",
+        private: Annotated[bool, arguments.PRIVATE] = False,
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained page with figures; `private` keeps paths and users. Needs matplotlib."""
@@ -401,9 +391,9 @@ def rank(
     *,
     measures: Annotated[Sequence[str], option(flag="--measure")] = (),
     k: Annotated[int, option(low=2, high=most("k"))] = 25,
-    draws: Annotated[int, DRAWS] = 1000,
-    seed: Annotated[int, SEED] = 0,
-    **reporting: Unpack[Reporting],
+    draws: Annotated[int, arguments.DRAWS] = 1000,
+    seed: Annotated[int, arguments.SEED] = 0,
+    **reporting: Unpack[arguments.Reporting],
 ) -> ModelRankings:
     """Do measures and benchmarks put models in the same order, and how different are the models' lists?
 
@@ -427,6 +417,6 @@ def rank(
     >>> rank(runs, draws=100, quiet=True).correlation.models
     ('one', 'two', 'three')
     """
-    loaded = load_runs(runs, feedback_of(reporting))
+    loaded = load_runs(runs, arguments.feedback_of(reporting))
     correlation = rank_correlation(loaded, measures=measures, draws=draws, seed=seed)
     return ModelRankings(correlation, diversity(loaded, k=k), tuple(loaded))

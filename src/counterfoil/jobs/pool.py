@@ -15,15 +15,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.judgements import ROLES, Direction, pool_table
 from counterfoil.benchmarks.tables import EXTENSIONS, first_double, labels, read_table
-from counterfoil.engine.topk import (
-    ModelLists,
-    common,
-    of_embeddings,
-    of_rankings,
-    of_similarity,
-    renumbered,
-    top_lists,
-)
+from counterfoil.engine import topk as topk
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import Summary, Tasks, summary, without
@@ -53,7 +45,7 @@ _MOST_KS = 10
 
 def load(
     sources: Sequence[Run | str | Path], *, ids: Path | None, widest: bool = False
-) -> tuple[ModelLists, ...]:
+) -> tuple[topk.ModelLists, ...]:
     """The lists of runs, then of embeddings (npz) and similarities (npy), numbered as in the first.
 
     Where a model has runs of several galleries one must be named, or the `widest` is taken, which answers
@@ -65,7 +57,7 @@ def load(
     if ids is not None and not ids.is_file():
         raise DataError("no such file", where=ids, hint="check --ids")
     runs = gallery_runs(sources, widest=widest)
-    lists_of = [of_rankings(run.name, run.benchmark, run.answers.rankings) for run in runs]
+    lists_of = [topk.of_rankings(run.name, run.benchmark, run.answers.rankings) for run in runs]
     paths = [Path(source) for source in sources if not isinstance(source, Run)]
     lists_of += [_file(path, ids) for path in paths if not path.is_dir()]
     names = [lists.name for lists in lists_of]
@@ -74,7 +66,7 @@ def load(
         raise InputError(
             "two models have one name", given=double, hint="give each once, or rename files and folders"
         )
-    return tuple(renumbered(lists, lists_of[0]) for lists in lists_of)
+    return tuple(topk.renumbered(lists, lists_of[0]) for lists in lists_of)
 
 
 def gallery_runs(sources: Sequence[Run | str | Path], *, widest: bool = False) -> list[Run]:
@@ -112,7 +104,7 @@ def gallery_runs(sources: Sequence[Run | str | Path], *, widest: bool = False) -
     return chosen
 
 
-def _file(path: Path, ids: Path | None) -> ModelLists:
+def _file(path: Path, ids: Path | None) -> topk.ModelLists:
     allowed = "a run folder, embeddings (.npz) or a similarity (.npy)"
     if not path.is_file():
         raise DataError("no such file or folder", where=path, allowed=allowed)
@@ -128,12 +120,12 @@ def _file(path: Path, ids: Path | None) -> ModelLists:
             caption_ids = ids_of(arrays, CAPTION_IDS, len(embeddings.captions), ids, per=per)
             if image_ids is None or caption_ids is None:
                 raise DataError("holds no image_ids and caption_ids", where=ids, given=", ".join(arrays))
-        return of_embeddings(path.stem, embeddings, image_ids, caption_ids)
+        return topk.of_embeddings(path.stem, embeddings, image_ids, caption_ids)
     if path.suffix.lower() == ".npy":
         similarity = load_similarity(str(path), Options(ids=ids))
         if similarity.image_ids is None or similarity.caption_ids is None:
             raise _no_ids(path)
-        return of_similarity(path.stem, similarity.values, similarity.image_ids, similarity.caption_ids)
+        return topk.of_similarity(path.stem, similarity.values, similarity.image_ids, similarity.caption_ids)
     raise DataError("nothing that ranks", where=path, allowed=allowed)
 
 
@@ -146,13 +138,15 @@ def _no_ids(path: Path) -> DataError:
 
 
 def chosen_queries(
-    models: Sequence[ModelLists],
+    models: Sequence[topk.ModelLists],
     named: str | Path | Collection[str] | None,
     direction: Literal["t2i", "i2t", "both"],
 ) -> dict[Direction, tuple[str, ...]]:
     """The ids of the queries by direction: those in a file or a list, else all that every model answers."""
     ways: Sequence[Direction] = ("i2t", "t2i") if direction == "both" else (direction,)
-    queries = {way: common(models, way) for way in ways} if named is None else _named(models, named, ways)
+    queries = (
+        {way: topk.common(models, way) for way in ways} if named is None else _named(models, named, ways)
+    )
     queries = {way: names for way, names in queries.items() if names}
     if not queries:
         raise InputError("the models answer no query in common", hint="give runs of one benchmark")
@@ -160,7 +154,7 @@ def chosen_queries(
 
 
 def _named(
-    models: Sequence[ModelLists], named: str | Path | Collection[str], ways: Sequence[Direction]
+    models: Sequence[topk.ModelLists], named: str | Path | Collection[str], ways: Sequence[Direction]
 ) -> dict[Direction, tuple[str, ...]]:
     """The queries in a file or a list, by direction, in its order and each once.
 
@@ -238,7 +232,7 @@ class CandidatePool(SavedTable):
     summary: Summary
     _pools: Mapping[Direction, Pool]
     _queries: Mapping[Direction, Sequence[str]]
-    _models: Sequence[ModelLists]
+    _models: Sequence[topk.ModelLists]
 
     rows_by = declared(
         pair="those of the table that people fill in: pair (a number per image and caption), direction, "
@@ -362,7 +356,7 @@ def pool(
     excluded = 0
     for way, names in chosen.items():
         with feedback.progress() as report:
-            pooled = pooled_items([top_lists(m, way, names, k, progress=report) for m in models])
+            pooled = pooled_items([topk.top_lists(m, way, names, k, progress=report) for m in models])
         if exclude_known:
             before = len(pooled.query)
             known = [m.benchmark for m in models if m.benchmark is not None]
