@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.engine.executor import Executor, executor_named
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, key_values
 from counterfoil.inputs.secrets import secret
 from counterfoil.jobs.job import (
     Feedback,
-    SessionOptions,
     at_end,
     documented,
     ignore,
@@ -181,17 +181,20 @@ def feedback_of(reporting: Reporting) -> Feedback:
     return feedback
 
 
-def session_options(work: Work, scorer: object = "") -> SessionOptions:
-    """How the work of a job is run; a `scorer` of one's own may have no place in the default cache."""
+def session_of(work: Work, feedback: Feedback, scorer: object = "") -> Session:
+    """The session of a job's work; a `scorer` of one's own may have no place in the default cache."""
     executor = work["executor"]
     if isinstance(executor, str):
         executor = executor_named(executor)
         if executor.distant:
             at_end(cast(Any, executor).close)
-    cache = cache_for(scorer, work["cache"])
-    return SessionOptions(
-        cache=cache, batch_size=work["batch_size"], workers=work["workers"], executor=executor
-    )
+    cache, workers = cache_for(scorer, work["cache"]), processes(work["workers"])
+    return Session(cache, work["batch_size"], workers, note=feedback.remark, executor=executor)
+
+
+def processes(workers: int | None) -> int:
+    """How many processes decode images: by default one per core, at most 8."""
+    return min(8, os.cpu_count() or 1) if workers is None else workers
 
 
 def cache_of(cache: Cache) -> Path | None:

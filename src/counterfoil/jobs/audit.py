@@ -260,7 +260,7 @@ def _audited(
     blind: list[Result] = []
     apart: dict[str, Estimate] = {}
     with inputs.feedback.progress() as progress:
-        session = inputs.work.session(inputs.feedback, progress)
+        session = replace(inputs.session, progress=progress)
         for at, (name, scorer) in enumerate(scorers):
             progress(f"auditing {benchmark.name}", at, len(scorers))
             try:

@@ -444,13 +444,13 @@ def _work(
     images: Path | None = None,
     step: str = "",
 ) -> StepContext:
-    work = shared.session_options(options)
+    session = replace(shared.session_of(options, feedback), progress=progress)
     key = shared.api_key()
     plain = Options(device=options["device"], precision=options["precision"], seed=seed)
 
     def scorer(name: str, settings: Mapping[str, str]) -> Any:
         own = replace(plain, settings=dict(settings), api_key=key if name.startswith("chat:") else "")
-        return catalog.scorer(name, own, memory=work.cache)
+        return catalog.scorer(name, own, memory=session.folder)
 
     def benchmark(name: str, data: Path | None, images: Path | None) -> Any:
         if data is None and images is None and not Path(name).exists() and name not in catalog.benchmarks():
@@ -461,7 +461,6 @@ def _work(
             )
         return catalog.benchmark(name, data=data, images=images, counts=False)
 
-    session = work.session(feedback, progress)
     return StepContext(folder, seed, session, images, step, scorer, benchmark, options["device"])
 
 

@@ -358,7 +358,8 @@ def compare_systems(
     >>> compared.to_arrow()["system"].to_pylist()
     ['one', 'two']
     """
-    feedback, request = feedback_of(options), MetricRequest.of(metrics, options)
+    feedback = feedback_of(options)
+    request = MetricRequest.of(metrics, options, feedback)
     called = names(predictions)
     judged = None if humans is None else SystemRatings.read(Path(humans), called)
     messages: set[str] = set()
@@ -375,11 +376,11 @@ def compare_systems(
     pictures = images_of(inputs[0])
     people = None if judged is None else judged.people(called, pictures)
     systems = {}
-    with shelf(request.work.cache) as cache:
+    with shelf(request.session.folder) as cache:
         metrics_by_name = request.load(inputs[0], cache, feedback)
         for name, inputs_of in zip(called, inputs, strict=True):
             with feedback.progress() as report:
-                session = replace(request.work, cache=cache).session(feedback, report)
+                session = replace(request.session, cache=cache, progress=report)
                 systems[name] = SystemValues.of(inputs_of, metrics_by_name, pictures, session=session)
     agreed = None
     if people is not None:

@@ -28,7 +28,7 @@ from counterfoil.evaluation.system_scores import NumberOf, ratio
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
 from counterfoil.jobs import arguments as shared
-from counterfoil.jobs.job import Feedback, SessionOptions, documented, job, option
+from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.results import SavedTable, declared
 from counterfoil.models.base import Options
 from counterfoil.models.captions.base import CaptionMetric, TextMetric
@@ -384,10 +384,10 @@ class MetricRequest:
     options: Options
     media: MediaFolder
     policy: Policy | None
-    work: SessionOptions
+    session: Session
 
     @classmethod
-    def of(cls, metrics: str | Sequence[str], rows: MetricRows) -> "MetricRequest":
+    def of(cls, metrics: str | Sequence[str], rows: MetricRows, feedback: Feedback) -> "MetricRequest":
         """The request for some names; raises `InputError` for those that cannot be computed."""
         names = several(metrics)
         options = shared.scorer_options(rows, backbone=rows["scorer"] or "")
@@ -407,7 +407,11 @@ class MetricRequest:
             )
         _settings_of(names, options.settings)
         return cls(
-            names, options, MediaFolder.of(rows), rows["references_contain"], shared.session_options(rows)
+            names,
+            options,
+            MediaFolder.of(rows),
+            rows["references_contain"],
+            shared.session_of(rows, feedback),
         )
 
     def read(
@@ -638,14 +642,14 @@ def score_captions(
     1.0
     """
     feedback = shared.feedback_of(options)
-    request = MetricRequest.of(metrics, options)
+    request = MetricRequest.of(metrics, options, feedback)
     with feedback.busy("reading captions"):
         inputs = request.read(
             Path(candidates), shared.path_of(references), note=feedback.note, several=True, empty=empty
         )
-    metrics_by_name = request.load(inputs, request.work.cache, feedback)
+    metrics_by_name = request.load(inputs, request.session.folder, feedback)
     with feedback.progress() as report:
-        session = request.work.session(feedback, report)
+        session = replace(request.session, progress=report)
         by_metric, scores = values(inputs, metrics_by_name, per_image=per_image, session=session)
     return CaptionScores(by_metric, scores, metrics_by_name, inputs, per_image)
 

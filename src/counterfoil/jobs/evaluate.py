@@ -131,17 +131,17 @@ class _Evaluation:
 
     def answers(self, part: _Part) -> tuple[Answers, str | None]:
         """The answers to a benchmark; of some of its questions also what all of them would take."""
-        rows, work, feedback = self.inputs.rows, self.inputs.work, self.inputs.feedback
-        with feedback.progress() as progress:
+        rows = self.inputs.rows
+        with self.inputs.feedback.progress() as progress:
             scorer = self.scorer if part.given is None else part.given
             if part.whole is not None:
                 from counterfoil.jobs.stopwatch import Stopwatch
 
                 watch = Stopwatch(progress, scorer)
-                session = work.session(feedback, watch)
+                session = replace(self.inputs.session, progress=watch)
                 answers = answer_benchmark(part.benchmark, scorer, session=session)
                 return answers, watch.note(part.benchmark, part.whole)
-            session = work.session(feedback, progress)
+            session = replace(self.inputs.session, progress=progress)
             if not part.benchmark.questions.directed:
                 return answer_benchmark(part.benchmark, scorer, session=session), None
             if not self._ranked:

@@ -9,9 +9,10 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.data_paths import Places
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
+from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.jobs import arguments as shared
-from counterfoil.jobs.job import Feedback, SessionOptions
+from counterfoil.jobs.job import Feedback
 from counterfoil.models.base import Options, abilities
 
 
@@ -91,7 +92,7 @@ class JobInputs:
     sources: BenchmarkSources
     #: Of scorers that are given by name.
     options: Options
-    work: SessionOptions
+    session: Session
     feedback: Feedback
 
     @classmethod
@@ -100,15 +101,16 @@ class JobInputs:
     ) -> "JobInputs":
         """The inputs that arguments give; `options` are those of the scorer besides."""
         sources = BenchmarkSources.of(benchmarks, rows["data"], rows["images"])
-        work, feedback = shared.session_options(rows, scorer), shared.feedback_of(rows)
-        return cls(rows, sources, shared.scorer_options(rows, **options), work, feedback)
+        feedback = shared.feedback_of(rows)
+        session = shared.session_of(rows, feedback, scorer)
+        return cls(rows, sources, shared.scorer_options(rows, **options), session, feedback)
 
     def load(self, scorer: Any, options: Options | None = None, name: str = "") -> Any:
         """The scorer, loaded where it is a name; `name` is what it is called meanwhile."""
         if not isinstance(scorer, str):
             return scorer
         with self.feedback.busy(f"loading {name or scorer}"):
-            return catalog.scorer(scorer, options or self.options, memory=self.work.cache)
+            return catalog.scorer(scorer, options or self.options, memory=self.session.folder)
 
 
 def _in_memory(data: object) -> bool:

@@ -1,7 +1,7 @@
 """Heatmaps of a scorer's answers to single questions: which words count, and where in the picture."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
 
@@ -125,7 +125,7 @@ class ExplainInputs:
                 methods=methods,
                 occlusion=self.occlusion,
                 mask=self.rows["mask"],
-                session=self.inputs.work.session(feedback, progress),
+                session=replace(self.inputs.session, progress=progress),
             )
 
     def remarks(self, methods: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ is `counterfoil.audit(...)`, and the command `counterfoil audit`, which `counter
 Its docstring, and those of rows of options, describe arguments under headings that help shows.
 """
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -15,12 +14,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
 from inspect import cleandoc, signature
-from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
-from counterfoil.engine.executor import LOCAL, Executor
-from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, UnknownNameError, expected_error
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 
@@ -234,21 +230,3 @@ def terminal_feedback(*, quiet: bool = False) -> Feedback:
         busy=partial(terminal.busy, silent=silent),
         progress=partial(terminal.progress, silent=silent),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SessionOptions:
-    """How work is run; the defaults are those of the command line. Options of tasks derive from it."""
-
-    #: The folder of finished work; None keeps nothing.
-    cache: Path | None = None
-    batch_size: int = 32
-    #: Processes that decode images; None is one per core, at most 8.
-    workers: int | None = None
-    #: Who computes what the cache lacks (`counterfoil.engine.executor`).
-    executor: Executor = LOCAL
-
-    def session(self, feedback: Feedback, progress: Progress = silent) -> Session:
-        """The session in which it is run."""
-        workers = min(8, os.cpu_count() or 1) if self.workers is None else self.workers
-        return Session(self.cache, self.batch_size, workers, progress, feedback.remark, self.executor)

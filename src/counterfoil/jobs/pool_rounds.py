@@ -166,7 +166,7 @@ def _of_scorer(
     scorer = catalog.scorer(name, Options(device=options["device"], precision=options["precision"]))
     images = {image.id: image for image in items.images}
     captions = {caption.id: caption for caption in items.captions}
-    threshold, session = options["threshold"], shared.session_options(options).session(SILENT)
+    threshold, session = options["threshold"], shared.session_of(options, SILENT)
 
     def scored(table: pa.Table) -> NDArray[np.float64]:
         shown, image = _used(table["image"].to_pylist(), images, items.name)

@@ -18,7 +18,16 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import changes_of, check_key
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, fields_of, rows_of
-from counterfoil.jobs.arguments import CACHE, WORKERS, Cache, Reporting, Settings, cache_of, feedback_of
+from counterfoil.jobs.arguments import (
+    CACHE,
+    WORKERS,
+    Cache,
+    Reporting,
+    Settings,
+    cache_of,
+    feedback_of,
+    processes,
+)
 from counterfoil.jobs.job import documented, job, job_of, option
 from counterfoil.jobs.outputs import guarded as guarding
 from counterfoil.jobs.results import Tabular, declared
@@ -668,7 +677,7 @@ def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) 
         saving=Saving(resume=resume, tensorboard=wanted["tensorboard"]),
         device=wanted["device"],
         computing=Computing(wanted["devices"] or 1, wanted["chunk_size"], wanted["checkpoint_activations"]),
-        workers=_workers(wanted),
+        workers=processes(wanted["workers"]),
         progress=watched,
         note=note,
     )
@@ -714,7 +723,7 @@ def _train_detector(
         validation=rows.validation,
         out=wanted["out"],
         device=wanted["device"],
-        workers=_workers(wanted),
+        workers=processes(wanted["workers"]),
         progress=progress,
         note=note,
     )
@@ -744,11 +753,6 @@ def _train_detector(
         left_out=fitted.left_out,
         curves=curves,
     )
-
-
-def _workers(wanted: Mapping[str, Any]) -> int:
-    workers: int | None = wanted["workers"]
-    return min(8, os.cpu_count() or 1) if workers is None else workers
 
 
 def _moments(
