@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -169,22 +170,19 @@ def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list
 
     if not named:
         return [None] * len(benchmarks)
-    lacking: list[dict[str, InputError]] = []
-    for one in benchmarks:
-        lacking.append({})
-        for name in named:
-            try:
-                check_measures(one, [name])
-            except InputError as error:
-                lacking[-1][name] = error
+    lacking: list[dict[str, InputError]] = [{} for _ in benchmarks]
+    for (one, errors), name in product(zip(benchmarks, lacking, strict=True), named):
+        try:
+            check_measures(one, [name])
+        except InputError as error:
+            errors[name] = error
     for name in named:
         if all(name in errors for errors in lacking):
             raise lacking[0][name]
-    names = [[name for name in named if name not in errors] for errors in lacking]
-    for its, errors in zip(names, lacking, strict=True):
-        if not its:
+    for errors in lacking:
+        if len(errors) == len(set(named)):
             raise errors[named[0]]
-    return [*names]
+    return [[name for name in named if name not in errors] for errors in lacking]
 
 
 def not_measured(missing: Sequence[tuple[str, CounterfoilError]], total: int) -> CounterfoilError:

@@ -3,7 +3,7 @@
 The drawn world, a benchmark, a table of people's answers or a scorer judges proposed pairs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Unpack
@@ -240,28 +240,24 @@ class PoolRounds(Tabular):
     @property
     def tables(self) -> list[Table]:
         """The rounds, what each model added, and the bias after the last round."""
-        known = any(one.total is not None for one in self.rounds)
-        names = ["judged", "right", "right of judged", "all right", "cost", "independent", "at least"]
-        names += ["graded"] if any(one.missing.graded is not None for one in self.rounds) else []
-        names += ["all there are"] if known else []
-        rows = []
-        for one in self.rounds:
-            of = one.missing
-            cells = [
-                f"{one.judged:,}",
-                f"{one.right:,}",
-                "–" if not one.judged else f"{100 * one.yielded:.1f} %",
-                f"{one.all_right:,}",
-                f"{one.cost:,.2f}",
-                _written(of.independent),
-                _written(of.chao),
-            ]
-            if "graded" in names:
-                cells.append("–" if of.graded is None else _count(of.graded))
-            cells += ["–" if one.total is None else f"{one.total:,}"] if known else []
-            rows.append((str(one.number), *cells))
+        cells: dict[str, Callable[[PoolRound], str]] = {
+            "judged": lambda one: f"{one.judged:,}",
+            "right": lambda one: f"{one.right:,}",
+            "right of judged": lambda one: f"{100 * one.yielded:.1f} %" if one.judged else "–",
+            "all right": lambda one: f"{one.all_right:,}",
+            "cost": lambda one: f"{one.cost:,.2f}",
+            "independent": lambda one: _written(one.missing.independent),
+            "at least": lambda one: _written(one.missing.chao),
+            "graded": lambda one: "–" if one.missing.graded is None else _count(one.missing.graded),
+            "all there are": lambda one: "–" if one.total is None else f"{one.total:,}",
+        }
+        if all(one.missing.graded is None for one in self.rounds):
+            del cells["graded"]
+        if all(one.total is None for one in self.rounds):
+            del cells["all there are"]
+        rows = [(str(one.number), *(cell(one) for cell in cells.values())) for one in self.rounds]
         caption = f"Rounds of pooling: the next {self.k} of {len(self.models)} models for each query."
-        all_tables = [text_table(caption, "round", [Column(name) for name in names], rows)]
+        all_tables = [text_table(caption, "round", [*map(Column, cells)], rows)]
         by_model = []
         for name in self.models:
             counts = [one.by_model[name] for one in self.rounds]

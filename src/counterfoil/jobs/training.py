@@ -115,23 +115,14 @@ def check_inputs(options: Mapping[str, Any], needed: Sequence[str]) -> None:
     for name in needed:
         if options[name] is None:
             raise InputError(f"--{name} is missing", hint=MISSING[name])
-    for name, kind in (
-        ("images", "folder"),
-        ("validation", "file or folder"),
-        ("data", "file or folder"),
-        ("regions", "file or folder"),
-    ):
+    for name in ("images", "validation", "data", "regions"):
         path: Path | None = options[name]
-        # A pattern of shards, train-{000..015}.tar, names files that are. A URL is looked at when read.
-        at_distance = name != "regions" and path is not None and is_distant(path)
-        if (
-            path is None
-            or at_distance
-            or path.is_dir()
-            or (name != "images" and (path.exists() or "{" in path.name))
-        ):
+        # A URL is looked at when read. A pattern of shards, train-{000..015}.tar, names files that are.
+        if path is None or (name != "regions" and is_distant(path)) or path.is_dir():
             continue
-        raise DataError(f"no such {kind}", where=path, hint=f"check --{name}")
+        if name == "images" or not (path.exists() or "{" in path.name):
+            kind = "folder" if name == "images" else "file or folder"
+            raise DataError(f"no such {kind}", where=path, hint=f"check --{name}")
 
 
 #: Networks that are made for the words of the data and train from scratch.
