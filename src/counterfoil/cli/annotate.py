@@ -8,27 +8,27 @@ from counterfoil.inputs.options import Option
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from counterfoil.jobs.annotate_serve import CampaignProgress
+    from counterfoil.jobs.annotate_campaign import CampaignProgress
 
 #: Every command, in the order of `--help`. What they write is about people, so that it is its owner's alone.
 COMMANDS = {
     "forms": "list:forms list:show_entries",
     "create": "jobs.annotate_create:create_campaign",
     "plan": "jobs.annotate_plan:annotate_plan annotate:show_lines",
-    "simulate": "jobs.annotate_simulate:annotate_simulate",
-    "status": "jobs.annotate_serve:annotate_status annotate:show_status",
-    "agreement": "jobs.annotate_agreement:annotate_agreement",
-    "review": "jobs.annotate_review:annotate_review annotate:show_lines",
-    "approve": "jobs.annotate_review:annotate_approve annotate:show_lines",
-    "reject": "jobs.annotate_review:annotate_reject annotate:show_lines",
-    "adjudicate": "jobs.annotate_review:annotate_adjudicate annotate:show_lines",
-    "withdraw": "jobs.annotate_review:annotate_withdraw annotate:show_lines",
-    "readmit": "jobs.annotate_review:annotate_readmit annotate:show_lines",
-    "delete-after": "jobs.annotate_review:annotate_delete annotate:show_lines",
-    "export": "jobs.annotate_exchange:annotate_export",
-    "import": "jobs.annotate_exchange:import_judgements annotate:show_facts",
-    "serve": "jobs.annotate_serve:serve_campaign annotate:show_lines",
-    "links": "jobs.annotate_serve:campaign_links annotate:show_lines",
+    "simulate": "jobs.annotate_plan:annotate_simulate",
+    "status": "jobs.annotate_campaign:annotate_status annotate:show_status",
+    "agreement": "jobs.annotate_judgements:annotate_agreement",
+    "review": "jobs.annotate_campaign:annotate_review annotate:show_lines",
+    "approve": "jobs.annotate_campaign:annotate_approve annotate:show_lines",
+    "reject": "jobs.annotate_campaign:annotate_reject annotate:show_lines",
+    "adjudicate": "jobs.annotate_campaign:annotate_adjudicate annotate:show_lines",
+    "withdraw": "jobs.annotate_campaign:annotate_withdraw annotate:show_lines",
+    "readmit": "jobs.annotate_campaign:annotate_readmit annotate:show_lines",
+    "delete-after": "jobs.annotate_campaign:annotate_delete annotate:show_lines",
+    "export": "jobs.annotate_judgements:annotate_export",
+    "import": "jobs.annotate_judgements:import_judgements annotate:show_facts",
+    "serve": "jobs.annotate_campaign:serve_campaign annotate:show_lines",
+    "links": "jobs.annotate_campaign:campaign_links annotate:show_lines",
     "preferences": "jobs.preferences:preferences",
     "prolific": "annotate:prolific",
 }

@@ -22,7 +22,7 @@ from counterfoil.annotate.campaign import (
     form_of,
 )
 from counterfoil.annotate.export import JudgedCampaign, authored_rows
-from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
+from counterfoil.annotate.forms.base import ROLES, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
 from counterfoil.annotate.pictures import Pictures, figures_in, read_figure
@@ -35,11 +35,11 @@ from counterfoil.inputs.fields import changes_of, values_of
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, given_of
-from counterfoil.jobs.annotate_agreement import read_judgements
+from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, Settings, feedback_of, path_of
 from counterfoil.jobs.job import job
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Table
@@ -138,35 +138,27 @@ class CreatedCampaign(Tabular):
     def notes(self) -> list[str]:
         """What the numbers rest on, and what comes next."""
         form, pay, budget = self.campaign.form, self.campaign.pay, budget_of(self.campaign)
-        low = pay.below_least(None)
         # Of `choose` people are scored by right answers.
         work = [item for item in self.campaign.items if item.role == "work"]
         blind = sum(not item.truth for item in work) if form.name == "choose" else 0
-        lines = [
-            f"pay is {pay.currency} {pay.terms}" if pay.per_item else "people are not paid (--pay-per-hour)"
-        ]
-        lines += [low] if low else []
         most, overlap = min(items_per_person(self.campaign), len(work)), self.campaign.recipe.overlap
         together = max(Counter(item.apart for item in work).values(), default=1)
         people = max(ceil(len(work) * overlap / max(1, most)), together * overlap)
         why = ", and never two of one question" if together > 1 else ""
-        lines.append(
+        return lines(
+            f"pay is {pay.currency} {pay.terms}" if pay.per_item else "people are not paid (--pay-per-hour)",
+            pay.below_least(None),
             f"one person does at most {most:,} of the {amount(len(work), 'item')}{why}: it takes "
-            f"{people:,} people or more"
-        )
-        if blind:
-            lines.append(
-                f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
-                "answers are exported, but score nobody"
-            )
-        return [
-            *lines,
+            f"{people:,} people or more",
+            blind
+            and f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
+            "answers are exported, but score nobody",
             f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}",
             f"in all {budget.hours:.1f} hours and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
             f"people or more, who read {budget.parts[READING].hours:.1f} hours; without fees of platforms",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
             f"{self.campaign.folder}",
-        ]
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -229,19 +221,15 @@ def create_campaign(
     reads = [source, given["golden"], given["onboarding_items"], given["images"], *texts]
     with guarded("annotate create", overwrite=overwrite, reads=reads) as outputs:
         outputs.folder(Folder(Path(out), FILES))
-        pictures = Pictures()
-        rng = np.random.default_rng([recipe.seed, 0])
-        work_form = form_of(recipe, where="the campaign")
+        reader = _ItemReader(given, recipe)
         with feedback.busy("reading items"):
-            work, known, salt = _items(work_form, str(source), given, pictures, rng)
+            work, benchmark, salt = reader.items(str(source))
             items = [*work.items]
             for role, path in (("golden", given["golden"]), ("onboarding", given["onboarding_items"])):
-                if path is None:
-                    continue
                 if str(path) == AUTO and role == "golden":
-                    items += _drawn(work_form, recipe, work, known, pictures, rng)
-                else:
-                    items += _of_table(read_table(Path(path)), work_form, given, pictures, known, role).items
+                    items += reader.drawn(work, benchmark)
+                elif path is not None:
+                    items += reader.table(read_table(Path(path)), benchmark, role).items
         # The images that the texts show lie beside them.
         figures = {
             name: read_figure(path.parent, name, where=f"{path}, image")
@@ -257,7 +245,7 @@ def create_campaign(
                 Path(out),
                 recipe,
                 items,
-                pictures,
+                reader.pictures,
                 instructions=instructions,
                 consent=consent,
                 figures=figures,
@@ -281,111 +269,87 @@ def _recipe(form: str, settings: Settings, values: dict[str, Any]) -> CampaignRe
     return CampaignRecipe(form=form, **values, settings=own)
 
 
-def _items(
-    form: WorkForm,
-    source: str,
-    given: CampaignSources,
-    pictures: Pictures,
-    rng: np.random.Generator,
-) -> tuple[CampaignItems, Benchmark | None, str]:
-    """The items of the source, the benchmark that is known beside it, and the salt of another campaign."""
-    path = Path(source)
-    if (path / RECIPE).is_file():
-        return _of_campaign(form, path, pictures)
-    if path.suffix.lower() in EXTENSIONS and source not in catalog.benchmarks():
-        table = read_table(path)
-        kind = kind_of(table.columns)
-        whole = None if kind is None else f"as a benchmark's questions: --from {kind} --data {source}"
-        if given["sample"] is not None:
-            raise InputError("--sample is of a benchmark's questions", given=source, hint=whole)
-        if kind == "pairs" and form.name == "choose" and "captions" not in table:
-            raise DataError("pairs of captions, and no items of the form 'choose'", where=source, hint=whole)
-        known = None if given["benchmark"] is None else _benchmark(given["benchmark"], given)
-        return _of_table(table, form, given, pictures, known), known, ""
-    if source not in catalog.benchmarks() and not is_benchmark_folder(path):
-        raise DataError(
-            "no table, benchmark or campaign of this name",
-            where=source,
-            allowed=f"a file that ends in {', '.join(EXTENSIONS)}, a benchmark's name or folder, a campaign",
+class _ItemReader:
+    """What reads items for a campaign's form of work, with their pictures."""
+
+    def __init__(self, given: CampaignSources, recipe: CampaignRecipe) -> None:
+        self.given, self.recipe, self.form = given, recipe, form_of(recipe, where="the campaign")
+        self.pictures, self.rng = Pictures(), np.random.default_rng([recipe.seed, 0])
+
+    def items(self, source: str) -> tuple[CampaignItems, Benchmark | None, str]:
+        """Items of the source, the benchmark that is known beside it, and the salt of another campaign."""
+        path, name, sample = Path(source), self.given["benchmark"], self.given["sample"]
+        if (path / RECIPE).is_file():
+            return self._campaign(path)
+        if path.suffix.lower() in EXTENSIONS and source not in catalog.benchmarks():
+            table = read_table(path)
+            kind = kind_of(table.columns)
+            whole = None if kind is None else f"as a benchmark's questions: --from {kind} --data {source}"
+            if sample is not None:
+                raise InputError("--sample is of a benchmark's questions", given=source, hint=whole)
+            if kind == "pairs" and self.form.name == "choose" and "captions" not in table:
+                text = "pairs of captions, and no items of the form 'choose'"
+                raise DataError(text, where=source, hint=whole)
+            known = None if name is None else self._benchmark(name)
+            return self.table(table, known), known, ""
+        if source not in catalog.benchmarks() and not is_benchmark_folder(path):
+            kinds = f"a file that ends in {', '.join(EXTENSIONS)}, a benchmark's name or folder, a campaign"
+            raise DataError("no table, benchmark or campaign of this name", where=source, allowed=kinds)
+        benchmark = self._benchmark(source)
+        try:
+            items = items_of_benchmark(benchmark, self.form, self.pictures, sample=sample, rng=self.rng)
+        except DataError as error:
+            raise DataError(str(error), where=source) from None
+        return items, benchmark, ""
+
+    def table(self, table: DataTable, known: Benchmark | None, role: str = "work") -> CampaignItems:
+        """Items of a table, which may name images and captions of the `known` benchmark by their ids."""
+        gallery = None if known is None else known_items(known)
+        folder = path_of(self.given["images"])
+        return items_of_table(
+            table, self.form, self.pictures, folder=folder, known=gallery, role=cast(Any, role)
         )
-    benchmark = _benchmark(source, given)
-    try:
-        items = items_of_benchmark(benchmark, form, pictures, sample=given["sample"], rng=rng)
-    except DataError as error:
-        raise DataError(str(error), where=source) from None
-    return items, benchmark, ""
 
+    def _benchmark(self, name: str) -> Benchmark:
+        """The benchmark; data that is named may hold another number of questions than the release."""
+        data = self.given["data"]
+        return catalog.benchmark(name, data=data, images=self.given["images"], counts=data is None)
 
-def _of_table(
-    table: DataTable,
-    form: WorkForm,
-    given: CampaignSources,
-    pictures: Pictures,
-    known: Benchmark | None,
-    role: str = "work",
-) -> CampaignItems:
-    """Items of a table, which may name images and captions of the `known` benchmark by their ids."""
-    return items_of_table(
-        table,
-        form,
-        pictures,
-        folder=path_of(given["images"]),
-        known=None if known is None else known_items(known),
-        role=cast(Any, role),
-    )
-
-
-def _benchmark(name: str, given: CampaignSources) -> Benchmark:
-    """The benchmark; data that is named may hold another number of questions than the release."""
-    counts = given["data"] is None
-    return catalog.benchmark(name, data=given["data"], images=given["images"], counts=counts)
-
-
-def _of_campaign(
-    form: WorkForm, folder: Path, pictures: Pictures
-) -> tuple[CampaignItems, Benchmark | None, str]:
-    """Quads that the people of another campaign wrote; by its salt they are known again as their authors."""
-    judged = read_judgements(folder)
-    other = judged.campaign
-    assert other is not None
-    pairing = f"{form.name} from {other.form.name}"
-    if pairing != _FOLLOWS:
-        raise InputError(
-            "only authored quads become another campaign's items",
-            where=folder,
-            given=pairing,
-            allowed=_FOLLOWS,
+    def _campaign(self, folder: Path) -> tuple[CampaignItems, Benchmark | None, str]:
+        """Quads that the people of another campaign wrote; its salt tells who was their author."""
+        judged = read_judgements(folder)
+        other = judged.campaign
+        assert other is not None
+        pairing = f"{self.form.name} from {other.form.name}"
+        if pairing != _FOLLOWS:
+            text = "only authored quads become another campaign's items"
+            raise InputError(text, where=folder, given=pairing, allowed=_FOLLOWS)
+        rows = authored_rows(JudgedCampaign.of(other, judged.table))
+        columns = {_VALIDATED.get(name, name): rows.column(name).to_pylist() for name in rows.column_names}
+        table = DataTable(columns, str(folder))
+        return (
+            items_of_table(table, self.form, self.pictures, folder=folder / IMAGES),
+            None,
+            other.secrets["salt"],
         )
-    rows = authored_rows(JudgedCampaign.of(other, judged.table))
-    columns = {_VALIDATED.get(name, name): rows.column(name).to_pylist() for name in rows.column_names}
-    items = items_of_table(DataTable(columns, str(folder)), form, pictures, folder=folder / IMAGES)
-    return items, None, other.secrets["salt"]
 
-
-def _drawn(
-    form: WorkForm,
-    recipe: CampaignRecipe,
-    items: CampaignItems,
-    known: Benchmark | None,
-    pictures: Pictures,
-    rng: np.random.Generator,
-) -> Sequence[WorkItem]:
-    """Golden pairs drawn from the gallery that a pool is of, as many as its blocks or its queue take."""
-    rows = items.rows
-    if known is None or not {"image", "caption"} <= set(rows.column_names):
-        raise InputError(
-            "golden items are drawn for a pool of a gallery's pairs",
-            where="--golden auto",
-            hint="name the gallery with --benchmark, or give a table of golden items",
-        )
-    pairs = set(zip(rows["image"].to_pylist(), rows["caption"].to_pylist(), strict=True))
-    n = len(items.items)
-    if recipe.design == "blocks":
-        per_block = recipe.golden_per_block or _usual_golden(recipe)
-        total = per_block * ceil(n / max(1, recipe.per_person - per_block))
-    else:
-        total = ceil(n * (recipe.golden_share or _GOLDEN_SHARE))
-    return drawn_golden(known, pairs, max(1, ceil(total / 2)), form, pictures, rng)
+    def drawn(self, items: CampaignItems, known: Benchmark | None) -> Sequence[WorkItem]:
+        """Golden pairs drawn from the gallery that a pool is of, as many as its blocks or its queue take."""
+        rows, recipe = items.rows, self.recipe
+        if known is None or not {"image", "caption"} <= set(rows.column_names):
+            raise InputError(
+                "golden items are drawn for a pool of a gallery's pairs",
+                where="--golden auto",
+                hint="name the gallery with --benchmark, or give a table of golden items",
+            )
+        pairs = set(zip(rows["image"].to_pylist(), rows["caption"].to_pylist(), strict=True))
+        n = len(items.items)
+        if recipe.design == "blocks":
+            per_block = recipe.golden_per_block or _usual_golden(recipe)
+            total = per_block * ceil(n / max(1, recipe.per_person - per_block))
+        else:
+            total = ceil(n * (recipe.golden_share or _GOLDEN_SHARE))
+        return drawn_golden(known, pairs, max(1, ceil(total / 2)), self.form, self.pictures, self.rng)
 
 
 def _usual_golden(recipe: CampaignRecipe) -> int:

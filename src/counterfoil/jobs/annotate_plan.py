@@ -1,19 +1,39 @@
-"""A plan of labelling: how right labels will be, how wide intervals, how many hours and what cost."""
+"""Campaigns before people come: planned by numbers, and tried by simulated people."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any, Literal, Unpack
+from functools import partial
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, fields_of
+from counterfoil.annotate.budget import READING, budget_of
+from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
 from counterfoil.annotate.forms.base import FormField, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS, WorkFormEntry
+from counterfoil.annotate.judgement_table import check_table_kind, write_judgement_table
+from counterfoil.annotate.labels import LabelOutcome, label_outcomes
+from counterfoil.annotate.quality import people_quality
+from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
+from counterfoil.annotate.submissions import Submissions
 from counterfoil.errors import InputError
+from counterfoil.evaluation.result import Estimate
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import SEED, Reporting
+from counterfoil.inputs.options import Option, key_values
+from counterfoil.jobs.annotate_judgements import CAMPAIGN
+from counterfoil.jobs.arguments import OVERWRITE, SEED, Reporting, feedback_of, path_of
 from counterfoil.jobs.job import job
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.outputs import guarded
+from counterfoil.jobs.results import Tabular, declared, lines
+from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
-from counterfoil.report.tables import Table
+from counterfoil.report.tables import Column, Table
 from counterfoil.stats.label_planning import (
     MOST_LABELS,
     LabelDesign,
@@ -26,6 +46,10 @@ from counterfoil.stats.label_planning import (
     noise_half_width,
     plan_labels,
 )
+from counterfoil.store import check_writable
+
+if TYPE_CHECKING:
+    from counterfoil.annotate.simulation import Simulation
 
 #: What is estimated, by the name of the plan's number.
 _ESTIMATES = {
@@ -93,28 +117,24 @@ class AnnotationPlan(Tabular):
     @property
     def notes(self) -> list[str]:
         """Time and cost, and what the plan supposes."""
-        design = self.plan.design
+        design, tied = self.plan.design, self.plan.tied
         answers = design.items * design.labels
         fee = f", with a fee of {100 * self.fee:.4g} %" if self.fee else ""
         at = f"{self.pay:.2f} per hour"
         if self.pay_per_item is not None:
             at = f"{self.pay_per_item:.4g} per item, which is {at}"
-        lines = [
+        rates = design.accuracy if isinstance(design.accuracy, tuple) else (design.accuracy,)
+        right = " and ".join(f"{100 * rate:g} %" for rate in rates)
+        return lines(
             f"work: {answers:,} answers of {self.seconds:g} s are {self.hours:,.1f} hours",
             f"cost: {self.currency} {self.cost:,.2f} at {at}{fee}",
             "golden items, a test before the work and reading come on top: 'annotate create' counts them",
-        ]
-        if self.noise is not None:
-            lines.append(
-                "wrong labels can be told from answers alone if no item is harder than others, which answers "
-                "do not show: with people guessing on a tenth of items such intervals held in 28 % of cases"
-            )
-        if self.plan.tied > 0.0005:
-            lines.append(f"{100 * self.plan.tied:.1f} % of items will be tied and decided by a coin")
-        rates = design.accuracy if isinstance(design.accuracy, tuple) else (design.accuracy,)
-        right = " and ".join(f"{100 * rate:g} %" for rate in rates)
-        lines.append(f"supposes answers that are right in {right} of cases, of {design.n_classes} classes")
-        return lines
+            self.noise
+            and "wrong labels can be told from answers alone if no item is harder than others, which answers "
+            "do not show: with people guessing on a tenth of items such intervals held in 28 % of cases",
+            tied > 0.0005 and f"{100 * tied:.1f} % of items will be tied and decided by a coin",
+            f"supposes answers that are right in {right} of cases, of {design.n_classes} classes",
+        )
 
     def to_json(self) -> dict[str, Any]:
         plan = self.plan
@@ -228,7 +248,7 @@ def annotate_plan(
         items=items,
         labels=labels or 3,
         accuracy=rates[0] if len(rates) == 1 else (rates[0], rates[1]),
-        n_classes=classes or usual_classes(entry),
+        n_classes=classes or max(2, 0 if main is None else len(main.options)),
         share=share,
         people=people,
         spread=spread,
@@ -259,16 +279,6 @@ def annotate_plan(
     )
 
 
-def usual_classes(entry: WorkFormEntry) -> int:
-    """How many answers the main question of a form has, with its default settings and four images or texts.
-
-    >>> usual_classes(WORK_FORMS["yes-no"]), usual_classes(WORK_FORMS["match"])
-    (2, 4)
-    """
-    main = usual_question(entry)
-    return 2 if main is None else max(2, len(main.options))
-
-
 def usual_question(entry: WorkFormEntry) -> FormField | None:
     """The main question of a form with its default settings; None of a form that wants other samples.
 
@@ -288,3 +298,356 @@ def usual_question(entry: WorkFormEntry) -> FormField | None:
             continue
         return next((question for question in page.fields if question.name == form.main), None)
     return None
+
+
+#: Reweightings behind the intervals of agreement.
+_DRAWS = 200
+#: Kinds of people whose work is as it should be: to flag one of them is a false alarm.
+CAREFUL = ("able",)
+
+
+@dataclass(frozen=True)
+class KindOutcome:
+    """What came of the people of one kind: how many came, who was disqualified, who was flagged.
+
+    `flagged` are those of whom `annotate review` says that they show a sign of careless work; `right` is the
+    share of their answers to items of work that were right, NaN where they gave none.
+    """
+
+    kind: str
+    people: int
+    worked: int
+    disqualified: int
+    flagged: int
+    right: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulatedCampaign(Tabular):
+    """A simulated campaign: what was promised, what came out, labels, and people by kind."""
+
+    campaign: Campaign
+    simulation: "Simulation"
+    plan: LabelPlan | None
+    agreement: CampaignAgreement | None
+    labels: tuple[LabelOutcome, ...]
+    kinds: tuple[KindOutcome, ...]
+    http: bool
+
+    rows_by = declared(
+        estimate="one per number: `estimate`, `promised: interval`, and what `came: float` out with "
+        "`low: float` and `high: float` where there are intervals (95 %)",
+        model="one per way to make labels: `model`, `items: int`, `right: float`, `low: float`, "
+        "`high: float`, `promised: float`",
+        kind="one per kind of people: `kind`, `people: int`, `worked: int`, `disqualified: int`, "
+        "`flagged: int`, `right: float`",
+    )
+    save_help = "Write the simulated judgements, .csv or .parquet."
+    check_kind = staticmethod(check_table_kind)
+
+    def _rows(self, by: str) -> Iterable[Any]:
+        if by != "estimate":
+            return self.labels if by == "model" else self.kinds
+        return [
+            ({"estimate": name, "promised": promised, "came": came and came.value}, came)
+            for name, (promised, came) in self.estimates.items()
+        ]
+
+    @property
+    def hours(self) -> tuple[float, float]:
+        """Hours of work, as the form's usual time promises for the answers asked for, and as they were."""
+        return self._promised("hours"), self.simulation.hours_worked
+
+    @property
+    def pay(self) -> tuple[float, float]:
+        """Pay in the campaign's currency: for the promised hours, and of all that was answered by item."""
+        done = len(Submissions.of(self.simulation.judgements))
+        return self._promised("cost"), done * self.campaign.pay.per_item
+
+    def _promised(self, name: Literal["hours", "cost"]) -> float:
+        """What the budget promises over all roles; simulated people read nothing."""
+        parts = budget_of(self.campaign, len(self.simulation.people)).parts
+        return sum(getattr(part, name) for role, part in parts.items() if role != READING)
+
+    @property
+    def estimates(self) -> dict[str, tuple[Estimate | None, Estimate | None]]:
+        """Numbers that were promised beside what came out, by name; shares in [0, 1], alpha at most 1."""
+        plan, by_name = self.plan, dict[str, tuple[Estimate | None, Estimate | None]]()
+        label = next((outcome for outcome in self.labels if outcome.model == "majority"), None)
+        if label is not None:
+            came = Estimate(label.right, label.low, label.high, label.items, None)
+            by_name[_ESTIMATES["score"]] = (_planned(plan.score if plan else None), came)
+        form = self.campaign.form.main
+        parts = () if self.agreement is None else self.agreement.questions
+        main = next((q.people for q in parts if q.question == form and not q.reading and not q.kind), None)
+        if main is not None:
+            by_name[_ESTIMATES["agreement"]] = (_planned(plan.agreement if plan else None), main.raw)
+            alpha = plan.alpha if plan and main.scale.value == "nominal" else None
+            by_name[_ESTIMATES["alpha"]] = (_planned(alpha), main.alpha)
+        return by_name
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Promises and what came out, labels by model, people by kind."""
+        counts, recipe = self.simulation.counts, self.campaign.recipe
+        wanted = counts.items * recipe.overlap
+        work = [
+            ("answers that count", f"{wanted:,}", f"{counts.answers:,}"),
+            ("hours of work", *(f"{hours:,.1f}" for hours in self.hours)),
+            (f"pay, {recipe.currency}", *(f"{pay:,.2f}" for pay in self.pay)),
+        ]
+        work += [
+            (name, _said(promised, name), _said(came, name))
+            for name, (promised, came) in self.estimates.items()
+        ]
+        caption = f"{recipe.title}: {amount(counts.items, 'item')}"
+        return (
+            Table.of(caption, "", ("promised", "came out"), work),
+            *self.table(
+                "Labels against the truth",
+                {
+                    "model": "{model}",
+                    Column("right, %"): lambda row: (row["right"], row["low"], row["high"]),
+                    Column("promised, %"): "promised",
+                },
+                by="model",
+            ),
+            *self.table(
+                "People",
+                {
+                    "kind": "{kind}",
+                    "came": "{people:,}",
+                    "worked": "{worked:,}",
+                    "disqualified": "{disqualified:,}",
+                    "flagged": "{flagged:,}",
+                    "right, %": lambda row: "–" if row["right"] is None else f"{100 * row['right']:.1f}",
+                },
+                by="kind",
+            ),
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """How far it got, what was drawn, whom the signs found, and what an adaptive design saved."""
+        simulation, counts, recipe = self.simulation, self.simulation.counts, self.campaign.recipe
+        over = [outcome.model for outcome in self.labels if outcome.calibrated is False]
+        came, caught = Counter[bool](), Counter[bool]()
+        for outcome in self.kinds:
+            careful = outcome.kind in CAREFUL
+            came[careful] += outcome.people
+            caught[careful] += outcome.flagged + outcome.disqualified
+        per_item = counts.complete_answers / max(1, counts.complete)
+        saved = recipe.most * counts.complete - counts.complete_answers
+        accuracy = 0.0 if self.plan is None else float(np.mean(self.plan.design.accuracy))
+        return lines(
+            counts.wanted
+            and f"not finished: {amount(counts.wanted, 'answer')} lacking of {amount(counts.items, 'item')}; "
+            "let more people come with --people",
+            simulation.drawn
+            and f"{amount(simulation.drawn, 'item')} without a known truth got one drawn at random",
+            over
+            and f"promised accuracy outside the interval of what is right: {', '.join(over)}; "
+            "take these chances with care",
+            came[False]
+            and f"flagged or disqualified: {caught[False]:,} of {came[False]:,} people who are not able ones",
+            f"false alarms: {caught[True]:,} of {came[True]:,} able people",
+            (recipe.design == "adaptive" and counts.complete)
+            and f"adaptive: {per_item:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved",
+            f"from the first arrival to the last answer {simulation.seconds / 3600:,.1f} hours; answers set "
+            "aside are in hours and pay, not in what was promised",
+            self.plan
+            and f"promised as by annotate plan for answers right in {100 * accuracy:.1f} % of cases",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        counts = self.simulation.counts
+        return {
+            "title": self.campaign.recipe.title,
+            "form": self.campaign.form.name,
+            "http": self.http,
+            "counts": {**vars(counts), "people": dict(counts.people)},
+            "drawn_truths": self.simulation.drawn,
+            "hours": dict(zip(("promised", "came"), self.hours, strict=True)),
+            "pay": dict(zip(("promised", "came"), self.pay, strict=True)),
+            **super().to_json(),
+            "calibrated": {outcome.model: outcome.calibrated for outcome in self.labels},
+        }
+
+    @property
+    def judgements(self) -> pa.Table:
+        """All answers with the `truth` of the item and the simulated `person_kind`, for other commands."""
+        table, simulation = self.simulation.judgements, self.simulation
+        truth = [simulation.truth.get(item) for item in table.column("item").to_pylist()]
+        kinds = [simulation.people[person].kind for person in table.column("person").to_pylist()]
+        table = table.append_column("truth", pa.array(truth, pa.string()))
+        return table.append_column("person_kind", pa.array(kinds, pa.string()))
+
+    def save(self, path: str | Path) -> None:
+        """Write the judgements as CSV or Parquet, by the suffix."""
+        write_judgement_table(path, self.judgements)
+
+
+@job(
+    outputs="save json",
+    examples="""Examples:
+  counterfoil annotate simulate campaign/ --people 50
+  counterfoil annotate simulate campaign/ --mix able=0.8,hasty=0.1,careless=0.1 --accuracy 0.9
+  counterfoil annotate simulate campaign/ --http --keep simulated/ --out simulated.parquet
+
+Kinds of people: able, hasty (fast, right in 80 %), one-sided (half of the answers are what is shown first),
+careless (guesses), adversarial (wrong on purpose), bot (first option, in no time).""",
+)
+def annotate_simulate(
+    campaign: Annotated[str | Path, CAMPAIGN],
+    *,
+    people: Annotated[int, Option("How many people come.", low=1, high=100_000)] = 50,
+    mix: Annotated[
+        Mapping[str, float] | Sequence[str],
+        Option("Kinds of people and their shares.", shown="able=1", metavar="KIND=SHARE,..."),
+    ] = ("able=1",),
+    accuracy: Annotated[
+        float | None, Option("How often able people are right. Default: 0.95.", low=0, high=1)
+    ] = None,
+    http: Annotated[bool, Option("Send every request to the campaign's server, in this process.")] = False,
+    keep: Annotated[
+        str | Path | None,
+        Option("Keep a copy of the campaign with all that was answered here.", metavar="FOLDER"),
+    ] = None,
+    seed: Annotated[int, SEED] = 0,
+    overwrite: Annotated[bool, OVERWRITE] = False,
+    **reporting: Unpack[Reporting],
+) -> SimulatedCampaign:
+    """Run a campaign by simulated people, from entry to the last answer, and hold it against the plan.
+
+    The campaign's own database is not touched. People know the right answers of items and give them as often
+    as their kind does; items whose truth is not known get one at random.
+
+    What is in `keep` is for all commands that take a campaign; a folder with answers is never written over.
+    Kinds of people are `annotate.simulated_people.KINDS`. Raises `DataError` for a folder without a campaign,
+    `InputError` for unknown kinds and shares that are none.
+    """
+    from counterfoil.annotate.simulation import direct_client, http_client, simulate
+
+    feedback = feedback_of(reporting)
+    usual = crowd(_shares(mix), people, accuracy=accuracy)
+    source, place = open_campaign(Path(campaign)), path_of(keep)
+    came = tuple(replace(person, seconds=person.seconds * source.form.seconds) for person in usual)
+    with guarded("annotate simulate", overwrite=overwrite, reads=[campaign]) as outputs:
+        if place is not None:
+            if (place / DATABASE).exists():
+                raise InputError("a campaign with answers is there", where=place, hint="name another folder")
+            check_writable(place, folder=True)
+            outputs.folder(Folder(place, FILES))
+        with feedback.progress() as report:
+            simulation = simulate(
+                source,
+                came,
+                seed=seed,
+                client=http_client if http else direct_client,
+                progress=partial(report, "answers"),
+                keep=place,
+            )
+    if keep is not None:
+        feedback.note(f"kept: {keep}; look at it with: counterfoil annotate status {keep}")
+    with feedback.busy("comparing with the plan and the truth"):
+        fields = fields_of(source)
+        main = fields[source.form.main]
+        rows = simulation.judgements.filter(simulation.judgements.column("counted"))
+        agreement = None
+        if pc.any(pc.equal(rows.column("role"), "work")).as_py():
+            agreement = campaign_agreement(rows, fields, by_kind=False, draws=_DRAWS, seed=seed)
+        one = main.kind == "one"
+        return SimulatedCampaign(
+            source,
+            simulation,
+            _plan(source, simulation, came, len(main.values), seed) if one else None,
+            agreement,
+            label_outcomes(rows, main, simulation.truth) if one else (),
+            _kinds(source, simulation),
+            http,
+        )
+
+
+def _shares(mix: Mapping[str, float] | Sequence[str]) -> Mapping[str, float]:
+    """Shares of kinds of people, from texts KIND=SHARE,... where they are given so."""
+    if isinstance(mix, Mapping):
+        return mix
+    example, shares = "able=0.8,careless=0.2", {}
+    texts = mix if isinstance(mix, str) else ",".join(mix)
+    for kind, share in key_values(texts.split(","), "--mix", example).items():
+        try:
+            shares[kind.strip()] = float(share)
+        except ValueError:
+            raise InputError(
+                "no share", where=f"--mix, {kind}", given=share, allowed=f"such as {example}"
+            ) from None
+    return shares
+
+
+def _plan(
+    campaign: Campaign, simulation: "Simulation", people: tuple[SimulatedPerson, ...], options: int, seed: int
+) -> LabelPlan | None:
+    """The plan for people who are as able as these; None where no plan is for such a campaign."""
+    recipe = campaign.recipe
+    if simulation.counts.items < 2 or recipe.overlap > min(MOST_LABELS, len(people)) or options < 2:
+        return None
+    rates = [person.chance_right(options) for person in people]
+    truths, share = Counter(simulation.truth.values()), None
+    main = fields_of(campaign)[campaign.form.main]
+    if options == 2 and len(truths) == 2 and not main.exchangeable_values:
+        # The plan's last class is the form's second option.
+        share = truths[main.values[-1]] / simulation.counts.items
+    design = LabelDesign(
+        items=simulation.counts.items,
+        labels=recipe.overlap,
+        accuracy=fmean(rates),
+        n_classes=options,
+        share=share,
+        people=len(people),
+        spread=min(pstdev(rates), 0.49),
+    )
+    return plan_labels(design, seed=seed)
+
+
+def _kinds(campaign: Campaign, simulation: "Simulation") -> tuple[KindOutcome, ...]:
+    """What came of each kind of people, in the order of their first appearance."""
+    table = simulation.judgements
+    flagged = {quality.person for quality in people_quality(table, campaign) if quality.reasons}
+    work = table.filter(
+        pc.and_(
+            pc.equal(table.column("role"), "work"), pc.equal(table.column("question"), campaign.form.main)
+        )
+    )
+    right, given = Counter[str](), Counter[str]()
+    for row in work.select(["item", "person", "answer"]).to_pylist():
+        kind = simulation.people[row["person"]].kind
+        given[kind] += 1
+        right[kind] += row["answer"] == simulation.truth[row["item"]]
+    worked = set(work.column("person").to_pylist())
+    outcomes = []
+    for kind in dict.fromkeys(person.kind for person in simulation.people.values()):
+        ids = {id for id, person in simulation.people.items() if person.kind == kind}
+        out = {id for id in ids if simulation.states[id] == "disqualified"}
+        share = right[kind] / given[kind] if given[kind] else float("nan")
+        outcomes.append(
+            KindOutcome(kind, len(ids), len(ids & worked), len(out), len((ids & flagged) - out), share)
+        )
+    return tuple(outcomes)
+
+
+def _planned(of: PlannedEstimate | None) -> Estimate | None:
+    if of is None or of.value != of.value:
+        return None
+    return Estimate(of.value, of.value - of.half_width, min(of.value + of.half_width, 1.0), 0, None)
+
+
+def _said(estimate: Estimate | None, name: str) -> str:
+    """An estimate with its interval: per cent, or alpha as it is."""
+    if estimate is None or estimate.value != estimate.value:
+        return "–"
+    scale, digits, unit = (1, 3, "") if "alpha" in name else (100, 1, " %")
+    ends = [
+        f"{scale * end:.{digits}f}" for end in (estimate.low, estimate.high) if end is not None and end == end
+    ]
+    text = f"{scale * estimate.value:.{digits}f}{unit}"
+    return f"{text} [{', '.join(ends)}]" if len(ends) == 2 else text

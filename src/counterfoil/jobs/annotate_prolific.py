@@ -23,7 +23,7 @@ from counterfoil.benchmarks.tables import labels, read_table
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, given_of
-from counterfoil.jobs.annotate_agreement import CAMPAIGN, CommandFacts, StoredAnswers
+from counterfoil.jobs.annotate_judgements import CAMPAIGN, CommandFacts, StoredAnswers
 from counterfoil.jobs.arguments import Reporting, feedback_of
 from counterfoil.jobs.job import job
 from counterfoil.store import csv_text
@@ -167,20 +167,19 @@ def status(
     ):
         study = client.study(_study(campaign))
         aside = give_back(db, source, known.free, time.time()) if release else 0
-    by_state = dict(sorted(Counter(submission.status for submission in submissions).items()))
     waiting = {
-        "payable": ("to approve", known.payable),
-        "unfinished": ("not done in the campaign", known.unfinished),
-        "unseen": ("never entered the campaign", known.unseen),
+        "to approve": ("payable", known.payable),
+        "not done in the campaign": ("unfinished", known.unfinished),
+        "never entered the campaign": ("unseen", known.unseen),
     }
+    by_state = dict(sorted(Counter(submission.status for submission in submissions).items()))
     shown, free, strangers = _facts(study), len(known.free), len(known.strangers)
-    facts = {**shown.facts, "submissions": by_state, **{name: len(part) for name, part in waiting.values()}}
+    facts = {**shown.facts, "submissions": by_state, **{name: len(of) for name, (_, of) in waiting.items()}}
     facts |= {"people whose place is free again": free, "people without a submission": strangers}
-    ids = {name: [submission.id for submission in part] for name, (_, part) in waiting.items()}
-    value = {**shown.value, "submissions": by_state, **ids, "free": free, "strangers": strangers}
-    return CommandFacts(
-        facts | ({"answers set aside": aside} if release else {}), value | {"set_aside": aside}
-    )
+    facts |= {"answers set aside": aside} if release else {}
+    ids = {name: [submission.id for submission in of] for name, of in waiting.values()}
+    counts = {"free": free, "strangers": strangers, "set_aside": aside}
+    return CommandFacts(facts, {**shown.value, "submissions": by_state, **ids, **counts})
 
 
 @job(
@@ -232,20 +231,16 @@ def reject(
         study = _study(campaign)
         known = {submission.id: submission for submission in client.submissions(study)}
         for rejection in rejections:
-            if rejection.submission not in known:
+            where, state = f"submission {rejection.submission}", "AWAITING REVIEW"
+            if (submission := known.get(rejection.submission)) is None:
+                given = rejection.submission
+                raise InputError("no submission of this study", where=f"study {study}", given=given)
+            if submission.status not in (state, "REJECTED"):
                 raise InputError(
-                    "no submission of this study", where=f"study {study}", given=rejection.submission
-                )
-            state = known[rejection.submission].status
-            if state not in ("AWAITING REVIEW", "REJECTED"):
-                where = f"submission {rejection.submission}"
-                raise InputError(
-                    "cannot be rejected now", where=where, given=state, allowed="AWAITING REVIEW"
+                    "cannot be rejected now", where=where, given=submission.status, allowed=state
                 )
         if yes:
-            client.reject(
-                [rejection for rejection in rejections if known[rejection.submission].status != "REJECTED"]
-            )
+            client.reject([of for of in rejections if known[of.submission].status != "REJECTED"])
     name = "rejected" if yes else "would be rejected (--yes does it)"
     value = {"rejected": yes, "submissions": [rejection.submission for rejection in rejections]}
     return CommandFacts({name: len(rejections)}, value)

@@ -31,12 +31,10 @@ def guarded_file(path: str | Path, *, command: str, overwrite: bool) -> Iterator
 
     Raises `InputError` where the file exists, unless `overwrite`.
     """
-    if active_outputs() is not None:
-        yield
-        return
-    outputs = Outputs(command, overwrite=overwrite)
-    with guarding(outputs):
-        outputs.file(Path(path))
+    declared = active_outputs() is not None
+    with guarded(command, overwrite=overwrite) as outputs:
+        if not declared:
+            outputs.file(Path(path))
         yield
 
 

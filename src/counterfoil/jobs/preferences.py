@@ -12,7 +12,7 @@ from counterfoil.evaluation.preferences import Preferences
 from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import DRAWS, SEED, Reporting
 from counterfoil.jobs.job import job
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Cell, Column, Table, text_table
 
@@ -85,21 +85,18 @@ class VoteStrengths(Tabular):
     @property
     def notes(self) -> list[str]:
         """The order, and what was left out or had to be added."""
-        strengths = self.strengths
-        order = strengths.written_order
-        alike = "; ≈: neighbours that these votes do not tell apart" if " ≈ " in order else ""
-        lines = [f"order: {order}{alike}"]
-        if strengths.own:
-            own = amount(strengths.own, "vote")
-            lines.append(f"warning: left out, since they prefer something to itself: {own}")
-        if strengths.separated:
-            # Where it is rare it does not reach the ends of a 95 % interval.
-            often = strengths.separated > 0.02 * strengths.draws
-            lines.append(
-                f"{'warning: ' if often else ''}in {strengths.separated:,} of {strengths.draws:,} draws one "
-                "won every vote against the rest: half a vote was added both ways to every pair in these"
-            )
-        return lines
+        strengths, order = self.strengths, self.strengths.written_order
+        # Where it is rare it does not reach the ends of a 95 % interval.
+        often = "warning: " if strengths.separated > 0.02 * strengths.draws else ""
+        own = amount(strengths.own, "vote")
+        return lines(
+            f"order: {order}"
+            + ("; ≈: neighbours that these votes do not tell apart" if " ≈ " in order else ""),
+            strengths.own and f"warning: left out, since they prefer something to itself: {own}",
+            strengths.separated
+            and f"{often}in {strengths.separated:,} of {strengths.draws:,} draws one won every vote against "
+            "the rest: half a vote was added both ways to every pair in these",
+        )
 
     def __repr__(self) -> str:
         return f"<VoteStrengths: {self.strengths.written_order}>"

@@ -21,7 +21,7 @@ from counterfoil.build.run import build_folder, build_provenance
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.jobs import arguments as shared
-from counterfoil.jobs.annotate_agreement import read_judgements
+from counterfoil.jobs.annotate_judgements import read_judgements
 from counterfoil.jobs.evaluation_inputs import at_hand
 from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import guarded

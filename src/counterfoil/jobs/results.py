@@ -19,7 +19,7 @@ from counterfoil.jobs.outputs import guarded_file, write
 from counterfoil.report import comparison_tables
 from counterfoil.report.labels import amount
 from counterfoil.report.notes import rests_on
-from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown, to_text
+from counterfoil.report.tables import Column, Table, to_csv, to_latex, to_markdown, to_text
 from counterfoil.store import check_table_kind, write_table
 
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.
@@ -39,6 +39,11 @@ def declared(**kinds: str) -> Mapping[str, str]:
     NaN is null. `Tabular.to_arrow` and the docstring of the class follow from it.
     """
     return kinds
+
+
+def lines(*parts: object) -> list[str]:
+    """Lines of notes: the parts that are not empty, so that `n and f"{n} are left out"` is one or none."""
+    return [str(part) for part in parts if part]
 
 
 class _Cells(Formatter):
@@ -277,13 +282,9 @@ class EvaluationRun(Tabular, Run):
     def tables(self) -> tuple[Table]:
         """The measures, each with its interval and chance."""
         title = self.benchmark.card.title or self.benchmark.name
-        columns = (Column("%"), Column("chance"))
-        rows = tuple(
-            Row(name, (Cell(estimate.value, estimate.low, estimate.high), Cell(estimate.chance)))
-            for name, estimate in self.result.measures.items()
-        )
         heading = f"{self.name} on {title}, {len(self.benchmark):,} questions"
-        return (Table(heading, columns, rows, "measure"),)
+        rows = [(name, of, of.chance) for name, of in self.result.measures.items()]
+        return (Table.of(heading, "measure", (Column("%"), Column("chance")), rows),)
 
     @property
     def notes(self) -> list[str]:

@@ -39,27 +39,20 @@ def change_items(campaign: Campaign, items: list[WorkItem]) -> Campaign:
 
 
 def test_a_new_database_has_the_tables_of_the_source(tmp_path: Path, new_database: NewDatabase) -> None:
-    db = open_database(make(tmp_path / "c", pairs(2)), new_database())
-    with db.reading() as connection:
+    campaign = make(tmp_path / "c", pairs(2))
+    with closing(open_database(campaign, new_database())) as db, db.reading() as connection:
         made = sa.inspect(connection)
         for name, table in METADATA.tables.items():
             columns = {each["name"]: each["nullable"] for each in made.get_columns(name)}
             assert columns == {column.name: column.nullable for column in table.columns}
             assert {each["name"] for each in made.get_indexes(name)} >= {each.name for each in table.indexes}
             unique = {tuple(each["column_names"]) for each in made.get_unique_constraints(name)}
-            wanted = {
-                tuple(column.name for column in each.columns)
-                for each in table.constraints
-                if isinstance(each, sa.UniqueConstraint)
-            }
-            assert unique == wanted
+            constraints = (each for each in table.constraints if isinstance(each, sa.UniqueConstraint))
+            assert unique == {tuple(column.name for column in each.columns) for each in constraints}
         assert set(made.get_table_names()) == {*METADATA.tables, "alembic_version"}
-    db.close()
 
 
-def test_an_older_database_is_migrated_and_keeps_its_answers(
-    tmp_path: Path, new_database: NewDatabase
-) -> None:
+def test_an_older_database_is_migrated_and_keeps_its_answers(tmp_path, new_database):
     campaign, address = make(tmp_path / "c", pairs(4), overlap=1), new_database()
     old = open_database(campaign, address)
     # What the first revision did not have.
@@ -104,9 +97,7 @@ def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path, new_datab
 @pytest.mark.parametrize(
     ("content", "message"), [(b"no database" * 500, "damaged database"), (None, "not a campaign's database")]
 )
-def test_what_is_no_campaigns_database_is_refused(
-    tmp_path: Path, content: bytes | None, message: str
-) -> None:
+def test_what_is_no_campaigns_database_is_refused(tmp_path, content, message):
     campaign = make(tmp_path / "c", pairs(2))
     path = campaign.folder / DATABASE
     if content is None:
@@ -147,9 +138,7 @@ def test_changed_items_are_refused_once_there_are_answers(tmp_path: Path, new_da
         ("blocks", {"overlap": 3}, "key 'overlap'"),
     ],
 )
-def test_only_the_overlap_of_a_queue_grows_under_answers(
-    tmp_path: Path, design: str, fields: dict[str, Any], message: str | None
-) -> None:
+def test_only_the_overlap_of_a_queue_grows_under_answers(tmp_path, design, fields, message):
     campaign = make(tmp_path / "c", pairs(4), design=design, overlap=2, per_person=2)
     with closing(open_database(campaign)) as db:
         Worker(db, campaign, 1).do(1)
@@ -162,9 +151,8 @@ def test_only_the_overlap_of_a_queue_grows_under_answers(
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     monkeypatch.delitem(sys.modules, tables.__name__)
-    with pytest.raises(
-        MissingExtraError, match=r"'sqlalchemy' is not installed; .*'counterfoil\[annotate\]'"
-    ):
+    words = r"'sqlalchemy' is not installed; .*'counterfoil\[annotate\]'"
+    with pytest.raises(MissingExtraError, match=words):
         importlib.import_module(tables.__name__)
 
 
@@ -199,9 +187,7 @@ def test_a_campaign_is_not_served_twice(tmp_path: Path, new_database: NewDatabas
         ("sqlite:////nowhere/at/all/d.sqlite", r"/nowhere/at/all/d.sqlite: the database cannot be used"),
     ],
 )
-def test_addresses_that_lead_nowhere_are_refused_without_the_password(
-    tmp_path: Path, url: str, message: str
-) -> None:
+def test_addresses_that_lead_nowhere_are_refused_without_the_password(tmp_path, url, message):
     with pytest.raises((InputError, StorageError), match=message) as error:
         open_database(make(tmp_path / "c", pairs(2)), url)
     assert "secret" not in str(error.value)

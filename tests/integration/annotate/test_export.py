@@ -31,7 +31,7 @@ from counterfoil.cli import app
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.run import load_run
 from counterfoil.jobs.annotate_create import create_campaign
-from counterfoil.jobs.annotate_exchange import annotate_export
+from counterfoil.jobs.annotate_judgements import annotate_export
 from counterfoil.models.base import Options
 
 #: What a person, by number, answers to an item: values by question.
@@ -82,6 +82,12 @@ def made(here: Path, form: str, rows: list[dict[str, Any]] | str, **options: Any
     return create_campaign(form, source, here / "campaign", **options, overwrite=True).campaign
 
 
+def exported(campaign: Campaign, name: str = "", **options: Any) -> Path:
+    """The file of that name in an export of the campaign."""
+    annotate_export(campaign.folder, **options)
+    return campaign.folder / "export" / name
+
+
 def rows_of(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text().splitlines()))
 
@@ -126,8 +132,7 @@ def test_answers_about_ambiguity_are_what_the_step_filter_reads(here: Path) -> N
     campaign = made(here, "which-image", rows)
     votes = {"q0": ("image",) * 3, "q1": ("image", "both", "negative_image"), "q2": ("both",) * 3}
     answered(campaign, 3, lambda item, n: {"fits": votes[item.id][n]})
-    annotate_export(campaign.folder)
-    found, stray = read_answers(campaign.folder / "export" / "answers.csv", ["q0", "q1", "q2"])
+    found, stray = read_answers(exported(campaign, "answers.csv"), ["q0", "q1", "q2"])
     assert stray == 0
     assert found.yes.sum(axis=0).tolist() == [3, 1, 0]
     assert found.no.sum(axis=0).tolist() == [0, 2, 3]
@@ -149,8 +154,7 @@ def test_judged_pools_are_what_bias_and_evaluation_read(here: Path) -> None:
         return {"match": word} | ({"shortcomings": ["lacking"]} if word[0] in "PM" else {})
 
     answered(campaign, 3, says)
-    annotate_export(campaign.folder)
-    table = read_judgements(campaign.folder / "export" / "judged.csv")
+    table = read_judgements(exported(campaign, "judged.csv"))
     assert (table.rows, table.pairs, table.several) == (9, 2, 2)
     by_direction = {each.direction: each for each in table.directions}
     assert by_direction["i2t"].gain.tolist() == [0.5, 0.0]
@@ -160,8 +164,7 @@ def test_judged_pools_are_what_bias_and_evaluation_read(here: Path) -> None:
     assert gains == {"i2t": [0.5, 0.0], "t2i": [0.5]}
     assert "clip" in by_direction["i2t"].place
     for partly, gain in (("full", 1.0), ("none", 0.0)):
-        annotate_export(campaign.folder, partly=partly, overwrite=True)  # type: ignore[arg-type]
-        merged = read_judgements(campaign.folder / "export" / "gains.csv")
+        merged = read_judgements(exported(campaign, "gains.csv", partly=partly, overwrite=True))
         assert merged.directions[0].gain.tolist() == [gain, 0.0]
 
 
@@ -177,8 +180,7 @@ def test_votes_between_rankings_are_what_preferences_reads(here: Path) -> None:
         return {"better": [*order, "same"][n]}
 
     answered(campaign, 3, says)
-    annotate_export(campaign.folder)
-    votes = read_votes(campaign.folder / "export" / "votes.csv")
+    votes = read_votes(exported(campaign, "votes.csv"))
     assert votes.names == ("A", "B", "C")
     assert votes.wins.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     assert run("annotate", "preferences", "campaign/export/votes.csv", "--draws", "100").count("A") >= 1
@@ -244,8 +246,7 @@ def test_error_spans_say_which_words(here: Path) -> None:
     span = {"start": 0, "end": 7, "label": "object"}
     wrong = {"verdict": "wrong", "errors": [span]}
     answered(campaign, 3, lambda item, n: {"verdict": "right"} if item.id == "p0" else wrong)
-    annotate_export(campaign.folder)
-    rows = rows_of(campaign.folder / "export" / "spans.csv")
+    rows = rows_of(exported(campaign, "spans.csv"))
     assert len(rows) == 9
     spans = {(row["text"], row["label"], row["start"], row["end"]) for row in rows}
     assert spans == {("caption", "object", "0", "7")}
@@ -255,8 +256,7 @@ def test_error_spans_say_which_words(here: Path) -> None:
 def test_people_can_be_left_out_altogether(here: Path) -> None:
     campaign = made(here, "yes-no", PAIRS)
     answered(campaign, 3, lambda item, n: {"match": "yes"})
-    annotate_export(campaign.folder)
-    with_people = rows_of(campaign.folder / "export" / "judgements.csv")
+    with_people = rows_of(exported(campaign, "judgements.csv"))
     persons = {row["person"] for row in with_people}
     assert len(persons) == 3
     assert not persons & {*participants.make_links(campaign, 3)}
@@ -476,9 +476,7 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here: Path) -> None:
         catalog.scorer("people:kept", Options(settings={"database": "sqlite:///x"}))
 
 
-def test_people_are_read_from_the_database_that_is_named(
-    here: Path, new_database: Callable[[], str | None]
-) -> None:
+def test_people_are_read_from_the_database_that_is_named(here, new_database):
     campaign = made(here, "yes-no", "world-quads", sample=2, overlap=1)
     url = new_database() or f"sqlite:///{here / 'elsewhere.sqlite'}"
     answered(campaign, 4, lambda item, n: {"match": item.truth}, url)

@@ -2,7 +2,6 @@
 
 import struct
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,16 @@ from counterfoil.annotate.review import approve, reviews
 from counterfoil.annotate.tables import answers, events, leases, people, sa, tokens
 from counterfoil.annotate.work import running
 from counterfoil.errors import InputError
-from counterfoil.jobs.annotate_exchange import annotate_export
+from counterfoil.jobs.annotate_judgements import annotate_export
 
 LATER = 3e9
+
+
+def test_without_a_date_it_is_asked_for(opened):
+    with pytest.raises(
+        InputError, match="no date after which answers are to be deleted; delete them all the"
+    ):
+        delete_people(*opened(pairs(2)), LATER)
 
 
 def test_nothing_of_a_person_is_left_after_the_date(opened: Any) -> None:
@@ -44,9 +50,7 @@ def test_nothing_of_a_person_is_left_after_the_date(opened: Any) -> None:
     assert counts(db).items == 4
 
 
-def test_labels_stay_without_any_answer_person_or_time(
-    tmp_path: Path, new_database: Callable[[], str | None]
-) -> None:
+def test_labels_stay_without_any_answer_person_or_time(tmp_path, new_database):
     """In no file of the folder, nor in PostgreSQL's tables, is a trace of a person left."""
     campaign = make(tmp_path / "campaign", pairs(6), overlap=3, keep_labels=True)
     url = new_database()
@@ -115,11 +119,3 @@ def _postgres_files(db: Database) -> Path:
         folder = Path(connection.exec_driver_sql("SHOW data_directory").scalar_one())
         query = "SELECT oid FROM pg_database WHERE datname = current_database()"
         return folder / "base" / str(connection.exec_driver_sql(query).scalar_one())
-
-
-def test_without_a_date_it_is_asked_for(opened: Any) -> None:
-    db, campaign = opened(pairs(2))
-    with pytest.raises(
-        InputError, match="no date after which answers are to be deleted; delete them all the"
-    ):
-        delete_people(db, campaign, LATER)

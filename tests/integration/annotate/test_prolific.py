@@ -98,11 +98,6 @@ def test_a_campaign_from_draft_to_payment(client: ProlificClient, fake: FakeProl
     assert fake.status(subs["bob"]) == "REJECTED"
     # Both places are free again.
     assert client.study(study.id).taken == 1
-    fake.join(study.id, "dan")
-    assert client.add_places(study.id, 10).places == 10
-    assert client.move(study.id, "PAUSE").status == "PAUSED"
-    assert client.move(study.id, "START").status == "ACTIVE"
-    assert client.move(study.id, "STOP").status == "AWAITING REVIEW"
 
 
 def test_work_that_needs_no_review_is_approved_there(client: ProlificClient, fake: FakeProlific) -> None:
@@ -308,9 +303,7 @@ def test_bonuses_are_paid_once(client: ProlificClient, fake: FakeProlific, bonus
 
 
 @pytest.mark.parametrize(("fault", "paid"), [("lost", 1), ("cut", 0), ("503", 0)])
-def test_bonuses_that_may_have_been_paid_are_not_paid_again(
-    client: ProlificClient, fake: FakeProlific, bonused: BonusNotes, fault: str, paid: int
-) -> None:
+def test_bonuses_that_may_have_been_paid_are_not_paid_again(client, fake, bonused, fault, paid):
     bonuses = {"ann": 150}
     batch = prolific_bonuses.set_up(client, bonused, bonuses)
     assert batch is not None
@@ -322,9 +315,7 @@ def test_bonuses_that_may_have_been_paid_are_not_paid_again(
         prolific_bonuses.set_up(client, bonused, bonuses)
 
 
-def test_bonuses_that_were_refused_can_be_paid_later(
-    client: ProlificClient, fake: FakeProlific, bonused: BonusNotes
-) -> None:
+def test_bonuses_that_were_refused_can_be_paid_later(client, fake, bonused):
     batch = prolific_bonuses.set_up(client, bonused, {"ann": 150})
     assert batch is not None
     fake.faults = ["400"]
@@ -349,18 +340,14 @@ def test_a_table_of_bonuses(tmp_path: Path) -> None:
     assert read_bonuses(path) == {"5f8a": 150, "5f8b": 5, "5f8c": 200}
 
 
-@pytest.mark.parametrize("amount", ["0", "-1", "0.005", "1,50", "nan", "inf", "200.01", "", "1e9"])
-def test_amounts_that_are_no_money(tmp_path: Path, amount: str) -> None:
-    path = tmp_path / "bonuses.csv"
-    path.write_text(f'person,amount\n5f8a,1\n5f8b,"{amount}"\n')
-    with pytest.raises(DataError, match=r"row 2, column 'amount': no bonus; .*allowed: 0\.01 to 200\.00"):
-        read_bonuses(path)
-
-
-def test_nobody_is_there_twice(tmp_path: Path) -> None:
-    path = tmp_path / "bonuses.csv"
-    path.write_text("person,amount\n5f8a,1\n5f8a,2\n")
-    with pytest.raises(DataError, match="row 2, column 'person': occurs twice; given: 5f8a"):
+@pytest.mark.parametrize("amount", ["0", "-1", "0.005", "1,50", "nan", "inf", "200.01", "", "1e9", "twice"])
+def test_amounts_that_are_no_money_and_people_who_are_there_twice(tmp_path, amount):
+    path, row = tmp_path / "bonuses.csv", f'5f8b,"{amount}"'
+    words = r"'amount': no bonus; .*allowed: 0\.01 to 200\.00"
+    if amount == "twice":
+        row, words = "5f8a,2", "'person': occurs twice; given: 5f8a"
+    path.write_text(f"person,amount\n5f8a,1\n{row}\n")
+    with pytest.raises(DataError, match=f"row 2, column {words}"):
         read_bonuses(path)
 
 
@@ -368,16 +355,9 @@ def test_nobody_is_there_twice(tmp_path: Path) -> None:
 
 
 def test_places_that_were_given_back_are_free() -> None:
-    states = {
-        "ann": "RETURNED",
-        "bob": "TIMED-OUT",
-        "cyd": "REJECTED",
-        "dan": "ACTIVE",
-        "eve": "TIMED-OUT",
-        "fay": "RETURNED",
-        **dict.fromkeys(("gus", "hal", "ian"), "AWAITING REVIEW"),
-        "joy": "APPROVED",
-    }
+    states = {"ann": "RETURNED", "bob": "TIMED-OUT", "cyd": "REJECTED", "dan": "ACTIVE", "eve": "TIMED-OUT"}
+    states |= dict.fromkeys(("gus", "hal", "ian"), "AWAITING REVIEW")
+    states |= {"fay": "RETURNED", "joy": "APPROVED"}
     submissions = [ProlificSubmission(f"of {who}", who, state) for who, state in states.items()]
     submissions.append(ProlificSubmission("of eve, again", "eve", "ACTIVE"))
     # Ian never entered, and Kim typed a link.
@@ -389,18 +369,10 @@ def test_places_that_were_given_back_are_free() -> None:
     assert found.strangers == ("KIM",)
 
 
-@pytest.mark.parametrize(
-    ("status", "read"),
-    [
-        ("TIMED_OUT", "TIMED-OUT"),
-        ("AWAITING_REVIEW", "AWAITING REVIEW"),
-        ("active", "ACTIVE"),
-        ("NEW", "NEW"),
-    ],
-)
-def test_states_are_read_however_they_are_spelt(status: str, read: str) -> None:
+@pytest.mark.parametrize("status", ["TIMED_OUT", "AWAITING_REVIEW", "active", "NEW"])
+def test_states_are_read_however_they_are_spelt(status):
     found = ProlificSubmission.read({"id": "s", "participant": "p", "status": status})
-    assert found.status == read
+    assert found.status == {"TIMED_OUT": "TIMED-OUT"}.get(status, status.replace("_", " ").upper())
 
 
 def test_answers_of_another_kind_are_refused() -> None:

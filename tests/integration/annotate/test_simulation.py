@@ -12,7 +12,7 @@ from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.labels import label_outcomes
 from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
 from counterfoil.annotate.simulation import Simulation, direct_client, http_client, simulate
-from counterfoil.jobs.annotate_simulate import annotate_simulate
+from counterfoil.jobs.annotate_plan import annotate_simulate
 
 ABLE = SimulatedPerson("able", accuracy=0.9, seconds=4.0)
 

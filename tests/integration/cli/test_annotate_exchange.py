@@ -45,9 +45,7 @@ def test_a_batch_of_mechanical_turk(counterfoil, tmp_path: Path) -> None:
     assert set(read_judgement_table(tmp_path / "kept.parquet")["person"].to_pylist()) == {"A1", "A3"}
 
 
-def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(
-    counterfoil, tmp_path: Path
-) -> None:
+def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(counterfoil, tmp_path):
     campaign = make(tmp_path / "campaign", pairs(1, golden=2))
     yes = {"from_name": "match", "type": "choices", "value": {"choices": ["yes"]}}
     tasks = [
@@ -91,13 +89,14 @@ def test_a_question_has_a_name_and_a_column(counterfoil, tmp_path: Path) -> None
     assert "--question needs KEY=VALUE; given: match" in said.err
 
 
-def test_commands_that_were_removed_name_what_to_use_instead(counterfoil) -> None:
-    for name, words in (
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
         ("mturk-review", "on the batch's page at Mechanical Turk"),
         ("study", "counterfoil annotate simulate"),
         ("questions", "counterfoil annotate serve"),
-    ):
-        said = counterfoil.refused(
-            f"annotate {name} x.csv --out y.csv", says=f"the command was removed; given: annotate {name}; "
-        )
-        assert words in said.err
+    ],
+)
+def test_commands_that_were_removed_name_what_to_use_instead(counterfoil, name, words):
+    removed = f"the command was removed; given: annotate {name}; "
+    assert words in counterfoil.refused(f"annotate {name} x.csv --out y.csv", says=removed).err

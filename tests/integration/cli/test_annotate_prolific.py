@@ -140,15 +140,11 @@ def test_a_campaign_on_prolific(prolific, fake: FakeProlific, folder: Path, tmp_
 def test_a_study_is_moved_and_grows(prolific, fake: FakeProlific) -> None:
     assert prolific("create", "--url", URL).code == 0
     (study,) = fake.studies
-    prolific.fails(
-        "pause", says="the study cannot be moved by PAUSE now; given: UNPUBLISHED; allowed: ACTIVE"
-    )
     for command, state in (("publish", "ACTIVE"), ("pause", "PAUSED"), ("start", "ACTIVE")):
         said = prolific(command, "--json", "-")
         assert json.loads(said.out)["state"] == state == fake.studies[study]["status"]
     assert prolific("places", 9).code == 0
     assert fake.studies[study]["total_available_places"] == 9
-    assert "places of a study can only grow; given: 8" in prolific("places", 8).err
     assert prolific("stop").code == 0
 
 
@@ -158,9 +154,7 @@ def rejections(path: Path, *rows: tuple[str, str, str]) -> Path:
     return path
 
 
-def test_rejections_are_all_checked_before_one_is_sent(
-    prolific, fake: FakeProlific, folder: Path, tmp_path: Path
-) -> None:
+def test_rejections_are_all_checked_before_one_is_sent(prolific, fake, folder, tmp_path):
     prolific("create", "--url", URL)
     prolific("publish")
     (study,) = fake.studies
@@ -170,7 +164,6 @@ def test_rejections_are_all_checked_before_one_is_sent(
     message += "See the instructions: each pair is to be looked at."
     sub, other = subs
     for rows, words in (
-        ([(sub, message, "OTHER"), (other, "Too fast.", "TOO_QUICKLY")], "the message is too short"),
         ([(sub, message, "OTHER"), (sub, message, "OTHER")], "row 2, column 'submission': occurs twice"),
         ([(sub, message, "OTHER"), ("elsewhere", message, "OTHER")], "no submission of this study"),
         ([(sub, message, "OTHER"), (other, message, "OTHER")], "cannot be rejected now; given: ACTIVE"),
@@ -186,20 +179,11 @@ def test_rejections_are_all_checked_before_one_is_sent(
     assert fake.status(subs[0]) == "REJECTED"
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        (("publish",), "no study on Prolific yet; make one with: counterfoil annotate prolific create"),
-        (("create", "--url", "http://localhost:8750"), "not an address over https"),
-        (("create", "--url", URL, "--device", "watch"), "devices: no study can be made so; given: watch"),
-    ],
-)
-def test_what_cannot_be_is_one_line(
-    prolific, fake: FakeProlific, folder: Path, command: tuple[str, ...], words: str
-) -> None:
+def test_without_a_study_nothing_is_sent_or_written(prolific, fake, folder):
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    said = prolific.fails(*command, says=words)
-    assert len(said.err.splitlines()) == 1
+    prolific.fails(
+        "publish", says="no study on Prolific yet; make one with: counterfoil annotate prolific create"
+    )
     assert not fake.log
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 

@@ -33,10 +33,3 @@ def test_votes_for_oneself_are_counted(counterfoil, tmp_path: Path) -> None:
         f"annotate preferences {votes} --self-votes error",
         says="votes.csv: votes for something over itself; given: 2 of 13; correct them",
     )
-
-
-def test_what_are_no_votes_is_said_in_one_line(counterfoil, tmp_path: Path) -> None:
-    (tmp_path / "stray.csv").write_text("direction,image,caption,gain\nt2i,999,5,1\n")
-    said = counterfoil.fails("annotate preferences", tmp_path / "stray.csv")
-    (line,) = said.err.strip().splitlines()
-    assert "neither a list of votes nor a square table" in line

@@ -12,7 +12,7 @@ from counterfoil.annotate.agreement import campaign_agreement, counted, fields_o
 from counterfoil.annotate.campaign import CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import AnswerOption, FormField, WorkItem
 from counterfoil.errors import InputError
-from counterfoil.jobs.annotate_agreement import annotate_agreement
+from counterfoil.jobs.annotate_judgements import annotate_agreement
 from counterfoil.metrics.agreement import ReliabilityData, Scale, krippendorff_alpha
 from counterfoil.store import write_csv
 

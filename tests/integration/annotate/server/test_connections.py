@@ -23,7 +23,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]),) * 2)
 from counterfoil.annotate.server import connections
 connections.HEAD, connections.BODY = float(sys.argv[3]), float(sys.argv[3])
-from counterfoil.jobs.annotate_serve import serve_campaign
+from counterfoil.jobs.annotate_campaign import serve_campaign
 from counterfoil.jobs.job import Feedback
 serve_campaign(sys.argv[1], port=0, feedback=Feedback(result=lambda found: print(found.site, flush=True)))
 """

@@ -2,9 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +14,7 @@ from counterfoil.annotate.tables import meta, sa
 
 
 @pytest.mark.parametrize(("odd", "commits"), [(None, 2), (5, 10)])
-def test_all_who_wait_are_one_transaction_unless_one_fails(
-    tmp_path: Path, new_database: Callable[[], str | None], odd: int | None, commits: int
-) -> None:
+def test_all_who_wait_are_one_transaction_unless_one_fails(tmp_path, new_database, odd, commits):
     database = open_database(make(tmp_path / "c", pairs(2)), new_database())
     begun, go_on = threading.Event(), threading.Event()
     waits: list[int] = []
@@ -65,9 +61,7 @@ def test_all_who_wait_are_one_transaction_unless_one_fails(
 
 @pytest.mark.usefixtures("durable")
 @pytest.mark.parametrize(("options", "mode"), [({}, 2), ({"durable": False}, 0)])
-def test_a_commit_waits_for_the_disk_unless_answers_can_be_lost(
-    tmp_path: Path, options: dict[str, bool], mode: int
-) -> None:
+def test_a_commit_waits_for_the_disk_unless_answers_can_be_lost(tmp_path, options, mode):
     database = open_database(make(tmp_path / "c", pairs(2)), **options)
     with database.reading() as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == mode

@@ -22,9 +22,7 @@ def test_no_answer_is_lost_when_the_server_is_killed(tmp_path: Path, new_databas
 
 
 @pytest.mark.slow
-def test_no_answer_is_lost_when_the_server_of_200_people_is_killed_ten_times(
-    tmp_path: Path, new_database: Address
-) -> None:
+def test_no_answer_is_lost_when_the_server_of_200_people_is_killed_ten_times(tmp_path, new_database):
     work_through_kills(tmp_path / "campaign", new_database(), people=200, items=1_000, times=10)
 
 

@@ -186,9 +186,7 @@ def test_the_overview_is_made_once_for_many_and_anew_after_a_decision(judged: An
     assert len(made) == 2
 
 
-def test_a_page_gives_the_last_finished_figures_and_says_when_they_are_from(
-    judged: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_gives_the_last_finished_figures_and_says_when_they_are_from(judged, monkeypatch):
     header = logged_in(judged)
     monkeypatch.setattr(research_cache, "PATIENCE", 0.0)
     made, may_go_on = read_overview, threading.Event()

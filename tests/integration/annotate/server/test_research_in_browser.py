@@ -61,9 +61,7 @@ def page(chromium: Any, served: Served) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (360, True)])
-def test_pages_are_accessible_and_never_wider_than_the_screen(
-    page: Callable[..., Any], violations: Callable[[Any], list[str]], served: Served, width: int, dark: bool
-) -> None:
+def test_pages_are_accessible_and_never_wider_than_the_screen(page, violations, served, width, dark):
     view = page(width, dark=dark)
     answers = view.locator("#people h3 a").first.get_attribute("href")
     for path in ("/research", answers, "/research/disputes"):

@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil.annotate.campaign import DATABASE
 from counterfoil.errors import InputError
-from counterfoil.jobs.annotate_serve import addresses, campaign_links, serve_campaign
+from counterfoil.jobs.annotate_campaign import addresses, campaign_links, serve_campaign
 from served_campaign import campaign_of
 
 SERVE = (sys.executable, "-m", "counterfoil", "annotate", "serve")

@@ -3,6 +3,8 @@
 import hashlib
 import json
 from base64 import urlsafe_b64encode
+from functools import cache
+from itertools import count
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from counterfoil.annotate.platforms.signatures import KEYS
 from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.server.security import MOST_WRONG
 from counterfoil.errors import DataError
-from counterfoil.jobs.annotate_review import annotate_readmit
+from counterfoil.jobs.annotate_campaign import annotate_readmit
 
 #: Addresses by which a person of each platform comes.
 ADDRESSES = {
@@ -23,25 +25,14 @@ ADDRESSES = {
     "prolific": "/enter?PROLIFIC_PID=5f8a&STUDY_ID=60a&SESSION_ID=61b",
     "mturk": "/enter?assignmentId=3A&hitId=3H&workerId=W4711&turkSubmitTo=https%3A%2F%2Fwww.mturk.com",
 }
-#: A key of RSA that is no one's: modulus and private exponent.
-_MODULUS = int(
-    "933aa2e4b82f25a1e3cabf41653b5622083870b0c65b70570ec3c01a118043abe7edb0e7c080fb9cf3b24802f7f0c50e"
-    "8ea6ffc11eaf668dbb7ca05a5f40043e908b67c26bf1c2d52cb6a66b356967526fbc182aed673950a92c4ec55ef9504d"
-    "511352946950a5d584af06dfeccb73b8a5c04f26266db6c3df8c8f94da29c64dffe371c54b3a2bd1d3b7c2cb850cb613"
-    "91a9d1a30eb75c2830cbe854fd9bc930a6221139ea1ea9209f22b14b235b38300356881834da885fd3824a481d1a7b1e"
-    "46a2437a3323b4447a300e0e664a18b41403efb112f5ad340b42fc6592a893c831d8d41e858b6decbba5c842bb189599"
-    "4f6bbb49c8ae395bf57bcba45a47de6f",
-    16,
-)
-_PRIVATE = int(
-    "14804f40d06c46ee11400bbc1ef7bc1436c1d3e0ac6ba7812fe8a3d3881eacb854d8e7cfe04ca052282b14aa4e7d3940"
-    "c02e27f74129c5258a4c7330726001d74bc865b53b2914961b9e541e774c609b52e770696b2fd05982327870dfbb3c15"
-    "301623e324fbc5192e308876b3a201a608caa11adbb20907a3158f1977fc3b852ddd0bf32a06748c11d77d0d9252707d"
-    "236419c95910e7b6830424243354ee7a2f92664394356495d4c588e434979733700d0ae6e343226bc54936791d5a9f7e"
-    "0fc820b5cf95df78b281e9ca520a39d65debaa4b1eeda27a0d99039c43628c31a24cd12c1301f1da19aad9c1e32825da"
-    "65a7e39b73669b0b1dbc963b20e3237d",
-    16,
-)
+
+
+@cache
+def rsa() -> tuple[int, int]:
+    """A key of RSA that is no one's, of 2,048 bits: modulus and private exponent."""
+    starts = (3 << 1022, 7 << 1021)
+    p, q = (next(n for n in count(start + 1, 2) if pow(2, n - 1, n) == 1) for start in starts)
+    return p * q, pow(65_537, -1, (p - 1) * (q - 1))
 
 
 def browser(site: Any, address: str = "testclient") -> TestClient:
@@ -131,11 +122,12 @@ def signed(claims: dict[str, Any], *, alg: str = "RS256", kid: str = "k1") -> st
     text = f"{encoded({'alg': alg, 'kid': kid, 'typ': 'JWT'})}.{encoded(claims)}"
     info = bytes.fromhex("3031300d060960864801650304020105000420") + hashlib.sha256(text.encode()).digest()
     padded = b"\x00\x01" + b"\xff" * (256 - 3 - len(info)) + b"\x00" + info
-    return f"{text}.{encoded(pow(int.from_bytes(padded), _PRIVATE, _MODULUS).to_bytes(256))}"
+    modulus, private = rsa()
+    return f"{text}.{encoded(pow(int.from_bytes(padded), private, modulus).to_bytes(256))}"
 
 
 def keys(modulus: int = 0) -> dict[str, Any]:
-    n = (modulus or _MODULUS).to_bytes(256)
+    n = (modulus or rsa()[0]).to_bytes(256)
     return {"keys": [{"kty": "RSA", "alg": "RS256", "kid": "k1", "n": encoded(n), "e": "AQAB", "use": "sig"}]}
 
 

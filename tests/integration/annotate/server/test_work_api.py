@@ -121,9 +121,7 @@ def test_other_campaigns_are_not_framed_and_have_no_preview(site: Any) -> None:
 
 
 @pytest.mark.parametrize(("what", "status"), [("the disk is full", 507), ("another process is writing", 503)])
-def test_what_cannot_be_stored_is_not_acknowledged(
-    site: Any, monkeypatch: pytest.MonkeyPatch, what: str, status: int
-) -> None:
+def test_what_cannot_be_stored_is_not_acknowledged(site, monkeypatch, what, status):
     def fail(*given: object, **more: object) -> None:
         raise StorageError(what, where="postgresql://counterfoil@db.example/answers")
 
@@ -138,9 +136,7 @@ def test_what_cannot_be_stored_is_not_acknowledged(
 
 
 @pytest.mark.parametrize("error", [StorageError, DataError])
-def test_people_learn_nothing_of_the_database_and_the_researcher_does(
-    site: Any, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
-) -> None:
+def test_people_learn_nothing_of_the_database_and_the_researcher_does(site, monkeypatch, error):
     def fail(*given: object, **more: object) -> None:
         what = "the database cannot be used: no route to db.example"
         raise error(what, where="/srv/campaign/database.sqlite")

@@ -65,9 +65,7 @@ def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
     """Opens an address; at the end, no page may have complained or asked another site for anything."""
     contexts, troubles = [], []
 
-    def open_page(
-        address: str, *, context: Any = None, allowed: tuple[str, ...] = (), **settings: Any
-    ) -> Any:
+    def open_page(address, *, context=None, allowed=(), **settings):
         if context is None:
             context = chromium.new_context(**{"viewport": {"width": 1280, "height": 720}, **settings})
             contexts.append(context)
@@ -144,9 +142,7 @@ _ALIKE = ("which-image", "choose", "preference", "rating", "quad-validation")
 @pytest.mark.parametrize(
     "form", [pytest.param(form, marks=pytest.mark.slow if form in _ALIKE else []) for form in PRESSED]
 )
-def test_a_form_is_done_by_keyboard_alone(
-    serve: Any, visit: Any, violations: Any, form: str, tmp_path: Path
-) -> None:
+def test_a_form_is_done_by_keyboard_alone(serve, visit, violations, form, tmp_path):
     served = serve(form, n=1, instructions=f"Look **closely** {NASTY}")
     page = visit(served.link())
     title(page, "Discs & <grounds>")
@@ -209,9 +205,7 @@ def test_every_state_is_accessible_and_says_what_is_next(serve: Any, visit: Any,
     "language",
     [pytest.param(each, marks=[] if each == "de" else pytest.mark.slow) for each in LANGUAGES[1:]],
 )
-def test_a_translated_form_is_accessible_and_fits_a_phone(
-    serve: Any, visit: Any, violations: Any, language: str
-) -> None:
+def test_a_translated_form_is_accessible_and_fits_a_phone(serve, visit, violations, language):
     served = serve("match", n=1, languages=("en", language), pay_per_item=0.25)
     narrow = {"viewport": {"width": 360, "height": 740}}
     page = visit(served.link(), locale=f"{language}-{language.upper()}", **narrow)
@@ -440,9 +434,7 @@ def test_an_open_link_asks_for_its_code(serve: Any, visit: Any, violations: Any)
     wait_for_answers(page, served, 1)
 
 
-def test_an_image_that_does_not_come_is_waited_for_and_can_be_said_to_be_unseen(
-    at_work: Any, violations: Any
-) -> None:
+def test_an_image_that_does_not_come_is_waited_for_and_can_be_said_to_be_unseen(at_work, violations):
     lost = ("Failed to load resource",)
     served, page = at_work("which-image", 3, allowed=lost, viewport={"width": 390, "height": 844})
     press(page, ["1"])
@@ -528,9 +520,7 @@ def test_a_double_click_answers_one_item(at_work: Any, apart: int) -> None:
 
 
 @pytest.mark.parametrize("form", ["yes-no", "quad-authoring"])
-def test_the_last_answer_is_changed_by_keyboard_with_a_comment(
-    at_work: Any, violations: Any, form: str
-) -> None:
+def test_the_last_answer_is_changed_by_keyboard_with_a_comment(at_work, violations, form):
     served, page = at_work(form, 2, viewport={"width": 390, "height": 844})
     keys, _ = PRESSED[form]
     press(page, keys)
