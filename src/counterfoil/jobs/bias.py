@@ -23,7 +23,7 @@ from counterfoil.jobs.arguments import DRAWS, IDS, SCORES, SEED, Reporting, feed
 from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.pool import load
-from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.report import annotators
 from counterfoil.report.annotators import WAYS
 from counterfoil.report.tables import Table
@@ -200,12 +200,12 @@ def bias(
     studies: list[AnnotatorBias] = []
     coverages: list[judged_pairs.Coverage] = []
     counts: list[judged_pairs.Multiplicity] = []
-    notes = [f"{judged.pairs:,} judged pairs in {judged.rows:,} rows"]
-    if judged.several:
-        how = "the most frequent answer, of equals the lowest" if aggregate == "majority" else "the mean gain"
-        notes.append(f"{judged.several:,} pairs have several answers: {how}")
-    if judged.unanswered:
-        notes.append(f"{judged.unanswered:,} rows have no answer and were left out")
+    how = "the most frequent answer, of equals the lowest" if aggregate == "majority" else "the mean gain"
+    notes = lines(
+        f"{judged.pairs:,} judged pairs in {judged.rows:,} rows",
+        judged.several and f"{judged.several:,} pairs have several answers: {how}",
+        judged.unanswered and f"{judged.unanswered:,} rows have no answer and were left out",
+    )
     chosen = [one for one in judged.directions if direction in (None, one.direction)]
     if not chosen:
         ways = ", ".join(one.direction for one in judged.directions)

@@ -1,8 +1,8 @@
 """Captioning systems side by side: values of metrics, ratings of people, and how far both agree."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
@@ -47,16 +47,6 @@ def names(files: Sequence[str | Path]) -> tuple[str, ...]:
     if double is not None:
         raise InputError("two systems of one name", given=double, hint="files are called after their systems")
     return stems
-
-
-@contextmanager
-def shelf(cache: Path | None) -> Iterator[Path]:
-    """The folder of finished work; a passing one where none is kept, so that images are embedded once."""
-    if cache is not None:
-        yield cache
-        return
-    with tempfile.TemporaryDirectory(prefix="counterfoil-") as folder:
-        yield Path(folder)
 
 
 @dataclass(frozen=True)
@@ -376,8 +366,10 @@ def compare_systems(
     pictures = images_of(inputs[0])
     people = None if judged is None else judged.people(called, pictures)
     systems = {}
-    with shelf(request.session.folder) as cache:
-        metrics_by_name = request.load(inputs[0], cache, feedback)
+    folder = request.session.folder
+    # A passing folder where no work is kept, so that images are embedded once.
+    with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="counterfoil-") as cache:
+        metrics_by_name = request.load(inputs[0], Path(cache), feedback)
         for name, inputs_of in zip(called, inputs, strict=True):
             with feedback.progress() as report:
                 session = replace(request.session, cache=cache, progress=report)

@@ -64,11 +64,7 @@ class RunComparison(TextTables):
     @property
     def differences(self) -> tuple[Difference, ...]:
         """The tested differences on all benchmarks: to the baseline where there is one, else of all pairs."""
-        return tuple(
-            d
-            for comparison in self.comparisons
-            for d in (comparison.against_baseline() if comparison.baseline else comparison.differences)
-        )
+        return tuple(d for comparison in self._tested for d in comparison.differences)
 
     def _rows(self, by: str) -> Sequence[Any]:
         if by == "difference":
@@ -165,25 +161,27 @@ class RunComparison(TextTables):
     def tables(self) -> list[Table]:
         """The main measures of each benchmark, and the differences."""
         overviews = [overview(comparison, finer=False) for comparison in self.comparisons]
-        return [table for table in (*overviews, *self._tested()) if table.columns]
+        return [table for table in (*overviews, *self._of_differences()) if table.columns]
 
     @property
     def csv_tables(self) -> list[Table]:
         """All measures, those of groups, and the differences."""
-        tables = (overview(*self.comparisons), *map(by_group, self.comparisons), *self._tested())
+        tables = (overview(*self.comparisons), *map(by_group, self.comparisons), *self._of_differences())
         return [table for table in tables if table.columns]
 
-    def _tested(self) -> list[Table]:
+    @property
+    def _tested(self) -> list[Comparison]:
+        """The comparisons with those of their differences that are tested."""
+        return [
+            replace(one, differences=one.against_baseline()) if one.baseline else one
+            for one in self.comparisons
+        ]
+
+    def _of_differences(self) -> list[Table]:
         """A table of the tested differences per measure that has any."""
-        tested_ones = (
-            replace(comparison, differences=comparison.against_baseline())
-            if comparison.baseline
-            else comparison
-            for comparison in self.comparisons
-        )
         return [
             differences(comparison, name)
-            for comparison in tested_ones
+            for comparison in self._tested
             for name in dict.fromkeys(d.measure for d in comparison.differences)
         ]
 
@@ -196,7 +194,7 @@ class RunComparison(TextTables):
         others = [comparison for comparison in self.comparisons if comparison not in galleries]
         overviews = [overview(*others)] if others else []
         overviews += [overview(comparison, measures=headline(comparison) or None) for comparison in galleries]
-        tables = (*overviews, *map(by_group, self.comparisons), *self._tested())
+        tables = (*overviews, *map(by_group, self.comparisons), *self._of_differences())
         return [table for table in tables if table.columns]
 
     @property
