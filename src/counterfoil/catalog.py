@@ -155,7 +155,9 @@ def benchmark(
 
     name = benchmark_name(name)
     if data is not None and not isinstance(data, str | Path):
-        return _in_memory(name, data, images)
+        if name not in OWN_TABLES:
+            raise InputError("data in memory are a table of one's own", where=name, allowed=OWN_TABLES)
+        return _read(benchmark_card(name), memory_table(data), None if images is None else as_path(images))
     data = fetched_data(name) if data is None else as_path(data)
     images = None if images is None else as_path(images)
     if data is not None and is_distant(data):
@@ -191,8 +193,12 @@ def benchmark(
     if not counts:
         title = f"{card.title}, another selection"
         card = card.model_copy(update={"title": title, "size": None, "counts": {}, "also": {}})
-    loaded: Benchmark = resolve(card.reader)(card, data, images)
-    return loaded
+    return _read(card, data, images)
+
+
+def _read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
+    benchmark: Benchmark = resolve(card.reader)(card, data, images)
+    return benchmark
 
 
 def _stored(place: Path) -> Benchmark | None:
@@ -202,17 +208,6 @@ def _stored(place: Path) -> Benchmark | None:
     from counterfoil.benchmarks.folder import is_benchmark_folder, load
 
     return load(place) if is_benchmark_folder(place) else None
-
-
-def _in_memory(name: str, data: Any, images: str | Path | None) -> Benchmark:
-    """The benchmark of a table of one's own that is in memory; raises `InputError` for any other."""
-    if name not in OWN_TABLES:
-        raise InputError("data in memory are a table of one's own", where=name, allowed=OWN_TABLES)
-    card = benchmark_card(name)
-    loaded: Benchmark = resolve(card.reader)(
-        card, memory_table(data), None if images is None else as_path(images)
-    )
-    return loaded
 
 
 def benchmark_card(name: str) -> Card:

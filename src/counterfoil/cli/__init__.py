@@ -23,16 +23,34 @@ INTERRUPTED = 130
 _OTHERS_FIRST = 3.0
 
 
-#: Every command, in the order of `--help`, and where it stands in this package.
-COMMANDS = {
+#: Every command, in the order of `--help`, and where it stands (`groups.lazily`).
+COMMANDS: dict[str, str | typer.Typer] = {
     "evaluate": "jobs.evaluate:evaluate_all tables:show_run",
     "compare": "jobs.compare:compare tables:show_comparison",
     "compare rankings": "jobs.compare:rank tables:show_rankings",
     "compare lengths": "lengths:lengths",
     "audit": "jobs.audit:audit",
-    "explain": "jobs.heat_grades:explain_or_grade",
-    "captions": "captions:app",
-    "benchmarks": "benchmarks:app",
+    "explain": "jobs.explain:explain_or_grade",
+    "captions": groups.group(
+        {
+            "score": "jobs.captions:score_captions",
+            "systems": "jobs.caption_systems:compare_systems",
+        },
+        help="How good captions are, for images or videos, with or without references.",
+        epilog="Example: "
+        "counterfoil captions score --metrics bleu,cider --candidates c.json --references r.json",
+    ),
+    "benchmarks": groups.group(
+        {
+            "list": "list:benchmarks list:show_entries",
+            "show": "list:benchmarks list:show_entries",
+            "fetch": "benchmarks:fetch",
+            "save": "benchmarks:save",
+            "publish": "jobs.publish:publish",
+        },
+        help="Benchmarks: what there is, released files, folders of one's own, and data sets for others.",
+        epilog="Example: counterfoil benchmarks fetch sugarcrepe",
+    ),
     "build": "build:app",
     "pool": "jobs.pool:pool",
     "pool rounds": "jobs.pool_rounds:pool_rounds",
@@ -40,10 +58,26 @@ COMMANDS = {
     "annotate": "annotate:app",
     "train": "jobs.training:train_model",
     "train mix": "jobs.mix:mix",
-    "world": "world:app",
+    "world": groups.group(
+        {"build": "jobs.world:build_world demo:show_drawn", "sheet": "jobs.world:draw_sheet demo:show_drawn"},
+        help="A small world of paper shapes in which everything is known: "
+        "build benchmarks and training sets.",
+        epilog="Example: counterfoil world build quads --out world",
+    ),
     "demo": "jobs.tour:demo demo:show_demo",
-    "list": "list:app",
-    "cache": "cache:app",
+    "list": groups.group(
+        {
+            name: f"list:{name} list:show_entries"
+            for name in ("benchmarks", "scorers", "metrics", "measures", "recipes")
+        },
+        help="What there is: benchmarks, kinds of scorer, caption metrics, measures, recipes of training.",
+        epilog="Example: counterfoil list benchmarks",
+    ),
+    "cache": groups.group(
+        {"list": "cache:list_", "size": "cache:size", "limit": "cache:limit", "clear": "cache:clear"},
+        help="Finished work on disk: what there is of which scorer, and room made again.",
+        epilog="Example: counterfoil cache limit 5GB",
+    ),
     "reproduce": "jobs.reproduce:reproduce reproduce:show_ledger",
 }
 

@@ -2,13 +2,8 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from counterfoil.cli import groups, usage
-from counterfoil.cli.list import Json as Printed
-from counterfoil.cli.list import print_entries, print_facts
 from counterfoil.inputs.options import Option
-from counterfoil.terminal import write_result
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +12,7 @@ if TYPE_CHECKING:
 
 #: Every command, in the order of `--help`. What they write is about people, so that it is its owner's alone.
 COMMANDS = {
-    "forms": "annotate:forms",
+    "forms": "list:forms list:show_entries",
     "create": "jobs.annotate_create:create_campaign",
     "plan": "jobs.annotate_plan:annotate_plan annotate:show_lines",
     "simulate": "jobs.annotate_plan:annotate_simulate",
@@ -64,10 +59,12 @@ def show_lines(result: Any, console: "Console") -> None:
 
 def show_facts(result: Any, console: "Console") -> None:
     """Facts by name."""
+    from counterfoil.cli.list import print_facts
+
     if result.facts:
         print_facts(
-            {name: f"{fact:,}" if isinstance(fact, int) else fact for name, fact in result.facts.items()},
             console,
+            {name: f"{fact:,}" if isinstance(fact, int) else fact for name, fact in result.facts.items()},
         )
 
 
@@ -82,28 +79,3 @@ def show_status(
 
     show_facts(progress, console)
     show(console, progress.tables if people else ())
-
-
-def forms(
-    name: Annotated[
-        str | None, typer.Argument(metavar="FORM", help="Show columns and settings of this one.")
-    ] = None,
-    json: Printed = False,
-) -> None:
-    """The forms of work: what is asked, and which columns a table of items needs."""
-    from counterfoil.annotate.forms.registry import WORK_FORMS
-
-    if name is None:
-        entries = [WORK_FORMS[form_name] for form_name in WORK_FORMS]
-        facts = [{"name": e.name, "columns": dict(e.kind.columns), "summary": e.summary} for e in entries]
-        rows = [(e.name, ", ".join(e.kind.columns), e.summary) for e in entries]
-        print_entries(facts if json else None, ("form", "columns", "what is asked"), rows)
-    elif json:
-        write_result("-", WORK_FORMS.find(name).facts)
-    else:
-        print_facts({key: value for key, value in WORK_FORMS.find(name).facts.items() if value != {}})
-
-
-FORMS_EPILOG = """Examples:
-  counterfoil annotate forms
-  counterfoil annotate forms best-of-k"""

@@ -1,59 +1,40 @@
 """`counterfoil benchmarks`: what there is, released files, benchmarks in folders, data sets for others."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from counterfoil import terminal
-from counterfoil.cli import groups
-from counterfoil.cli.usage import Overwrite
-from counterfoil.jobs import completion
+from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, LIMIT, OVERWRITE
+from counterfoil.jobs.job import job, option, terminal_feedback
 
-app = groups.group(
-    {
-        "list": "list:benchmarks",
-        "show": "list:benchmarks",
-        "fetch": "benchmarks:fetch",
-        "save": "benchmarks:save",
-        "publish": "jobs.publish:publish",
-    },
-    help="Benchmarks: what there is, released files, folders of one's own, and data sets for others.",
-    epilog="Example: counterfoil benchmarks fetch sugarcrepe",
-)
-FETCH_EPILOG = """Examples:
+
+@job(
+    examples="""Examples:
   counterfoil benchmarks fetch
   counterfoil benchmarks fetch sugarcrepe
   counterfoil benchmarks fetch winoground-scores --to data/"""
-
-
+)
 def fetch(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Benchmarks or releases; without any, what can be fetched is listed."),
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Where to: a folder of each name in it. Default: COUNTERFOIL_DATA, else the user's data "
-            "folder, where 'evaluate' finds them by name.",
-        ),
-    ] = None,
-    mirror: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Fetch from here, in place of the repository's own host."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace other files of the same names.")
-    ] = False,
+    names: Annotated[Sequence[str], option()] = (),
+    *,
+    to: Annotated[Path | None, option(metavar="FOLDER")] = None,
+    mirror: Annotated[str | None, option(metavar="ADDRESS")] = None,
+    overwrite: bool = False,
 ) -> None:
     """Fetch the released files of benchmarks, at a pinned commit and with checksums.
 
     What was stopped goes on where it was; what is there already is checked and kept. Which commit and which
     checksums the files have is written beside them, to fetched.json. For gated data sets HF_TOKEN is sent to
     the hub, and to no mirror.
+
+    Arguments:
+        names: Benchmarks or releases; without any, what can be fetched is listed.
+        to: Where to: a folder of each name in it. Default: COUNTERFOIL_DATA, else the user's data folder,
+            where 'evaluate' finds them by name.
+        mirror: Fetch from here, in place of the repository's own host.
+        overwrite: Replace other files of the same names.
     """
     from counterfoil.benchmarks.data_paths import data_folder
     from counterfoil.benchmarks.fetching import fetch, fetched, release, releases
@@ -100,44 +81,42 @@ def fetch(
             terminal.note(f"{name}: {chosen.needs}")
 
 
-SAVE_EPILOG = """Examples:
+@job(
+    examples="""Examples:
   counterfoil benchmarks save sugarcrepe --images val2017/ --out sets/sugarcrepe
   counterfoil benchmarks save pairs --data my.csv --images photos/ --available --out sets/mine"""
-
-
+)
 def save(
-    benchmark: Annotated[
-        str,
-        typer.Argument(
-            help="Name of a benchmark (see 'counterfoil list benchmarks').",
-            autocompletion=completion.complete_benchmarks,
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="The folder it is saved in.")],
-    data: Annotated[Path | None, typer.Option(help="File or folder of the benchmark.")] = None,
-    images: Annotated[
-        Path | None, typer.Option(help="Folder of the images, where the data name files.")
-    ] = None,
-    available: Annotated[
-        bool, typer.Option("--available", help="Only the questions whose images and captions are at hand.")
-    ] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, evenly spread.")] = None,
-    overwrite: Overwrite = False,
+    benchmark: Annotated[str, BENCHMARK],
+    out: Annotated[Path, option(flag="--out")],
+    *,
+    data: Path | None = None,
+    images: Path | None = None,
+    available: Annotated[bool, AVAILABLE] = False,
+    limit: Annotated[int | None, LIMIT] = None,
+    overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> None:
     """Save a benchmark with its pictures in one folder, which every command takes in place of its name.
 
     Items that are not at hand are kept as such. The folder has digests of all its files, so that what was
     changed since is noticed. Mind the licence before it is passed on: 'counterfoil list benchmarks NAME'.
+
+    Arguments:
+        benchmark: Name of a benchmark (see 'counterfoil list benchmarks').
+        out: The folder it is saved in.
+        data: File or folder of the benchmark.
+        images: Folder of the images, where the data name files.
+        available: Only the questions whose images and captions are at hand.
+        limit: Only so many questions, evenly spread.
     """
     from counterfoil import catalog
     from counterfoil.benchmarks import folder
-    from counterfoil.cli import paths
+    from counterfoil.cli import usage
     from counterfoil.jobs.evaluation_inputs import at_hand
-    from counterfoil.jobs.job import terminal_feedback
     from counterfoil.outputs import Folder, active_outputs
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
-    paths.check(folders=[Folder(out, folder.FILES, alone=True)])
+    usage.check_outputs(folders=[Folder(out, folder.FILES, alone=True)])
     loaded = catalog.benchmark(benchmark, data=data, images=images)
     if loaded.path is not None and (outputs := active_outputs()) is not None:
         # An output that would replace it is an error.

@@ -2,39 +2,33 @@
 
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from counterfoil import terminal
 from counterfoil.errors import InputError
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.job import job, option
+from counterfoil.report.labels import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from counterfoil.engine.cache_folder import Contents, Shard
 
-app = typer.Typer(
-    help="Finished work on disk: what there is of which scorer, and room made again.",
-    no_args_is_help=True,
-    epilog="Example: counterfoil cache limit 5GB",
-)
-
-Folder = Annotated[
-    Path | None, typer.Option("--cache", envvar="COUNTERFOIL_CACHE", help="Folder of finished work.")
-]
+Folder = Annotated[Path | None, Option("Folder of finished work.", None, variable="COUNTERFOIL_CACHE")]
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 _AGES = {"d": 86400, "h": 3600, "min": 60}
 
 
-@app.command("list", epilog="Example: counterfoil cache list --json")
-def list_(
-    cache: Folder = None, json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False
-) -> None:
-    """What is kept: a row per scorer and kind, with its files, its size, and when it was last needed."""
+@job(examples="Example: counterfoil cache list --json")
+def list_(*, cache: Folder = None, json: bool = False) -> None:
+    """What is kept: a row per scorer and kind, with its files, its size, and when it was last needed.
+
+    Arguments:
+        json: Machine-readable.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -68,24 +62,23 @@ def list_(
         console.print(table)
     console.print(f"{written_size(entries.size)} in {entries.place}", style="dim", soft_wrap=True)
     if entries.others:
-        from counterfoil.report.labels import amount
-
         terminal.note(f"beside them, never touched: {amount(entries.others, 'other file')}")
 
 
-@app.command(epilog="Example: counterfoil cache size")
-def size(cache: Folder = None) -> None:
+@job(examples="Example: counterfoil cache size")
+def size(*, cache: Folder = None) -> None:
     """How much room finished work takes."""
     entries = _contents(cache)
     terminal.out().print(f"{written_size(entries.size)} in {entries.place}", soft_wrap=True)
 
 
-@app.command(epilog="Example: counterfoil cache limit 5GB")
-def limit(
-    most: Annotated[str, typer.Argument(metavar="SIZE", help="What may stay: 500MB, 5GB, 2GiB.")],
-    cache: Folder = None,
-) -> None:
-    """Remove what was longest not needed, until what stays is no larger than SIZE."""
+@job(examples="Example: counterfoil cache limit 5GB")
+def limit(most: Annotated[str, option(metavar="SIZE")], *, cache: Folder = None) -> None:
+    """Remove what was longest not needed, until what stays is no larger than SIZE.
+
+    Arguments:
+        most: What may stay: 500MB, 5GB, 2GiB.
+    """
     from counterfoil.engine.cache_folder import beyond
 
     wanted = read_size(most)
@@ -93,24 +86,20 @@ def limit(
     _remove(entries, beyond(entries, wanted), cache)
 
 
-@app.command(
-    epilog="""Examples:
+@job(
+    examples="""Examples:
   counterfoil cache clear --scorer open-clip:ViT-B-32-quickgelu/openai
   counterfoil cache clear --yes"""
 )
-def clear(
-    scorer: Annotated[
-        str | None, typer.Option(help="Only that of this scorer: its name, or how its key begins.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    cache: Folder = None,
-) -> None:
+def clear(*, scorer: str | None = None, yes: bool = False, cache: Folder = None) -> None:
     """Remove finished work: all of it, or that of one scorer. It is computed again when it is needed.
 
     Only files that a cache has written are removed.
-    """
-    from counterfoil.report.labels import amount
 
+    Arguments:
+        scorer: Only that of this scorer: its name, or how its key begins.
+        yes: Do not ask.
+    """
     entries = _contents(cache)
     shelves = entries.shelves if scorer is None else entries.of(scorer)
     shards = [shard for shelf in shelves for shard in shelf.shards]
@@ -129,14 +118,13 @@ def _contents(cache: Path | None) -> "Contents":
     return contents(folder)
 
 
-def _remove(entries: "Contents", shards: "Sequence[Shard]", cache: Path | None) -> None:
+def _remove(entries: "Contents", shards: Sequence["Shard"], cache: Path | None) -> None:
     """Remove files, and say how much that was and what is left."""
     from counterfoil.engine.cache_folder import remove
-    from counterfoil.report.labels import amount
 
     freed = remove(entries, shards)
     terminal.note(f"removed: {amount(len(shards), 'file')}, {written_size(freed)}")
-    size(cache)
+    size(cache=cache)
 
 
 def read_size(text: str) -> int:

@@ -1,31 +1,19 @@
-"""The end of `counterfoil demo`: of a tour of all verbs, or of the study of four trainings."""
+"""The end of `counterfoil demo`, of a tour or of the study of four trainings, and of `counterfoil world`."""
 
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
     from counterfoil.evaluation.findings import Finding
-    from counterfoil.evaluation.result import Estimate
     from counterfoil.jobs.study import StudyReport
     from counterfoil.jobs.tour import ExampleFiles, Tour
+    from counterfoil.jobs.world import Drawn
     from counterfoil.studies.demo import Study
 
-#: What the summary shows of each model: the benchmark, the measure, the column's head.
-_COLUMNS = (
-    ("world-quads-alike", "i2t", "I2T"),
-    ("world-quads-alike", "t2i", "T2I"),
-    ("world-quads-alike", "group", "group"),
-    ("world-quads", "group", "mixed"),
-    ("world-choices", "accuracy", "choice"),
-    ("world-gallery", "mean_map_at_r", "mAP@R"),
-)
 _MARKS = {"holds": ("✓", "green"), "does not hold": ("✗", "red"), "undecided": ("?", "yellow")}
 _POINT = ("•", "")
-#: Columns of a terminal from which the summary has room for intervals, and the most that words run over.
-_ROOMY, _LINE = 110, 100
 
 
 def show_demo(demo: "Tour | StudyReport | ExampleFiles", console: Console) -> None:
@@ -50,66 +38,36 @@ def show_demo(demo: "Tour | StudyReport | ExampleFiles", console: Console) -> No
 
 
 def show(study: "Study", console: Console) -> None:
-    """The end of a demo: a table of the models, then each finding and its verdict."""
+    """The end of a demo: the main measures of the models, then each finding and its verdict."""
+    from counterfoil.cli.tables import show as show_tables
+    from counterfoil.report.comparison_tables import overview
     from counterfoil.report.study_page import known
 
     seeds = study.plan.seeds
-    console.print()
-    console.print(_summary(study, intervals=console.width >= _ROOMY))
-    about = "In per cent" + (", with 95 % intervals" if console.width >= _ROOMY else "")
-    about += f"; networks of seed {seeds[0]}. Both pictures in one style; "
-    about += "mixed: group where the second picture is synthetic."
+    show_tables(console, [overview(comparison, finer=False) for comparison in study.comparisons])
+    about = f"Networks of seed {seeds[0]}."
     if len(seeds) > 1:
         about += f" What follows is over seeds {', '.join(map(str, seeds))}."
-    width = min(console.width, _LINE)
-    console.print(Text(about, style="dim"), width=width)
+    console.print(Text(about, style="dim"))
     sentences = [_verdict(finding) for finding in study.findings]
     if study.order is not None:
         sentences.append((_POINT, "The trainings in order.", study.order.sentence))
     sentences += [(_POINT, sweep.question, sweep.sentence) for sweep in study.sweeps]
     sentences += [(_POINT, "Caption metrics.", known(study.captions.comparisons))]
     sentences += [_verdict(finding) for finding in study.captions.findings]
-    console.print()
     for mark, head, words in sentences:
-        # Every line of the words as far in as the first.
-        grid = Table.grid(padding=(0, 1, 0, 0))
-        grid.add_column(width=1)
-        grid.add_column(overflow="fold")
-        grid.add_row(Text(*mark), Text.assemble((head, "bold"), "\n", (words, "dim")))
-        console.print(grid, width=width)
-    console.print()
+        console.print(Text.assemble(mark, f" {head} ", (words, "dim")))
+
+
+def show_drawn(drawn: "Drawn", console: Console) -> None:
+    """What `counterfoil world` drew, where the command is not quiet."""
+    from counterfoil import terminal
+
+    for line in () if terminal.quiet else drawn.lines:
+        console.print(line, soft_wrap=True)
 
 
 def _verdict(finding: "Finding") -> tuple[tuple[str, str], str, str]:
     """A finding's mark, its claim and its verdict."""
     sentence = f"{finding.verdict.capitalize()} in this run. {finding.sentence}"
     return _MARKS[finding.verdict], finding.claim, sentence
-
-
-def _summary(study: "Study", *, intervals: bool) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("model", no_wrap=True)
-    for _, _, head in _COLUMNS:
-        table.add_column(head, justify="right", no_wrap=True)
-    rows: dict[str, dict[str, Text]] = {}
-    chance: dict[str, str] = {}
-    for comparison in study.comparisons:
-        for run in comparison.runs:
-            for of, measure, head in _COLUMNS:
-                if of == comparison.benchmark and measure in run.result.measures:
-                    estimate = run.result.measures[measure]
-                    rows.setdefault(run.name, {})[head] = Text.assemble(
-                        f"{100 * estimate.value:.1f}", (_span(estimate) if intervals else "", "dim")
-                    )
-                    if estimate.chance is not None:
-                        chance[head] = f"{100 * estimate.chance:.1f}" + (
-                            " " * len(_span(estimate)) * intervals
-                        )
-    table.add_row("chance", *(chance.get(head, "") for _, _, head in _COLUMNS), style="dim")
-    for name, cells in rows.items():
-        table.add_row(name, *(cells.get(head, "") for _, _, head in _COLUMNS))
-    return table
-
-
-def _span(estimate: "Estimate") -> str:
-    return f" {100 * estimate.low:4.1f} to {100 * estimate.high:4.1f}"

@@ -16,12 +16,12 @@ import typer
 from rich.markup import escape
 
 from counterfoil import terminal
-from counterfoil.cli import paths, usage
+from counterfoil.cli import usage
 from counterfoil.cli.faults import main_process
 from counterfoil.errors import CounterfoilError, InputError, UnknownNameError
 from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 from counterfoil.jobs.arguments import OVERWRITE
-from counterfoil.jobs.job import Job, closing_at_end, ignore, terminal_feedback
+from counterfoil.jobs.job import Job, closing_at_end, ignore, prose, terminal_feedback
 
 _CONFIG = Option(
     "Arguments from the table of this command in a TOML file; what is given here comes first.",
@@ -70,10 +70,14 @@ def command(
     of_job = job.arguments if arguments is None else arguments
     typed_for = {**of_show, **of_page, **of_job}
     options = {**of_job, **outputs, **of_page, **of_show}
-    if paths.WRITTEN & set(options):
+    written = {name for name, argument in options.items() if bool not in argument.members}
+    if usage.WRITTEN & written - {"cache"}:
         options.setdefault("overwrite", Argument("overwrite", bool, OVERWRITE))
-    if all(argument.flag != _CONFIG.flag for argument in options.values()):
+    if job.reports and all(argument.flag != _CONFIG.flag for argument in options.values()):
         options["config_file"] = Argument("config_file", Path | None, _CONFIG)
+    for name, option in usage.LEVELS.items():
+        if name != "allow_outside" or usage.IMAGES & set(options):
+            options.setdefault(name, Argument(name, bool, option))
 
     @wraps(job.function)
     def run(ctx: Any, **typed: Any) -> None:
@@ -92,7 +96,7 @@ def command(
                 if (target := typed.get(name)) is not None
             }
             files: dict[str, Any] = {"out" if name == "save" else name: targets[name] for name in targets}
-            paths.check(**files)
+            usage.check_outputs(**files)
             if "html" in targets and getattr(kind, "page_has_figures", True):
                 from counterfoil.report.drawing import check
 
@@ -102,17 +106,17 @@ def command(
             # Choices, and names of benchmarks, are not taken for files of such names that the command reads.
             for name, value in values.items():
                 option = typed_for[name].option
-                if option.complete.endswith(":complete_benchmarks"):
+                if option.complete == "benchmarks":
                     names = value if isinstance(value, list) else [value]
-                    paths.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
+                    usage.not_read(*(text for text in names if benchmark_name(text) in benchmarks()))
                 elif typed_for[name].choices and isinstance(value, str):
-                    paths.not_read(value)
+                    usage.not_read(value)
             json: Any = targets.get("json")
             shown: list[Any] = []
 
             def print_result(result: Any) -> None:
                 shown.append(result)
-                if not (terminal.quiet and json == "-"):
+                if result is not None and not (terminal.quiet and json == "-"):
                     printing(result, terminal.beside(json), **_converted(of_show, values))
 
             given: dict[str, Any] = filled(
@@ -120,9 +124,10 @@ def command(
             )
             # Of several processes that work together one prints and writes.
             first = main_process()
-            given["feedback"] = replace(
-                terminal_feedback(quiet=not first), result=print_result if first else ignore
-            )
+            if job.reports:
+                given["feedback"] = replace(
+                    terminal_feedback(quiet=not first), result=print_result if first else ignore
+                )
             checked = job.checked(given, lambda argument: places.get(argument.name, _called(argument)))
             page = _converted(of_page, values)
             try:
@@ -138,12 +143,10 @@ def command(
             _write(shown, targets, page)
 
     # The paragraphs that speak of no Python.
-    paragraphs = inspect.cleandoc(job.function.__doc__ or "").split("\n\n")
-    plain = (text for text in paragraphs if not text.startswith("Raises"))
+    plain = (text for text in prose(job.function.__doc__) if not text.startswith("Raises"))
     run.__doc__ = "\n\n".join(text for text in plain if "`" not in text and ">>>" not in text)
     parameters = [parameter for argument in options.values() for parameter in _parameters(argument)]
-    added = usage.level_parameters([parameter.name for parameter in parameters])
-    return usage.with_signature(run, [*parameters, *added.values()])
+    return usage.with_signature(run, parameters)
 
 
 def _configured(ctx: Any, typed: dict[str, Any], options: Mapping[str, Argument]) -> dict[str, str]:
@@ -272,13 +275,13 @@ def _parameters(argument: Argument) -> list[inspect.Parameter]:
     return parameters
 
 
-def _completion(place: str) -> Callable[[str], list[str]]:
-    """The function "module:function" that completes what was begun, imported when it is asked."""
-    module, _, function = place.partition(":")
+def _completion(kind: str) -> Callable[[str], list[str]]:
+    """The function that completes names of a kind, imported when it is asked."""
 
     def complete(incomplete: str) -> list[str]:
-        names: list[str] = getattr(import_module(module), function)(incomplete)
-        return names
+        from counterfoil.jobs import completion
+
+        return completion.complete(kind, incomplete)
 
     return complete
 
@@ -292,4 +295,5 @@ def _switch(argument: Argument, given: Mapping[str, Any]) -> inspect.Parameter:
     if argument.default is None:
         both = typer.Option(f"{flag}/--no-{flag[2:]}", **given)
         return usage.keyword(argument.name, Annotated[bool | None, both], None)
-    return usage.keyword(argument.name, Annotated[bool, typer.Option(flag, **given)], False)
+    letters = usage.LETTERS.get(flag, ())
+    return usage.keyword(argument.name, Annotated[bool, typer.Option(flag, *letters, **given)], False)

@@ -10,13 +10,13 @@ from typing import Any, cast
 import typer
 from typer.core import TyperCommand
 
-from counterfoil.cli.usage import Command, CommandGroup, flowing, with_levels
+from counterfoil.cli.usage import Command, CommandGroup, flowing
 
 
 class _Commands(Mapping[str, Any]):
     """Commands by name, each made when it is asked for."""
 
-    def __init__(self, rows: Mapping[str, str], wrap: Callable[..., Any]) -> None:
+    def __init__(self, rows: Mapping[str, "str | typer.Typer"], wrap: Callable[..., Any]) -> None:
         self._rows, self._wrap = rows, wrap
         self._loaded: dict[str, Any] = {}
 
@@ -36,50 +36,38 @@ class _Commands(Mapping[str, Any]):
 
     def summary(self, name: str) -> Any:
         """A command that has a summary and does nothing: of a job, without importing it."""
-        module, _, function = self._rows[name].partition(" ")[0].partition(":")
-        if not module.startswith("jobs."):
+        if not isinstance(row := self._rows[name], str):
             return self[name]
+        module, _, function = row.partition(" ")[0].partition(":")
         # The first paragraph of the function's docstring, from the compiled module.
-        spec: Any = find_spec(f"counterfoil.{module}")
-        code = spec.loader.get_code(f"counterfoil.{module}")
+        spec: Any = find_spec(_module(module))
+        code = spec.loader.get_code(spec.name)
         functions = {one.co_name: one for one in code.co_consts if isinstance(one, CodeType)}
+        if function not in functions:
+            return self[name]
         doc = cleandoc(functions[function].co_consts[0])
         return TyperCommand(name, help=doc.partition("\n\n")[0].replace("\n", " "))
 
 
-def _loaded(name: str, row: str, wrap: Callable[..., Any]) -> Any:
-    """A command of a job or of a function of `counterfoil.cli`, or a group of an app there.
+def _module(path: str) -> str:
+    return f"counterfoil.{path}" if path.startswith("jobs.") else f"counterfoil.cli.{path}"
 
-    A job may be followed by the function that shows its result. The examples of a function are its module's
-    `NAME_EPILOG`, else its `EPILOG`.
-    """
-    source, _, show = row.partition(" ")
-    path, _, attribute = source.partition(":")
-    module = import_module(f"counterfoil.{path}" if path.startswith("jobs.") else f"counterfoil.cli.{path}")
-    target = getattr(module, attribute)
-    if isinstance(target, typer.Typer):
-        # Completion is installed by the program, not by each of its groups.
-        target._add_completion = False
-        for command in target.registered_commands:
-            if not (command.cls and issubclass(command.cls, Command)):
-                command.cls = Command
-                command.help = flowing((command.callback and command.callback.__doc__) or "")
-                command.epilog = flowing(command.epilog or "")
-                command.callback = command.callback and with_levels(command.callback)
-    else:
-        if hasattr(target, "__job__"):
-            from counterfoil.cli.derive import command as derived
-            from counterfoil.jobs.job import job_of
 
-            job = job_of(target)
-            function, epilog = derived(job, show), job.examples
-        else:
-            function = with_levels(target)
-            name_of_epilog = f"{attribute.rstrip('_').upper()}_EPILOG"
-            epilog = getattr(module, name_of_epilog, getattr(module, "EPILOG", ""))
+def _loaded(name: str, row: str | typer.Typer, wrap: Callable[..., Any]) -> Any:
+    """The command of a job, or the group of an app; a job may be followed by what shows its result."""
+    target: Any = row
+    if isinstance(row, str):
+        source, _, show = row.partition(" ")
+        path, _, attribute = source.partition(":")
+        target = getattr(import_module(_module(path)), attribute)
+    if not isinstance(target, typer.Typer):
+        from counterfoil.cli.derive import command as derived
+        from counterfoil.jobs.job import job_of
+
+        job, function = job_of(target), wrap(derived(job_of(target), show))
         target = typer.Typer(rich_markup_mode="rich", add_completion=False)
-        target.command(name, cls=Command, help=flowing(function.__doc__ or ""), epilog=flowing(epilog))(
-            wrap(function)
+        target.command(name, cls=Command, help=flowing(function.__doc__ or ""), epilog=flowing(job.examples))(
+            function
         )
     loaded = typer.main.get_command(target)
     loaded.name = name
@@ -87,12 +75,13 @@ def _loaded(name: str, row: str, wrap: Callable[..., Any]) -> Any:
 
 
 def lazily(
-    rows: Mapping[str, str], wrap: Callable[..., Any] = lambda function: function
+    rows: Mapping[str, str | typer.Typer], wrap: Callable[..., Any] = lambda function: function
 ) -> type[CommandGroup]:
     """A class of groups whose commands are imported when they are asked for.
 
-    `rows` says of each name, of one word or two, which "module:function" of `counterfoil.cli` it is, or which
-    "module:app", or which "jobs.module:function" of `counterfoil`. Functions go through `wrap`.
+    `rows` says of each name, of one word or two, which job it is, "jobs.module:function" of `counterfoil` or
+    "module:function" of `counterfoil.cli`, or which group, itself or as "module:app". Functions go through
+    `wrap`.
     """
 
     class LazyGroup(CommandGroup):
@@ -131,7 +120,10 @@ def group(
     rows: Mapping[str, str], help: str, epilog: str, wrap: Callable[..., Any] = lambda function: function
 ) -> typer.Typer:
     """A group of commands, each of which is imported when it is asked for (`lazily`)."""
-    app = typer.Typer(cls=lazily(rows, wrap), help=help, no_args_is_help=True, epilog=epilog)
+    # Completion is installed by the program, not by each of its groups.
+    app = typer.Typer(
+        cls=lazily(rows, wrap), help=help, no_args_is_help=True, epilog=epilog, add_completion=False
+    )
     # However few commands there are, they are a group.
     app.callback()(lambda: None)
     return app

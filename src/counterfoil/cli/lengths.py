@@ -1,42 +1,43 @@
 """`counterfoil compare lengths`: what measures have to do with the lengths of captions."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from counterfoil import terminal
-from counterfoil.cli.usage import Overwrite
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.arguments import OVERWRITE, RUNS
+from counterfoil.jobs.job import job
 
-LENGTHS_EPILOG = """Examples:
+
+@job(
+    examples="""Examples:
   counterfoil compare lengths runs/clip/winoground
   counterfoil compare lengths runs/* --json lengths.json"""
-
-
+)
 def lengths(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")],
-    data: Annotated[
-        Path | None,
-        typer.Option(help="Data of Winoground, where its captions are not at hand: its tags hold lengths."),
-    ] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")
-    ] = None,
-    overwrite: Overwrite = False,
+    runs: Annotated[Sequence[Path], RUNS],
+    *,
+    data: Path | None = None,
+    json: Annotated[str | None, Option("Write the machine-readable result here.", metavar="PATH|-")] = None,
+    overwrite: Annotated[bool, OVERWRITE] = False,
 ) -> None:
     """Pearson's correlation of a run's main measures with the length of the captions, in words.
 
     As in Table 6 of Winoground's paper, with intervals that know which questions share images and captions.
     Of captions that people rated, the score itself is correlated with the caption's length.
+
+    Arguments:
+        data: Data of Winoground, where its captions are not at hand: its tags hold lengths.
     """
-    from counterfoil.cli import paths
+    from counterfoil.cli import usage
     from counterfoil.cli.tables import printed
     from counterfoil.errors import InputError
     from counterfoil.evaluation.lengths import LengthCorrelation, length_correlations, mean_words
     from counterfoil.evaluation.run import find_runs
     from counterfoil.report.tables import Column, text_table
 
-    paths.check(json=json)
+    usage.check_outputs(json=json)
     loaded = [run for run in find_runs(runs) if not run.benchmark.questions.directed]
     if not loaded:
         raise InputError("galleries alone: their queries have no captions of their own", given=runs[0])

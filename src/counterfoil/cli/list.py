@@ -1,183 +1,189 @@
-"""`counterfoil list benchmarks | scorers | metrics | measures | recipes`."""
+"""`counterfoil list benchmarks | scorers | metrics | measures | recipes` and `counterfoil annotate forms`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, NamedTuple
 
-import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from counterfoil.jobs import completion
-from counterfoil.terminal import out, write_result
-
-app = typer.Typer(
-    help="What there is: benchmarks, kinds of scorer, caption metrics, measures, recipes of training.",
-    no_args_is_help=True,
-    epilog="Example: counterfoil list benchmarks",
-)
-
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable.")]
+from counterfoil import catalog
+from counterfoil.inputs.options import Option
+from counterfoil.jobs.job import job, option
+from counterfoil.terminal import write_result
 
 
-@app.command()
-def benchmarks(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="Show all facts of this one.", autocompletion=completion.complete_benchmarks),
-    ] = None,
-    json: Json = False,
+class Listing(NamedTuple):
+    """Entries as plain values, and the function that prints them."""
+
+    plain: Any
+    show: Callable[[Console], None]
+
+
+def show_entries(
+    entries: Listing, console: Console, *, json: Annotated[bool, Option("Machine-readable.")] = False
 ) -> None:
-    """The benchmarks that can be measured, with form, size, licence and source.
-
-    Example: counterfoil list benchmarks winoground
-    """
-    from counterfoil import catalog
-    from counterfoil.benchmarks.fetching import serving
-
-    if name is not None:
-        card = catalog.benchmark_card(name)
-        facts, release = card.model_dump(mode="json"), serving(card.name)
-        if json:
-            write_result("-", facts)
-        else:
-            print_facts({**facts, "fetch": f"counterfoil benchmarks fetch {release.name}" if release else ""})
-        return
-    cards = catalog.benchmarks().values()
-    sizes = [f"{card.size:,}" if card.size else "varies" if card.citation else "yours" for card in cards]
-    print_entries(
-        [card.model_dump(mode="json") for card in cards] if json else None,
-        ("name", "form", "questions", "main measure", "title"),
-        [
-            (card.name, card.form, size, card.measures[0] if card.measures else "", card.title)
-            for card, size in zip(cards, sizes, strict=True)
-        ],
-        "All facts of one, licence and pitfalls among them: counterfoil list benchmarks NAME",
-    )
-
-
-@app.command()
-def scorers(json: Json = False) -> None:
-    """The kinds of scorer, how each is written, and what it needs.
-
-    Example: counterfoil list scorers
-    """
-    from rich.padding import Padding
-
-    from counterfoil import catalog
-
-    entries = catalog.scorers().values()
+    """Entries as JSON, else as they are printed."""
     if json:
-        write_result("-", [asdict(entry) for entry in entries])
-        return
-    console = out()
-    for entry in entries:
-        needs = f"; needs the extra '{entry.extra}'" if entry.extra else ""
-        console.print(Text(f"{entry.prefix}:{entry.argument}", style="bold"))
-        console.print(Padding(Text(entry.summary + needs), (0, 0, 0, 4)))
-        console.print(Padding(Text(entry.example, style="dim"), (0, 0, 0, 4)))
-
-
-@app.command()
-def metrics(json: Json = False) -> None:
-    """The caption metrics: what each reads, what it needs, where it comes from.
-
-    Example: counterfoil list metrics
-    """
-    from counterfoil import catalog
-
-    entries = catalog.metrics().values()
-    print_entries(
-        [asdict(entry) for entry in entries] if json else None,
-        ("metric", "needs", "what it says", "source"),
-        [(entry.name, ", ".join(entry.needs), entry.summary, entry.source) for entry in entries],
-        "As a scorer each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'.",
-    )
-
-
-@app.command()
-def measures(json: Json = False) -> None:
-    """The measures, the form of question each belongs to, and what chance gives.
-
-    Example: counterfoil list measures
-    """
-    from counterfoil import catalog
-
-    known = catalog.measures()
-    print_entries(
-        [measure.to_json() for measure in known] if json else None,
-        ("measure", "form", "chance", "meaning"),
-        [(measure.name, measure.form, measure.chance, measure.meaning) for measure in known],
-        "Of galleries with i2t_, t2i_ or mean_ before them, or without for all three; K is any number.",
-    )
-
-
-@app.command()
-def recipes(
-    name: Annotated[
-        str | None,
-        typer.Argument(help="Show all values of this one.", autocompletion=completion.complete_recipes),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """The recipes that models are trained by, with the papers' values.
-
-    Example: counterfoil list recipes trohn-img
-    """
-    from counterfoil import catalog
-
-    if name is None:
-        known = catalog.recipes().values()
-        print_entries(
-            [asdict(recipe) for recipe in known] if json else None,
-            ("recipe", "what is learnt", "columns besides image and caption"),
-            [(recipe.name, recipe.about, ", ".join(recipe.needs)) for recipe in known],
-            "All values of one, and what its paper leaves open: counterfoil list recipes NAME",
-        )
-        return
-    recipe = catalog.recipe(name)
-    if json:
-        write_result("-", asdict(recipe))
-        return
-    from counterfoil.cli.tables import show
-    from counterfoil.jobs.training import TrainingPlan
-
-    plan = TrainingPlan(recipe, recipe, {})
-    show(out(), plan.tables)
-    out().print(*plan.notes, sep="\n")
+        write_result("-", entries.plain)
+    else:
+        entries.show(console)
 
 
 def print_entries(
-    facts: list[Any] | None, header: Sequence[str], rows: Sequence[Sequence[str]], more: str = ""
+    console: Console, header: Sequence[str], rows: Sequence[Sequence[str]], more: str = ""
 ) -> None:
-    """Entries as JSON, where their facts are given, else as a table with a line below it."""
-    if facts is not None:
-        write_result("-", facts)
-        return
+    """A table with a row per entry, and a line below it."""
     from counterfoil.cli.tables import print_words
 
-    print_words(out(), header, rows)
+    print_words(console, header, rows)
     if more:
-        out().print(Text(f"\n{more}"))
+        console.print(Text(f"\n{more}"))
 
 
-def print_facts(facts: dict[str, object], console: Console | None = None) -> None:
+def print_facts(console: Console, facts: Mapping[str, object]) -> None:
     """A line per fact, without those that say nothing."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     for key, value in facts.items():
-        if value in ("", None, [], {}):
-            continue
-        if isinstance(value, list):
-            text = "\n".join(str(part) for part in value)
-        elif isinstance(value, dict):
-            text = ", ".join(
-                f"{name} {count:,}" if isinstance(count, int) else f"{name} {count}"
-                for name, count in value.items()
-            )
+        if isinstance(value, dict):
+            counts = ((name, f"{n:,}" if isinstance(n, int) else n) for name, n in value.items())
+            text = ", ".join(f"{name} {count}" for name, count in counts)
         else:
-            text = str(value)
-        table.add_row(key, Text(text))
-    (console or out()).print(table)
+            text = "\n".join(map(str, value if isinstance(value, list) else [value]))
+        if value not in ("", None, [], {}):
+            table.add_row(key, Text(text))
+    console.print(table)
+
+
+@job()
+def benchmarks(
+    name: Annotated[str | None, option(complete="benchmarks")] = None,
+) -> Listing:
+    """The benchmarks that can be measured, with form, size, licence and source.
+
+    Example: counterfoil list benchmarks winoground
+
+    Arguments:
+        name: Show all facts of this one.
+    """
+    from counterfoil.benchmarks.fetching import serving
+
+    if name is not None:
+        card = catalog.benchmark_card(name)
+        facts, release = card.model_dump(mode="json"), serving(card.name)
+        fetch = f"counterfoil benchmarks fetch {release.name}" if release else ""
+        return Listing(facts, partial(print_facts, facts={**facts, "fetch": fetch}))
+    cards = catalog.benchmarks().values()
+    sizes = [f"{card.size:,}" if card.size else "varies" if card.citation else "yours" for card in cards]
+    rows = [
+        (card.name, card.form, size, card.measures[0] if card.measures else "", card.title)
+        for card, size in zip(cards, sizes, strict=True)
+    ]
+    head = ("name", "form", "questions", "main measure", "title")
+    more = "All facts of one, licence and pitfalls among them: counterfoil list benchmarks NAME"
+    plain = [card.model_dump(mode="json") for card in cards]
+    return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
+
+
+@job()
+def scorers() -> Listing:
+    """The kinds of scorer, how each is written, and what it needs.
+
+    Example: counterfoil list scorers
+    """
+    entries = catalog.scorers().values()
+
+    def show(console: Console) -> None:
+        for entry in entries:
+            needs = f"; needs the extra '{entry.extra}'" if entry.extra else ""
+            console.print(Text(f"{entry.prefix}:{entry.argument}", style="bold"))
+            console.print(Padding(Text(entry.summary + needs), (0, 0, 0, 4)))
+            console.print(Padding(Text(entry.example, style="dim"), (0, 0, 0, 4)))
+
+    return Listing([asdict(entry) for entry in entries], show)
+
+
+@job()
+def metrics() -> Listing:
+    """The caption metrics: what each reads, what it needs, where it comes from.
+
+    Example: counterfoil list metrics
+    """
+    entries = catalog.metrics().values()
+    head = ("metric", "needs", "what it says", "source")
+    rows = [(entry.name, ", ".join(entry.needs), entry.summary, entry.source) for entry in entries]
+    more = "As a scorer each is written metric:NAME; 'bleu' stands for bleu-1 to bleu-4 in 'captions score'."
+    plain = [asdict(entry) for entry in entries]
+    return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
+
+
+@job()
+def measures() -> Listing:
+    """The measures, the form of question each belongs to, and what chance gives.
+
+    Example: counterfoil list measures
+    """
+    entries = catalog.measures()
+    head = ("measure", "form", "chance", "meaning")
+    rows = [(measure.name, measure.form, measure.chance, measure.meaning) for measure in entries]
+    more = "Of galleries with i2t_, t2i_ or mean_ before them, or without for all three; K is any number."
+    plain = [measure.to_json() for measure in entries]
+    return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
+
+
+@job()
+def recipes(
+    name: Annotated[str | None, option(complete="recipes")] = None,
+) -> Listing:
+    """The recipes that models are trained by, with the papers' values.
+
+    Example: counterfoil list recipes trohn-img
+
+    Arguments:
+        name: Show all values of this one.
+    """
+    if name is None:
+        entries = catalog.recipes().values()
+        head = ("recipe", "what is learnt", "columns besides image and caption")
+        rows = [(recipe.name, recipe.about, ", ".join(recipe.needs)) for recipe in entries]
+        more = "All values of one, and what its paper leaves open: counterfoil list recipes NAME"
+        plain = [asdict(recipe) for recipe in entries]
+        return Listing(plain, partial(print_entries, header=head, rows=rows, more=more))
+    recipe = catalog.recipe(name)
+
+    def show(console: Console) -> None:
+        from counterfoil.cli import tables
+        from counterfoil.jobs.training import TrainingPlan
+
+        plan = TrainingPlan(recipe, recipe, {})
+        tables.show(console, plan.tables)
+        console.print(*plan.notes, sep="\n")
+
+    return Listing(asdict(recipe), show)
+
+
+@job(
+    examples="""Examples:
+  counterfoil annotate forms
+  counterfoil annotate forms best-of-k"""
+)
+def forms(name: Annotated[str | None, option(metavar="FORM")] = None) -> Listing:
+    """The forms of work: what is asked, and which columns a table of items needs.
+
+    Arguments:
+        name: Show columns and settings of this one.
+    """
+    from counterfoil.annotate.forms.registry import WORK_FORMS
+
+    if name is not None:
+        facts = WORK_FORMS.find(name).facts
+        return Listing(facts, partial(print_facts, facts={k: v for k, v in facts.items() if v != {}}))
+    entries = [WORK_FORMS[form_name] for form_name in WORK_FORMS]
+    plain = [{"name": e.name, "columns": dict(e.kind.columns), "summary": e.summary} for e in entries]
+    rows = [(e.name, ", ".join(e.kind.columns), e.summary) for e in entries]
+    return Listing(plain, partial(print_entries, header=("form", "columns", "what is asked"), rows=rows))

@@ -54,7 +54,7 @@ class Option:
     panel: str = ""
     #: The default in words, where its value says little.
     shown: str = ""
-    #: "module:function" that completes what was begun in a shell.
+    #: The kind of names that a shell completes (`counterfoil.jobs.completion`).
     complete: str = ""
     #: The environment variable that is read where the option is not given.
     variable: str = ""

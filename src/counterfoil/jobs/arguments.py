@@ -4,18 +4,25 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypedDict, cast, runtime_checkable
 
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import Note, Progress
 from counterfoil.engine.executor import Executor, executor_named
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, key_values
 from counterfoil.inputs.secrets import secret
-from counterfoil.jobs.job import Feedback, SessionOptions, at_end, ignore, terminal_feedback
+from counterfoil.jobs.job import (
+    Feedback,
+    at_end,
+    documented,
+    ignore,
+    option,
+    terminal_feedback,
+)
 from counterfoil.models.base import Options, identity_of
 from counterfoil.storage.location import user_cache
 
@@ -48,25 +55,20 @@ TableData = Any
 #: Values by name; in a shell KEY=VALUE.
 Settings = Mapping[str, Any] | Sequence[str] | None
 
-#: Options under the headings that help has.
-data_option, model_option, statistics_option, work_option, results_option = (
-    partial(Option, panel=heading) for heading in ("Data", "Model", "Statistics", "Work", "Results")
-)
-
-DRAWS = statistics_option("Draws of a bootstrap.", 10_000, low=100, high=most("draws"))
-SEED = statistics_option("Seed of everything random.", 0, low=0, high=most("seed"))
-TITLE = results_option("Title of the HTML page.")
+DRAWS = Option("Draws of a bootstrap.", 10_000, low=100, high=most("draws"), panel="Statistics")
+SEED = Option("Seed of everything random.", 0, low=0, high=most("seed"), panel="Statistics")
+TITLE = Option("Title of the HTML page.", panel="Results")
 BENCHMARK = Option(
     "Name (see 'counterfoil list benchmarks') or folder of a benchmark.",
-    complete="counterfoil.jobs.completion:complete_benchmarks",
+    complete="benchmarks",
 )
 BENCHMARKS = Option(
     "Names (see 'counterfoil list benchmarks') or folders of benchmarks.",
-    complete="counterfoil.jobs.completion:complete_benchmarks",
+    complete="benchmarks",
 )
 SCORER = Option(
     "What gives the scores, as KIND:WHAT; see 'counterfoil list scorers'.",
-    complete="counterfoil.jobs.completion:complete_scorers",
+    complete="scorers",
 )
 RUNS = Option("Run folders, or folders of them.")
 SCORES = Option("Run folders, embeddings (.npz) or similarities (.npy).", metavar="SCORES")
@@ -97,11 +99,15 @@ CACHE = Option(
 )
 PROMPT = Option("Template put around captions, with {} for the caption.", "{}", panel="Model")
 #: Options of pages.
-PRIVATE = results_option("Keep paths and users of this machine in the page, which leaves them out.", False)
-PICTURES = results_option("Images on the page: auto asks the benchmark's licence.", "auto")
+PRIVATE = Option(
+    "Keep paths and users of this machine in the page, which leaves them out.", False, panel="Results"
+)
+PICTURES = Option("Images on the page: auto asks the benchmark's licence.", "auto", panel="Results")
 OVERWRITE = Option("Replace files that exist; never one that the command reads.", False)
-AVAILABLE = data_option("Only the questions whose images and captions are at hand.", False)
-COUNTS = data_option("Whether data must have as many questions as the release.", True, flag="--no-counts")
+AVAILABLE = Option("Only the questions whose images and captions are at hand.", False, panel="Data")
+COUNTS = Option(
+    "Whether data must have as many questions as the release.", True, flag="--no-counts", panel="Data"
+)
 
 
 class Reporting(TypedDict, total=False):
@@ -117,53 +123,47 @@ class Reporting(TypedDict, total=False):
     feedback: Feedback
 
 
+@documented
 class Work(Reporting, total=False):
-    """How models are run, and where finished work is kept."""
+    """How models are run, and where finished work is kept.
 
-    batch_size: Annotated[
-        int,
-        work_option("Items per batch; does not change decisions.", 32, low=1, high=most("batch_size")),
-    ]
+    Work:
+        batch_size: Items per batch; does not change decisions.
+        executor: Who computes what the cache lacks: this process, a Ray cluster, or number R of N processes
+            that share the cache.
+    """
+
+    batch_size: Annotated[int, option(32, low=1, high=most("batch_size"))]
     workers: Annotated[int | None, WORKERS]
     cache: Annotated[Cache, CACHE]
-    executor: Annotated[
-        str | Executor,
-        work_option(
-            "Who computes what the cache lacks: this process, a Ray cluster, or number R of N processes that "
-            "share the cache.",
-            "local",
-            metavar="local | ray | ray://HOST:PORT | rank:R/N",
-        ),
-    ]
+    executor: Annotated[str | Executor, option("local", metavar="local | ray | ray://HOST:PORT | rank:R/N")]
 
 
+@documented
 class Device(TypedDict, total=False):
-    """Where and how precisely a model computes."""
+    """Where and how precisely a model computes.
 
-    device: Annotated[Any, model_option("auto, cpu, cuda, cuda:1, mps.", "auto")]
-    precision: Annotated[Literal["fp32", "bf16", "fp16"], model_option("Of weights and activations.", "fp32")]
+    Model:
+        device: auto, cpu, cuda, cuda:1, mps.
+        precision: Of weights and activations.
+    """
+
+    device: Annotated[Any, option("auto")]
+    precision: Annotated[Literal["fp32", "bf16", "fp16"], option("fp32")]
 
 
+@documented
 class Sources(TypedDict, total=False):
-    """Where the data and the images of benchmarks that are given by name lie."""
+    """Where the data and the images of benchmarks that are given by name lie.
 
-    data: Annotated[
-        Data | TableData,
-        data_option(
-            "File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is that "
-            "of one; may be repeated. Without it: what 'counterfoil benchmarks fetch' brought, or the hub.",
-            None,
-            metavar="[NAME=]PATH",
-        ),
-    ]
-    images: Annotated[
-        Data,
-        data_option(
-            "Folder of the images, where the data name files; NAME=FOLDER for one benchmark.",
-            None,
-            metavar="[NAME=]FOLDER",
-        ),
-    ]
+    Data:
+        data: File or folder of the benchmark; of several, a folder with one of each name. NAME=PATH is that
+            of one; may be repeated. Without it: what 'counterfoil benchmarks fetch' brought, or the hub.
+        images: Folder of the images, where the data name files; NAME=FOLDER for one benchmark.
+    """
+
+    data: Annotated[Data | TableData, option(None, metavar="[NAME=]PATH")]
+    images: Annotated[Data, option(None, metavar="[NAME=]FOLDER")]
 
 
 def feedback_of(reporting: Reporting) -> Feedback:
@@ -181,17 +181,20 @@ def feedback_of(reporting: Reporting) -> Feedback:
     return feedback
 
 
-def session_options(work: Work, scorer: object = "") -> SessionOptions:
-    """How the work of a job is run; a `scorer` of one's own may have no place in the default cache."""
+def session_of(work: Work, feedback: Feedback, scorer: object = "") -> Session:
+    """The session of a job's work; a `scorer` of one's own may have no place in the default cache."""
     executor = work["executor"]
     if isinstance(executor, str):
         executor = executor_named(executor)
         if executor.distant:
             at_end(cast(Any, executor).close)
-    cache = cache_for(scorer, work["cache"])
-    return SessionOptions(
-        cache=cache, batch_size=work["batch_size"], workers=work["workers"], executor=executor
-    )
+    cache, workers = cache_for(scorer, work["cache"]), processes(work["workers"])
+    return Session(cache, work["batch_size"], workers, note=feedback.remark, executor=executor)
+
+
+def processes(workers: int | None) -> int:
+    """How many processes decode images: by default one per core, at most 8."""
+    return min(8, os.cpu_count() or 1) if workers is None else workers
 
 
 def cache_of(cache: Cache) -> Path | None:

@@ -1,7 +1,7 @@
 """An audit of benchmarks: can their questions be answered without looking at the images, and why?"""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Unpack
 
@@ -15,27 +15,20 @@ from counterfoil.engine.deduplicate import check_at_hand
 from counterfoil.engine.run import run
 from counterfoil.errors import CounterfoilError, DataError, InputError
 from counterfoil.evaluation import audit as found
+from counterfoil.evaluation import duplicates as duplicates
 from counterfoil.evaluation.audit import Artefact, BenchmarkAudit, artefacts
-from counterfoil.evaluation.duplicates import (
-    Leakage,
-    Repeated,
-    caption_duplicates,
-    image_duplicates,
-    image_facts,
-    leakage,
-)
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.intervals import LEVEL
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.inputs.options import with_default
 from counterfoil.jobs import arguments as shared
-from counterfoil.jobs import evaluation_inputs as inputs
-from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer, data_option, model_option, statistics_option
-from counterfoil.jobs.job import Feedback, SessionOptions, job
+from counterfoil.jobs.arguments import AnyBenchmark, AnyScorer
+from counterfoil.jobs.evaluation_inputs import JobInputs, title_of
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import write
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.metrics.ties import Ties
-from counterfoil.models.base import DEFAULT, Options, abilities
+from counterfoil.models.base import DEFAULT, abilities
 from counterfoil.report import audit_page
 from counterfoil.report.tables import Table
 
@@ -45,95 +38,66 @@ BLIND = ("blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned")
 _SPLIT = "split"
 
 
+@documented
 class AuditRows(shared.Sources, shared.Device, shared.Work, total=False):
-    """Options of an audit."""
+    """Options of an audit.
+
+    Model:
+        scorers: A scorer beside the blind ones, such as lm:gpt2; may be repeated.
+
+    Data:
+        against: Captions that should not be shared: a training table (CSV, TSV, JSON, JSON Lines, Parquet, a
+            caption per line in .txt), or another benchmark; may be repeated.
+        pictures: Whether images are searched for duplicates.
+
+    Statistics:
+        level: Chance of naming any word where there is no artefact.
+    """
 
     scorers: Annotated[
         str | AnyScorer | Sequence[str | AnyScorer],
-        model_option(
-            "A scorer beside the blind ones, such as lm:gpt2; may be repeated.",
-            (),
-            flag="--scorer",
-            metavar="SCORER",
-            complete="counterfoil.jobs.completion:complete_scorers",
-        ),
+        option((), flag="--scorer", metavar="SCORER", complete="scorers"),
     ]
     settings: Annotated[shared.Settings, shared.SETTINGS]
     against: Annotated[
         str | Path | Sequence[str | Path],
-        data_option(
-            "Captions that should not be shared: a training table (CSV, TSV, JSON, JSON Lines, Parquet, a "
-            "caption per line in .txt), or another benchmark; may be repeated.",
-            (),
-            metavar="TABLE|BENCHMARK",
-            complete="counterfoil.jobs.completion:complete_benchmarks",
-        ),
+        option((), metavar="TABLE|BENCHMARK", complete="benchmarks"),
     ]
     limit: Annotated[int | None, shared.LIMIT]
     counts: Annotated[bool, shared.COUNTS]
-    pictures: Annotated[bool, data_option("Whether images are searched for duplicates.", True)]
-    level: Annotated[
-        float,
-        statistics_option(
-            "Chance of naming any word where there is no artefact.", LEVEL, low=0.0001, high=0.5
-        ),
-    ]
+    pictures: Annotated[bool, option(True)]
+    level: Annotated[float, option(LEVEL, low=0.0001, high=0.5)]
     draws: Annotated[int, with_default(shared.DRAWS, 2000)]
     seed: Annotated[int, shared.SEED]
 
 
-@dataclass(frozen=True)
-class _AuditInputs:
-    """Options of an audit, and what was made of them."""
-
-    rows: AuditRows
-    sources: inputs.BenchmarkSources
-    #: Of scorers that are given by name.
-    scorer: Options
-    work: SessionOptions
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Tabular):
-    """What benchmarks give away without their images, and what repeats in them.
-
-    Rows by "measure" are one per benchmark, scorer, group ("" for all questions) and measure, with `value`,
-    `low`, `high` (95 %), `n` and `chance`. Rows by "word" are one per word that gives answers away: in how
-    many questions the `right` caption alone has it, and the `wrong` one, in how many clusters (`for_right`,
-    `for_wrong`), with `p` and `p_adjusted`. Rows by "duplicate" are one per kind of repetition.
-    """
+    """What benchmarks give away without their images, and what repeats in them."""
 
     audits: tuple[BenchmarkAudit, ...]
     remarks: tuple[str, ...] = ()
 
-    rows_by = ("measure", "word", "duplicate")
+    rows_by = declared(
+        measure="one per `benchmark`, `scorer`, `group` (empty for all questions) and `measure`, with "
+        "`value: float`, `low: float`, `high: float` (95 %), `n: int` and `chance: float`",
+        word="one per `benchmark` and `word` that gives answers away: in how many questions the `right: "
+        "int` caption alone has it, and the `wrong: int` one, in how many clusters (`for_right: int`, "
+        "`for_wrong: int`), with `p: float`, `p_adjusted: float` and `examples: ints`, numbers of questions",
+        duplicate="one per `benchmark` and `kind` of repetition: its `count: int` and `meaning`",
+    )
     page_has_figures = False
 
-    def _rows(self, by: str) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = []
+    def _rows(self, by: str) -> Iterator[Any]:
         for audited in self.audits:
-            name = {"benchmark": audited.benchmark.name}
-            if by == "word":
-                rows += [{**name, **asdict(word), "examples": list(word.examples)} for word in audited.named]
-            elif by == "duplicate":
-                rows += [
-                    {**name, "kind": one.kind, "count": one.count, "meaning": one.meaning}
-                    for one in audited.repeated
-                ]
+            about = {"benchmark": audited.benchmark.name}
+            if by == "measure":
+                for result in audited.blind:
+                    for group, values in {"": result.measures, **result.groups}.items():
+                        names = {**about, "scorer": result.scorer, "group": group}
+                        yield from (({**names, "measure": name}, value) for name, value in values.items())
             else:
-                rows += [
-                    {
-                        **name,
-                        "scorer": result.scorer,
-                        "group": group,
-                        "measure": measure,
-                        **{key: number for key, number in asdict(value).items() if key != "effective"},
-                    }
-                    for result in audited.blind
-                    for group, values in {"": result.measures, **result.groups}.items()
-                    for measure, value in values.items()
-                ]
-        return rows
+                yield from ((about, row) for row in (audited.named if by == "word" else audited.repeated))
 
     def __getitem__(self, benchmark: str) -> BenchmarkAudit:
         """What was found of the benchmark of this name."""
@@ -154,11 +118,7 @@ class Audit(Tabular):
             *self.remarks,
         )
 
-    def __repr__(self) -> str:
-        return f"<Audit of {', '.join(audited.benchmark.name for audited in self.audits)}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `audit --json` writes it."""
         return {
             "benchmarks": [audited.to_json() for audited in self.audits],
             "notes": list(self.remarks),
@@ -206,48 +166,42 @@ def audit(
     >>> [result.scorer for result in audited["world-quads"].blind][-1], audited["world-quads"].named
     ('blind:learned', ())
     """
-    feedback = shared.feedback_of(options)
-    extra = _listed(options["scorers"])
-    sources = inputs.BenchmarkSources.of(_listed(benchmarks), options["data"], options["images"])
-    prepared = _AuditInputs(options, sources, shared.scorer_options(options), shared.session_options(options))
+    extra, prepared = _listed(options["scorers"]), JobInputs.of(options, _listed(benchmarks))
+    sources, feedback = prepared.sources, prepared.feedback
     sources.check_names()
     for scorer in extra:
         if isinstance(scorer, str):
             catalog.scorer_name(scorer)
-    others = [_other(other, prepared, feedback) for other in _listed(options["against"])]
+    others = [_other(other, prepared) for other in _listed(options["against"])]
     read = [sources.read(one, feedback, counts=options["counts"]) for one in sources.benchmarks]
     if (limit := options["limit"]) is not None:
         read = [benchmark.limited(limit) for benchmark in read]
     for one in read:
         check_at_hand(one, images=False)
-    loaded = [one for scorer in (*BLIND, *extra) for one in _loaded(scorer, prepared, feedback)]
+    loaded = [one for scorer in (*BLIND, *extra) for one in _loaded(scorer, prepared)]
     others += [(benchmark.name, *_captions(benchmark)) for benchmark in read] if len(read) > 1 else []
-    return Audit(tuple(_audited(benchmark, loaded, others, prepared, feedback) for benchmark in read))
+    return Audit(tuple(_audited(benchmark, loaded, others, prepared) for benchmark in read))
 
 
 def _listed(values: Any) -> tuple[Any, ...]:
     return tuple(values) if isinstance(values, list | tuple) else (values,)
 
 
-def _loaded(scorer: Any, options: _AuditInputs, feedback: Feedback) -> list[tuple[str, Any]]:
+def _loaded(scorer: Any, inputs: JobInputs) -> list[tuple[str, Any]]:
     """The scorer with its name; a language model twice, by sum and by mean, unless one of them is asked for.
 
     By sum the shorter caption is likelier, so that added words alone are found.
     """
     if not isinstance(scorer, str):
-        name = inputs.title_of(scorer)
+        name = title_of(scorer)
         return [(name, _blind(name, scorer))]
-    plain = DEFAULT if scorer in BLIND else options.scorer
+    plain = DEFAULT if scorer in BLIND else inputs.options
     options_of = {scorer: plain}
     if scorer.startswith("lm:") and "score" not in plain.settings:
         options_of[f"{scorer} (mean per token)"] = replace(
             plain, settings={**plain.settings, "score": "mean"}
         )
-    scorers = []
-    for name, chosen in options_of.items():
-        with feedback.busy(f"loading {name}"):
-            scorers.append((name, _blind(name, catalog.scorer(scorer, chosen, memory=options.work.cache))))
-    return scorers
+    return [(name, _blind(name, inputs.load(scorer, own, name))) for name, own in options_of.items()]
 
 
 def _blind(name: str, scorer: Any) -> Any:
@@ -263,10 +217,10 @@ def _blind(name: str, scorer: Any) -> Any:
     return scorer
 
 
-def _other(named: str | Path, options: _AuditInputs, feedback: Feedback) -> tuple[str, list[str], list[str]]:
+def _other(named: str | Path, inputs: JobInputs) -> tuple[str, list[str], list[str]]:
     """The name, captions and names of images of a table, a file of captions, or a benchmark."""
     if str(named) in catalog.benchmarks():
-        other = options.sources.read(str(named), feedback, many=True)
+        other = inputs.sources.read(str(named), inputs.feedback, many=True)
         return (other.name, *_captions(other))
     path = Path(named)
     if not path.exists():
@@ -275,7 +229,7 @@ def _other(named: str | Path, options: _AuditInputs, feedback: Feedback) -> tupl
             where=named,
             hint="a table of captions, or a name of 'list benchmarks'",
         )
-    with feedback.busy(f"reading {path.name}"):
+    with inputs.feedback.busy(f"reading {path.name}"):
         texts = list(read_texts(path))
         images = list(read_image_names(path))
     return path.name, texts, images
@@ -290,10 +244,9 @@ def _audited(
     benchmark: Benchmark,
     scorers: Sequence[tuple[str, Any]],
     others: Sequence[tuple[str, list[str], list[str]]],
-    options: _AuditInputs,
-    feedback: Feedback,
+    inputs: JobInputs,
 ) -> BenchmarkAudit:
-    notes: list[str] = []
+    rows, notes = inputs.rows, list[str]()
     contrasts: Contrasts | None = None
     if benchmark.questions.caption_candidates() is None:
         notes.append(
@@ -306,8 +259,8 @@ def _audited(
         benchmark = found.with_same_words(benchmark, contrasts)
     blind: list[Result] = []
     apart: dict[str, Estimate] = {}
-    with feedback.progress() as progress:
-        session = options.work.session(feedback, progress)
+    with inputs.feedback.progress() as progress:
+        session = replace(inputs.session, progress=progress)
         for at, (name, scorer) in enumerate(scorers):
             progress(f"auditing {benchmark.name}", at, len(scorers))
             try:
@@ -317,16 +270,8 @@ def _audited(
                     raise
                 notes.append(f"{name} was left out: {error}")
                 continue
-            blind.append(
-                evaluate(
-                    benchmark,
-                    answers,
-                    scorer=name,
-                    ties=Ties.HALF,
-                    draws=options.rows["draws"],
-                    seed=options.rows["seed"],
-                )
-            )
+            drawn = {"draws": rows["draws"], "seed": rows["seed"]}
+            blind.append(evaluate(benchmark, answers, scorer=name, ties=Ties.HALF, **drawn))
             if contrasts is not None and not contrasts.decides and answers.has_scores:
                 # The scores of the captions that questions choose among: the mean over images.
                 candidates = benchmark.questions.caption_candidates()
@@ -337,8 +282,8 @@ def _audited(
                 apart[name] = found.told_apart(contrasts, means, benchmark)
         progress(f"auditing {benchmark.name}", len(scorers), len(scorers))
         words: tuple[Artefact, ...] = artefacts(contrasts) if contrasts is not None else ()
-        repeated: list[Repeated] = caption_duplicates(benchmark)
-        if options.rows["pictures"]:
+        repeated: list[duplicates.Repeated] = duplicates.caption_duplicates(benchmark)
+        if rows["pictures"]:
             repeated += _images(benchmark, progress, notes)
         shared = _leakages(benchmark, others, progress)
     return BenchmarkAudit(
@@ -351,11 +296,11 @@ def _audited(
         tuple(shared),
         found.opinions_of(benchmark),
         tuple(notes),
-        options.rows["level"],
+        rows["level"],
     )
 
 
-def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[Repeated]:
+def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[duplicates.Repeated]:
     """Duplicates among the images that are at hand."""
     shown = [
         image for image in benchmark.images if image.source is not None and benchmark.card.shows == "image"
@@ -365,7 +310,7 @@ def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[Repea
     for at, image in enumerate(shown):
         progress("comparing images", at, len(shown))
         try:
-            facts[image.id] = image_facts(image)
+            facts[image.id] = duplicates.image_facts(image)
         except CounterfoilError:
             broken += 1
     if shown:
@@ -376,22 +321,24 @@ def _images(benchmark: Benchmark, progress: Any, notes: list[str]) -> list[Repea
         return []
     if len(shown) < len(benchmark.images):
         notes.append(f"{len(facts):,} of {len(benchmark.images):,} images are at hand and were compared")
-    return image_duplicates(facts)
+    return duplicates.image_duplicates(facts)
 
 
 def _leakages(
     benchmark: Benchmark, others: Sequence[tuple[str, list[str], list[str]]], progress: Any
-) -> list[Leakage]:
+) -> list[duplicates.Leakage]:
     """What the benchmark shares with other sets, and its splits with each other."""
     leakages = [
-        leakage(benchmark, name, texts, images) for name, texts, images in others if name != benchmark.name
+        duplicates.leakage(benchmark, name, texts, images)
+        for name, texts, images in others
+        if name != benchmark.name
     ]
     labels = np.array(benchmark.questions.groupings.get(_SPLIT, ()), dtype=object)
     names = [name for name in dict.fromkeys(labels.tolist()) if name]
     for at, name in enumerate(names):
         for other in names[at + 1 :]:
             rest = benchmark.select(labels == other)
-            part = leakage(
+            part = duplicates.leakage(
                 benchmark, f"{name} in {other}", *_captions(rest), rows=np.flatnonzero(labels == name)
             )
             leakages.append(replace(part, of=f"{benchmark.name}, {name}"))

@@ -14,25 +14,16 @@ from counterfoil.benchmarks.tables import DataTable
 from counterfoil.engine.deduplicate import Progress
 from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import DataError, InputError
+from counterfoil.evaluation import judged_pairs as judged_pairs
 from counterfoil.evaluation.annotators import MOST, AnnotatorBias, study
 from counterfoil.evaluation.annotators import to_json as study_to_json
-from counterfoil.evaluation.judged_pairs import (
-    Coverage,
-    JudgedPairs,
-    Multiplicity,
-    against,
-    asked_about,
-    places,
-    proposals,
-)
 from counterfoil.evaluation.run import Run
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import DRAWS, IDS, SCORES, SEED, Reporting, feedback_of, path_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import write
 from counterfoil.jobs.pool import load
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared, lines
 from counterfoil.report import annotators
 from counterfoil.report.annotators import WAYS
 from counterfoil.report.tables import Table
@@ -40,23 +31,24 @@ from counterfoil.report.tables import Table
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnnotatorStudy(Tabular):
-    """Each model on the benchmarks that each set of models would have made, and how far that is off.
-
-    Rows by "annotators" are one per direction, measure and set of annotators: how many `queries` it found
-    something for, its `bias`, `self_bias` and `non_self_bias` (mean distances to the benchmark of all, in the
-    measure's unit). Rows by "model" are one per set and model that is measured on it, with its `value`.
-    """
+    """Each model on the benchmarks that each set of models would have made, and how far that is off."""
 
     models: tuple[str, ...]
     studies: tuple[AnnotatorBias, ...]
     #: The judged right answers that given benchmarks know of, and how many queries have more than one.
-    coverages: tuple[Coverage, ...]
-    multiplicities: tuple[Multiplicity, ...]
+    coverages: tuple[judged_pairs.Coverage, ...]
+    multiplicities: tuple[judged_pairs.Multiplicity, ...]
     remarks: tuple[str, ...]
     policies: dict[str, str]
     interval: dict[str, Any]
 
-    rows_by = ("annotators", "model")
+    rows_by = declared(
+        annotators="one per direction, measure and set of annotators: how many queries it found something "
+        "for, its bias, self_bias and non_self_bias (mean distances to the benchmark of all, in the "
+        "measure's unit)",
+        model="one per `direction`, `measure`, set of `annotators`, and `model` that is measured on it, "
+        "with its `value: float`",
+    )
     plot_title = "Bias by number of annotators"
 
     def _rows(self, by: str) -> list[dict[str, Any]]:
@@ -88,11 +80,7 @@ class AnnotatorStudy(Tabular):
             all_tables.append(annotators.coverages(self.coverages))
         return [*all_tables, annotators.multiplicities(self.multiplicities)]
 
-    def __repr__(self) -> str:
-        return f"<AnnotatorStudy of {', '.join(self.models)}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `pool bias --json` writes it."""
         return {
             "models": list(self.models),
             "measures": {measure.name: study_to_json(measure) for measure in self.studies},
@@ -119,24 +107,24 @@ class AnnotatorStudy(Tabular):
         return curves(self.studies)
 
 
-def _by_way(counts: Sequence[Coverage | Multiplicity]) -> dict[str, dict[str, Any]]:
+def _by_way(counts: Sequence[judged_pairs.Coverage | judged_pairs.Multiplicity]) -> dict[str, dict[str, Any]]:
     ways: dict[str, dict[str, Any]] = {}
     for count in counts:
         ways.setdefault(count.direction, {})[count.name] = count.to_json()
     return ways
 
 
+@documented
 class BiasRows(Reporting, total=False):
-    """Benchmarks whose right answers are held against judgements."""
+    """Benchmarks whose right answers are held against judgements.
 
-    positives: Annotated[
-        Sequence[str | Path | Benchmark],
-        Option("A benchmark or folder whose right answers to hold against the judgements; repeat.", ()),
-    ]
-    data: Annotated[
-        str | Path | None,
-        Option("Where the data of those benchmarks are.", None, variable="COUNTERFOIL_DATA"),
-    ]
+    Arguments:
+        positives: A benchmark or folder whose right answers to hold against the judgements; repeat.
+        data: Where the data of those benchmarks are.
+    """
+
+    positives: Annotated[Sequence[str | Path | Benchmark], option(())]
+    data: Annotated[str | Path | None, option(None, variable="COUNTERFOIL_DATA")]
 
 
 @job(
@@ -151,36 +139,16 @@ judged.csv is a table of `counterfoil pool` with a column `answer` (100% YES, Pa
 )
 def bias(
     scores: Annotated[Sequence[Run | str | Path], SCORES],
-    judgements: Annotated[
-        str | Path | DataTable,
-        Option("Judged pairs: direction, image, caption, answer or gain.", flag="--judgements"),
-    ],
+    judgements: Annotated[str | Path | DataTable, option(flag="--judgements")],
     *,
-    k: Annotated[
-        int | None,
-        Option(
-            "How many items each model proposes: all in the table's places, else 5.", low=1, high=most("k")
-        ),
-    ] = None,
-    measures: Annotated[
-        str | Sequence[str],
-        Option(
-            "recall_at_1, r_precision, and both with graded_ before them; commas between.",
-            flag="--measure",
-            commas=True,
-        ),
-    ] = ("graded_recall_at_1", "graded_r_precision"),
-    direction: Annotated[
-        Literal["i2t", "t2i"] | None,
-        Option("Only this one; that of all judgements where the table does not say."),
-    ] = None,
-    aggregate: Annotated[
-        Literal["majority", "mean"], Option("How several answers to one pair are aggregated.")
-    ] = "majority",
-    undefined: Annotated[
-        Literal["out", "zero"],
-        Option("Queries for which a set of annotators found nothing: left out, or 0."),
-    ] = "out",
+    k: Annotated[int | None, option(low=1, high=most("k"))] = None,
+    measures: Annotated[str | Sequence[str], option(flag="--measure", commas=True)] = (
+        "graded_recall_at_1",
+        "graded_r_precision",
+    ),
+    direction: Literal["i2t", "t2i"] | None = None,
+    aggregate: Literal["majority", "mean"] = "majority",
+    undefined: Literal["out", "zero"] = "out",
     ids: Annotated[str | Path | None, IDS] = None,
     draws: Annotated[int, DRAWS] = 2000,
     seed: Annotated[int, SEED] = 0,
@@ -193,6 +161,14 @@ def bias(
 
     `scores` are those of `pool`, `judgements` is its table, filled in. Raises `DataError` for judged items
     and queries that a model does not rank.
+
+    Arguments:
+        judgements: Judged pairs: direction, image, caption, answer or gain.
+        k: How many items each model proposes: all in the table's places, else 5.
+        measures: recall_at_1, r_precision, and both with graded_ before them; commas between.
+        direction: Only this one; that of all judgements where the table does not say.
+        aggregate: How several answers to one pair are aggregated.
+        undefined: Queries for which a set of annotators found nothing: left out, or 0.
 
     >>> from counterfoil import evaluate, pool
     >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
@@ -222,14 +198,14 @@ def bias(
         models = load(scores, ids=path_of(ids), widest=True)
     clustering = next((m.benchmark for m in models if m.benchmark is not None), next(iter(galleries), None))
     studies: list[AnnotatorBias] = []
-    coverages: list[Coverage] = []
-    counts: list[Multiplicity] = []
-    notes = [f"{judged.pairs:,} judged pairs in {judged.rows:,} rows"]
-    if judged.several:
-        how = "the most frequent answer, of equals the lowest" if aggregate == "majority" else "the mean gain"
-        notes.append(f"{judged.several:,} pairs have several answers: {how}")
-    if judged.unanswered:
-        notes.append(f"{judged.unanswered:,} rows have no answer and were left out")
+    coverages: list[judged_pairs.Coverage] = []
+    counts: list[judged_pairs.Multiplicity] = []
+    how = "the most frequent answer, of equals the lowest" if aggregate == "majority" else "the mean gain"
+    notes = lines(
+        f"{judged.pairs:,} judged pairs in {judged.rows:,} rows",
+        judged.several and f"{judged.several:,} pairs have several answers: {how}",
+        judged.unanswered and f"{judged.unanswered:,} rows have no answer and were left out",
+    )
     chosen = [one for one in judged.directions if direction in (None, one.direction)]
     if not chosen:
         ways = ", ".join(one.direction for one in judged.directions)
@@ -259,7 +235,7 @@ def bias(
                 f"{way}: all models found something for {most_queries:,} queries, some sets "
                 f"for as few as {least:,}; a query without right answers was {how}"
             )
-        some, many = against(one, galleries, sharing=verified.sharing)
+        some, many = judged_pairs.against(one, galleries, sharing=verified.sharing)
         coverages += some
         counts += many
     if clustering is None and any(one.direction == "t2i" for one in judged.directions):
@@ -288,7 +264,7 @@ def _verified(
     k: int | None,
     clustering: Benchmark | None,
     report: Progress,
-) -> tuple[JudgedPairs, int]:
+) -> tuple[judged_pairs.JudgedPairs, int]:
     """The judged pairs of a direction with each model's places, and how many proposals were not judged.
 
     The models propose their first `k` items, or what the table says they proposed. What queries share
@@ -318,7 +294,7 @@ def _verified(
                 hint="give a run over a benchmark that asks them, such as coco-5k, or embeddings",
             )
     most = int(np.bincount(one.query[one.gain > 0], minlength=1).max())
-    named = proposals(one, [m.name for m in models])
+    named = judged_pairs.proposals(one, [m.name for m in models])
     handed = k if k is not None else (int(named.max()) if named is not None else 5)
     tops = []
     for m in models:
@@ -327,14 +303,14 @@ def _verified(
         tops.append(
             top_lists(m, way, one.queries, max(deep, 1 if named is not None else handed), progress=report)
         )
-    place = places(one.query, item, tops)
+    place = judged_pairs.places(one.query, item, tops)
     unjudged = 0
     if named is not None:
         proposed = (named > 0) & (named <= handed)
     else:
         proposed = (place > 0) & (place <= handed)
         unjudged = len(models) * len(one.queries) * handed - int(proposed.sum())
-    return JudgedPairs(
+    return judged_pairs.JudgedPairs(
         way,
         tuple(m.name for m in models),
         one.query,
@@ -342,5 +318,5 @@ def _verified(
         place,
         proposed,
         tuple(top.shape[1] for top in tops),
-        asked_about(clustering, way, one.queries),
+        judged_pairs.asked_about(clustering, way, one.queries),
     ), unjudged

@@ -3,6 +3,7 @@
 import shlex
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -10,51 +11,40 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, Unpack
 
+import numpy as np
 import pyarrow as pa
 
 from counterfoil import catalog
+from counterfoil.benchmarks.benchmark import Benchmark, Card
+from counterfoil.benchmarks.readers.questions import choices
+from counterfoil.benchmarks.records import FileSource, Image
+from counterfoil.benchmarks.training_rows import CAPTION_ROLES, IMAGE_ROLES
+from counterfoil.build import run as running
 from counterfoil.build.rows import read_rows
-from counterfoil.build.run import (
-    Build,
-    BuildRecipe,
-    has_images,
-    read_recipe,
-    run_recipe,
-    run_step,
-    said_dropped,
-    shipped,
-)
-from counterfoil.build.step import Output, Step, StepContext, check_columns
+from counterfoil.build.step import REASON, Output, Step, StepContext, check_columns
 from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, check_files, listing
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
+from counterfoil.evaluation.audit import BenchmarkAudit
 from counterfoil.inputs.fields import from_text
-from counterfoil.inputs.options import Option, with_default
-from counterfoil.jobs.arguments import (
-    SEED,
-    Device,
-    Settings,
-    Work,
-    api_key,
-    feedback_of,
-    session_options,
-    settings_of,
-)
-from counterfoil.jobs.build_report import report as build_report
-from counterfoil.jobs.job import Feedback, job
+from counterfoil.inputs.options import with_default
+from counterfoil.jobs import arguments as shared
+from counterfoil.jobs.audit import audit
+from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models.base import Options
 from counterfoil.outputs import Folder
+from counterfoil.report.build_page import RowExample, StepSection, build_page, counts_table
 from counterfoil.report.tables import Cell, Column, Table, text_table
 from counterfoil.store import (
     begin,
+    check_table_kind,
     check_writable,
     digest_table,
     digest_value,
     end,
-    write_csv,
-    write_parquet,
+    write_table,
     write_text,
 )
 
@@ -62,8 +52,6 @@ from counterfoil.store import (
 REPORT = "report.html"
 FILES = ("steps", "images", "benchmark", "unfinished", "sheet.csv", REPORT, DROPPED, MANIFEST)
 _FORMAT = "counterfoil build"
-#: Kinds of file that rows are written to.
-TABLES = (".csv", ".parquet")
 
 
 #: The options of a recipe that stand for a setting of one of its steps.
@@ -77,45 +65,35 @@ _STANDS_FOR = {
     "imagine": "imagine.by",
     "people": "choose.people",
 }
-_API_KEY = Option(
-    "Sent to the endpoints that steps ask, and nowhere written; by default what COUNTERFOIL_API_KEY holds.",
-    None,
-    hidden=True,
-)
 
 
+@documented
 class SourceRows(TypedDict, total=False):
-    """Settings of steps that most recipes have."""
+    """Settings of steps that most recipes have.
 
-    source: Annotated[
-        str | None,
-        Option(
-            "A table, captions in COCO's layouts, a benchmark's name or folder, or 'world'.",
-            None,
-            flag="--from",
-            metavar="SOURCE",
-        ),
-    ]
-    layout: Annotated[str | None, Option("The benchmark in whose layout the source is.", None)]
-    images: Annotated[str | None, Option("Folder of the images.", None, metavar="FOLDER")]
-    n: Annotated[int | None, Option("Of the drawn world: how many rows.", None, low=1)]
-    limit: Annotated[int | None, Option("Only so many rows of the source.", None, low=1)]
-    llm: Annotated[
-        str | None,
-        Option("What writes negatives: an endpoint URL#MODEL, or lm:NAME.", None, metavar="MODEL"),
-    ]
-    imagine: Annotated[
-        str | None, Option("What makes images, as step 'imagine' has it.", None, metavar="GENERATOR")
-    ]
-    people: Annotated[
-        str | None, Option("Answers of people, as step 'choose' has them.", None, metavar="TABLE")
-    ]
+    Arguments:
+        source: A table, captions in COCO's layouts, a benchmark's name or folder, or 'world'.
+        layout: The benchmark in whose layout the source is.
+        images: Folder of the images.
+        n: Of the drawn world: how many rows.
+        limit: Only so many rows of the source.
+        llm: What writes negatives: an endpoint URL#MODEL, or lm:NAME.
+        imagine: What makes images, as step 'imagine' has it.
+        people: Answers of people, as step 'choose' has them.
+    """
+
+    source: Annotated[str | None, option(None, flag="--from", metavar="SOURCE")]
+    layout: Annotated[str | None, option(None)]
+    images: Annotated[str | None, option(None, metavar="FOLDER")]
+    n: Annotated[int | None, option(None, low=1)]
+    limit: Annotated[int | None, option(None, low=1)]
+    llm: Annotated[str | None, option(None, metavar="MODEL")]
+    imagine: Annotated[str | None, option(None, metavar="GENERATOR")]
+    people: Annotated[str | None, option(None, metavar="TABLE")]
 
 
-class StepRows(Device, Work, total=False):
+class StepRows(shared.Device, shared.Work, total=False):
     """How scorers and models that steps name are run, and where finished work is kept."""
-
-    api_key: Annotated[str | None, _API_KEY]
 
 
 class BuildRows(SourceRows, StepRows, total=False):
@@ -124,16 +102,15 @@ class BuildRows(SourceRows, StepRows, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BuildResult(Tabular):
-    """A finished build: what every step kept, made and dropped, and why.
+    """A finished build: what every step kept, made and dropped, and why."""
 
-    Rows by "step" are one per step: `step`, `rows_in`, `rows_out`, `dropped`. Rows by "reason" are one per
-    step and reason: `step`, `reason`, `rows`.
-    """
+    recipe: running.BuildRecipe
+    build: running.Build
 
-    recipe: BuildRecipe
-    build: Build
-
-    rows_by = ("step", "reason")
+    rows_by = declared(
+        step="one per `step`: `rows_in: int`, `rows_out: int`, `dropped: int`",
+        reason="one per `step` and `reason`: `rows: int`",
+    )
 
     @property
     def folder(self) -> Path:
@@ -145,25 +122,12 @@ class BuildResult(Tabular):
         """The folder of what was assembled, which `evaluate`, `audit`, `publish` or `train` takes."""
         return self.build.benchmark
 
-    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
-        if by == "reason":
-            return pa.Table.from_pylist(
-                [
-                    {"step": record.label, "reason": reason, "rows": count}
-                    for record in self.build.records
-                    for reason, count in record.dropped.items()
-                ],
-                pa.schema([("step", pa.string()), ("reason", pa.string()), ("rows", pa.int64())]),
-            )
-        return [
-            {
-                "step": record.label,
-                "rows_in": record.rows_in,
-                "rows_out": record.rows_out,
-                "dropped": sum(record.dropped.values()),
-            }
-            for record in self.build.records
-        ]
+    def _rows(self, by: str) -> Iterator[Any]:
+        for record in self.build.records:
+            if by == "step":
+                yield {"step": record.label, "dropped": sum(record.dropped.values())}, record
+            for reason, count in record.dropped.items() if by == "reason" else ():
+                yield {"step": record.label, "reason": reason, "rows": count}
 
     @property
     def tables(self) -> list[Table]:
@@ -178,7 +142,6 @@ class BuildResult(Tabular):
         return [] if self.benchmark is None else [f"built: {self.benchmark}"]
 
     def to_json(self) -> dict[str, Any]:
-        """The steps as plain values, as `build --json` writes them."""
         return {
             "recipe": self.recipe.name,
             "seed": self.recipe.seed,
@@ -198,16 +161,16 @@ class BuildResult(Tabular):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StepResult(Tabular):
-    """One step applied to a table: `output.kept`, `output.dropped` with reasons, and `output.facts`.
-
-    Rows by "row" are those that were kept or made, by "dropped" those that were dropped.
-    """
+    """One step applied to a table: `output.kept`, `output.dropped` with reasons, and `output.facts`."""
 
     step: str
     rows_in: int
     output: Output
 
-    rows_by = ("row", "dropped")
+    rows_by = declared(
+        row="those that were kept or made",
+        dropped="those that were dropped",
+    )
 
     def _rows(self, by: str) -> pa.Table:
         if by == "row":
@@ -234,7 +197,6 @@ class StepResult(Tabular):
         return all_tables
 
     def to_json(self) -> dict[str, Any]:
-        """Numbers of rows, reasons and facts as plain values."""
         return {
             "step": self.step,
             "rows_in": self.rows_in,
@@ -259,15 +221,12 @@ def funnel(title: str, records: Sequence[Any]) -> Table:
 
 @job(outputs="json")
 def build_benchmark(
-    recipe: Annotated[str | Path | BuildRecipe, Option("Name of a shipped recipe, or a .toml file.")],
-    out: Annotated[Path, Option("The folder of the build; a build there goes on.", flag="--out")],
+    recipe: str | Path | running.BuildRecipe,
+    out: Annotated[Path, option(flag="--out")],
     *,
-    settings: Annotated[
-        Settings,
-        Option("A setting of a step; may be repeated.", flag="--set", metavar="STEP.KEY=VALUE"),
-    ] = None,
-    seed: Annotated[int | None, with_default(SEED, None)] = None,
-    report: Annotated[bool, Option("Whether the report is written, report.html.", flag="--html")] = True,
+    settings: Annotated[shared.Settings, option(flag="--set", metavar="STEP.KEY=VALUE")] = None,
+    seed: Annotated[int | None, with_default(shared.SEED, None)] = None,
+    report: Annotated[bool, option(flag="--html")] = True,
     overwrite: bool = False,
     **options: Unpack[BuildRows],
 ) -> BuildResult:
@@ -280,6 +239,12 @@ def build_benchmark(
     `DataError` for a recipe, settings or rows that cannot be used, and where `out` holds files that no build
     made. (`counterfoil.build` is the package of steps.)
 
+    Arguments:
+        recipe: Name of a shipped recipe, or a .toml file.
+        out: The folder of the build; a build there goes on.
+        settings: A setting of a step; may be repeated.
+        report: Whether the report is written, report.html.
+
     >>> import tempfile
     >>> settings = {"read.n": 7, "read.size": 32, "imagine.size": 32}
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -287,11 +252,11 @@ def build_benchmark(
     ...     built.to_arrow()["rows_out"].to_pylist(), built.benchmark.name
     ([7, 7, 7], 'benchmark')
     """
-    changed = settings_of(settings)
-    if not isinstance(recipe, BuildRecipe):
+    changed = shared.settings_of(settings)
+    if not isinstance(recipe, running.BuildRecipe):
         # The settings that options of a recipe stand for, as texts by STEP.KEY.
         given = {name: str(options[name]) for name in _STANDS_FOR if options[name] is not None}  # type: ignore[literal-required]
-        steps = {step.name for step in read_recipe(recipe).steps} if given else set()
+        steps = {step.name for step in running.read_recipe(recipe).steps} if given else set()
         for name, value in given.items():
             step_name = _STANDS_FOR[name].partition(".")[0]
             if step_name not in steps:
@@ -302,16 +267,16 @@ def build_benchmark(
             if name == "llm" and value.startswith(("http://", "https://")):
                 given[name] = f"chat:{value}"
         changed = {_STANDS_FOR[name]: value for name, value in given.items()} | changed
-        recipe = read_recipe(recipe, settings=changed, seed=seed)
-    feedback = feedback_of(options)
+        recipe = running.read_recipe(recipe, settings=changed, seed=seed)
+    feedback = shared.feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as shown:
         check_writable(out, folder=True)
-        outputs.folder(declared(out))
+        outputs.folder(output_folder(out))
         for label, step in zip(recipe.labels, recipe.steps, strict=True):
             check_files(step, where=f"step {label}")
         work = _work(out, options, feedback, shown.enter_context(feedback.progress()), seed=recipe.seed)
         with _under_way(out):
-            built = run_recipe(
+            built = running.run_recipe(
                 recipe, work, begun=lambda label, rows: feedback.note(f"{label}: {rows:,} rows")
             )
         if report:
@@ -320,7 +285,7 @@ def build_benchmark(
                 seen = replace(work, photos=None if photos is None else Path(photos))
                 set_ = [f"--set {shlex.quote(f'{key}={value}')}" for key, value in changed.items()]
                 seeded = [] if seed is None else [f"--seed {seed}"]
-                name = recipe.name if recipe.name in shipped() else f"{recipe.name}.toml"
+                name = recipe.name if recipe.name in running.shipped() else f"{recipe.name}.toml"
                 command = " ".join(["counterfoil build", name, *set_, *seeded, "--out", out.name])
                 page = build_report(recipe, built, seen, command=command, feedback=feedback)
                 write_text(out / REPORT, page)
@@ -329,15 +294,15 @@ def build_benchmark(
 
 @job(outputs="json")
 def apply_step(
-    step: Annotated[str, Option("Name of the step.")],
-    rows: Annotated[Any, Option("The table of rows: CSV, TSV, JSON, JSON Lines or Parquet.")],
+    step: str,
+    rows: Any,
     *,
-    out: Annotated[Path | None, Option("The table to write (.csv or .parquet), or a folder.")] = None,
-    settings: Annotated[Mapping[str, Any] | None, Option("Settings of the step.", hidden=True)] = None,
-    folder: Annotated[Path | None, Option("Where 'images' go that the step makes.", hidden=True)] = None,
-    images: Annotated[Path | None, Option("Folder of the images that rows name.", metavar="FOLDER")] = None,
-    dropped: Annotated[Path | None, Option("Write the rows that were dropped, with reasons, here.")] = None,
-    seed: Annotated[int, SEED] = 0,
+    out: Path | None = None,
+    settings: Annotated[Mapping[str, Any] | None, option(hidden=True)] = None,
+    folder: Annotated[Path | None, option(hidden=True)] = None,
+    images: Annotated[Path | None, option(metavar="FOLDER")] = None,
+    dropped: Path | None = None,
+    seed: Annotated[int, shared.SEED] = 0,
     overwrite: bool = False,
     **options: Unpack[StepRows],
 ) -> StepResult:
@@ -349,6 +314,15 @@ def apply_step(
     where none is left, which is an error. Raises `UnknownNameError` for an unknown step, `DataError` for rows
     without the columns that it reads, and what the step raises.
 
+    Arguments:
+        step: Name of the step.
+        rows: The table of rows: CSV, TSV, JSON, JSON Lines or Parquet.
+        out: The table to write (.csv or .parquet), or a folder.
+        settings: Settings of the step.
+        folder: Where 'images' go that the step makes.
+        images: Folder of the images that rows name.
+        dropped: Write the rows that were dropped, with reasons, here.
+
     >>> rows = pa.table({"id": ["a", "b"], "caption": ["a  cat", "A cat."]})
     >>> apply_step("dedup", rows, settings={"fields": ["caption"]}, quiet=True).output.reasons
     {'exact duplicate': 1}
@@ -357,19 +331,19 @@ def apply_step(
     values = {key: from_text(entry.kind, key, value) for key, value in (settings or {}).items()}
     the_step = entry.step(values, where=f"step {step}")
     check_files(the_step, where=f"step {step}")
-    feedback = feedback_of(options)
+    feedback = shared.feedback_of(options)
     with guarded("build", overwrite=overwrite) as outputs, ExitStack() as held:
         table = out if out is not None and out.suffix else None
         for path in (table, dropped):
             if path is not None:
-                check_table(path)
+                check_table_kind(path)
                 check_writable(path)
                 outputs.file(path)
         if out is not None:
             folder = out.parent if table else out
         if out is not None and not table:
             check_writable(out, folder=True)
-            outputs.folder(declared(out))
+            outputs.folder(output_folder(out))
         if folder is None:
             folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="counterfoil-")))
         progress = held.enter_context(feedback.progress())
@@ -380,9 +354,9 @@ def apply_step(
         if out is not None and not table:
             with _under_way(folder):
                 return StepResult(step, len(rows), _finished(the_step, rows, work, feedback, dropped))
-        output = run_step(the_step, rows, work, save=partial(_save_dropped, dropped))
+        output = running.run_step(the_step, rows, work, save=partial(_save_dropped, dropped))
         if table is not None:
-            save_rows(output.kept, table)
+            write_table(table, output.kept)
             _tidy(work)
     return StepResult(step, len(rows), output)
 
@@ -391,8 +365,8 @@ def _save_dropped(place: Path | None, output: Output) -> str:
     if place is None:
         return "--dropped FILE writes the rows, with all that was made of them; what was answered is kept"
     if output.dropped is not None:
-        save_rows(output.dropped, place)
-    return said_dropped(place)
+        write_table(place, output.dropped)
+    return running.said_dropped(place)
 
 
 def _tidy(work: StepContext) -> None:
@@ -409,14 +383,14 @@ def _finished(
     place = StepFolder(work.folder, build=work.folder)
     source = digest_value([digest_table(rows), None if work.photos is None else listing(work.photos)])
     record = place.finished(step, seed=work.seed, rows_from=source)
-    if record is None or record.is_empty or not has_images(place.rows(), work, step.produces):
+    if record is None or record.is_empty or not running.has_images(place.rows(), work, step.produces):
 
         def save(output: Output) -> str:
             place.save(step, rows, output, seed=work.seed, rows_from=source)
             message = _save_dropped(dropped, output)
-            return message if dropped else said_dropped(place.folder / DROPPED)
+            return message if dropped else running.said_dropped(place.folder / DROPPED)
 
-        output = run_step(step, rows, work, save=save)
+        output = running.run_step(step, rows, work, save=save)
         _tidy(work)
         return output
     feedback.note(f"{work.folder}: this step was finished there on these rows; nothing is done again")
@@ -449,28 +423,13 @@ def nothing() -> pa.Table:
     return pa.table({"id": pa.array([], pa.string())})
 
 
-def check_table(path: Path) -> None:
-    """Raise `InputError` where rows cannot be written to a file of this ending."""
-    if path.suffix.lower() not in TABLES:
-        raise InputError(
-            "unknown kind of table", where=path, given=path.suffix or "no ending", allowed=TABLES
-        )
-
-
-def save_rows(table: pa.Table, path: Path) -> None:
-    """Write rows as CSV or Parquet; raises `InputError` for another ending."""
-    check_table(path)
-    write = write_csv if path.suffix.lower() == ".csv" else write_parquet
-    write(path, table)
-
-
 def is_build(folder: Path) -> bool:
     """Whether steps of a build were finished in the folder."""
     steps = (folder / "steps").iterdir() if (folder / "steps").is_dir() else ()
     return StepFolder(folder).is_finished or any(StepFolder(step).is_finished for step in steps)
 
 
-def declared(out: Path) -> Folder:
+def output_folder(out: Path) -> Folder:
     """The folder of a build as an output of a command."""
     return Folder(out, FILES, is_build, alone=True)
 
@@ -485,14 +444,13 @@ def _work(
     images: Path | None = None,
     step: str = "",
 ) -> StepContext:
-    work = session_options(options)
-    given = options.get("api_key")
-    key = api_key() if given is None else given
+    session = replace(shared.session_of(options, feedback), progress=progress)
+    key = shared.api_key()
     plain = Options(device=options["device"], precision=options["precision"], seed=seed)
 
     def scorer(name: str, settings: Mapping[str, str]) -> Any:
         own = replace(plain, settings=dict(settings), api_key=key if name.startswith("chat:") else "")
-        return catalog.scorer(name, own, memory=work.cache)
+        return catalog.scorer(name, own, memory=session.folder)
 
     def benchmark(name: str, data: Path | None, images: Path | None) -> Any:
         if data is None and images is None and not Path(name).exists() and name not in catalog.benchmarks():
@@ -503,5 +461,127 @@ def _work(
             )
         return catalog.benchmark(name, data=data, images=images, counts=False)
 
-    session = work.session(feedback, progress)
     return StepContext(folder, seed, session, images, step, scorer, benchmark, options["device"])
+
+
+#: Rows that are shown of each step: kept, dropped per reason, and dropped in all.
+_KEPT, _PER_REASON, _DROPPED = 4, 2, 12
+#: Questions that are audited, of larger builds.
+_AUDITED = 4000
+
+
+def build_report(
+    recipe: running.BuildRecipe, build: running.Build, work: StepContext, *, command: str, feedback: Feedback
+) -> str:
+    """The page as HTML. Of builds of more than 4,000 rows the audits are of 4,000, evenly spread."""
+    steps = []
+    for record, artefact in zip(build.records, build.folders, strict=True):
+        rows, dropped, order = artefact.rows(), artefact.dropped(), list[int]()
+        if len(dropped):
+            reasons = np.array(dropped[REASON].to_pylist())
+            for reason in record.dropped:
+                order += np.flatnonzero(reasons == reason)[:_PER_REASON].tolist()
+        spread = np.linspace(0, max(0, len(rows) - 1), min(_KEPT, len(rows))).round().astype(int)
+        settings = {
+            name: ", ".join(map(str, value if isinstance(value, list) else [value]))
+            for name, value in record.settings.items()
+        }
+        settings |= {name: "" for name, value in record.settings.items() if value is None}
+        section = StepSection(
+            record.label,
+            STEPS[record.step].summary if record.step in STEPS else "",
+            record.rows_in,
+            record.rows_out,
+            record.dropped,
+            settings,
+            record.facts,
+            tuple(_example(rows, int(at), work) for at in dict.fromkeys(spread.tolist())),
+            tuple(_example(dropped, at, work) for at in order[:_DROPPED]),
+        )
+        steps.append(section)
+    last = build.folders[-1].rows()
+    paired = {"caption", "negative_caption"}.issubset(last.column_names)
+    audits: list[BenchmarkAudit] = []
+    if paired:
+        first = next(
+            rows
+            for rows in (artefact.rows() for artefact in build.folders)
+            if {"caption", "negative_caption"}.issubset(rows.column_names)
+        )
+        named = [("as assembled", last)]
+        if first["id"].to_pylist() != last["id"].to_pylist():
+            named.insert(0, ("before the first row was dropped", first))
+        quiet = replace(feedback, remark=feedback.note)
+        # Each by itself: the tables share rows, and that is no leakage.
+        for title, rows in named:
+            audits += audit(
+                _choices(title, rows),
+                pictures=False,
+                limit=_AUDITED,
+                draws=1000,
+                seed=work.seed,
+                cache=work.session.folder,
+                batch_size=work.session.batch_size,
+                workers=0,
+                feedback=quiet,
+            ).audits
+    # What was built, by category and by how often an image occurs.
+    tables = []
+    if "subset" in last.column_names:
+        counts = Counter(name or "" for name in last["subset"].to_pylist())
+        tables.append(counts_table("Rows by category", counts, corner="category"))
+    if "image" in last.column_names:
+        uses = Counter(map(str, Counter(name or "" for name in last["image"].to_pylist()).values()))
+        tables.append(counts_table("Images by how many rows they have", uses, corner="rows of an image"))
+    return build_page(
+        recipe.title,
+        steps,
+        about=recipe.summary,
+        command=command,
+        right=last["caption"].to_pylist() if paired else (),
+        wrong=last["negative_caption"].to_pylist() if paired else (),
+        tables=tables,
+        audits=audits,
+    )
+
+
+def _example(rows: pa.Table, at: int, work: StepContext) -> RowExample:
+    row = rows.slice(at, 1).to_pylist()[0]
+    images = {}
+    for column in IMAGE_ROLES:
+        cell = row.get(column)
+        if cell:
+            try:
+                images[column] = Image(cell, FileSource(work.image_file(cell)))
+            except DataError:
+                continue
+    originals = [f"{role}_original" for role in CAPTION_ROLES if row.get(f"{role}_original") != row.get(role)]
+    texts = {name: row[name] for name in (*CAPTION_ROLES, *originals, "subset") if row.get(name)}
+    return RowExample(
+        str(row["id"]),
+        {name.replace("_", " "): str(text) for name, text in texts.items()},
+        images,
+        str(row.get(REASON) or ""),
+    )
+
+
+def _choices(title: str, rows: pa.Table) -> Benchmark:
+    """Rows as choices between their captions, without any image at hand."""
+    ids = rows["id"].to_pylist()
+    shown = rows["image"].to_pylist() if "image" in rows.column_names else [None] * len(rows)
+    images = [Image(cell or name, None, photo="") for cell, name in zip(shown, ids, strict=True)]
+    groupings = {
+        name: tuple(cell or "" for cell in rows[name].to_pylist())
+        for name in ("subset",)
+        if name in rows.column_names
+    }
+    card = Card(
+        name=title.replace(" ", "-"),
+        title=title[0].upper() + title[1:],
+        form="choice",
+        size=len(rows),
+        measures=("accuracy",),
+        groupings=tuple(groupings),
+    )
+    captions = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
+    return choices(card, ids, captions, images, groupings, source="rows of a build")

@@ -1,8 +1,8 @@
 """Captioning systems side by side: values of metrics, ratings of people, and how far both agree."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
@@ -18,14 +18,12 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.system_scores import NumberOf, SystemScores, together
 from counterfoil.evaluation.systems import SystemCorrelations, system_correlations
-from counterfoil.inputs.options import Option
 from counterfoil.jobs import captions
 from counterfoil.jobs.arguments import DRAWS, SEED, feedback_of
-from counterfoil.jobs.caption_inputs import same_items
-from counterfoil.jobs.captions import MetricRequest, MetricRows, Value
-from counterfoil.jobs.job import job
+from counterfoil.jobs.captions import MetricRequest, MetricRows, Value, same_items
+from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import write
-from counterfoil.jobs.results import SavedTable, TextTables
+from counterfoil.jobs.results import SavedTable, TextTables, declared
 from counterfoil.models.captions.base import CaptionMetric
 from counterfoil.report.labels import amount
 from counterfoil.report.rankings_page import agreements, differences, systems_page
@@ -49,16 +47,6 @@ def names(files: Sequence[str | Path]) -> tuple[str, ...]:
     if double is not None:
         raise InputError("two systems of one name", given=double, hint="files are called after their systems")
     return stems
-
-
-@contextmanager
-def shelf(cache: Path | None) -> Iterator[Path]:
-    """The folder of finished work; a passing one where none is kept, so that images are embedded once."""
-    if cache is not None:
-        yield cache
-        return
-    with tempfile.TemporaryDirectory(prefix="counterfoil-") as folder:
-        yield Path(folder)
 
 
 @dataclass(frozen=True)
@@ -228,11 +216,7 @@ def values_of(systems: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Val
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemComparison(TextTables, SavedTable):
-    """A row per system, a column per metric, and how metrics order systems as people do.
-
-    Rows by "system" are one per system: `system`, the value of each metric, and what people gave it. Rows by
-    "value" are one per system and metric: `system`, `metric`, `value`, `mean`, `low`, `high` (95 %), `n`.
-    """
+    """A row per system, a column per metric, and how metrics order systems as people do."""
 
     by_system: Mapping[str, SystemValues]
     people: People | None
@@ -242,10 +226,14 @@ class SystemComparison(TextTables, SavedTable):
     #: How many captions each system wrote.
     captions: int
 
-    rows_by = ("system", "value")
+    rows_by = declared(
+        system="one per system: its name, the value of each metric, and what people gave it",
+        value="one per `system` and `metric`: `value: float`, `mean: float`, `low: float`, `high: float` "
+        "(95 %), `n: int`, `is_mean: bool`, `no_interval` (why there is none)",
+    )
     command, page_has_figures = "captions systems", False
 
-    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
+    def _rows(self, by: str) -> pa.Table | list[Any]:
         if by == "system":
             values = values_of(self.by_system)
             table: dict[str, list[Any]] = {"system": list(values)}
@@ -255,9 +243,9 @@ class SystemComparison(TextTables, SavedTable):
                 table |= {name: [given[system][name] for system in values] for name in self.people.scores}
             return pa.table(table)
         return [
-            {"system": system, "metric": name, **row}
+            ({"system": system, "metric": name}, value)
             for system, own in self.by_system.items()
-            for name, row in captions.to_json(own.values).items()
+            for name, value in own.values.items()
         ]
 
     @property
@@ -297,11 +285,7 @@ class SystemComparison(TextTables, SavedTable):
             *(f"{name}: {title}" for name, title in captions.titles(self.metrics).items()),
         ]
 
-    def __repr__(self) -> str:
-        return f"<SystemComparison of {', '.join(self.by_system)} by {', '.join(self.metrics)}>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `captions systems --json` writes it."""
         return {
             "captions": self.captions,
             "systems": {name: captions.to_json(own.values) for name, own in self.by_system.items()},
@@ -333,22 +317,12 @@ column `judge`, a column `image`, or both: judges are then held against each oth
 of what people said of which image.""",
 )
 def compare_systems(
-    predictions: Annotated[
-        Sequence[str | Path],
-        Option("A JSON file of captions per system.", flag="--predictions", metavar="FILE..."),
-    ],
-    references: Annotated[
-        str | Path, Option("Captions that people wrote: a JSON file.", flag="--references")
-    ],
+    predictions: Annotated[Sequence[str | Path], option(flag="--predictions", metavar="FILE...")],
+    references: Annotated[str | Path, option(flag="--references")],
     *,
     metrics: Annotated[str | Sequence[str], captions.METRICS] = ("bleu-4", "rouge-l", "cider"),
-    humans: Annotated[
-        str | Path | None, Option("What people gave the systems: a table with a column per score.")
-    ] = None,
-    over: Annotated[
-        Literal["images", "systems"],
-        Option("What is drawn anew for intervals of correlations, and swapped in their tests."),
-    ] = "images",
+    humans: str | Path | None = None,
+    over: Literal["images", "systems"] = "images",
     draws: Annotated[int, DRAWS] = 10_000,
     seed: Annotated[int, SEED] = 0,
     **options: Unpack[MetricRows],
@@ -359,6 +333,12 @@ def compare_systems(
 
     Raises `DataError` for files that do not fit each other, and `InputError` for two systems of one name.
 
+    Arguments:
+        predictions: A JSON file of captions per system.
+        references: Captions that people wrote: a JSON file.
+        humans: What people gave the systems: a table with a column per score.
+        over: What is drawn anew for intervals of correlations, and swapped in their tests.
+
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     one, two, references = (Path(folder, f"{name}.json") for name in ("one", "two", "r"))
@@ -368,7 +348,8 @@ def compare_systems(
     >>> compared.to_arrow()["system"].to_pylist()
     ['one', 'two']
     """
-    feedback, request = feedback_of(options), MetricRequest.of(metrics, options)
+    feedback = feedback_of(options)
+    request = MetricRequest.of(metrics, options, feedback)
     called = names(predictions)
     judged = None if humans is None else SystemRatings.read(Path(humans), called)
     messages: set[str] = set()
@@ -380,16 +361,18 @@ def compare_systems(
             feedback.note(text)
 
     with feedback.busy("reading captions"):
-        inputs = [request.read(file, references, note=once) for file in predictions]
+        inputs = [request.read(Path(file), Path(references), note=once) for file in predictions]
     same_items(inputs)
     pictures = images_of(inputs[0])
     people = None if judged is None else judged.people(called, pictures)
     systems = {}
-    with shelf(request.work.cache) as cache:
-        metrics_by_name = request.load(inputs[0], cache, feedback)
+    folder = request.session.folder
+    # A passing folder where no work is kept, so that images are embedded once.
+    with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="counterfoil-") as cache:
+        metrics_by_name = request.load(inputs[0], Path(cache), feedback)
         for name, inputs_of in zip(called, inputs, strict=True):
             with feedback.progress() as report:
-                session = replace(request.work, cache=cache).session(feedback, report)
+                session = replace(request.session, cache=cache, progress=report)
                 systems[name] = SystemValues.of(inputs_of, metrics_by_name, pictures, session=session)
     agreed = None
     if people is not None:

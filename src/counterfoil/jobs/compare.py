@@ -4,11 +4,9 @@ Rankings of models: do measures and benchmarks agree on them, and how different 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack
-
-import pyarrow as pa
 
 from counterfoil.benchmarks.data_paths import Places
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
@@ -21,21 +19,11 @@ from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import measured_run
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import (
-    DRAWS,
-    PICTURES,
-    PRIVATE,
-    RUNS,
-    SEED,
-    TITLE,
-    Reporting,
-    feedback_of,
-    path_of,
-)
+from counterfoil.jobs import arguments as arguments
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
-from counterfoil.jobs.job import SILENT, Feedback, job, terminal_feedback
+from counterfoil.jobs.job import SILENT, Feedback, job, option, terminal_feedback
 from counterfoil.jobs.outputs import load_runs, write
-from counterfoil.jobs.results import Pictures, Tabular, TextTables, measure_rows, write_page
+from counterfoil.jobs.results import Pictures, Tabular, TextTables, declared, measure_rows, write_page
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
@@ -49,14 +37,14 @@ _PAGE_IMAGES = Option("Folder of the images, where the data name files.", None)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunComparison(TextTables):
-    """Runs side by side, a `Comparison` per benchmark, with a test of every difference.
+    """Runs side by side, a `Comparison` per benchmark, with a test of every difference."""
 
-    Rows by "difference" are one per tested difference: `benchmark`, `measure`, `a` minus `b`, `value`, `low`
-    and `high` (95 %), `p` of no difference, `p_holm`, `mcnemar`. Rows by "measure" are those of
-    all runs, as `EvaluationRun` has them.
-    """
-
-    rows_by = ("difference", "measure")
+    rows_by = declared(
+        difference="one per tested difference: `benchmark`, `measure`, `a` minus `b`, `value: float`, "
+        "`low: float` and `high: float` (95 %), `p: float` of no difference, `p_holm: float`, `mcnemar: "
+        "float`, `signature`",
+        measure="those of all runs, as EvaluationRun has them",
+    )
 
     comparisons: tuple[Comparison, ...]
 
@@ -76,17 +64,13 @@ class RunComparison(TextTables):
     @property
     def differences(self) -> tuple[Difference, ...]:
         """The tested differences on all benchmarks: to the baseline where there is one, else of all pairs."""
-        return tuple(
-            d
-            for comparison in self.comparisons
-            for d in (comparison.against_baseline() if comparison.baseline else comparison.differences)
-        )
+        return tuple(d for comparison in self._tested for d in comparison.differences)
 
-    def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
-        if by == "measure":
-            runs = [run for comparison in self.comparisons for run in comparison.runs]
-            return [row for run in runs for row in measure_rows(run)]
-        return pa.Table.from_pylist([d.to_json() for d in self.differences], schema=_DIFFERENCES)
+    def _rows(self, by: str) -> Sequence[Any]:
+        if by == "difference":
+            return self.differences
+        runs = [run for comparison in self.comparisons for run in comparison.runs]
+        return [row for run in runs for row in measure_rows(run)]
 
     def to_json(self) -> list[dict[str, Any]]:
         """Every run's result, with its differences to the baseline (else to later runs) as `against`."""
@@ -106,11 +90,11 @@ class RunComparison(TextTables):
         self,
         path: str | Path,
         *,
-        title: Annotated[str, TITLE] = "counterfoil report",
-        pictures: Annotated[Pictures, PICTURES] = "auto",
+        title: Annotated[str, arguments.TITLE] = "counterfoil report",
+        pictures: Annotated[Pictures, arguments.PICTURES] = "auto",
         data: Annotated[Path | None, _PAGE_DATA] = None,
         images: Annotated[Path | None, _PAGE_IMAGES] = None,
-        private: Annotated[bool, PRIVATE] = False,
+        private: Annotated[bool, arguments.PRIVATE] = False,
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained page: tables, figures, tests, and the questions to look through.
@@ -161,7 +145,7 @@ class RunComparison(TextTables):
             place = run.benchmark.path
             if data is not None:
                 place = places.of(comparison.benchmark, many=len(self) > 1)
-            folder = images or path_of(run.manifest.get("benchmark", {}).get("images") or None)
+            folder = images or arguments.path_of(run.manifest.get("benchmark", {}).get("images") or None)
             if (outputs := active_outputs()) is not None:
                 outputs.read(*(path for path in (place, folder) if path is not None))
             try:
@@ -177,30 +161,27 @@ class RunComparison(TextTables):
     def tables(self) -> list[Table]:
         """The main measures of each benchmark, and the differences."""
         overviews = [overview(comparison, finer=False) for comparison in self.comparisons]
-        return [table for table in (*overviews, *self._tested()) if table.columns]
-
-    def __repr__(self) -> str:
-        names = [comparison.benchmark for comparison in self.comparisons]
-        runs = dict.fromkeys(run.name for comparison in self.comparisons for run in comparison.runs)
-        return f"<RunComparison of {', '.join(runs)} on {', '.join(names)}>"
+        return [table for table in (*overviews, *self._of_differences()) if table.columns]
 
     @property
     def csv_tables(self) -> list[Table]:
         """All measures, those of groups, and the differences."""
-        tables = (overview(*self.comparisons), *map(by_group, self.comparisons), *self._tested())
+        tables = (overview(*self.comparisons), *map(by_group, self.comparisons), *self._of_differences())
         return [table for table in tables if table.columns]
 
-    def _tested(self) -> list[Table]:
+    @property
+    def _tested(self) -> list[Comparison]:
+        """The comparisons with those of their differences that are tested."""
+        return [
+            replace(one, differences=one.against_baseline()) if one.baseline else one
+            for one in self.comparisons
+        ]
+
+    def _of_differences(self) -> list[Table]:
         """A table of the tested differences per measure that has any."""
-        tested_ones = (
-            replace(comparison, differences=comparison.against_baseline())
-            if comparison.baseline
-            else comparison
-            for comparison in self.comparisons
-        )
         return [
             differences(comparison, name)
-            for comparison in tested_ones
+            for comparison in self._tested
             for name in dict.fromkeys(d.measure for d in comparison.differences)
         ]
 
@@ -213,7 +194,7 @@ class RunComparison(TextTables):
         others = [comparison for comparison in self.comparisons if comparison not in galleries]
         overviews = [overview(*others)] if others else []
         overviews += [overview(comparison, measures=headline(comparison) or None) for comparison in galleries]
-        tables = (*overviews, *map(by_group, self.comparisons), *self._tested())
+        tables = (*overviews, *map(by_group, self.comparisons), *self._of_differences())
         return [table for table in tables if table.columns]
 
     @property
@@ -226,15 +207,6 @@ class RunComparison(TextTables):
         ]
 
 
-_DIFFERENCES = pa.schema(
-    [
-        *((name, pa.string()) for name in ("benchmark", "measure", "a", "b")),
-        *((name, pa.float64()) for name in ("value", "low", "high", "p", "p_holm", "mcnemar")),
-        ("signature", pa.string()),
-    ]
-)
-
-
 @job(
     outputs="html markdown latex csv json",
     examples="""Examples:
@@ -244,26 +216,15 @@ _DIFFERENCES = pa.schema(
   counterfoil compare runs/* --latex table.tex --markdown table.md --json comparison.json""",
 )
 def compare(
-    runs: Annotated[Sequence[Run | str | Path], RUNS],
+    runs: Annotated[Sequence[Run | str | Path], arguments.RUNS],
     *,
-    baseline: Annotated[Run | str | None, Option("Compare every other run with this one.")] = None,
-    interval: Annotated[
-        Literal["auto", "wilson", "clusters", "crossed", "folds"] | None,
-        Option(
-            "How intervals are made, those of the runs too; by default theirs are kept, and those of "
-            "differences are made as auto makes them."
-        ),
-    ] = None,
-    ties: Annotated[
-        Literal["strict", "half", "optimistic"] | None,
-        Option("Count ties anew, in all runs; by default as each run counted them."),
-    ] = None,
-    shared: Annotated[
-        bool, Option("Compare over the questions that all runs answer: people beside models.")
-    ] = False,
-    draws: Annotated[int, DRAWS] = 10_000,
-    seed: Annotated[int, SEED] = 0,
-    **reporting: Unpack[Reporting],
+    baseline: Run | str | None = None,
+    interval: Literal["auto", "wilson", "clusters", "crossed", "folds"] | None = None,
+    ties: Literal["strict", "half", "optimistic"] | None = None,
+    shared: bool = False,
+    draws: Annotated[int, arguments.DRAWS] = 10_000,
+    seed: Annotated[int, arguments.SEED] = 0,
+    **reporting: Unpack[arguments.Reporting],
 ) -> RunComparison:
     """Compare runs question by question: intervals of the difference, their p-values, McNemar, Holm.
 
@@ -274,6 +235,13 @@ def compare(
     intervals are made anew. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where the
     runs have no benchmark in common.
 
+    Arguments:
+        baseline: Compare every other run with this one.
+        interval: How intervals are made, those of the runs too; by default theirs are kept, and those of
+            differences are made as auto makes them.
+        ties: Count ties anew, in all runs; by default as each run counted them.
+        shared: Compare over the questions that all runs answer: people beside models.
+
     >>> from counterfoil import evaluate
     >>> runs = [evaluate(f"blind:{name}", "world-quads", limit=50, draws=100, cache=None, quiet=True)
     ...         for name in ("length", "random")]
@@ -281,7 +249,7 @@ def compare(
     >>> [(d.a, d.b, d.measure) for d in compared.differences][-1]
     ('blind:random', 'blind:length', 'group')
     """
-    feedback = feedback_of(reporting)
+    feedback = arguments.feedback_of(reporting)
     loaded = load_runs(runs, feedback)
     check_common(loaded, note=feedback.note)
     if ties is not None:
@@ -332,24 +300,25 @@ def _with_images(comparison: Comparison, place: Path | None, folder: Path | None
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelRankings(Tabular):
-    """Rank correlations between measures, the rank of every model, and how far models' lists differ.
-
-    Rows by "pair" are one per pair of measures: `a`, `b`, `models`, Kendall's `tau` and Spearman's `rho` in
-    [-1, 1] with their intervals (`tau_low`, `tau_high`, `rho_low`, `rho_high`). Rows by "model" are one per
-    model and measure: `model`, `measure`, `value`, `rank` from 1, equal models sharing the best of theirs.
-    """
+    """Rank correlations between measures, the rank of every model, and how far models' lists differ."""
 
     correlation: RankCorrelation
     #: How far the first items of the models differ, per direction of each gallery.
     lists: tuple[Diversity, ...]
     runs: tuple[Run, ...]
 
-    rows_by = ("pair", "model")
+    rows_by = declared(
+        pair="one per pair of measures: `a`, `b`, `models: int`, Kendall's `tau: float` and Spearman's "
+        "`rho: float` in [-1, 1] with their intervals (`tau_low: float`, `tau_high: float`, `rho_low: "
+        "float`, `rho_high: float`)",
+        model="one per `model` and `measure`: `value: float`, `rank: float` from 1, equal models sharing "
+        "the best of theirs",
+    )
 
-    def _rows(self, by: str) -> list[dict[str, Any]]:
+    def _rows(self, by: str) -> Sequence[Any]:
         correlation = self.correlation
         if by == "pair":
-            return [asdict(pair) for pair in correlation.pairs]
+            return correlation.pairs
         values, ranks = correlation.values.tolist(), correlation.ranks.tolist()
         return [
             {"model": model, "measure": column.name, "value": values[i][j], "rank": ranks[i][j]}
@@ -370,12 +339,7 @@ class ModelRankings(Tabular):
         few = self.correlation.few
         return [f"left out, since fewer than three models have them: {', '.join(few)}"] if few else []
 
-    def __repr__(self) -> str:
-        correlation = self.correlation
-        return f"<ModelRankings of {', '.join(correlation.models)} by {len(correlation.columns)} measures>"
-
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain values, as `compare rankings --json` writes it."""
         return {
             **self.correlation.to_json(),
             "lists": [diversity_of.to_json() for diversity_of in self.lists],
@@ -391,8 +355,8 @@ class ModelRankings(Tabular):
         self,
         path: str | Path,
         *,
-        title: Annotated[str, TITLE] = "What rankings say",
-        private: Annotated[bool, PRIVATE] = False,
+        title: Annotated[str, arguments.TITLE] = "What rankings say",
+        private: Annotated[bool, arguments.PRIVATE] = False,
         overwrite: bool = False,
     ) -> None:
         """Write one self-contained page with figures; `private` keeps paths and users. Needs matplotlib."""
@@ -421,18 +385,13 @@ A measure may be named with its benchmark (eccv:mean_map_at_r), without (mean_ma
 (map_at_r, the mean over both), or as a pattern ("eccv:*").""",
 )
 def rank(
-    runs: Annotated[
-        Sequence[Run | str | Path], Option("Run folders, or folders of them; three models or more.")
-    ],
+    runs: Sequence[Run | str | Path],
     *,
-    measures: Annotated[
-        Sequence[str],
-        Option("Only this measure, or pattern of them; may be repeated.", flag="--measure"),
-    ] = (),
-    k: Annotated[int, Option("How many first items of each query are compared.", low=2, high=most("k"))] = 25,
-    draws: Annotated[int, DRAWS] = 1000,
-    seed: Annotated[int, SEED] = 0,
-    **reporting: Unpack[Reporting],
+    measures: Annotated[Sequence[str], option(flag="--measure")] = (),
+    k: Annotated[int, option(low=2, high=most("k"))] = 25,
+    draws: Annotated[int, arguments.DRAWS] = 1000,
+    seed: Annotated[int, arguments.SEED] = 0,
+    **reporting: Unpack[arguments.Reporting],
 ) -> ModelRankings:
     """Do measures and benchmarks put models in the same order, and how different are the models' lists?
 
@@ -443,6 +402,11 @@ def rank(
     `runs` are runs, run folders, and folders of them. Raises `InputError` for fewer than three models, and
     what `counterfoil.evaluation.rank_correlation` raises.
 
+    Arguments:
+        runs: Run folders, or folders of them; three models or more.
+        measures: Only this measure, or pattern of them; may be repeated.
+        k: How many first items of each query are compared.
+
     >>> from counterfoil import evaluate
     >>> runs = [
     ...     evaluate("blind:length", "world-quads", name=name, limit=50, draws=100, cache=None, quiet=True)
@@ -451,6 +415,6 @@ def rank(
     >>> rank(runs, draws=100, quiet=True).correlation.models
     ('one', 'two', 'three')
     """
-    loaded = load_runs(runs, feedback_of(reporting))
+    loaded = load_runs(runs, arguments.feedback_of(reporting))
     correlation = rank_correlation(loaded, measures=measures, draws=draws, seed=seed)
     return ModelRankings(correlation, diversity(loaded, k=k), tuple(loaded))

@@ -7,7 +7,6 @@ ranked together, from one pass over the scores.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Unpack, cast
 
@@ -23,137 +22,80 @@ from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import load_run as load_plain_run
 from counterfoil.evaluation.run import measured_run, save_run
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option
 from counterfoil.jobs import arguments as shared
-from counterfoil.jobs import evaluation_inputs as inputs
-from counterfoil.jobs.arguments import data_option, model_option, results_option, statistics_option
-from counterfoil.jobs.job import Feedback, SessionOptions, job
+from counterfoil.jobs import evaluation_inputs as reading
+from counterfoil.jobs.evaluation_inputs import measures
+from counterfoil.jobs.job import Feedback, documented, job, option
 from counterfoil.jobs.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.jobs.results import EvaluationRun
 from counterfoil.metrics.ties import Ties
-from counterfoil.models.base import Options
 from counterfoil.outputs import Outputs, existing_paths, guarding
 from counterfoil.store import check_writable
 
-_caption_option, _generative_option, _gallery_option = (
-    partial(Option, panel=heading) for heading in ("Caption metrics", "Generative models", "Galleries")
-)
 
-
+@documented
 class EvaluateRows(shared.Sources, shared.Device, shared.Work, total=False):
-    """Options of an evaluation."""
+    """Options of an evaluation.
 
-    limit: Annotated[
-        float | None,
-        data_option(
-            "Evaluate N evenly spaced questions, or such a share (0.1); results are marked as partial, and a "
-            "note says what all of them would take.",
-            None,
-            low=0,
-            metavar="N|SHARE",
-        ),
-    ]
+    Data:
+        limit: Evaluate N evenly spaced questions, or such a share (0.1); results are marked as partial, and a
+            note says what all of them would take.
+
+    Results:
+        out: Write a run folder per benchmark here, for 'compare'.
+        name: What results call the scorer.
+
+    Statistics:
+        measures: Only this measure; may be repeated. In a gallery recall_at_20 stands for all of its kind; of
+            several benchmarks each takes those it has.
+        ties: A tie is wrong, worth its chance in a random order, or right.
+        interval: How intervals are made; auto knows which questions share images or captions.
+
+    Model:
+        column: Column of a given table; default: guessed and said.
+        unanswered: Questions that given outcomes or a chat model do not answer: an error, wrong, or left out.
+
+    Caption metrics:
+        backbone: The model that a caption metric looks at images with.
+
+    Generative models:
+        protocol: How a generative model is asked, as --set protocol=NAME.
+        question: What it is asked, with {} for the caption, as --set question=TEXT.
+        api_key_env: Environment variable with the key of a chat endpoint; default: COUNTERFOIL_API_KEY.
+
+    Galleries:
+        ids: npz file with image_ids and caption_ids of the rows and columns of a given similarity.
+        first_stage: A dual encoder whose first items a scorer of pairs ranks again.
+        depth: How many of the first stage's items are ranked again.
+        top: How many first items of each query a run keeps.
+        truncated_as_miss: Count a right answer beyond the end of a truncated ranking as a miss, as published
+            numbers from truncated lists do.
+    """
+
+    limit: Annotated[float | None, option(None, low=0, metavar="N|SHARE")]
     counts: Annotated[bool, shared.COUNTS]
     available: Annotated[bool, shared.AVAILABLE]
-    out: Annotated[
-        str | Path | None, results_option("Write a run folder per benchmark here, for 'compare'.", None)
-    ]
+    out: Annotated[str | Path | None, option(None)]
     overwrite: Annotated[bool, shared.OVERWRITE]
-    name: Annotated[str | None, results_option("What results call the scorer.", None)]
-    measures: Annotated[
-        Sequence[str],
-        statistics_option(
-            "Only this measure; may be repeated. In a gallery recall_at_20 stands for all of its kind; of "
-            "several benchmarks each takes those it has.",
-            (),
-            flag="--measure",
-        ),
-    ]
-    ties: Annotated[
-        Literal["strict", "half", "optimistic"],
-        statistics_option("A tie is wrong, worth its chance in a random order, or right.", "strict"),
-    ]
-    interval: Annotated[
-        Literal["auto", "wilson", "clusters", "crossed", "folds"],
-        statistics_option(
-            "How intervals are made; auto knows which questions share images or captions.", "auto"
-        ),
-    ]
+    name: Annotated[str | None, option(None)]
+    measures: Annotated[Sequence[str], option((), flag="--measure")]
+    ties: Annotated[Literal["strict", "half", "optimistic"], option("strict")]
+    interval: Annotated[Literal["auto", "wilson", "clusters", "crossed", "folds"], option("auto")]
     draws: Annotated[int, shared.DRAWS]
     seed: Annotated[int, shared.SEED]
     prompt: Annotated[str, shared.PROMPT]
-    column: Annotated[str | None, model_option("Column of a given table; default: guessed and said.", None)]
-    unanswered: Annotated[
-        Literal["refuse", "wrong", "leave-out"],
-        model_option(
-            "Questions that given outcomes or a chat model do not answer: an error, wrong, or left out.",
-            "refuse",
-        ),
-    ]
-    backbone: Annotated[
-        str,
-        _caption_option(
-            "The model that a caption metric looks at images with.", "", flag="--scorer", metavar="SCORER"
-        ),
-    ]
+    column: Annotated[str | None, option(None)]
+    unanswered: Annotated[Literal["refuse", "wrong", "leave-out"], option("refuse")]
+    backbone: Annotated[str, option("", flag="--scorer", metavar="SCORER")]
     settings: Annotated[shared.Settings, shared.SETTINGS]
-    protocol: Annotated[
-        str | None,
-        _generative_option("How a generative model is asked, as --set protocol=NAME.", None, metavar="NAME"),
-    ]
-    question: Annotated[
-        str | None,
-        _generative_option("What it is asked, with {} for the caption, as --set question=TEXT.", None),
-    ]
-    api_key_env: Annotated[
-        str | None,
-        _generative_option(
-            "Environment variable with the key of a chat endpoint; default: COUNTERFOIL_API_KEY.",
-            None,
-            metavar="VARIABLE",
-        ),
-    ]
-    ids: Annotated[
-        Path | None,
-        _gallery_option(
-            "npz file with image_ids and caption_ids of the rows and columns of a given similarity.", None
-        ),
-    ]
-    first_stage: Annotated[
-        str | shared.AnyScorer | None,
-        _gallery_option(
-            "A dual encoder whose first items a scorer of pairs ranks again.", None, metavar="SCORER"
-        ),
-    ]
-    depth: Annotated[
-        int,
-        _gallery_option("How many of the first stage's items are ranked again.", 32, low=1, high=most("k")),
-    ]
-    top: Annotated[
-        int, _gallery_option("How many first items of each query a run keeps.", 50, low=0, high=most("k"))
-    ]
-    truncated_as_miss: Annotated[
-        bool,
-        _gallery_option(
-            "Count a right answer beyond the end of a truncated ranking as a miss, as published numbers from "
-            "truncated lists do.",
-            False,
-        ),
-    ]
-
-
-@dataclass(frozen=True)
-class _EvaluateInputs:
-    """Options of an evaluation, and what was made of them."""
-
-    rows: EvaluateRows
-    sources: inputs.BenchmarkSources
-    limit: float | None
-    out: Path | None
-    #: Of a scorer that is given by name.
-    scorer: Options
-    work: SessionOptions
-    first_stage: Any
+    protocol: Annotated[str | None, option(None, metavar="NAME")]
+    question: Annotated[str | None, option(None)]
+    api_key_env: Annotated[str | None, option(None, metavar="VARIABLE")]
+    ids: Annotated[Path | None, option(None)]
+    first_stage: Annotated[str | shared.AnyScorer | None, option(None, metavar="SCORER")]
+    depth: Annotated[int, option(32, low=1, high=most("k"))]
+    top: Annotated[int, option(50, low=0, high=most("k"))]
+    truncated_as_miss: Annotated[bool, option(False)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,30 +119,29 @@ class _Evaluation:
     """
 
     scorer: Any
-    options: _EvaluateInputs
-    feedback: Feedback
+    inputs: reading.JobInputs
     missing: list[tuple[str, CounterfoilError]]
     parts: Sequence[_Part]
-    _first: Any
+    first_stage: Any
     called: str
-    _asked: str
-    _named: bool
-    _outputs: Outputs
+    manifest: dict[str, Any]
+    out: Path | None
+    outputs: Outputs
     _ranked: dict[str, Answers] = field(default_factory=dict)
 
     def answers(self, part: _Part) -> tuple[Answers, str | None]:
         """The answers to a benchmark; of some of its questions also what all of them would take."""
-        options = self.options
-        with self.feedback.progress() as progress:
+        rows = self.inputs.rows
+        with self.inputs.feedback.progress() as progress:
             scorer = self.scorer if part.given is None else part.given
             if part.whole is not None:
                 from counterfoil.jobs.stopwatch import Stopwatch
 
                 watch = Stopwatch(progress, scorer)
-                session = options.work.session(self.feedback, watch)
+                session = replace(self.inputs.session, progress=watch)
                 answers = answer_benchmark(part.benchmark, scorer, session=session)
                 return answers, watch.note(part.benchmark, part.whole)
-            session = options.work.session(self.feedback, progress)
+            session = replace(self.inputs.session, progress=progress)
             if not part.benchmark.questions.directed:
                 return answer_benchmark(part.benchmark, scorer, session=session), None
             if not self._ranked:
@@ -210,15 +151,11 @@ class _Evaluation:
                 rankings = rank_galleries(
                     [gallery.benchmark for gallery in galleries],
                     self.scorer,
-                    first_stage=self._first,
-                    depth=options.rows["depth"],
-                    top=options.rows["top"],
-                    truncated_as_miss=options.rows["truncated_as_miss"],
+                    first_stage=self.first_stage,
+                    **{name: rows[name] for name in ("depth", "top", "truncated_as_miss")},
                     session=session,
                 )
-                self._ranked = {
-                    gallery.key: answers for gallery, answers in zip(galleries, rankings, strict=True)
-                }
+                self._ranked = dict(zip((gallery.key for gallery in galleries), rankings, strict=True))
             return self._ranked[part.key], None
 
     def narrowed(self, part: _Part, answers: Answers) -> tuple[_Part, Answers]:
@@ -226,11 +163,11 @@ class _Evaluation:
         missing = getattr(answers, "unanswered", None)
         if missing is None or not missing.any() or answers.has_rankings:
             return part, answers
-        empty, policy, benchmark = int(missing.sum()), self.options.scorer.unanswered, part.benchmark
+        empty, benchmark = int(missing.sum()), part.benchmark
         # A scorer that was loaded before says itself what becomes of them.
-        policy = getattr(self.scorer, "unanswered", policy)
+        policy = getattr(self.scorer, "unanswered", self.inputs.options.unanswered)
         scores = cast(Scores | Outcomes, answers)
-        inputs.say_unanswered(benchmark, empty, policy, self.feedback)
+        reading.say_unanswered(benchmark, empty, policy, self.inputs.feedback)
         part = replace(part, unanswered=empty)
         if policy == "leave-out":
             rows = np.flatnonzero(~missing)
@@ -241,34 +178,33 @@ class _Evaluation:
         return part, binarize(benchmark, scores)
 
     def measured(self, part: _Part, answers: Answers) -> EvaluationRun:
-        options = self.options
-        facts: dict[str, Any] = about(part.benchmark, images=options.sources.images.images_of(part.key))
-        if options.limit is not None:
-            facts["limit"] = options.limit
+        rows = self.inputs.rows
+        facts: dict[str, Any] = about(part.benchmark, images=self.inputs.sources.images.images_of(part.key))
+        if (limit := reading.count_or_share(rows["limit"])) is not None:
+            facts["limit"] = limit
         if part.unanswered:
             policy = getattr(self.scorer, "unanswered", None)
             facts["unanswered"] = {
                 "questions": part.unanswered,
-                "policy": policy if isinstance(policy, str) else options.scorer.unanswered,
+                "policy": policy if isinstance(policy, str) else rows["unanswered"],
             }
         result = measure(
             part.benchmark,
             answers,
             scorer=self.called,
-            ties=Ties(options.rows["ties"]),
-            interval=IntervalMethod(options.rows["interval"]),
-            draws=options.rows["draws"],
-            seed=options.rows["seed"],
+            ties=Ties(rows["ties"]),
+            interval=IntervalMethod(rows["interval"]),
+            draws=rows["draws"],
+            seed=rows["seed"],
             measures=part.measures,
             provenance={"benchmark": facts},
         )
-        manifest = {"named": self._named, "asked": self._asked}
-        if options.out is None:
-            return EvaluationRun.of(measured_run(part.benchmark, answers, result, manifest))
-        folder = run_folder(options.out, part.key)
-        with guarding(self._outputs):
-            run = save_run(folder, part.benchmark, answers, result, manifest)
-        self.feedback.note(f"run written to {folder}")
+        if self.out is None:
+            return EvaluationRun.of(measured_run(part.benchmark, answers, result, self.manifest))
+        folder = run_folder(self.out, part.key)
+        with guarding(self.outputs):
+            run = save_run(folder, part.benchmark, answers, result, self.manifest)
+        self.inputs.feedback.note(f"run written to {folder}")
         return EvaluationRun.of(run)
 
 
@@ -299,10 +235,9 @@ def evaluate_all(
     are measured first, and then an `InputError` names it; their work is in the cache and in `out`. All else
     is as in `evaluate`.
     """
-    feedback = shared.feedback_of(options)
     with guarded("evaluate", overwrite=options["overwrite"]) as outputs:
-        evaluation = _prepare(scorer, benchmarks, options, feedback, outputs)
-    runs = []
+        evaluation = _prepare(scorer, benchmarks, options, outputs)
+    runs, feedback = [], evaluation.inputs.feedback
     for part in evaluation.parts:
         try:
             answers, whole_time = evaluation.answers(part)
@@ -319,7 +254,7 @@ def evaluate_all(
         if whole_time is not None:
             feedback.note(whole_time)
     if evaluation.missing:
-        raise inputs.not_measured(evaluation.missing, len(benchmarks))
+        raise reading.not_measured(evaluation.missing, len(benchmarks))
     return runs
 
 
@@ -356,11 +291,7 @@ def load_run(folder: str | Path) -> EvaluationRun:
 
 
 def _prepare(
-    scorer: Any,
-    benchmarks: Sequence[shared.AnyBenchmark],
-    rows: EvaluateRows,
-    feedback: Feedback,
-    outputs: Outputs,
+    scorer: Any, benchmarks: Sequence[shared.AnyBenchmark], rows: EvaluateRows, outputs: Outputs
 ) -> _Evaluation:
     """The evaluation of `scorer` on `benchmarks`: names, files, questions and settings are read and checked.
 
@@ -368,111 +299,93 @@ def _prepare(
     warning; one alone raises its error. Raises `InputError` for unknown names, outputs that would replace
     something else, and settings that do not fit.
     """
+    feedback = shared.feedback_of(rows)
     scorer, backbone, first_stage = (
         _with_kind(spec, feedback) for spec in (scorer, rows["backbone"], rows["first_stage"])
     )
-    sources = inputs.BenchmarkSources.of(
-        [one if isinstance(one, Benchmark) else catalog.benchmark_name(str(one)) for one in benchmarks],
-        rows["data"],
-        rows["images"],
-    )
-    keys = sources.names
-    named = {name: rows[name] for name in ("protocol", "question") if rows[name]}
     chat = isinstance(scorer, str) and scorer.startswith("chat:")
     if rows["api_key_env"] is not None and not chat:
         raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
-    options = _EvaluateInputs(
+    reading.count_or_share(rows["limit"])
+    prompting = {name: rows[name] for name in ("protocol", "question") if rows[name]}
+    inputs = reading.JobInputs.of(
         rows,
-        sources,
-        inputs.count_or_share(rows["limit"]),
-        shared.path_of(rows["out"]),
-        shared.scorer_options(
-            rows,
-            backbone=backbone,
-            settings=shared.settings_of(rows["settings"]) | named,
-            api_key=shared.api_key(rows["api_key_env"]) if chat else "",
-        ),
-        shared.session_options(rows, scorer),
-        first_stage,
+        [one if isinstance(one, Benchmark) else catalog.benchmark_name(str(one)) for one in benchmarks],
+        scorer,
+        backbone=backbone,
+        settings=shared.settings_of(rows["settings"]) | prompting,
+        api_key=shared.api_key(rows["api_key_env"]) if chat else "",
     )
+    sources, keys, out = inputs.sources, inputs.sources.names, shared.path_of(rows["out"])
     # The name of the scorer in results, as far as it is known before anything is loaded.
     run_name = rows["name"]
     if run_name is None and first_stage is not None:
         from counterfoil.engine.rank import name as reranked
 
-        run_name = reranked(inputs.title_of(scorer), inputs.title_of(first_stage), rows["depth"])
+        run_name = reranked(reading.title_of(scorer), reading.title_of(first_stage), rows["depth"])
     elif run_name is None:
-        run_name = f"{inputs.title_of(scorer)} {backbone if isinstance(scorer, str) else ''}".strip()
-    called = run_name
-    for folder in run_folders(options.out, keys, run_name):
+        run_name = f"{reading.title_of(scorer)} {backbone if isinstance(scorer, str) else ''}".strip()
+    for folder in run_folders(out, keys, run_name):
         check_writable(folder.path, folder=True)
         outputs.folder(folder)
     sources.check_names()
     for spec in (scorer, backbone, first_stage):
         if isinstance(spec, str) and spec:
             catalog.scorer_name(spec)
+    options, plain = inputs.options, sources.data.plain
     if isinstance(scorer, str):
         catalog.check_metric(scorer, backbone)
         options = replace(
             options,
-            scorer=replace(
-                options.scorer,
-                whole_rows=inputs.whole_rows(scorer, keys),
-                ids=inputs.beside(options.scorer.ids, sources.data.plain),
-                backbone=inputs.beside_data(options.scorer.backbone, sources.data.plain),
-            ),
+            whole_rows=reading.whole_rows(scorer, keys),
+            ids=reading.beside(options.ids, plain),
+            backbone=reading.beside_data(options.backbone, plain),
         )
+        inputs = replace(inputs, options=options)
     specs = [spec for spec in (scorer, first_stage) if isinstance(spec, str)]
-    files = [] if options.scorer.ids is None else [options.scorer.ids]
+    files = [] if options.ids is None else [options.ids]
     outputs.read(*existing_paths([*specs, *sources.paths, *files]))
 
     # A model is loaded once the data are known to be there. Given answers may carry the questions along.
-    loaded = (
-        None
-        if (isinstance(scorer, str) and catalog.has_model(scorer))
-        else _loaded(scorer, options, feedback)
-    )
+    has_model = isinstance(scorer, str) and catalog.has_model(scorer)
+    loaded = None if has_model else _loaded(scorer, inputs)
     parts: list[_Part] = []
     missing: list[tuple[str, CounterfoilError]] = []
     for key, benchmark in zip(keys, sources.benchmarks, strict=True):
         try:
-            parts.append(_read(key, benchmark, scorer, loaded, options, feedback))
+            parts.append(_read(key, benchmark, scorer, loaded, inputs))
         except CounterfoilError as error:
             if len(keys) == 1:
                 raise
             missing.append((key, error))
     if not parts:
-        raise inputs.not_measured(missing, len(keys))
+        raise reading.not_measured(missing, len(keys))
     for key, _ in missing:
         feedback.warn(f"{key} is not at hand; the others are measured")
     outputs.read(*(part.benchmark.path for part in parts if part.benchmark.path is not None))
-    if loaded is None:
-        loaded = _loaded(scorer, options, feedback)
-    if options.rows["name"] is None and (title := getattr(loaded, "title", "")):
-        called = title
-    first = first_stage
+    if has_model:
+        loaded = _loaded(scorer, inputs)
     if isinstance(first_stage, str):
-        plain = replace(options.scorer, ids=None, column=None, whole_rows=False, backbone="", settings={})
-        first = _loaded(first_stage, replace(options, scorer=plain), feedback)
+        bare = replace(options, ids=None, column=None, whole_rows=False, backbone="", settings={})
+        first_stage = _loaded(first_stage, replace(inputs, options=bare))
     for part in parts:
-        inputs.check(loaded, part.benchmark)
-        if options.out is not None and options.rows["name"] is not None:
-            identity = inputs.scorer_for(loaded, part.benchmark).identity
-            check_identity(run_folder(options.out, part.key), run_name, identity)
-    reported = inputs.measures([part.benchmark for part in parts], options.rows["measures"])
-    parts = [replace(part, measures=names) for part, names in zip(parts, reported, strict=True)]
+        reading.check(loaded, part.benchmark)
+        if out is not None and rows["name"] is not None:
+            check_identity(
+                run_folder(out, part.key), run_name, reading.scorer_for(loaded, part.benchmark).identity
+            )
+    reported = measures([part.benchmark for part in parts], rows["measures"])
     return _Evaluation(
         scorer=loaded,
-        options=options,
-        feedback=feedback,
+        inputs=inputs,
         missing=missing,
-        parts=parts,
-        _first=first,
-        called=called,
-        _asked=run_name,
+        parts=[replace(part, measures=names) for part, names in zip(parts, reported, strict=True)],
+        first_stage=first_stage,
+        called=run_name if rows["name"] is not None else getattr(loaded, "title", "") or run_name,
         # A loaded scorer has a name of its own; a run of a named one is called after its folder.
-        _named=options.rows["name"] is not None or not isinstance(scorer, str),
-        _outputs=outputs,
+        manifest={"named": rows["name"] is not None or not isinstance(scorer, str), "asked": run_name},
+        out=out,
+        outputs=outputs,
     )
 
 
@@ -480,51 +393,40 @@ def _with_kind(scorer: Any, feedback: Feedback) -> Any:
     """A scorer that was named without its kind, with it, which is said; any other as it is."""
     if not isinstance(scorer, str) or not scorer:
         return scorer
-    if Path(scorer).is_dir():
-        from counterfoil.models.checkpoint import is_checkpoint
-
-        if is_checkpoint(Path(scorer)):
-            return scorer
     full = catalog.full_name(scorer)
+    if full.startswith("ckpt:"):
+        return scorer
     if full != scorer:
         kind = full.partition(":")[0]
         feedback.note(f"{scorer} is {full}: {catalog.scorers()[kind].summary}")
     return full
 
 
-def _loaded(scorer: Any, options: _EvaluateInputs, feedback: Feedback) -> Any:
+def _loaded(scorer: Any, inputs: reading.JobInputs) -> Any:
     if not isinstance(scorer, str):
         return scorer
-    with feedback.busy(f"loading {scorer}"):
-        where = inputs.beside_data(scorer, options.sources.data.plain)
-        loaded = catalog.scorer(where, options.scorer, memory=options.work.cache)
+    loaded = inputs.load(reading.beside_data(scorer, inputs.sources.data.plain), name=scorer)
     if (described := getattr(loaded, "described", None)) is not None:
-        feedback.note(f"{scorer}: {described}")
+        inputs.feedback.note(f"{scorer}: {described}")
     return loaded
 
 
-def _read(
-    key: str,
-    benchmark: str | Benchmark,
-    scorer: Any,
-    loaded: Any,
-    options: _EvaluateInputs,
-    feedback: Feedback,
-) -> _Part:
+def _read(key: str, benchmark: str | Benchmark, scorer: Any, loaded: Any, inputs: reading.JobInputs) -> _Part:
     """The benchmark with its data, narrowed to what is asked of it."""
-    questions = options.sources.read(benchmark, feedback, loaded, counts=options.rows["counts"])
-    if options.rows["available"]:
-        questions = inputs.at_hand(questions, feedback)
-    if any(words in (questions.source or "") for words in ("left out", "taken out")):
+    rows, options, feedback = inputs.rows, inputs.options, inputs.feedback
+    unlimited = inputs.sources.read(benchmark, feedback, loaded, counts=rows["counts"])
+    if rows["available"]:
+        unlimited = reading.at_hand(unlimited, feedback)
+    if any(words in (unlimited.source or "") for words in ("left out", "taken out")):
         # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
-        feedback.note(f"{questions.name}: {questions.source}")
-    unanswered = options.scorer.unanswered
-    limit = options.limit
+        feedback.note(f"{unlimited.name}: {unlimited.source}")
+    limit: float | None = rows["limit"]
     if limit is not None:
-        limit = max(1, round(limit * len(questions))) if limit < 1 else int(limit)
-    unlimited = questions
-    given, questions, empty = inputs.narrowed(loaded, questions, limit, unanswered, feedback=feedback)
+        limit = max(1, round(limit * len(unlimited))) if limit < 1 else int(limit)
+    given, questions, empty = reading.narrowed(
+        loaded, unlimited, limit, options.unanswered, feedback=feedback
+    )
     if isinstance(scorer, str):
-        inputs.check_at_hand(scorer, options.scorer.backbone, questions)
+        reading.check_at_hand(scorer, options.backbone, questions)
     partial = limit is not None and len(questions) < len(unlimited)
     return _Part(key, questions, given, empty, unlimited if partial else None)

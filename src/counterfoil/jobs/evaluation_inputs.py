@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -9,9 +10,11 @@ from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.benchmarks.data_paths import Places
 from counterfoil.benchmarks.folder import is_benchmark_folder, load
+from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError
-from counterfoil.jobs.arguments import AnyBenchmark, Data, TableData, path_of
+from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.job import Feedback
+from counterfoil.models.base import Options, abilities
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,9 @@ class BenchmarkSources:
     images: Places
 
     @classmethod
-    def of(cls, benchmarks: Sequence[AnyBenchmark], data: TableData, images: Data) -> "BenchmarkSources":
+    def of(
+        cls, benchmarks: Sequence[shared.AnyBenchmark], data: shared.TableData, images: shared.Data
+    ) -> "BenchmarkSources":
         """What arguments name; a table in memory is read as the one benchmark that is named."""
         if _in_memory(data):
             tables = []
@@ -68,8 +73,6 @@ class BenchmarkSources:
         counts: bool = True,
     ) -> Benchmark:
         """One of them from its data; from the questions that given answers carry where no data is named."""
-        from counterfoil.models.base import abilities
-
         if isinstance(benchmark, Benchmark):
             return benchmark
         with feedback.busy(f"reading {benchmark}"):
@@ -82,6 +85,35 @@ class BenchmarkSources:
             return catalog.benchmark(benchmark, data=data, images=images, counts=counts)
 
 
+@dataclass(frozen=True, eq=False)
+class JobInputs:
+    """What a job on benchmarks works with: its arguments, and what was made of those that many jobs have."""
+
+    rows: Mapping[str, Any]
+    sources: BenchmarkSources
+    #: Of scorers that are given by name.
+    options: Options
+    session: Session
+    feedback: Feedback
+
+    @classmethod
+    def of(
+        cls, rows: Any, benchmarks: Sequence[shared.AnyBenchmark], scorer: object = "", **options: Any
+    ) -> "JobInputs":
+        """The inputs that arguments give; `options` are those of the scorer besides."""
+        sources = BenchmarkSources.of(benchmarks, rows["data"], rows["images"])
+        feedback = shared.feedback_of(rows)
+        session = shared.session_of(rows, feedback, scorer)
+        return cls(rows, sources, shared.scorer_options(rows, **options), session, feedback)
+
+    def load(self, scorer: Any, options: Options | None = None, name: str = "") -> Any:
+        """The scorer, loaded where it is a name; `name` is what it is called meanwhile."""
+        if not isinstance(scorer, str):
+            return scorer
+        with self.feedback.busy(f"loading {name or scorer}"):
+            return catalog.scorer(scorer, options or self.options, memory=self.session.folder)
+
+
 def _in_memory(data: object) -> bool:
     """Whether `data` is a table itself, not a path or paths by benchmark."""
     if isinstance(data, Mapping):
@@ -91,7 +123,7 @@ def _in_memory(data: object) -> bool:
     return data is not None and not isinstance(data, str | Path)
 
 
-def _places(paths: Data, option: Literal["--data", "--images"], benchmarks: Sequence[str]) -> Places:
+def _places(paths: shared.Data, option: Literal["--data", "--images"], benchmarks: Sequence[str]) -> Places:
     """Paths as `Places`: one for all benchmarks, one per name, or texts as in a shell."""
     if isinstance(paths, Mapping):
         for name, path in paths.items():
@@ -100,7 +132,7 @@ def _places(paths: Data, option: Literal["--data", "--images"], benchmarks: Sequ
         return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
     if isinstance(paths, list | tuple):
         return Places.read(paths, benchmarks, option=option)
-    return Places(path_of(cast(Any, paths)), {}, option).check()
+    return Places(shared.path_of(cast(Any, paths)), {}, option).check()
 
 
 def at_hand(benchmark: Benchmark, feedback: Feedback, *, name: str = "") -> Benchmark:
@@ -138,22 +170,19 @@ def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list
 
     if not named:
         return [None] * len(benchmarks)
-    lacking: list[dict[str, InputError]] = []
-    for one in benchmarks:
-        lacking.append({})
-        for name in named:
-            try:
-                check_measures(one, [name])
-            except InputError as error:
-                lacking[-1][name] = error
+    lacking: list[dict[str, InputError]] = [{} for _ in benchmarks]
+    for (one, errors), name in product(zip(benchmarks, lacking, strict=True), named):
+        try:
+            check_measures(one, [name])
+        except InputError as error:
+            errors[name] = error
     for name in named:
         if all(name in errors for errors in lacking):
             raise lacking[0][name]
-    names = [[name for name in named if name not in errors] for errors in lacking]
-    for its, errors in zip(names, lacking, strict=True):
-        if not its:
+    for errors in lacking:
+        if len(errors) == len(set(named)):
             raise errors[named[0]]
-    return [*names]
+    return [[name for name in named if name not in errors] for errors in lacking]
 
 
 def not_measured(missing: Sequence[tuple[str, CounterfoilError]], total: int) -> CounterfoilError:
@@ -186,8 +215,6 @@ def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Bench
 
 def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
     """The scorer that answers `benchmark`: a caption metric has variants for videos and images."""
-    from counterfoil.models.base import abilities
-
     if "reads_references" not in abilities(scorer):
         return scorer
     from counterfoil.engine.caption_scoring import metric_for
@@ -197,8 +224,6 @@ def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
 
 def check(scorer: Any, benchmark: Benchmark) -> None:
     """Raise where a caption metric lacks something in a benchmark, before any benchmark is measured."""
-    from counterfoil.models.base import abilities
-
     if "reads_references" in abilities(scorer):
         from counterfoil.engine.caption_scoring import check as check_metric
 
@@ -244,8 +269,6 @@ def narrowed(
 
     `limit` leaves so many questions, and `unanswered` "leave-out" those that given outcomes answer.
     """
-    from counterfoil.models.base import abilities
-
     given = "given_scores" in abilities(scorer)
     if not given or (not scorer.partial and scorer.unanswered is None and limit is None):
         return None, benchmark if limit is None else benchmark.limited(limit), 0
@@ -290,3 +313,77 @@ def check_at_hand(spec: str, backbone: str, benchmark: Benchmark) -> None:
         check_items(benchmark)
     elif kind == "metric" and backbone.partition(":")[0] in models and benchmark.card.shows == "image":
         check_items(benchmark, images="images" in catalog.metrics()[name].needs)
+
+
+def list_benchmarks() -> list[str]:
+    """The names of all benchmarks, as `counterfoil list benchmarks` has them with their facts.
+
+    >>> {"bivlc", "winoground", "pairs"} <= set(list_benchmarks())
+    True
+    """
+    return list(catalog.benchmarks())
+
+
+def load_benchmark(
+    name: str | Path, data: shared.TableData = None, images: str | Path | None = None, *, counts: bool = True
+) -> Benchmark:
+    """The benchmark called `name`, read from `data`; without it from what was fetched, or the hub.
+
+    `name` is one of `counterfoil list benchmarks`, or a folder in counterfoil's own format. Your own table is
+    "pairs" (quads and choices), "gallery", "statements", "ratings" or "preferences", with `data` its file or
+    the table itself: a pandas frame, an Arrow table, a list of dicts or a dict of columns, with images as
+    paths, bytes or pictures. `images` is the folder of the images, where the data name files. With `counts`
+    False the data may hold another number of questions than the release. Raises `UnknownNameError` for an
+    unknown name and `DataError` for data that do not fit.
+
+    >>> load_benchmark("world-quads")
+    <Benchmark world-quads: 500 questions, 785 images, 1,000 captions>
+    >>> load_benchmark("pairs", [{"image": "a.jpg", "caption": "a cat", "negative_caption": "a dog"}])
+    <Benchmark pairs: 1 questions, 1 images, 2 captions>
+    """
+    return catalog.benchmark(str(name), data=data, images=images, counts=counts)
+
+
+def load_scorer(
+    spec: str,
+    *,
+    device: Any = "auto",
+    precision: str = "fp32",
+    prompt: str = "{}",
+    backbone: str = "",
+    settings: shared.Settings = None,
+    column: str | None = None,
+    ids: str | Path | None = None,
+    unanswered: str = "refuse",
+    seed: int = 0,
+    api_key: str = "",
+    cache: shared.Cache = "default",
+) -> shared.AnyScorer:
+    """The scorer that `spec` names as KIND:WHAT, such as `open-clip:ViT-B-32-quickgelu/openai`.
+
+    `device` is "auto", "cpu", "cuda", "cuda:1", "mps" or a torch device, `precision` "fp32", "bf16" or
+    "fp16", `prompt` a template with {} for the caption. A caption metric (`metric:clip-s`) looks with the
+    model `backbone`, and takes `settings`, as other kinds do; `api_key` is that of a chat endpoint, sent to
+    it and nowhere written. A given table (`given:scores.csv`) has its numbers in `column`; `unanswered` says
+    what becomes of questions without an answer ("refuse", "wrong", "leave-out"); a given similarity may take
+    the ids of rows and columns from the npz file `ids`. A local model that `cache` remembers is loaded once
+    something is left to compute. Raises `UnknownNameError` for an unknown kind or name, `ModelError` for
+    weights that do not fit.
+
+    >>> load_scorer("blind:length").identity.name
+    'blind:length'
+    """
+    options = Options(
+        device=str(device),
+        precision=precision,
+        prompt=prompt,
+        column=column,
+        unanswered=unanswered,
+        seed=seed,
+        ids=shared.path_of(ids),
+        backbone=backbone,
+        settings=shared.settings_of(settings),
+        api_key=api_key,
+    )
+    loaded: shared.AnyScorer = catalog.scorer(spec, options, memory=shared.cache_of(cache))
+    return loaded

@@ -4,30 +4,59 @@
     def audit(benchmarks: Annotated[...], **options: Unpack[AuditRows]) -> Audit: ...
 
 is `counterfoil.audit(...)`, and the command `counterfoil audit`, which `counterfoil.cli.derive` makes of it.
+Its docstring, and those of rows of options, describe arguments under headings that help shows.
 """
 
-import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, wraps
 from inspect import cleandoc, signature
-from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Annotated, Any, ParamSpec, TypeVar, cast, get_args, get_origin
 
 from counterfoil.engine.deduplicate import Note, Progress, silent, warn
-from counterfoil.engine.executor import LOCAL, Executor
-from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, UnknownNameError, expected_error
-from counterfoil.inputs.options import REQUIRED, Argument, arguments_of
+from counterfoil.inputs.options import REQUIRED, Argument, Option, arguments_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 #: What is closed when the outermost job that runs has ended, as workers of a cluster are.
 _ENDING: ContextVar[ExitStack | None] = ContextVar("ending", default=None)
+
+
+#: What is declared of an argument whose help is in a docstring.
+option = partial(Option, "")
+#: The heading of arguments in a docstring; "Arguments" are those that help shows under none.
+_HEADING = re.compile(r"([A-Z][\w ]*):\n    (?=\w+: )")
+
+
+def documented(declared: T) -> T:
+    """A job, or rows of options, whose docstring has a line of help per argument, under headings.
+
+    Statistics:
+        draws: Draws of a bootstrap.
+    """
+    hints = declared.__annotations__
+    for paragraph in cleandoc(declared.__doc__ or "").split("\n\n"):
+        if (heading := _HEADING.match(paragraph)) is None:
+            continue
+        panel = heading[1] if heading[1] != "Arguments" else ""
+        for entry in re.split(r"\n    (?=\w)", paragraph[heading.end() :]):
+            name, _, text = entry.partition(": ")
+            hint, *options = get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name],)
+            of_name = replace(options[0] if options else option(), help=" ".join(text.split()), panel=panel)
+            hints[name] = Annotated[hint, of_name]
+    return declared
+
+
+def prose(doc: str | None) -> list[str]:
+    """The paragraphs of a docstring that describe no arguments."""
+    return [text for text in cleandoc(doc or "").split("\n\n") if not _HEADING.match(text)]
 
 
 class Job:
@@ -39,6 +68,11 @@ class Job:
         #: Methods of the result that write it: "html" is `to_html`, a page with options of its own.
         self.outputs = tuple(outputs.split())
         self.examples = examples
+
+    @property
+    def reports(self) -> bool:
+        """Whether it takes `feedback`."""
+        return any(p.kind is p.VAR_KEYWORD for p in signature(self.function).parameters.values())
 
     @cached_property
     def arguments(self) -> dict[str, Argument]:
@@ -89,7 +123,7 @@ class Job:
     @property
     def doc(self) -> str:
         """The docstring with a line per argument, for `help()` and pages of documentation."""
-        lines = [cleandoc(self.function.__doc__ or ""), "", "Arguments:"]
+        lines = ["\n\n".join(prose(self.function.__doc__)), "", "Arguments:"]
         for argument in self.arguments.values():
             facts = [argument.allowed] if argument.allowed else []
             if argument.option.shown or argument.default not in (REQUIRED, None, "", ()):
@@ -107,7 +141,7 @@ def job(*, outputs: str = "", examples: str = "") -> Callable[[Callable[P, R]], 
     """A decorator: the function checks its declared arguments, and `cli.derive` makes a command of it."""
 
     def decorated(function: Callable[P, R]) -> Callable[P, R]:
-        the_job = Job(function, outputs, examples)
+        the_job = Job(documented(function), outputs, examples)
 
         @wraps(function)
         def checked(*given: P.args, **named: P.kwargs) -> R:
@@ -196,21 +230,3 @@ def terminal_feedback(*, quiet: bool = False) -> Feedback:
         busy=partial(terminal.busy, silent=silent),
         progress=partial(terminal.progress, silent=silent),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class SessionOptions:
-    """How work is run; the defaults are those of the command line. Options of tasks derive from it."""
-
-    #: The folder of finished work; None keeps nothing.
-    cache: Path | None = None
-    batch_size: int = 32
-    #: Processes that decode images; None is one per core, at most 8.
-    workers: int | None = None
-    #: Who computes what the cache lacks (`counterfoil.engine.executor`).
-    executor: Executor = LOCAL
-
-    def session(self, feedback: Feedback, progress: Progress = silent) -> Session:
-        """The session in which it is run."""
-        workers = min(8, os.cpu_count() or 1) if self.workers is None else self.workers
-        return Session(self.cache, self.batch_size, workers, progress, feedback.remark, self.executor)

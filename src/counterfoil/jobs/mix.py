@@ -13,13 +13,13 @@ from counterfoil.benchmarks.benchmark import Benchmark
 from counterfoil.engine.deduplicate import check_at_hand
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
-from counterfoil.inputs.options import Option, with_default
+from counterfoil.inputs.options import with_default
 from counterfoil.jobs.arguments import AVAILABLE, BENCHMARK, Reporting, Sources, feedback_of
 from counterfoil.jobs.evaluation_inputs import BenchmarkSources, at_hand
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import job, option
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular
-from counterfoil.jobs.training_inputs import network
+from counterfoil.jobs.results import Tabular, declared
+from counterfoil.jobs.training import network
 from counterfoil.models import checkpoint
 from counterfoil.outputs import Folder
 from counterfoil.report.tables import Cell, Column, Row, Table
@@ -38,11 +38,7 @@ class MixRows(Sources, Reporting, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mixtures(Tabular):
-    """Mixtures of two networks, each measured on both tasks; none where only one was written.
-
-    Rows are one per mixture: `alpha` (0 is the start, 1 the end), and of `task`, `held_out` and their `mean`
-    the value in [0, 1] and its interval (`task_low`, `task_high`, ...).
-    """
+    """Mixtures of two networks, each measured on both tasks; none where only one was written."""
 
     start: str
     tuned: str
@@ -50,16 +46,13 @@ class Mixtures(Tabular):
     tasks: tuple[str, ...] = ()
     measured: "Sequence[Mixture]" = ()
 
-    rows_by = ("mixture",)
+    rows_by = declared(
+        mixture="one per mixture: `alpha: float` (0 is the start, 1 the end), and of `task: interval`, "
+        "`held_out: interval` and their `mean: interval` the value in [0, 1]",
+    )
 
-    def _rows(self, by: str) -> list[dict[str, Any]]:
-        rows = []
-        for mixture in self.measured:
-            row = {"alpha": mixture.alpha}
-            for name, (value, low, high) in _values(mixture).items():
-                row |= {name: value, f"{name}_low": low, f"{name}_high": high}
-            rows.append(row)
-        return rows
+    def _rows(self, by: str) -> list[Any]:
+        return [({"alpha": mixture.alpha}, _values(mixture)) for mixture in self.measured]
 
     @property
     def tables(self) -> list[Table]:
@@ -76,7 +69,6 @@ class Mixtures(Tabular):
         return [Table("Mixtures, per cent with 95 % intervals", columns, tuple(rows), "alpha")]
 
     def to_json(self) -> dict[str, Any]:
-        """The values and intervals of every mixture, as `train mix --json` writes them."""
         mixtures = [
             {
                 "alpha": mixture.alpha,
@@ -98,8 +90,8 @@ class Mixtures(Tabular):
   counterfoil train mix ckpt/pretrained ckpt/trohn-img --alpha 0.5 --out ckpt/mixed""",
 )
 def mix(
-    start: Annotated[str, Option("Where training began: a checkpoint's folder or KIND:WHAT.")],
-    tuned: Annotated[str, Option("What came of it: a checkpoint's folder.")],
+    start: str,
+    tuned: str,
     *,
     task: Annotated[
         str | None, with_default(BENCHMARK, None, help="Benchmark of what was trained for.")
@@ -108,11 +100,9 @@ def mix(
         str | None, with_default(BENCHMARK, None, help="Benchmark of what should not be forgotten.")
     ] = None,
     available: Annotated[bool, AVAILABLE] = False,
-    points: Annotated[int, Option("Mixtures from start to end.", low=2, high=101)] = 11,
-    alpha: Annotated[
-        float | None, Option("Keep this mixture: 0 is the start, 1 the end.", low=0, high=1)
-    ] = None,
-    out: Annotated[Path | None, Option("Folder of the checkpoint to keep it in.")] = None,
+    points: Annotated[int, option(low=2, high=101)] = 11,
+    alpha: Annotated[float | None, option(low=0, high=1)] = None,
+    out: Path | None = None,
     overwrite: bool = False,
     **options: Unpack[MixRows],
 ) -> Mixtures:
@@ -123,6 +113,13 @@ def mix(
     one mixture is written as a checkpoint.
 
     Raises `InputError` where one of a pair of arguments is missing, and what reading them raises.
+
+    Arguments:
+        start: Where training began: a checkpoint's folder or KIND:WHAT.
+        tuned: What came of it: a checkpoint's folder.
+        points: Mixtures from start to end.
+        alpha: Keep this mixture: 0 is the start, 1 the end.
+        out: Folder of the checkpoint to keep it in.
     """
     if (task is None) != (held_out is None) or (alpha is None) != (out is None):
         raise InputError("options come in pairs", allowed="--task with --held-out, --alpha with --out")

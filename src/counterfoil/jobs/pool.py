@@ -15,15 +15,7 @@ from numpy.typing import NDArray
 
 from counterfoil.benchmarks.judgements import ROLES, Direction, pool_table
 from counterfoil.benchmarks.tables import EXTENSIONS, first_double, labels, read_table
-from counterfoil.engine.topk import (
-    ModelLists,
-    common,
-    of_embeddings,
-    of_rankings,
-    of_similarity,
-    renumbered,
-    top_lists,
-)
+from counterfoil.engine import topk as topk
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import Summary, Tasks, summary, without
@@ -32,10 +24,9 @@ from counterfoil.evaluation.run import find_runs
 from counterfoil.inputs.arrays import read_npz
 from counterfoil.inputs.files import read_text
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import DIRECTION, IDS, QUERIES, SCORES, Reporting, feedback_of, path_of
-from counterfoil.jobs.job import job
-from counterfoil.jobs.results import SavedTable
+from counterfoil.jobs.job import job, option
+from counterfoil.jobs.results import SavedTable, declared
 from counterfoil.metrics.annotators import Pool
 from counterfoil.metrics.annotators import pool as pooled_items
 from counterfoil.models.base import Options
@@ -54,7 +45,7 @@ _MOST_KS = 10
 
 def load(
     sources: Sequence[Run | str | Path], *, ids: Path | None, widest: bool = False
-) -> tuple[ModelLists, ...]:
+) -> tuple[topk.ModelLists, ...]:
     """The lists of runs, then of embeddings (npz) and similarities (npy), numbered as in the first.
 
     Where a model has runs of several galleries one must be named, or the `widest` is taken, which answers
@@ -66,7 +57,7 @@ def load(
     if ids is not None and not ids.is_file():
         raise DataError("no such file", where=ids, hint="check --ids")
     runs = gallery_runs(sources, widest=widest)
-    lists_of = [of_rankings(run.name, run.benchmark, run.answers.rankings) for run in runs]
+    lists_of = [topk.of_rankings(run.name, run.benchmark, run.answers.rankings) for run in runs]
     paths = [Path(source) for source in sources if not isinstance(source, Run)]
     lists_of += [_file(path, ids) for path in paths if not path.is_dir()]
     names = [lists.name for lists in lists_of]
@@ -75,7 +66,7 @@ def load(
         raise InputError(
             "two models have one name", given=double, hint="give each once, or rename files and folders"
         )
-    return tuple(renumbered(lists, lists_of[0]) for lists in lists_of)
+    return tuple(topk.renumbered(lists, lists_of[0]) for lists in lists_of)
 
 
 def gallery_runs(sources: Sequence[Run | str | Path], *, widest: bool = False) -> list[Run]:
@@ -113,7 +104,7 @@ def gallery_runs(sources: Sequence[Run | str | Path], *, widest: bool = False) -
     return chosen
 
 
-def _file(path: Path, ids: Path | None) -> ModelLists:
+def _file(path: Path, ids: Path | None) -> topk.ModelLists:
     allowed = "a run folder, embeddings (.npz) or a similarity (.npy)"
     if not path.is_file():
         raise DataError("no such file or folder", where=path, allowed=allowed)
@@ -129,12 +120,12 @@ def _file(path: Path, ids: Path | None) -> ModelLists:
             caption_ids = ids_of(arrays, CAPTION_IDS, len(embeddings.captions), ids, per=per)
             if image_ids is None or caption_ids is None:
                 raise DataError("holds no image_ids and caption_ids", where=ids, given=", ".join(arrays))
-        return of_embeddings(path.stem, embeddings, image_ids, caption_ids)
+        return topk.of_embeddings(path.stem, embeddings, image_ids, caption_ids)
     if path.suffix.lower() == ".npy":
         similarity = load_similarity(str(path), Options(ids=ids))
         if similarity.image_ids is None or similarity.caption_ids is None:
             raise _no_ids(path)
-        return of_similarity(path.stem, similarity.values, similarity.image_ids, similarity.caption_ids)
+        return topk.of_similarity(path.stem, similarity.values, similarity.image_ids, similarity.caption_ids)
     raise DataError("nothing that ranks", where=path, allowed=allowed)
 
 
@@ -147,13 +138,15 @@ def _no_ids(path: Path) -> DataError:
 
 
 def chosen_queries(
-    models: Sequence[ModelLists],
+    models: Sequence[topk.ModelLists],
     named: str | Path | Collection[str] | None,
     direction: Literal["t2i", "i2t", "both"],
 ) -> dict[Direction, tuple[str, ...]]:
     """The ids of the queries by direction: those in a file or a list, else all that every model answers."""
     ways: Sequence[Direction] = ("i2t", "t2i") if direction == "both" else (direction,)
-    queries = {way: common(models, way) for way in ways} if named is None else _named(models, named, ways)
+    queries = (
+        {way: topk.common(models, way) for way in ways} if named is None else _named(models, named, ways)
+    )
     queries = {way: names for way, names in queries.items() if names}
     if not queries:
         raise InputError("the models answer no query in common", hint="give runs of one benchmark")
@@ -161,7 +154,7 @@ def chosen_queries(
 
 
 def _named(
-    models: Sequence[ModelLists], named: str | Path | Collection[str], ways: Sequence[Direction]
+    models: Sequence[topk.ModelLists], named: str | Path | Collection[str], ways: Sequence[Direction]
 ) -> dict[Direction, tuple[str, ...]]:
     """The queries in a file or a list, by direction, in its order and each once.
 
@@ -234,20 +227,20 @@ def _written(file: Path) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CandidatePool(SavedTable):
-    """Pairs to verify, each once, with who proposed it at which place, and their number by models and k.
-
-    Rows by "pair" are those of the table that people fill in: `pair` (a number per image and caption),
-    `direction`, `query`, `item`, `image`, `caption`, `text` where captions are known, and the place of the
-    item in each model's list, 0 where it is not among its first (`place:MODEL`). Rows by "model" are one per
-    model: the pairs that it `proposes`, that it `alone` proposes, and that are `new` after earlier models.
-    """
+    """Pairs to verify, each once, with who proposed it at which place, and their number by models and k."""
 
     summary: Summary
     _pools: Mapping[Direction, Pool]
     _queries: Mapping[Direction, Sequence[str]]
-    _models: Sequence[ModelLists]
+    _models: Sequence[topk.ModelLists]
 
-    rows_by = ("pair", "model")
+    rows_by = declared(
+        pair="those of the table that people fill in: pair (a number per image and caption), direction, "
+        "query, item, image, caption, text where captions are known, and the place of the item in each "
+        "model's list, 0 where it is not among its first (place:MODEL)",
+        model="one per `model`: the pairs that it `proposes: int`, that it `alone: int` proposes, and that "
+        "are `new: int` after earlier models",
+    )
     command, plot_title = "pool", "Pairs to verify by models and k"
 
     @cached_property
@@ -264,23 +257,14 @@ class CandidatePool(SavedTable):
             texts=texts,
         )
 
-    def _by_model(self) -> list[dict[str, Any]]:
-        summary = self.summary
-        return [
-            {"model": name, "proposes": proposed, "alone": alone, "new": new}
-            for name, proposed, alone, new in zip(
-                summary.models, summary.proposed, summary.alone, summary.new, strict=True
-            )
-        ]
-
     def _rows(self, by: str) -> pa.Table | list[dict[str, Any]]:
-        return self.pairs if by == "pair" else self._by_model()
+        of, names = self.summary, ("model", "proposes", "alone", "new")
+        by_model = zip(of.models, of.proposed, of.alone, of.new, strict=True)
+        return self.pairs if by == "pair" else [dict(zip(names, row, strict=True)) for row in by_model]
 
     @property
-    def tables(self) -> tuple[Table, Table]:
+    def tables(self) -> tuple[Table, ...]:
         """What each model proposes, and the pairs by the number of models and by k."""
-        rows = [(row.pop("model"), *(f"{number:,}" for number in row.values())) for row in self._by_model()]
-        heads = ("proposes", "alone", "new in order")
         # The numbers from 1 to k, of many a few with both ends among them.
         ks = sorted({round(j) for j in np.linspace(1, self.summary.k, min(_MOST_KS, self.summary.k))})
         curve = [
@@ -288,7 +272,16 @@ class CandidatePool(SavedTable):
             for m, row in enumerate(self.summary.curve)
         ]
         return (
-            text_table(self.summary.heading, "model", [Column(head) for head in heads], rows),
+            *self.table(
+                self.summary.heading,
+                {
+                    "model": "{model}",
+                    "proposes": "{proposes:,}",
+                    "alone": "{alone:,}",
+                    "new in order": "{new:,}",
+                },
+                by="model",
+            ),
             text_table("", "pairs by k", [Column(str(j)) for j in ks], curve),
         )
 
@@ -297,11 +290,7 @@ class CandidatePool(SavedTable):
         """What was pooled and what it costs."""
         return self.summary.lines()
 
-    def __repr__(self) -> str:
-        return f"<CandidatePool: {self.summary.heading}>"
-
     def to_json(self) -> dict[str, Any]:
-        """The numbers as plain values, as `pool --json` writes them."""
         return self.summary.to_json()
 
     def plot(self) -> Any:
@@ -324,19 +313,15 @@ people the table with a column `answer` to fill in, and hand it to `counterfoil 
 def pool(
     scores: Annotated[Sequence[Run | str | Path], SCORES],
     *,
-    k: Annotated[int, Option("How many items each model proposes per query.", low=1, high=most("k"))] = 5,
+    k: Annotated[int, option(low=1, high=most("k"))] = 5,
     queries: Annotated[str | Path | Collection[str] | None, QUERIES] = None,
     direction: Annotated[Literal["t2i", "i2t", "both"], DIRECTION] = "both",
     ids: Annotated[str | Path | None, IDS] = None,
-    exclude_known: Annotated[
-        bool, Option("Leave out pairs that are right in the runs' benchmark already.")
-    ] = False,
-    per_task: Annotated[int, Option("Pairs to judge per task.", low=1, high=most("people"))] = 18,
-    golden: Annotated[
-        int, Option("Pairs of known answer in each task beside them.", low=0, high=most("people"))
-    ] = 2,
-    answers: Annotated[int, Option("How many people judge each pair.", low=1, high=most("people"))] = 1,
-    price: Annotated[float, Option("Price of a task.", low=0, high=most("price"))] = 1.4,
+    exclude_known: bool = False,
+    per_task: Annotated[int, option(low=1, high=most("people"))] = 18,
+    golden: Annotated[int, option(low=0, high=most("people"))] = 2,
+    answers: Annotated[int, option(low=1, high=most("people"))] = 1,
+    price: Annotated[float, option(low=0, high=most("price"))] = 1.4,
     **reporting: Unpack[Reporting],
 ) -> CandidatePool:
     """Pool what several models put first, each pair once, with who proposed it at which place.
@@ -346,6 +331,14 @@ def pool(
     `scores` may hold runs that are loaded; `queries` may be the ids themselves, and are by default all that
     every model answers. Raises `DataError` where the items differ and `InputError` for two models of one
     name.
+
+    Arguments:
+        k: How many items each model proposes per query.
+        exclude_known: Leave out pairs that are right in the runs' benchmark already.
+        per_task: Pairs to judge per task.
+        golden: Pairs of known answer in each task beside them.
+        answers: How many people judge each pair.
+        price: Price of a task.
 
     >>> from counterfoil import evaluate
     >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
@@ -363,7 +356,7 @@ def pool(
     excluded = 0
     for way, names in chosen.items():
         with feedback.progress() as report:
-            pooled = pooled_items([top_lists(m, way, names, k, progress=report) for m in models])
+            pooled = pooled_items([topk.top_lists(m, way, names, k, progress=report) for m in models])
         if exclude_known:
             before = len(pooled.query)
             known = [m.benchmark for m in models if m.benchmark is not None]

@@ -3,7 +3,7 @@
 The drawn world, a benchmark, a table of people's answers or a scorer judges proposed pairs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Unpack
@@ -24,24 +24,13 @@ from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import PoolRound, Tasks
 from counterfoil.evaluation.result import Run
 from counterfoil.inputs.limits import most
-from counterfoil.inputs.options import Option
-from counterfoil.jobs.arguments import (
-    DIRECTION,
-    IDS,
-    QUERIES,
-    SCORES,
-    SEED,
-    Device,
-    Work,
-    feedback_of,
-    session_options,
-)
+from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.bias import AnnotatorStudy, bias
 from counterfoil.jobs.evaluation_inputs import whole_benchmark
-from counterfoil.jobs.job import SILENT, job
+from counterfoil.jobs.job import SILENT, documented, job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.jobs.pool import chosen_queries, load
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.models.base import Options
 from counterfoil.outputs import Folder
 from counterfoil.report.tables import Column, Table, text_table
@@ -59,25 +48,30 @@ WORLD = "world"
 _Item = TypeVar("_Item")
 
 
-class RoundRows(Device, Work, total=False):
-    """What judges know and look at, and how models that look are run."""
+@documented
+class RoundRows(shared.Device, shared.Work, total=False):
+    """What judges know and look at, and how models that look are run.
 
-    threshold: Annotated[
-        float | None, Option("Of a scorer that judges: right is what scores at or above it.", None)
-    ]
-    people: Annotated[int, Option("Simulated people who see a judge's truth.", 0, low=0, high=most("people"))]
-    accuracy: Annotated[float, Option("Of simulated people: how often they are right.", 0.95)]
-    bias: Annotated[float, Option("Of simulated people: how much readier for yes.", 0.0, hidden=True)]
-    data: Annotated[
-        Path | None,
-        Option("File or folder of the gallery, where pictures are needed and runs name none.", None),
-    ]
-    images: Annotated[Path | None, Option("Folder of the images, where the data name files.", None)]
-    seed: Annotated[int, SEED]
-    tasks: Annotated[Tasks | None, Option("How pairs are handed out and what they cost.", None, hidden=True)]
-    draws: Annotated[
-        int, Option("Behind the intervals of bias, which is not measured at 0.", 500, low=0, hidden=True)
-    ]
+    Arguments:
+        threshold: Of a scorer that judges: right is what scores at or above it.
+        people: Simulated people who see a judge's truth.
+        accuracy: Of simulated people: how often they are right.
+        bias: Of simulated people: how much readier for yes.
+        data: File or folder of the gallery, where pictures are needed and runs name none.
+        images: Folder of the images, where the data name files.
+        tasks: How pairs are handed out and what they cost.
+        draws: Behind the intervals of bias, which is not measured at 0.
+    """
+
+    threshold: Annotated[float | None, option(None)]
+    people: Annotated[int, option(0, low=0, high=most("people"))]
+    accuracy: Annotated[float, option(0.95)]
+    bias: Annotated[float, option(0.0, hidden=True)]
+    data: Annotated[Path | None, option(None)]
+    images: Annotated[Path | None, option(None)]
+    seed: Annotated[int, shared.SEED]
+    tasks: Annotated[Tasks | None, option(None, hidden=True)]
+    draws: Annotated[int, option(500, low=0, hidden=True)]
 
 
 def judge_of(
@@ -172,7 +166,7 @@ def _of_scorer(
     scorer = catalog.scorer(name, Options(device=options["device"], precision=options["precision"]))
     images = {image.id: image for image in items.images}
     captions = {caption.id: caption for caption in items.captions}
-    threshold, session = options["threshold"], session_options(options).session(SILENT)
+    threshold, session = options["threshold"], shared.session_of(options, SILENT)
 
     def scored(table: pa.Table) -> NDArray[np.float64]:
         shown, image = _used(table["image"].to_pylist(), images, items.name)
@@ -195,11 +189,7 @@ def _used(names: list[str], known: Mapping[str, _Item], where: str) -> tuple[lis
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PoolRounds(Tabular):
-    """Rounds of pooling with what each cost and found, how much is still missing, and whom the models favour.
-
-    Rows by "round" are one per round, by "model" one per round and model: `proposed`, `judged`, `right`. Rows
-    by "judgement" are the judged pairs with their gain and the round; by "positive" those that are right.
-    """
+    """Rounds of pooling with what each cost and found, how much is still missing, whom the models favour."""
 
     models: tuple[str, ...]
     k: int
@@ -209,7 +199,12 @@ class PoolRounds(Tabular):
     biases: tuple[AnnotatorStudy | None, ...]
     remarks: tuple[str, ...] = ()
 
-    rows_by = ("round", "model", "judgement", "positive")
+    rows_by = declared(
+        round="one per round",
+        model="one per `round: int` and `model`: `proposed: int`, `judged: int`, `right: int`",
+        judgement="the judged pairs with their gain and the round",
+        positive="those of them that are right",
+    )
 
     @property
     def positives(self) -> pa.Table:
@@ -245,28 +240,24 @@ class PoolRounds(Tabular):
     @property
     def tables(self) -> list[Table]:
         """The rounds, what each model added, and the bias after the last round."""
-        known = any(one.total is not None for one in self.rounds)
-        names = ["judged", "right", "right of judged", "all right", "cost", "independent", "at least"]
-        names += ["graded"] if any(one.missing.graded is not None for one in self.rounds) else []
-        names += ["all there are"] if known else []
-        rows = []
-        for one in self.rounds:
-            of = one.missing
-            cells = [
-                f"{one.judged:,}",
-                f"{one.right:,}",
-                "–" if not one.judged else f"{100 * one.yielded:.1f} %",
-                f"{one.all_right:,}",
-                f"{one.cost:,.2f}",
-                _written(of.independent),
-                _written(of.chao),
-            ]
-            if "graded" in names:
-                cells.append("–" if of.graded is None else _count(of.graded))
-            cells += ["–" if one.total is None else f"{one.total:,}"] if known else []
-            rows.append((str(one.number), *cells))
+        cells: dict[str, Callable[[PoolRound], str]] = {
+            "judged": lambda one: f"{one.judged:,}",
+            "right": lambda one: f"{one.right:,}",
+            "right of judged": lambda one: f"{100 * one.yielded:.1f} %" if one.judged else "–",
+            "all right": lambda one: f"{one.all_right:,}",
+            "cost": lambda one: f"{one.cost:,.2f}",
+            "independent": lambda one: _written(one.missing.independent),
+            "at least": lambda one: _written(one.missing.chao),
+            "graded": lambda one: "–" if one.missing.graded is None else _count(one.missing.graded),
+            "all there are": lambda one: "–" if one.total is None else f"{one.total:,}",
+        }
+        if all(one.missing.graded is None for one in self.rounds):
+            del cells["graded"]
+        if all(one.total is None for one in self.rounds):
+            del cells["all there are"]
+        rows = [(str(one.number), *(cell(one) for cell in cells.values())) for one in self.rounds]
         caption = f"Rounds of pooling: the next {self.k} of {len(self.models)} models for each query."
-        all_tables = [text_table(caption, "round", [Column(name) for name in names], rows)]
+        all_tables = [text_table(caption, "round", [*map(Column, cells)], rows)]
         by_model = []
         for name in self.models:
             counts = [one.by_model[name] for one in self.rounds]
@@ -289,12 +280,7 @@ class PoolRounds(Tabular):
             return self.remarks
         return (*self.remarks, *rests)
 
-    def __repr__(self) -> str:
-        last = self.rounds[-1] if self.rounds else None
-        return f"<PoolRounds: {len(self.rounds)}, {0 if last is None else last.all_right:,} right pairs>"
-
     def to_json(self) -> dict[str, Any]:
-        """All rounds as plain values, with the bias after each."""
         return {
             "models": list(self.models),
             "k": self.k,
@@ -329,21 +315,15 @@ def _count(number: float) -> str:
   counterfoil pool rounds pvse.npz vsrn.npz --ids ids.npz --judge eccv --k 10 --out pooled/""",
 )
 def pool_rounds(
-    scores: Annotated[Sequence[Run | str | Path], SCORES],
-    judge: Annotated[
-        Any,
-        Option(
-            "Who judges: world, a table of answers, a benchmark's name or folder, a scorer KIND:WHAT.",
-            flag="--judge",
-        ),
-    ] = WORLD,
+    scores: Annotated[Sequence[Run | str | Path], shared.SCORES],
+    judge: Annotated[Any, option(flag="--judge")] = WORLD,
     *,
-    out: Annotated[Path | None, Option("Folder of positives.csv, judgements.csv and rounds.json.")] = None,
-    rounds: Annotated[int, Option("How many rounds.", low=1, high=most("k"))] = 3,
-    k: Annotated[int, Option("New items of each model per query and round.", low=1, high=most("k"))] = 5,
-    queries: Annotated[Any, QUERIES] = None,
-    direction: Annotated[Literal["t2i", "i2t", "both"], DIRECTION] = "both",
-    ids: Annotated[Path | None, IDS] = None,
+    out: Path | None = None,
+    rounds: Annotated[int, option(low=1, high=most("k"))] = 3,
+    k: Annotated[int, option(low=1, high=most("k"))] = 5,
+    queries: Annotated[Any, shared.QUERIES] = None,
+    direction: Annotated[Literal["t2i", "i2t", "both"], shared.DIRECTION] = "both",
+    ids: Annotated[Path | None, shared.IDS] = None,
     gallery: Benchmark | None = None,
     overwrite: bool = False,
     **options: Unpack[RoundRows],
@@ -358,10 +338,16 @@ def pool_rounds(
     pairs to gains. `queries` may be ids too. `gallery` has the items where a scorer judges. Raises
     `InputError` for a judge that cannot judge these pairs, `DataError` where galleries differ or files cannot
     be used.
+
+    Arguments:
+        judge: Who judges: world, a table of answers, a benchmark's name or folder, a scorer KIND:WHAT.
+        out: Folder of positives.csv, judgements.csv and rounds.json.
+        rounds: How many rounds.
+        k: New items of each model per query and round.
     """
     # Raises where the chances would not be chances.
     Annotator("simulated", options["accuracy"], options["bias"])
-    feedback = feedback_of(options)
+    feedback = shared.feedback_of(options)
     with guarded("pool rounds", overwrite=overwrite) as outputs:
         if out is not None:
             check_writable(out, folder=True)

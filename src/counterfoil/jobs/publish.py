@@ -20,77 +20,52 @@ from counterfoil.benchmarks.tables import read_table
 from counterfoil.build.run import build_folder, build_provenance
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_json
-from counterfoil.inputs.options import Option
+from counterfoil.jobs import arguments as shared
 from counterfoil.jobs.annotate_judgements import read_judgements
-from counterfoil.jobs.arguments import (
-    AVAILABLE,
-    BENCHMARK,
-    COUNTS,
-    OVERWRITE,
-    SEED,
-    AnyBenchmark,
-    Reporting,
-    data_option,
-    feedback_of,
-)
 from counterfoil.jobs.evaluation_inputs import at_hand
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import guarded
-from counterfoil.jobs.results import Tabular
+from counterfoil.jobs.results import Tabular, declared
 from counterfoil.outputs import Folder
 from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.store import check_writable
 
-_fact_option = partial(Option, panel="Facts")
 
+@documented
+class PublishRows(shared.Reporting, total=False):
+    """The benchmark's data, and facts that the card and the Croissant file state.
 
-class PublishRows(Reporting, total=False):
-    """The benchmark's data, and facts that the card and the Croissant file state."""
+    Data:
+        data: File or folder of the benchmark.
+        images: Folder of the images, where the data name files.
 
-    data: Annotated[str | Path | None, data_option("File or folder of the benchmark.", None)]
-    images: Annotated[
-        str | Path | None, data_option("Folder of the images, where the data name files.", None)
-    ]
-    available: Annotated[bool, AVAILABLE]
-    counts: Annotated[bool, COUNTS]
+    Facts:
+        creators: Who made it; may be repeated. Default: the citation's authors.
+        date: When it is published. Default: the first day of the citation's year, else 1970-01-01.
+        release: Version of the data set.
+        language: Language of the captions, such as en.
+        url: Page of the data set.
+        provenance: JSON: method, steps, people, sources, limits, uses, rows (a table of who made what).
+        campaigns: A campaign whose people's answers went in: its data sheet is stated. May be repeated.
+    """
 
-    creators: Annotated[
-        Sequence[str],
-        _fact_option("Who made it; may be repeated. Default: the citation's authors.", (), flag="--creator"),
-    ]
-    date: Annotated[
-        str,
-        _fact_option(
-            "When it is published. Default: the first day of the citation's year, else 1970-01-01.",
-            "",
-            metavar="YYYY-MM-DD",
-        ),
-    ]
-    release: Annotated[str, _fact_option("Version of the data set.", "1.0.0", metavar="X.Y.Z")]
-    language: Annotated[str, _fact_option("Language of the captions, such as en.", "", metavar="CODE")]
-    url: Annotated[str, _fact_option("Page of the data set.", "", metavar="ADDRESS")]
-    provenance: Annotated[
-        str | Path | dict[str, Any] | None,
-        _fact_option(
-            "JSON: method, steps, people, sources, limits, uses, rows (a table of who made what).",
-            None,
-            metavar="FILE",
-        ),
-    ]
-    campaigns: Annotated[
-        Sequence[str | Path],
-        _fact_option(
-            "A campaign whose people's answers went in: its data sheet is stated. May be repeated.",
-            (),
-            flag="--campaign",
-            metavar="FOLDER",
-        ),
-    ]
+    data: Annotated[str | Path | None, option(None)]
+    images: Annotated[str | Path | None, option(None)]
+    available: Annotated[bool, shared.AVAILABLE]
+    counts: Annotated[bool, shared.COUNTS]
+
+    creators: Annotated[Sequence[str], option((), flag="--creator")]
+    date: Annotated[str, option("", metavar="YYYY-MM-DD")]
+    release: Annotated[str, option("1.0.0", metavar="X.Y.Z")]
+    language: Annotated[str, option("", metavar="CODE")]
+    url: Annotated[str, option("", metavar="ADDRESS")]
+    provenance: Annotated[str | Path | dict[str, Any] | None, option(None, metavar="FILE")]
+    campaigns: Annotated[Sequence[str | Path], option((), flag="--campaign", metavar="FOLDER")]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Published(Tabular):
-    """What was published, or would be; rows are files. `upload` is the answer of the hub."""
+    """What was published, or would be. `upload` is the answer of the hub."""
 
     to: str
     folder: PublishedFolder
@@ -98,7 +73,7 @@ class Published(Tabular):
     remarks: tuple[str, ...]
     upload: Upload | None = field(default=None)
 
-    rows_by = ("file",)
+    rows_by = declared(file="`path` and `bytes: int`")
 
     def _rows(self, by: str) -> list[dict[str, Any]]:
         return [{"path": path, "bytes": n} for path, n in self.folder.sizes.items()]
@@ -130,13 +105,7 @@ class Published(Tabular):
         split = (f"split by image: {self.folder.lost}",) if self.folder.lost else ()
         return (where, *split, *self.remarks)
 
-    def __repr__(self) -> str:
-        done = "" if self.executed else ", not uploaded"
-        files = f"{len(self.folder.sizes):,} files, {self.folder.bytes:,} bytes"
-        return f"<Published {self.folder.name}: {files}{done}>"
-
     def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
         facts = {"to": self.to, "licence": self.licence.spdx or self.licence.url, "executed": self.executed}
         sent = {} if self.upload is None else {"url": self.upload.url, "revision": self.upload.revision}
         return {**facts, **sent, "files": dict(self.folder.sizes), "notes": [*self.notes[1:]]}
@@ -150,27 +119,16 @@ class Published(Tabular):
   counterfoil benchmarks publish sets/mine --to hub:ann/mine --licence CC-BY-4.0 --execute""",
 )
 def publish(
-    benchmark: Annotated[AnyBenchmark, BENCHMARK],
-    to: Annotated[str, Option("Where it is published.", flag="--to", metavar="folder:OUT|hub:OWNER/NAME")],
+    benchmark: Annotated[shared.AnyBenchmark, shared.BENCHMARK],
+    to: Annotated[str, option(flag="--to", metavar="folder:OUT|hub:OWNER/NAME")],
     *,
-    licence: Annotated[
-        str,
-        Option("Its licence, such as CC-BY-4.0. Default: what its card states.", metavar="SPDX|ADDRESS"),
-    ] = "",
-    execute: Annotated[bool, Option("Upload to the hub; without it, what would be is printed.")] = False,
-    anyway: Annotated[bool, Option("Publish although a licence forbids it; the card says so.")] = False,
-    private: Annotated[bool, Option("Make a repository on the hub that others do not see.")] = False,
-    split: Annotated[
-        float | None,
-        data_option(
-            "Share of the questions in the split 'test', such as 0.2; no image is in two splits.",
-            low=0,
-            high=1,
-            metavar="SHARE",
-        ),
-    ] = None,
-    seed: Annotated[int, SEED] = 0,
-    overwrite: Annotated[bool, OVERWRITE] = False,
+    licence: Annotated[str, option(metavar="SPDX|ADDRESS")] = "",
+    execute: bool = False,
+    anyway: bool = False,
+    private: bool = False,
+    split: Annotated[float | None, option(low=0, high=1, metavar="SHARE")] = None,
+    seed: Annotated[int, shared.SEED] = 0,
+    overwrite: Annotated[bool, shared.OVERWRITE] = False,
     **options: Unpack[PublishRows],
 ) -> Published:
     """Publish a benchmark: Parquet that 'datasets' reads, a card, Croissant, checksums, and our own format.
@@ -182,11 +140,21 @@ def publish(
     reading the benchmark raises, and `InputError` for a licence that is unknown or forbids it (unless
     `anyway`), for a place that cannot be written, and where the hub refuses.
 
+    Arguments:
+        to: Where it is published.
+        licence: Its licence, such as CC-BY-4.0. Default: what its card states.
+        execute: Upload to the hub; without it, what would be is printed.
+        anyway: Publish although a licence forbids it; the card says so.
+        private: Make a repository on the hub that others do not see.
+
+    Data:
+        split: Share of the questions in the split 'test', such as 0.2; no image is in two splits.
+
     >>> published = publish("world-choices", "hub:ann/shapes", quiet=True)
     >>> published.licence.spdx, published.executed, len(published.folder.sizes) > 3
     ('Apache-2.0', False, True)
     """
-    feedback, origin = feedback_of(options), options["provenance"]
+    feedback, origin = shared.feedback_of(options), options["provenance"]
     kind, _, place = to.partition(":")
     if kind not in ("folder", "hub") or not place:
         raise InputError(
@@ -282,7 +250,7 @@ def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -
     return tuple(remarks)
 
 
-def _provenance(given: str | Path | Mapping[str, Any] | None, benchmark: AnyBenchmark) -> Provenance:
+def _provenance(given: str | Path | Mapping[str, Any] | None, benchmark: shared.AnyBenchmark) -> Provenance:
     """From the manifests of a build, and what is given besides: a mapping, or a JSON file.
 
     In a file `rows` names a table beside it.

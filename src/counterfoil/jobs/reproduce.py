@@ -94,7 +94,7 @@ def reproduce(
         Option(
             "bivlc, eccv-caption, pac-s or winoground; may be repeated.",
             flag="--paper",
-            complete="counterfoil.jobs.completion:complete_papers",
+            complete="papers",
         ),
     ] = (),
     *,

@@ -28,15 +28,15 @@ Pictures = Literal["auto", "always", "never"]
 
 
 _TYPES = {"": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
-_TYPES["texts"] = pa.list_(pa.string())
+_TYPES |= {"texts": pa.list_(pa.string()), "ints": pa.list_(pa.int64())}
 _COLUMN = re.compile(r"`(\w+)(?:: (\w+))?`")
 
 
 def declared(**kinds: str) -> Mapping[str, str]:
     """The kinds of row of a result, the default first, each with a sentence that lists its columns.
 
-    Names of columns are in backticks, with the type of those that are not text: int, float, bool, texts, or
-    interval for the three columns of an `Estimate`, of which those of bounds end in `_low` and `_high`.
+    Names of columns are in backticks, with the type of those that are not text: int, float, bool, texts,
+    ints, or interval for the columns of an `Estimate`, of which those of bounds end in `_low` and `_high`.
     NaN is null. `Tabular.to_arrow` and the docstring of the class follow from it.
     """
     return kinds

@@ -20,13 +20,12 @@ from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.inputs.files import read_json
-from counterfoil.inputs.options import Option
 from counterfoil.jobs.arguments import OVERWRITE, Reporting, feedback_of
 from counterfoil.jobs.build import build_benchmark
 from counterfoil.jobs.compare import RunComparison, compare
 from counterfoil.jobs.evaluate import evaluate
 from counterfoil.jobs.explain import explain
-from counterfoil.jobs.job import SILENT, Feedback, ignore, job
+from counterfoil.jobs.job import SILENT, Feedback, ignore, job, option
 from counterfoil.jobs.outputs import guarded, guarded_file
 from counterfoil.jobs.study import FIRST_SEED, StudyReport, study
 from counterfoil.jobs.training import train_model
@@ -111,20 +110,13 @@ class ExampleFiles(NamedTuple):
 )
 def demo(
     out: Annotated[
-        str | Path | None,
-        Option("The folder.", flag="--out", shown="demo-report; with --full study-report"),
+        str | Path | None, option(flag="--out", shown="demo-report; with --full study-report")
     ] = None,
     *,
-    full: Annotated[bool, Option("The study of four trainings, which takes some minutes.")] = False,
-    dials: Annotated[
-        bool,
-        Option("With --full: three seeds, what noise costs, which negatives to count; takes hours."),
-    ] = False,
+    full: bool = False,
+    dials: bool = False,
     seed: Annotated[int, FIRST_SEED] = 0,
-    files: Annotated[
-        str | Path | None,
-        Option("Only write small files of every kind that commands read into this folder."),
-    ] = None,
+    files: str | Path | None = None,
     overwrite: Annotated[bool, OVERWRITE] = False,
     **reporting: Unpack[Reporting],
 ) -> Tour | StudyReport | ExampleFiles:
@@ -136,6 +128,12 @@ def demo(
     of BiVLC's findings hold. A demo that was stopped goes on where it was.
 
     Raises what `tour` and `study` raise.
+
+    Arguments:
+        out: The folder.
+        full: The study of four trainings, which takes some minutes.
+        dials: With --full: three seeds, what noise costs, which negatives to count; takes hours.
+        files: Only write small files of every kind that commands read into this folder.
     """
     feedback = feedback_of(reporting)
     if files is not None:

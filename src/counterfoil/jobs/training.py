@@ -4,31 +4,319 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
-import pyarrow as pa
-
+from counterfoil import catalog
 from counterfoil.benchmarks.benchmark import Benchmark
+from counterfoil.benchmarks.training_rows import Missing, TrainingSet
 from counterfoil.engine.deduplicate import Note, Progress
-from counterfoil.errors import InputError
+from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import changes_of, check_key
-from counterfoil.inputs.options import Option
-from counterfoil.jobs import training_inputs as inputs
-from counterfoil.jobs.arguments import Settings, feedback_of
-from counterfoil.jobs.job import job, job_of
+from counterfoil.inputs.limits import most
+from counterfoil.inputs.options import Option, fields_of, rows_of
+from counterfoil.jobs.arguments import (
+    CACHE,
+    WORKERS,
+    Cache,
+    Reporting,
+    Settings,
+    cache_of,
+    feedback_of,
+    processes,
+)
+from counterfoil.jobs.job import documented, job, job_of, option
 from counterfoil.jobs.outputs import guarded as guarding
-from counterfoil.jobs.results import Tabular
-from counterfoil.jobs.training_inputs import Data, Stage, TrainRows
+from counterfoil.jobs.results import Tabular, declared
+from counterfoil.models import checkpoint
+from counterfoil.outputs import Folder
 from counterfoil.report import figures
 from counterfoil.report.labels import amount
 from counterfoil.report.tables import Cell, Column, Row, Table, text_table
-from counterfoil.storage import as_path, located
+from counterfoil.storage import Location, as_path, is_distant, local_folder, located, location
+from counterfoil.storage.files import names_in
 from counterfoil.store import check_writable
 from counterfoil.train.recipes import Detection, Recipe, read_file
 from counterfoil.train.recipes.reading import Read, overridden
+
+if TYPE_CHECKING:
+    from counterfoil.models.networks import Backbone
+
+
+def _field(name: str) -> Option:
+    """The option of a recipe's field: what is not given is as the recipe has it."""
+    return replace(fields_of(Recipe)[name].left_open.option, shown="", panel="Recipe")
+
+
+@documented
+class RunRows(Reporting, total=False):
+    """What is trained on what, and where.
+
+    Model and data:
+        images: Folder of the images, where the data name files.
+        regions: Region features of the images (npz, TSV, folder of npz), in place of pictures: vse, vsrn.
+        validation: Rows that decide which weights are kept.
+        validation_share: Share of the rows held back for that; default: the data's own split, else 0.2.
+        out: Folder of the checkpoint.
+
+    Recipe:
+        guard: Benchmark that must not be forgotten, and where its data lie: measured along the way, on the
+            questions that are at hand.
+        guard_images: Folder of the images of that benchmark.
+
+    Work:
+        device: auto, cpu, cuda, mps.
+        devices: How many of them.
+        chunk_size: Rows that go through the network at a time, on each device, where a batch does not fit
+            into memory: the gradients are those of the whole batch (GradCache).
+        checkpoint_activations: Compute layers again in the backward pass, in place of keeping what they gave.
+        tensorboard: Write the journal for TensorBoard as well (extra 'tensorboard').
+    """
+
+    images: Annotated[Path | None, option(None)]
+    regions: Annotated[Path | None, option(None)]
+    validation: Annotated[Path | None, option(None)]
+    validation_share: Annotated[float | None, option(None, low=0, high=0.99)]
+    out: Annotated[Path | None, option(None)]
+    guard: Annotated[str | None, option(None, metavar="BENCHMARK[=PATH]")]
+    guard_images: Annotated[Path | None, option(None, metavar="FOLDER")]
+    device: Annotated[str | None, option(None)]
+    #: None is one, or as many as torchrun started.
+    devices: Annotated[int | None, option(None, low=1, high=most("devices"))]
+    chunk_size: Annotated[int | None, option(None, low=1, high=most("batch_size"))]
+    checkpoint_activations: Annotated[bool, option(False)]
+    workers: Annotated[int | None, WORKERS]
+    #: Where the captions of large tables are kept for the other processes of a training, and the next one.
+    cache: Annotated[Cache, CACHE]
+    tensorboard: Annotated[bool, option(False)]
+
+
+class TrainRows(RunRows, total=False):
+    """The same, and fields of the recipe that are often changed."""
+
+    steps: Annotated[int | None, _field("steps")]
+    epochs: Annotated[int | None, _field("epochs")]
+    batch_size: Annotated[int | None, _field("batch_size")]
+    lr: Annotated[float | None, _field("lr")]
+    precision: Annotated[Literal["fp32", "bf16"] | None, _field("precision")]
+    seed: Annotated[int | None, _field("seed")]
+
+
+#: The keys of [run], and the fields of the recipe.
+RUN = ("model", "data", *(argument.name for argument in rows_of(RunRows)))
+CHANGED = tuple(argument.name for argument in rows_of(TrainRows) if argument.name not in RUN)
+
+
+def check_inputs(options: Mapping[str, Any], needed: Sequence[str]) -> None:
+    """Raise `InputError` or `DataError` for what is missing or not there, before anything is loaded."""
+    for name in needed:
+        if options[name] is None:
+            raise InputError(f"--{name} is missing", hint=MISSING[name])
+    for name in ("images", "validation", "data", "regions"):
+        path: Path | None = options[name]
+        # A URL is looked at when read. A pattern of shards, train-{000..015}.tar, names files that are.
+        if path is None or (name != "regions" and is_distant(path)) or path.is_dir():
+            continue
+        if name == "images" or not (path.exists() or "{" in path.name):
+            kind = "folder" if name == "images" else "file or folder"
+            raise DataError(f"no such {kind}", where=path, hint=f"check --{name}")
+
+
+#: Networks that are made for the words of the data and train from scratch.
+SCRATCH = ("small", "vse", "vsrn")
+#: What to do where one of these is not named.
+MISSING = {
+    "model": "name open-clip:ARCH/WEIGHTS, hf:NAME_OR_FOLDER, "
+    f"{', '.join(SCRATCH)}, or the folder of a checkpoint",
+    "data": "name what is trained on; 'counterfoil world build training' makes some",
+    "out": "name the folder that the checkpoint goes to",
+}
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is trained on, what decides, and in words where the latter is from."""
+
+    training: TrainingSet
+    validation: TrainingSet | None
+    validated: str
+
+
+def read_data(options: Mapping[str, Any], recipe: Recipe) -> Data:
+    """The rows to train on and those to select by: named ones, those the data have, or a share of them.
+
+    Raises `DataError` for what cannot be read, `InputError` where a column is lacking that the recipe needs.
+    """
+    from counterfoil.benchmarks import training_files
+
+    cache: Path | None = cache_of(options["cache"])
+    shelf = None if cache is None else local_folder(cache) / "training"
+    path, images, share = (options[name] for name in ("data", "images", "validation_share"))
+    # What the training will leave out, or not look at, may as well not be there.
+    missing: Missing = "keep" if recipe.unreadable == "skip" else "refuse"
+    missing = missing if options["regions"] is None else "unread"
+    read = partial(training_files.read, images=images, shelf=shelf, missing=missing)
+    whole = read(path)
+    held: TrainingSet | None
+    if (validation := options["validation"]) is not None:
+        held, words = read(validation), located(validation)
+    elif share is None and _has_validation(path):
+        held, words = read(path, split="validation"), "the data's own split"
+    elif share == 0:
+        held, words = None, ""
+    else:
+        part = 0.2 if share is None else share
+        whole, held = training_files.split(whole, share=part, seed=42)
+        words = f"{part:.0%} of the rows, drawn with seed 42"
+    for rows in (whole,) if held is None else (whole, held):
+        for role in recipe.needs:
+            rows.need(role)
+    return Data(whole, held, words)
+
+
+def _has_validation(path: Path) -> bool:
+    """Whether files or folders of both splits lie in a folder, as the hub and COCO name them."""
+    if isinstance(where := location(path), Location):
+        names = [] if path.suffix.lower() == ".tar" else sorted(names_in(where))
+    elif path.is_dir():
+        places = (path, path / "data", path / "annotations")
+        names = [file.name for folder in places for file in folder.glob("*")]
+    else:
+        names = []
+    splits = [name.removeprefix("captions_") for name in names]
+    return all(any(name.startswith(kind) for name in splits) for kind in ("train", "val"))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one stage will do."""
+
+    recipe: Recipe
+    #: None for a detector's, whose units are no part of the network yet and are trained one by one.
+    steps: int | None
+    trained: int | None
+    frozen: int
+
+
+def stages_of(
+    recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 1, chunk: int | None = None
+) -> tuple[Stage, ...]:
+    """What each stage will do: steps, and how many numbers are trained and frozen.
+
+    Raises `InputError` where so many rows, or processes, cannot do it: before any process is started.
+    """
+    from counterfoil.train.dataloaders import steps_per_epoch
+    from counterfoil.train.gradients import check_chunk
+    from counterfoil.train.optim import count, trained_parameters
+
+    everything = count(tuple(backbone.network.parameters()))
+    if isinstance(recipe, Detection):
+        return (Stage(recipe, None, None, everything),)
+    planned = []
+    for stage in recipe.staged():
+        if stage.batch_size % processes:
+            raise InputError(
+                "a batch cannot be divided among the processes",
+                given=f"{stage.batch_size} rows, {processes} processes",
+                allowed="a batch size that is a multiple of the number of processes",
+                hint="choose another --batch-size or --devices",
+            )
+        check_chunk(chunk, stage.batch_size, processes, hint="choose a smaller --chunk-size")
+        per_epoch = steps_per_epoch(rows, stage.batch_size, stage.accumulate)
+        if not per_epoch:
+            raise InputError(
+                "too few rows to train on",
+                given=rows,
+                allowed=f"at least {stage.batch_size * stage.accumulate}, the rows of one step",
+                hint="choose a smaller --batch-size",
+            )
+        moved = count([parameter for _, parameter in trained_parameters(backbone.network, stage)])
+        steps = per_epoch * stage.epochs if stage.steps is None else stage.steps
+        planned.append(Stage(stage, steps, moved, everything - moved))
+    return tuple(planned)
+
+
+def read_guard(named: str | None, images: Path | None, *, note: Callable[[str], None]) -> Benchmark | None:
+    """The guard's benchmark, if one is named; raises what reading it raises.
+
+    Of its questions those whose images and captions are at hand; `note` says where they are not all.
+    """
+    if named is None:
+        return None
+    name, _, path = named.partition("=")
+    if name not in catalog.benchmarks():
+        name, path = named, ""
+    whole = catalog.benchmark(name, data=path or None, images=images)
+    benchmark = whole.available()
+    if len(benchmark) < len(whole):
+        note(f"--guard {name}: {len(benchmark):,} of {len(whole):,} questions are at hand")
+    return benchmark
+
+
+def load_model(spec: str, data: TrainingSet, recipe: Recipe, *, regions: Path | None = None) -> "Backbone":
+    """The network to start from: a checkpoint's folder, or what KIND:WHAT names, with the recipe's heads.
+
+    Weights that are random are those of the recipe's seed. Raises `InputError` for regions that the network
+    does not read or the recipe would crop, and where a network of regions is given none.
+    """
+    from counterfoil.models.runtime import import_torch
+
+    import_torch().manual_seed(recipe.seed)
+    from counterfoil.train.objectives import with_heads
+
+    if regions is not None:
+        for stage in recipe.staged():
+            for name, none in (("augment", "none"), ("erasing", 0)):
+                if getattr(stage, name) != none:
+                    raise InputError(
+                        "regions are read as they are, and not as a part of a picture",
+                        where=f"recipe {recipe.name}, {name}",
+                        given=getattr(stage, name),
+                        hint=f"--set {name}={none}",
+                    )
+    from_scratch = spec in SCRATCH and not _is_folder(spec)
+    captions = [caption.text or "" for caption in data.captions] if from_scratch else []
+    if not from_scratch:
+        backbone = network(spec, allowed=MISSING["model"].removeprefix("name "))
+    elif spec == "small":
+        from counterfoil.models import small
+
+        backbone = small.backbone(captions, seed=recipe.seed)
+    else:
+        from counterfoil.models import recurrent
+        from counterfoil.models.region_files import read_regions
+
+        features = None if regions is None else read_regions(regions)
+        backbone = recurrent.backbone(captions, kind=spec, seed=recipe.seed, regions=features)
+        return with_heads(backbone, recipe)
+    backbone = checkpoint.regions_of(backbone, regions, where=spec, hint="--regions PATH")
+    return with_heads(backbone, recipe)
+
+
+def network(spec: str, *, allowed: str) -> "Backbone":
+    """The network in a checkpoint's folder, or of a model library.
+
+    Raises `InputError` naming what is `allowed` for what is neither, and what reading it raises.
+    """
+    if _is_folder(spec):
+        return checkpoint.read(Path(spec.removeprefix("ckpt:")))
+    if ":" not in spec:
+        hint = None
+        if spec and Path(spec).is_dir():
+            known = (Path(spec) / "config.json").is_file()
+            hint = f"did you mean hf:{spec}?" if known else "this folder holds no card.json of a checkpoint"
+        raise InputError("no such model", given=spec or "(empty)", allowed=allowed, hint=hint)
+    from counterfoil.models import registry
+
+    return registry.backbone(spec)
+
+
+def _is_folder(spec: str) -> bool:
+    return spec.startswith("ckpt:") or (Path(spec) / "card.json").is_file()
+
 
 if TYPE_CHECKING:
     from counterfoil.models.networks import Backbone
@@ -66,11 +354,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainingPlan(Tabular):
-    """A training that is ready, as `dry_run` gives it: nothing is trained yet.
-
-    Rows are one per field of the recipe: `field`, its `value`, and that of the recipe by name where it is
-    `changed`.
-    """
+    """A training that is ready, as `dry_run` gives it: nothing is trained yet."""
 
     recipe: Recipe
     base: Recipe
@@ -81,7 +365,10 @@ class TrainingPlan(Tabular):
     stages: tuple[Stage, ...] = ()
     guarded: Benchmark | None = None
 
-    rows_by = ("field",)
+    rows_by = declared(
+        field="one per field of the recipe: `field`, its `value`, and that of the recipe by name where it "
+        "is `changed`",
+    )
 
     def _rows(self, by: str) -> list[dict[str, Any]]:
         names = [column.name for column in fields(self.recipe) if column.name not in ("name", "stages")]
@@ -123,7 +410,6 @@ class TrainingPlan(Tabular):
         return [*lines, *self._plan()]
 
     def to_json(self) -> dict[str, Any]:
-        """The recipe as plain values."""
         return asdict(self.recipe)
 
     def _plan(self) -> Iterator[str]:
@@ -188,11 +474,7 @@ def _word(value: Any) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TrainedModel(Tabular):
-    """A checkpoint, and what was measured on the way to it.
-
-    Rows are one per moment and measure: `moment` ("first (step 5)", "kept, last (step 40)"), `measure` (a
-    loss, the accuracy of a guard) and its `value`.
-    """
+    """A checkpoint, and what was measured on the way to it."""
 
     recipe: str
     #: The folder of the checkpoint, which `load_scorer("ckpt:FOLDER")` and `evaluate` take.
@@ -201,16 +483,14 @@ class TrainedModel(Tabular):
     #: A benchmark that these weights may be measured on.
     next_on: str = ""
 
-    rows_by = ("measure",)
+    rows_by = declared(
+        measure="one per `moment` (first (step 5); kept, last (step 40)) and `measure` (a loss, the "
+        "accuracy of a guard): its `value: float`",
+    )
 
-    def _rows(self, by: str) -> pa.Table:
-        rows = [
-            {"moment": moment, by: name, "value": value}
-            for moment, values in self.outcome.points.items()
-            for name, value in values.items()
-        ]
-        schema = pa.schema([("moment", pa.string()), (by, pa.string()), ("value", pa.float64())])
-        return pa.Table.from_pylist(rows, schema=schema)
+    def _rows(self, by: str) -> Iterator[dict[str, Any]]:
+        for moment, values in self.outcome.points.items():
+            yield from ({"moment": moment, by: name, "value": value} for name, value in values.items())
 
     @property
     def tables(self) -> tuple[Table]:
@@ -257,11 +537,7 @@ class TrainedModel(Tabular):
             raise InputError("nothing was measured on the way to these weights", where=self.checkpoint)
         return figures.training_curves(curves, kept_step=self.outcome.kept, unit=self.outcome.unit)
 
-    def __repr__(self) -> str:
-        return f"<TrainedModel by {self.recipe} in {self.checkpoint}>"
-
     def to_json(self) -> dict[str, Any]:
-        """What was measured and how long it took as plain values, as `train --json` writes it."""
         return self.outcome.to_json()
 
 
@@ -278,46 +554,13 @@ class TrainedModel(Tabular):
   torchrun --nproc-per-node 2 -m counterfoil train coco --model hf:./my-clip --data coco/ --out ckpt/""",
 )
 def train_model(
-    recipe: Annotated[
-        str | Path | Recipe,
-        Option(
-            "Name of a recipe (see 'counterfoil list recipes'), or a .toml file.",
-            complete="counterfoil.jobs.completion:complete_recipes",
-        ),
-    ],
-    model: Annotated[
-        str | None,
-        Option(
-            "What is trained: open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER, "
-            "small, vse, vsrn (from scratch), or the folder of a checkpoint.",
-            flag="--model",
-            metavar="MODEL",
-            panel="Model and data",
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        Option(
-            "Benchmark folder, Parquet file or folder, table, or WebDataset shards to train on; shards also "
-            "behind a URL.",
-            flag="--data",
-            panel="Model and data",
-        ),
-    ] = None,
+    recipe: Annotated[str | Path | Recipe, option(complete="recipes")],
+    model: Annotated[str | None, option(flag="--model", metavar="MODEL")] = None,
+    data: Annotated[Path | None, option(flag="--data")] = None,
     *,
-    changed: Annotated[
-        Settings,
-        Option(
-            "Any other field of the recipe; may be repeated.",
-            flag="--set",
-            metavar="KEY=VALUE",
-            panel="Recipe",
-        ),
-    ] = None,
-    resume: Annotated[
-        bool, Option("Whether a training that was stopped goes on where it was.", panel="Work")
-    ] = True,
-    dry_run: Annotated[bool, Option("Show the recipe and the plan, train nothing.", panel="Work")] = False,
+    changed: Annotated[Settings, option(flag="--set", metavar="KEY=VALUE")] = None,
+    resume: bool = True,
+    dry_run: bool = False,
     overwrite: bool = False,
     **options: Unpack[TrainRows],
 ) -> TrainedModel | TrainingPlan:
@@ -331,6 +574,22 @@ def train_model(
     takes as `ckpt:OUT`. Raises `DataError` for what cannot be read, `InputError` for rows and recipes that do
     not fit, and where `out` holds something else. (`counterfoil.train` is the package of loops, recipes and
     losses.)
+
+    Arguments:
+        recipe: Name of a recipe (see 'counterfoil list recipes'), or a .toml file.
+
+    Model and data:
+        model: What is trained: open-clip:ARCH/WEIGHTS, open-clip:ARCH (from scratch), hf:NAME_OR_FOLDER,
+            small, vse, vsrn (from scratch), or the folder of a checkpoint.
+        data: Benchmark folder, Parquet file or folder, table, or WebDataset shards to train on; shards also
+            behind a URL.
+
+    Recipe:
+        changed: Any other field of the recipe; may be repeated.
+
+    Work:
+        resume: Whether a training that was stopped goes on where it was.
+        dry_run: Show the recipe and the plan, train nothing.
     """
     feedback = feedback_of(options)
     read = Read(recipe, recipe, {}) if isinstance(recipe, Recipe) else read_file(recipe)
@@ -338,29 +597,29 @@ def train_model(
     arguments = job_of(train_model).arguments
     # What is not given is as the table [run] of the recipe's file has it.
     for key, value in read.run.items():
-        check_key(key, inputs.RUN, where=f"{recipe}, [run]")
+        check_key(key, RUN, where=f"{recipe}, [run]")
         if run[key] == arguments[key].default:
             run[key] = arguments[key].converted(value, f"{recipe}, [run], key '{key}'")
     run |= {name: as_path(run[name]) for name in ("data", "images", "validation") if run[name]}
     run["device"] = run["device"] or "auto"
-    values = {name: options[name] for name in inputs.CHANGED if options[name] is not None}  # type: ignore[literal-required]
+    values = {name: options[name] for name in CHANGED if options[name] is not None}  # type: ignore[literal-required]
     values |= changes_of(type(read.recipe), changed, "--set")
     wanted = overridden(read.recipe, values, where="--set") if values else read.recipe
-    inputs.check(run, () if dry_run else ("model", "data", "out"))
+    check_inputs(run, () if dry_run else ("model", "data", "out"))
     reads = ("data", "images", "regions", "validation", "guard_images", "model", "guard")
     with guarding("train", overwrite=overwrite, reads=[run[name] for name in reads]) as outputs:
         if run["out"] is not None and not dry_run:
             check_writable(run["out"], folder=True)
-            outputs.folder(inputs.folder(run["out"]))
+            outputs.folder(Folder(run["out"], checkpoint.FILES, checkpoint.is_training))
         if run["data"] is None or run["model"] is None:
             return TrainingPlan(wanted, read.base, run)
         _check_devices(wanted, run)
-        guarded = inputs.guard(run["guard"], run["guard_images"], note=feedback.note)
+        guarded = read_guard(run["guard"], run["guard_images"], note=feedback.note)
         with feedback.busy(f"reading {located(run['data'])}"):
-            rows = inputs.data(run, wanted)
+            rows = read_data(run, wanted)
         with feedback.busy(f"loading {run['model']}"):
-            backbone = inputs.model(run["model"], rows.training, wanted, regions=run["regions"])
-        stages = inputs.stages(
+            backbone = load_model(run["model"], rows.training, wanted, regions=run["regions"])
+        stages = stages_of(
             wanted, backbone, len(rows.training), processes=_processes(run), chunk=run["chunk_size"]
         )
         plan = TrainingPlan(wanted, read.base, run, rows, backbone, stages, guarded)
@@ -371,7 +630,7 @@ def train_model(
         with feedback.progress() as progress:
             outcome = _train(plan, resume=resume, progress=progress, note=feedback.remark)
         # The data at hand are likely the world that a network from scratch was trained on.
-        drawn = set(re.split(r"[()]", plan.backbone.name if plan.backbone else "")) & set(inputs.SCRATCH)
+        drawn = set(re.split(r"[()]", plan.backbone.name if plan.backbone else "")) & set(SCRATCH)
         next_on = (run["guard"] or "").partition("=")[0] or ("world-quads" if drawn else "bivlc")
         return TrainedModel(wanted.name, run["out"], outcome, next_on)
 
@@ -409,7 +668,7 @@ def _train(plan: TrainingPlan, *, resume: bool, progress: Progress, note: Note) 
         saving=Saving(resume=resume, tensorboard=wanted["tensorboard"]),
         device=wanted["device"],
         computing=Computing(wanted["devices"] or 1, wanted["chunk_size"], wanted["checkpoint_activations"]),
-        workers=_workers(wanted),
+        workers=processes(wanted["workers"]),
         progress=watched,
         note=note,
     )
@@ -455,7 +714,7 @@ def _train_detector(
         validation=rows.validation,
         out=wanted["out"],
         device=wanted["device"],
-        workers=_workers(wanted),
+        workers=processes(wanted["workers"]),
         progress=progress,
         note=note,
     )
@@ -485,11 +744,6 @@ def _train_detector(
         left_out=fitted.left_out,
         curves=curves,
     )
-
-
-def _workers(wanted: Mapping[str, Any]) -> int:
-    workers: int | None = wanted["workers"]
-    return min(8, os.cpu_count() or 1) if workers is None else workers
 
 
 def _moments(

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Any, Literal, Unpack
+from typing import Annotated, Any, Literal, NamedTuple, Unpack
 
 from counterfoil.benchmarks import folder as benchmark_folders
 from counterfoil.benchmarks.benchmark import Benchmark
@@ -13,7 +12,7 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 from counterfoil.inputs.options import Option, rows_of, with_default
 from counterfoil.jobs.arguments import SEED, Reporting, feedback_of
-from counterfoil.jobs.job import job
+from counterfoil.jobs.job import documented, job, option
 from counterfoil.jobs.outputs import guarded
 from counterfoil.outputs import Folder
 from counterfoil.report.forms.first_items import right_answers
@@ -25,42 +24,34 @@ from counterfoil.world.edits import SUBSETS
 from counterfoil.world.painting import STYLES
 from counterfoil.world.training import TRAIN, VALIDATION, Filter, save_training, training
 
-#: What can be built, and its default size.
-_NUMBERS = {
-    "quads": 500,
-    "choices": 500,
-    "statements": 500,
-    "gallery": 300,
-    "rated": 400,
-    "preferences": 400,
-    "clips": 399,
-    "training": 2000,
+
+class _Kind(NamedTuple):
+    """What can be built: its default size, how it is drawn in one style, and how a summary counts it."""
+
+    number: int
+    draw: Callable[..., Benchmark] | None = None
+    noun: str = "question"
+    rated: str = ""
+    scorer: str = "pixels:colours"
+    #: How many captions an image has, where they may be chosen.
+    captions_each: int | None = None
+
+
+_KINDS = {
+    "quads": _Kind(500),
+    "choices": _Kind(500, sample.choices),
+    "statements": _Kind(500, sample.statements, "statement"),
+    "gallery": _Kind(300, benchmarks.gallery, "query", captions_each=2),
+    "rated": _Kind(400, ratings.rated, "caption", " rated", "metric:cider"),
+    "preferences": _Kind(400, ratings.preferences, scorer="metric:cider"),
+    "clips": _Kind(399, benchmarks.clips, "caption", " rated", "metric:cider"),
+    "training": _Kind(2000),
 }
 _What = Literal["quads", "choices", "statements", "gallery", "rated", "preferences", "clips", "training"]
 #: Default pixels to a side: for people to look at, and for small models to learn from.
 _SIZE, _TRAINING_SIZE = 192, 48
-#: The noun for the questions of what was built, and a summary of them.
-_NOUNS = {
-    "gallery": ("query", ""),
-    "statements": ("statement", ""),
-    "rated": ("caption", " rated"),
-    "clips": ("caption", " rated"),
-}
-#: What images may have several captions in, and benchmarks of captions that were judged.
-_WITH_CAPTIONS_EACH, _JUDGED = {"gallery"}, ("rated", "preferences", "clips")
-#: Benchmarks that are drawn in one style, and their functions.
-_DRAWN: dict[str, Callable[..., Benchmark]] = {
-    "choices": sample.choices,
-    "statements": sample.statements,
-    "rated": ratings.rated,
-    "preferences": ratings.preferences,
-    "clips": benchmarks.clips,
-}
 #: Kinds of picture a sheet may be, by suffix.
 _PICTURES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
-_benchmark_option, _training_option = (
-    partial(Option, panel=heading) for heading in ("Benchmarks", "Training sets")
-)
 _SAME = with_default(SEED, 0, help="Same seed, same bytes.", panel="")
 _PIXELS = Option("", None, low=sample.SMALLEST, high=most("size"))
 
@@ -73,34 +64,22 @@ class Drawn:
     lines: tuple[str, ...]
 
 
+@documented
 class TrainingRows(Reporting, total=False):
-    """What rows to learn from hold."""
+    """What rows to learn from hold.
 
-    kind: Annotated[
-        Literal["loose", "coco", "trohn-text", "trohn-img", "pac"] | None,
-        _training_option(
-            "What a row holds: an image and something true of it; half a contrast; its negative caption too; "
-            "and its negative image, as is the default. pac: generated positives.",
-            None,
-        ),
-    ]
-    failure: Annotated[
-        float | None,
-        _training_option(
-            "How often a negative image does not show its caption (of SDXL's, about 0.61 do not).",
-            None,
-            low=0,
-            high=1,
-        ),
-    ]
-    precision: Annotated[
-        float | None,
-        _training_option("Filter the rows: how much of what is kept is right.", None, above=0, high=1),
-    ]
-    recall: Annotated[
-        float | None,
-        _training_option("Filter the rows: how much of what is right is kept.", None, above=0, high=1),
-    ]
+    Training sets:
+        kind: What a row holds: an image and something true of it; half a contrast; its negative caption too;
+            and its negative image, as is the default. pac: generated positives.
+        failure: How often a negative image does not show its caption (of SDXL's, about 0.61 do not).
+        precision: Filter the rows: how much of what is kept is right.
+        recall: Filter the rows: how much of what is right is kept.
+    """
+
+    kind: Annotated[Literal["loose", "coco", "trohn-text", "trohn-img", "pac"] | None, option(None)]
+    failure: Annotated[float | None, option(None, low=0, high=1)]
+    precision: Annotated[float | None, option(None, above=0, high=1)]
+    recall: Annotated[float | None, option(None, above=0, high=1)]
 
 
 @job(
@@ -112,38 +91,16 @@ class TrainingRows(Reporting, total=False):
   counterfoil world build training --failure 0.61 --precision 0.9 --recall 0.8 --out filtered"""
 )
 def build_world(
-    what: Annotated[
-        _What,
-        Option("quads, choices, statements, gallery, rated, preferences, clips or training.", metavar="WHAT"),
-    ],
-    out: Annotated[Path, Option("The folder to write; one built before is replaced.", flag="--out")],
+    what: Annotated[_What, option(metavar="WHAT")],
+    out: Annotated[Path, option(flag="--out")],
     *,
-    n: Annotated[
-        int | None,
-        Option(
-            "How many questions (500, of rated and preferences 400, of clips 399), images of a gallery "
-            "(300) or rows to learn from (2000).",
-            low=1,
-            high=most("items"),
-        ),
-    ] = None,
+    n: Annotated[int | None, option(low=1, high=most("items"))] = None,
     seed: Annotated[int, _SAME] = 0,
     size: Annotated[
         int | None, with_default(_PIXELS, None, help="Pixels to a side: 192, of training sets 48.")
     ] = None,
-    style: Annotated[
-        str | None,
-        _benchmark_option(
-            "How pictures are drawn; mixed, of quads only: the second image of a question synthetic.",
-            metavar="natural|synthetic|mixed",
-        ),
-    ] = None,
-    captions_each: Annotated[
-        int | None,
-        _benchmark_option(
-            "Captions for each image of a gallery (2).", low=1, high=most("captions of each image")
-        ),
-    ] = None,
+    style: Annotated[str | None, option(metavar="natural|synthetic|mixed")] = None,
+    captions_each: Annotated[int | None, option(low=1, high=most("captions of each image"))] = None,
     overwrite: bool = False,
     **options: Unpack[TrainingRows],
 ) -> Drawn:
@@ -157,15 +114,26 @@ def build_world(
     Training sets and benchmarks share no scene, whatever the seeds.
 
     Raises `InputError` for an argument that is of something else to build, and where `out` holds other files.
+
+    Arguments:
+        what: quads, choices, statements, gallery, rated, preferences, clips or training.
+        out: The folder to write; one built before is replaced.
+        n: How many questions (500, of rated and preferences 400, of clips 399), images of a gallery (300) or
+            rows to learn from (2000).
+
+    Benchmarks:
+        style: How pictures are drawn; mixed, of quads only: the second image of a question synthetic.
+        captions_each: Captions for each image of a gallery (2).
     """
     of_training = {argument.flag: options[argument.name] for argument in rows_of(TrainingRows)}  # type: ignore[literal-required]
     foreign: dict[str, Any] = {"--style": style} if what == "training" else of_training
-    foreign |= {} if what in _WITH_CAPTIONS_EACH else {"--captions-each": captions_each}
+    kind_of = _KINDS[what]
+    foreign |= {} if kind_of.captions_each else {"--captions-each": captions_each}
     for flag, value in foreign.items():
         if value is not None:
             raise InputError(f"{flag} does not go with '{what}'", hint="see 'counterfoil world build --help'")
     kind, precision, recall = options["kind"], options["precision"], options["recall"]
-    number = _NUMBERS[what] if n is None else n
+    number = kind_of.number if n is None else n
     with (
         guarded("world build", overwrite=overwrite) as outputs,
         feedback_of(options).progress() as progress,
@@ -201,21 +169,21 @@ def build_world(
             # Positives natural and negatives synthetic, as in BiVLC.
             both = ("natural", "synthetic") if style == "mixed" else (style, style)
             benchmark = sample.quads(number, styles=both, **drawing)
-        elif what in _WITH_CAPTIONS_EACH:
-            benchmark = benchmarks.gallery(number, captions_each=captions_each or 2, style=style, **drawing)
         else:
-            benchmark = _DRAWN[what](number, style=style, **drawing)
+            assert kind_of.draw is not None
+            if kind_of.captions_each:
+                drawing["captions_each"] = captions_each or kind_of.captions_each
+            benchmark = kind_of.draw(number, style=style, **drawing)
         benchmark_folders.save(benchmark, out, progress=progress)
-    unit, more = _NOUNS.get(what, ("question", ""))
     right = ""
     if benchmark.questions.directed:
         right = f", {amount(int(right_answers(benchmark.gallery.t2i).sum()), 'true pair')}"
     images = amount(len(benchmark.images), "clip" if what == "clips" else "picture")
-    scorer = "metric:cider" if what in _JUDGED else "pixels:colours"
-    counts = f"{amount(len(benchmark), unit)}{more}, {images}, {amount(len(benchmark.captions), 'caption')}"
+    counts = f"{amount(len(benchmark), kind_of.noun)}{kind_of.rated}, {images}"
+    counts += f", {amount(len(benchmark.captions), 'caption')}"
     return Drawn(
         out,
-        (f"{counts}{right}: {out}", f"measure a scorer on it: counterfoil evaluate {scorer} {out}"),
+        (f"{counts}{right}: {out}", f"measure a scorer on it: counterfoil evaluate {kind_of.scorer} {out}"),
     )
 
 
@@ -225,19 +193,12 @@ def build_world(
   counterfoil world sheet --each 3 --style natural --size 256 --seed 5 --out sheet.jpg"""
 )
 def draw_sheet(
-    out: Annotated[Path, Option("The picture to write: png or jpg.", flag="--out")],
+    out: Annotated[Path, option(flag="--out")],
     *,
-    number: Annotated[
-        int,
-        Option(
-            "How many pairs of each of the seven kinds of edit.", flag="--each", low=1, high=most("items")
-        ),
-    ] = 1,
+    number: Annotated[int, option(flag="--each", low=1, high=most("items"))] = 1,
     seed: Annotated[int, _SAME] = 0,
     size: Annotated[int, with_default(_PIXELS, _SIZE, help="Pixels to the side of each picture.")] = _SIZE,
-    style: Annotated[
-        Literal["natural", "synthetic"] | None, Option("Only this one; default: both, side by side.")
-    ] = None,
+    style: Literal["natural", "synthetic"] | None = None,
     overwrite: bool = False,
     **reporting: Unpack[Reporting],
 ) -> Drawn:
@@ -246,6 +207,11 @@ def draw_sheet(
     The pairs are the first questions of 'world build quads' under the same seed.
 
     Raises `InputError` for a picture of another kind, and where it exists, unless `overwrite`.
+
+    Arguments:
+        out: The picture to write: png or jpg.
+        number: How many pairs of each of the seven kinds of edit.
+        style: Only this one; default: both, side by side.
     """
     kind = _PICTURES.get(out.suffix.lower())
     if kind is None:

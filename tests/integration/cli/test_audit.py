@@ -87,18 +87,9 @@ def test_splits_that_share_captions_and_images_are_counted(counterfoil, tmp_path
     assert "train in test" in said.out
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("pairs --data {} --against no.csv", "no such file or benchmark"),
-        ("pairs --data {} --scorer lm:./none", "no such folder"),
-        ("pairs --data {} --scorer blind:tall", "unknown blind scorer"),
-    ],
-)
-def test_what_cannot_be_used_is_one_line(counterfoil, table: Path, words: str, expected: str) -> None:
-    said = counterfoil.fails(f"audit {words.format(table, table)}")
-    assert expected in said.err.strip().splitlines()[-1]
-    assert "image,caption" in table.read_text()
+def test_what_cannot_be_used_is_one_line(counterfoil, table: Path) -> None:
+    counterfoil.fails(f"audit pairs --data {table} --against no.csv", says="no such file or benchmark")
+    counterfoil.fails(f"audit pairs --data {table} --scorer lm:./none", says="no such folder")
 
 
 def test_sugarcrepe_gives_answers_away(shared_data: Path) -> None:

@@ -162,14 +162,3 @@ def test_a_saved_benchmark_keeps_its_corpus(counterfoil, vatex: Path, tmp_path: 
     # One that was changed is no longer what was saved.
     (tmp_path / "again" / "corpus.json").write_text("[]")
     counterfoil.fails("evaluate", "metric:length", tmp_path / "again", says="corpus.json")
-
-
-def test_a_corpus_that_cannot_be_read_stops_before_anything_is_computed(
-    counterfoil, vatex: Path, spec: str, tmp_path: Path
-) -> None:
-    (vatex / CORPORA["vatex-eval"]).write_text("{}")
-    command = f"evaluate metric:em-score vatex-eval --data {vatex} --scorer {spec} --out {tmp_path}/runs"
-    counterfoil.refused(command, *COMMON, says=f"{CORPORA['vatex-eval']}: a corpus without captions")
-    assert not (tmp_path / "runs").exists()
-    # Metrics that count nothing there do not look at it.
-    assert counterfoil("evaluate", "metric:length", "vatex-eval", "--data", vatex, *COMMON).code == 0

@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 from counterfoil.benchmarks import Benchmark, Caption, Card, Image
 from counterfoil.benchmarks.folder import load as load_folder
 from counterfoil.benchmarks.folder import save
-from counterfoil.benchmarks.forms import Preference, Rated
+from counterfoil.benchmarks.forms import Rated
 from counterfoil.benchmarks.references import References
 
 
@@ -53,25 +53,6 @@ def test_a_metric_is_a_scorer(counterfoil, rated, tmp_path) -> None:
     assert "rouge" in json.dumps(found)
 
 
-def test_ratings_that_are_none_are_counted_and_said(counterfoil, shared_data: Path, tmp_path: Path) -> None:
-    for name in ("Flickr8k.token.txt", "ExpertAnnotations.txt"):
-        (tmp_path / "f8").mkdir(exist_ok=True)
-        text = (shared_data / "flickr8k" / name).read_text("utf-8")
-        if name.startswith("Expert"):
-            lines = text.splitlines()
-            lines[3] = lines[3].rsplit("\t", 1)[0] + "\tnan"
-            text = "\n".join(lines) + "\n"
-        (tmp_path / "f8" / name).write_text(text, "utf-8")
-    command = ("evaluate", "metric:length", "flickr8k-expert", "--data", tmp_path / "f8", "--draws", 100)
-    said = counterfoil.succeeds(*command)
-    found = re.search(r"on Flickr8k-Expert, ([\d,]+) captions, ([\d,]+) ratings", said.out)
-    assert found is not None
-    captions, ratings = (int(each.replace(",", "")) for each in found.groups())
-    assert ratings == 3 * captions - 1
-    assert re.search(r"flickr8k-expert: .*1 rating.* NaN left out", said.err)
-    assert counterfoil(*command, "-q").err == ""
-
-
 def test_ids_that_look_like_pairs_are_those_of_questions(counterfoil, rated, tmp_path) -> None:
     benchmark = load_folder(rated)
     names = tuple(f"{k // 3}_c{2 * (k % 3)}" for k in range(len(benchmark)))
@@ -84,34 +65,6 @@ def test_ids_that_look_like_pairs_are_those_of_questions(counterfoil, rated, tmp
     expected = kendalltau(np.tile(scores, 2), ratings).statistic
     assert json.loads(said.out)["measures"]["kendall_tau_b"]["value"] == pytest.approx(expected)
     assert "30 captions, 60 ratings" in said.err
-
-
-def test_given_preferences_are_evaluated_and_compared(counterfoil, tmp_path) -> None:
-    n = 12
-    benchmark = Benchmark(
-        Card(name="two", title="Two", form="preference"),
-        tuple(Image(f"i{i}") for i in range(n)),
-        tuple(Caption(f"c{i}", f"caption number {i}") for i in range(2 * n)),
-        Preference.between(
-            tuple(f"q{i}" for i in range(n)),
-            np.arange(2 * n).reshape(n, 2),
-            np.arange(n),
-            np.tile([[2.0, 1.0]], (n, 1)),
-            np.zeros(n, np.int64),
-        ),
-    )
-    save(benchmark, tmp_path / "two")
-    rows = [(f"q{i}", side, float(side == i % 3)) for i in range(n) for side in (1, 0)]
-    (tmp_path / "s.csv").write_text("id,side,score\n" + "\n".join(",".join(map(str, row)) for row in rows))
-    said = counterfoil.succeeds(
-        f"evaluate given:{tmp_path}/s.csv {tmp_path}/two --json - --out {tmp_path}/runs/a"
-    )
-    # Side 0 scores 1 where i % 3 is 0, side 1 where it is 1, and both 0 where it is 2: a tie, and wrong.
-    assert json.loads(said.out)["measures"]["accuracy"]["value"] == pytest.approx(4 / 12)
-    kept = counterfoil("evaluate", f"given:{tmp_path}/runs/a/two", tmp_path / "two", "--json", "-")
-    assert json.loads(kept.out)["measures"] == json.loads(said.out)["measures"]
-    counterfoil("evaluate", "metric:length", tmp_path / "two", "--out", tmp_path / "runs/b")
-    counterfoil.succeeds("compare", tmp_path / "runs/a/two", tmp_path / "runs/b/two")
 
 
 def test_the_model_behind_a_metric_is_in_its_name(counterfoil, rated, tmp_path) -> None:

@@ -113,20 +113,3 @@ def test_judges_and_images_in_every_kind_of_file(
     for words in ("one person, with the others", "rouge-l − cider", "only 3 systems"):
         assert words in page
         assert all(words in files[name].read_text().replace("$-$", "−") for name in ("markdown", "latex"))
-
-
-@pytest.mark.parametrize("width", [60, 200])
-def test_tables_fit_and_leave_nothing_out(
-    counterfoil, caption_inputs, predictions, judged, width, monkeypatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    said = counterfoil.succeeds(
-        "captions systems --predictions",
-        *predictions,
-        f"--references {caption_inputs['references']} --metrics rouge-l,cider --humans {judged} "
-        "--over systems --draws 100",
-    )
-    assert max(map(len, said.out.splitlines())) <= width
-    for words in ("Kendall τ-b", "Spearman ρ", "Pearson r", "p (Holm)", "p (Williams)"):
-        assert words in said.out
-    assert said.out.count("rouge-l − cider") == (3 if width == 60 else 1)

@@ -37,28 +37,6 @@ def test_the_example_of_clip_score(counterfoil, shared_data: Path, tmp_path: Pat
     assert found["cider"]["no_interval"].startswith("too few captions")
 
 
-def test_intervals_stay_in_the_range_of_their_metric(counterfoil, tmp_path: Path) -> None:
-    # One of a dozen captions has something in common with its references: Student would go far below 0.
-    names = [f"i{k}" for k in range(12)]
-    others = {name: f"words nobody uses {name}" for name in names[1:]}
-    candidates = written(tmp_path / "c.json", {**others, "i0": "a dog runs"})
-    references = written(tmp_path / "r.json", {name: ["a dog runs on grass"] for name in names})
-    said = counterfoil.succeeds(
-        f"captions score --metrics rouge-l,length,bleu-1 --candidates {candidates} --references {references} "
-        f"--json - --out {tmp_path}/s.csv"
-    )
-    assert "95 % interval" in said.err
-    found = json.loads(said.out)["metrics"]
-    rows = list(csv.DictReader((tmp_path / "s.csv").read_text().splitlines()))
-    scores = np.array([float(row["rouge-l"]) for row in rows])
-    assert scores.mean() - 2.2 * scores.std(ddof=1) / 12**0.5 < 0
-    assert 0 <= found["rouge-l"]["low"] < found["rouge-l"]["value"] < found["rouge-l"]["high"] <= scores.max()
-    assert 3 < found["length"]["low"] < found["length"]["high"] <= 4
-    alike = written(tmp_path / "alike.json", dict.fromkeys(names, "a dog runs"))
-    same = counterfoil("captions", "score", "--metrics", "length", "--candidates", alike)
-    assert "length: all captions have the same score" in same.err
-
-
 def test_metrics_of_embeddings_that_are_given(
     counterfoil, caption_inputs, caption_vectors, tmp_path: Path
 ) -> None:
@@ -111,10 +89,8 @@ def test_references_that_are_the_candidate(counterfoil, caption_inputs, tmp_path
         ({}, "--metrics clipp", "unknown caption metric; given: clipp; .*did you mean 'clip-s'?"),
         ({}, "--metrics ,", "no metric is named"),
         ({}, "--metrics clip-s --scorer hf:x", "a metric that looks at images, and none were given"),
-        ({}, "--metrics clip-s --images {images}", "metric:clip-s: needs a model to look with"),
         ({}, "--metrics cider --scorer hf:x", "none of these metrics has a model behind it"),
         ({"fox": "a fox"}, "--metrics length --images {images}", "an image; given: 1 of 4 "),
-        ({"fox": "a fox"}, "--metrics bleu --references {r}", "without references; given: 1"),
         ({}, "--metrics cider", "a metric that compares with references, and none were given"),
         ({}, "--metrics length --set cider.df=x", "a setting of a metric that is not asked for"),
         ({}, "--metrics length --frames 3", "frames are those of videos"),

@@ -2,12 +2,6 @@
 
 import hashlib
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections import Counter
 
 import numpy as np
 import PIL.Image
@@ -131,29 +125,3 @@ def test_an_endpoint_that_is_down_is_one_line(pairs, counterfoil, monkeypatch):
     assert f"{chat}: the endpoint cannot be reached; given: " in said.err
     # It is not tried again, as one that answers with an error is.
     assert not any(waited)
-
-
-def test_killed_and_resumed_no_request_is_paid_for_twice(server, pairs, counterfoil, tmp_path):
-    """The server answers some requests and lets the others hang; the process is killed there."""
-    folder = tmp_path / "killed"
-    command = [sys.executable, "-m", "counterfoil", *map(str, evaluate(server, pairs, "--cache", folder))]
-    answered = Counter()
-    for most in (11, 9):
-        server.set(shows=pairs[1], most=most)
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ) as process:
-            until, kept = time.monotonic() + 600, len(list(folder.glob("chat/*.json")))
-            while len(list(folder.glob("chat/*.json"))) < kept + most:
-                assert time.monotonic() < until, "the run makes no progress"
-                assert process.poll() is None
-                time.sleep(0.01)
-            process.send_signal(signal.SIGKILL)
-        answered += Counter(entry["body"] for entry in server.log() if entry["answered"])
-    server.set(shows=pairs[1])
-    said = counterfoil(*evaluate(server, pairs, "--cache", folder, "--json", "-"))
-    answered += Counter(entry["body"] for entry in server.log() if entry["answered"])
-    assert said.code == 0
-    assert f"{4 * N + 1 - 20} requests (0 of them again), 20 answers from before" in said.err
-    assert len(answered) == 4 * N + 1
-    assert set(answered.values()) == {1}
-    whole = counterfoil(*evaluate(server, pairs, "--cache", tmp_path / "whole", "--json", "-"))
-    assert json.loads(whole.out)["measures"] == json.loads(said.out)["measures"]

@@ -60,15 +60,3 @@ def test_a_detector_is_one_too(tmp_path: Path, questions: Path, counterfoil) -> 
         "a photo of {}",
         says="has no use for the option 'prompt'",
     )
-
-
-def test_what_is_no_checkpoint_is_a_line(tmp_path: Path, questions: Path, counterfoil) -> None:
-    backbone = registry.backbone(write_random_checkpoint(tmp_path / "start"))
-    checkpoint.save(tmp_path / "ckpt", backbone, {})
-    weights = tmp_path / "ckpt" / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-100])
-    said = counterfoil.fails("evaluate", tmp_path / "ckpt", questions, "--device", "cpu")
-    assert "is the file cut off?" in " ".join(said.err.split())
-    assert "Traceback" not in said.err
-    said = counterfoil.fails("evaluate", "ckpt:nowhere", questions)
-    assert "no such checkpoint folder" in " ".join(said.err.split())

@@ -36,31 +36,6 @@ def runs(made_runs: Path, tmp_path: Path) -> Path:
     return shutil.copytree(made_runs, tmp_path / "runs")
 
 
-def test_every_format_holds_the_same_numbers(counterfoil, runs: Path, tmp_path: Path) -> None:
-    said = counterfoil.succeeds(
-        f"compare {runs} --baseline noise --draws 500 --json {tmp_path}/c.json --markdown {tmp_path}/c.md "
-        f"--latex {tmp_path}/c.tex --csv {tmp_path}/c.csv --html {tmp_path}/c.html --title",
-        "Noise & truth",
-        "--pictures never",
-    )
-    results = {result["scorer"]: result for result in json.loads((tmp_path / "c.json").read_text())}
-    assert set(results) == {"noise", "more-noise", "good"}
-    group = results["good"]["measures"]["group"]
-    assert set(group) == {"value", "low", "high", "n", "chance", "effective"}
-    against = results["good"]["against"]["noise"]["group"]
-    assert against["difference"] == pytest.approx(
-        group["value"] - results["noise"]["measures"]["group"]["value"]
-    )
-    assert against["p_holm"] < 0.01
-    assert results["noise"]["against"] == {}
-    printed = f"{100 * group['value']:.2f}"
-    for name in ("c.md", "c.tex", "c.html"):
-        assert printed in (tmp_path / name).read_text(), name
-    assert f",{group['value']!r}," in (tmp_path / "c.csv").read_text()
-    assert "Noise &amp; truth" in (tmp_path / "c.html").read_text()
-    assert printed in said.out
-
-
 def test_signatures_are_a_line_each_in_the_terminal_and_titles_on_the_page(
     counterfoil, runs: Path, tmp_path: Path, monkeypatch
 ) -> None:
@@ -137,38 +112,6 @@ def test_bad_input_is_one_line(counterfoil, runs: Path, tmp_path: Path) -> None:
         assert expected in said.err.splitlines()[-1]
     (runs / "good" / "world" / "answers.parquet").write_bytes(b"PAR1")
     counterfoil.refused("compare", runs, says="answers.parquet")
-
-
-def test_a_page_has_a_table_per_gallery_and_csv_has_everything(counterfoil, runs, tmp_path: Path) -> None:
-    (tmp_path / "j.csv").write_text("image,caption\na.jpg,x\na.jpg,y\nb.jpg,z\n")
-    for name, seed in (("noise", 0), ("good", 1)):
-        np.save(tmp_path / "s.npy", np.random.default_rng(seed).normal(size=(2, 3)))
-        counterfoil.succeeds(
-            f"evaluate given:{tmp_path}/s.npy gallery --data {tmp_path}/j.csv --name {name} "
-            f"--out {runs}/{name} --draws 100 -q"
-        )
-    counterfoil.succeeds(
-        f"compare {runs} --draws 100 --csv {tmp_path}/c.csv --markdown {tmp_path}/c.md "
-        f"--latex {tmp_path}/c.tex"
-    )
-    parts = (tmp_path / "c.md").read_text().strip().split("\n\n")
-    # A caption, and the table under it.
-    parts = parts[: next(at for at, part in enumerate(parts) if ": intervals rest on " in part)]
-    captions, tables = parts[::2], [part.splitlines() for part in parts[1::2]]
-    heads = [[cell.strip() for cell in table[0].strip("|").split("|")] for table in tables]
-    # The drawn world, the gallery with what its card reports in three directions, the world by group.
-    assert [head.split()[-1] for head in heads[0][1:4]] == ["I2T", "T2I", "Group"]
-    assert len(heads[1]) == 1 + 3 * 5
-    assert {len(table) for table in tables[:2]} == {6, 5}
-    assert not any("nDCG" in head for head in heads[1])
-    assert (tmp_path / "c.tex").read_text().count("\\begin{tabular}") == len(tables)
-    # Every value of a model has its interval.
-    assert (tmp_path / "c.tex").read_text().count("[") >= 2 * 3 + 2 * 15
-    assert any(caption.startswith("Differences in Group on") for caption in captions)
-    written = (tmp_path / "c.csv").read_text()
-    assert ",p (Holm)," in written
-    assert "i2t_ndcg" in written
-    assert ",group," in written
 
 
 def test_intervals_are_made_as_they_are_asked_for(counterfoil, runs: Path, tmp_path: Path) -> None:

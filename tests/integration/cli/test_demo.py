@@ -76,8 +76,3 @@ def test_a_reason_that_many_cells_share_is_said_once(counterfoil) -> None:
     assert words.count("Printed is the mean of image to text on COCO 1K and text to image on COCO 5K.") == 1
     assert "ECCV Caption Table 4, VSE0, COCO 1K R@1: 34.14 ≠ 44.23; VSE++, " in words
     assert "Hardest NM, COCO 1K R@1: 49.12 ≠ 60.60. Printed is the mean" in words
-
-
-def test_an_unknown_paper_is_one_line(counterfoil, tmp_path: Path) -> None:
-    counterfoil.refused("reproduce", "--paper", "winogrund", says="did you mean 'winoground'")
-    assert counterfoil("reproduce", "--data", tmp_path / "nowhere").code == 2

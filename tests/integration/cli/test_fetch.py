@@ -129,13 +129,6 @@ def test_a_quick_look_is_marked_wherever_its_numbers_go(counterfoil, shared_data
     counterfoil.fails("evaluate blind:constant world-gallery --limit 5", says="a gallery is measured whole")
 
 
-def test_a_quick_look_at_given_answers(counterfoil, shared_data):
-    said = counterfoil.succeeds(
-        f"evaluate given:{shared_data / 'bivlc' / 'ViT-B-32.csv'} bivlc --limit 100 --draws 100"
-    )
-    assert "BiVLC (100 of its 2,933), 100 questions" in said.out
-
-
 def test_all_facts_of_every_benchmark_can_be_shown(counterfoil):
     from counterfoil.benchmarks.benchmark import BENCHMARKS
 

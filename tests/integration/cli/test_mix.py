@@ -64,30 +64,3 @@ def test_what_is_no_checkpoint_is_said(counterfoil, ends, tmp_path: Path) -> Non
         f"train mix {ends[0]} {tmp_path} --alpha 0.5 --out {tmp_path}/mixed", says="no such model"
     )
     assert not (tmp_path / "mixed").exists()
-
-
-def test_tasks_lie_where_they_are_named(counterfoil, ends, tmp_path: Path) -> None:
-    """One saved in a folder, and one in a table of which some pictures are at hand."""
-    counterfoil.succeeds("world", "build", "choices", "--n", 8, "--size", 32, "--out", tmp_path / "choices")
-    from counterfoil.benchmarks.folder import load
-
-    made = load(tmp_path / "choices")
-    (tmp_path / "photos").mkdir()
-    rows = []
-    for at, (query, candidates) in enumerate(zip(made.paired.query, made.paired.candidates, strict=True)):
-        name = f"{at}.png"
-        if at < 6:
-            (tmp_path / "photos" / name).write_bytes(made.images[query].read())
-        texts = [made.captions[caption].text for caption in candidates]
-        rows.append({"filename": name, "caption": texts[0], "negative_caption": texts[1]})
-    (tmp_path / "mine.json").write_text(json.dumps(rows))
-    asked = (
-        "train mix", *ends, "--task", tmp_path / "choices", "--held-out", "pairs", "--points", 2,
-        "--json", "-", "--data", f"pairs={tmp_path / 'mine.json'}",
-        "--images", f"pairs={tmp_path / 'photos'}",
-    )  # fmt: skip
-    counterfoil.fails(*asked, says="images are not at hand; given: 2 of 8 missing")
-    said = counterfoil.succeeds(*asked, "--available")
-    assert "pairs: 6 of 8 questions are at hand" in said.err
-    found = json.loads(said.out[said.out.index("{") :])["mixtures"]
-    assert all((6 * each["held_out"]) % 1 == pytest.approx(0, abs=1e-9) for each in found)

@@ -57,12 +57,6 @@ def test_kinds_are_told_by_the_columns_of_their_layout(kind: str) -> None:
     assert kind_of(columns[kind].split()) == kind
 
 
-def test_an_audit_needs_no_images(counterfoil: Run, here: Path) -> None:
-    (here / "bare.csv").write_text("caption,negative_caption\na cat sits,a dog sits\ntwo cats,three cats\n")
-    done = counterfoil.succeeds("audit", "pairs", "--data", "bare.csv")
-    assert "blind:length" in done.out
-
-
 def test_splits_may_share_ids(counterfoil: Run, here: Path) -> None:
     (here / "own.csv").write_text(
         "id,split,caption,negative_caption\n1,train,a cat,a dog\n1,test,two cats,two dogs\n2,test,c,d\n"

@@ -1,7 +1,6 @@
 """Questions that compare captions with captions: SugarCrepe++'s text-only task on the command line."""
 
 import json
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +8,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.benchmarks.folder import save
-from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
 from counterfoil.errors import DataError
-from counterfoil.models.base import Options
 
 MINE = [
     ("a dog bites a man", "a man is bitten by a dog", "a man bites a dog"),
@@ -37,10 +33,6 @@ def folder(tmp_path: Path) -> Path:
 def asked(folder: Path, *more: object) -> list[object]:
     data = folder / "data" / "swap_obj.json"
     return ["sugarcrepe-pp-tot", "--data", data, "--no-counts", "--draws", 100, *more]
-
-
-def _noted(stages: list[tuple[str, int, int]], stage: str, done: int, total: int) -> None:
-    stages.append((stage, done, total))
 
 
 def accuracy(path: Path) -> float:
@@ -92,33 +84,3 @@ def test_nothing_is_explained_or_learned_where_no_image_is(counterfoil, folder: 
     assert "choose among no captions" in said.out + said.err
     with pytest.raises(DataError, match="captions that are compared with each other are no training set"):
         benchmark.questions.training_rows(where="x")
-
-
-@pytest.mark.models
-def test_text_encoders_answer_with_their_vectors_and_keep_them(counterfoil, folder: Path) -> None:
-    pytest.importorskip("transformers")
-    pytest.importorskip("open_clip")
-    from tiny_families import save_clip, save_text_models
-
-    save_text_models(folder)
-    save_clip(folder / "clip")
-    benchmark = catalog.benchmark("sugarcrepe-pp-tot", data=folder / "data" / "swap_obj.json", counts=False)
-    for spec in (f"text-encoder:{folder / 'bert'}", f"hf:{folder / 'clip'}"):
-        scorer = catalog.scorer(spec, Options(device="cpu"))
-        (rows,) = scorer.embed_captions([list(benchmark.captions)])
-        rows = rows.astype(np.float64).reshape(4, 3, -1)
-        expected = [[a @ b, a @ c, b @ c] for a, b, c in rows]
-        found = run(benchmark, scorer, session=Session(folder / "kept", batch_size=2))
-        np.testing.assert_allclose(found.values, expected, atol=2e-6)
-        # Captions alone are embedded, and not again.
-        stages: list[tuple[str, int, int]] = []
-        again = Session(folder / "kept", progress=partial(_noted, stages))
-        assert run(benchmark, scorer, session=again).values.tobytes() == found.values.tobytes()
-        assert stages == [("embedding captions", 10, 10)]
-    counterfoil.succeeds("evaluate", spec, *asked(folder, "--device", "cpu"))
-    counterfoil.fails("evaluate", f"text-encoder:{folder / 'bert'}", "pairs", "--data", folder / "none.csv")
-    (folder / "none.csv").write_text("image,caption,negative_caption\nx.jpg,a cat,a dog\n")
-    counterfoil.fails(
-        f"evaluate text-encoder:{folder / 'bert'} pairs --data {folder}/none.csv",
-        says="a text encoder cannot answer questions of form 'choice'",
-    )

@@ -82,17 +82,6 @@ def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
     assert "of its source: a research licence" in load(tmp_path / "out").card.licence
 
 
-def test_nothing_is_uploaded_without_being_asked_for(counterfoil, tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    said = counterfoil.succeeds(
-        f"benchmarks publish world-choices --to hub:ann/shapes --json {tmp_path}/p.json"
-    )
-    assert "nothing was uploaded to hub:ann/shapes; --execute does it" in said.err
-    found = json.loads((tmp_path / "p.json").read_text())
-    assert found["executed"] is False
-    assert {"README.md", "croissant.json", "data/test-00000-of-00001.parquet"} < set(found["files"])
-
-
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory):
     """The hub's folder and what each of several commands printed, run one after another in one process."""

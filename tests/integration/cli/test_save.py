@@ -16,11 +16,3 @@ def test_what_is_saved_is_measured_like_the_benchmark(counterfoil, shared_data, 
     assert all(each.code == 0 for each in found), [each.err for each in found]
     one, other = (json.loads(each.out)["measures"]["accuracy"] for each in found)
     assert one == other
-
-
-def test_a_folder_of_something_else_is_refused(counterfoil, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("all of it")
-    counterfoil.fails("benchmarks save", "world-choices", "--out", tmp_path / "mine")
-    assert (tmp_path / "mine" / "thesis.txt").read_text() == "all of it"
-    assert counterfoil("benchmarks save", "world-choice", "--out", tmp_path / "x").code == 2

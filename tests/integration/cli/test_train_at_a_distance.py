@@ -1,10 +1,5 @@
 """`counterfoil train` on shards in a bucket: the weights of a training on a disk, also after a kill."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
@@ -69,29 +64,3 @@ def test_weights_are_those_of_a_disk_and_shards_are_streamed_once(
     assert "s3:/tests" not in said.out
     dry = counterfoil(*_asked(bucket, tmp_path / "dry", "--dry-run", "--validation", held))
     assert (dry.code, held in dry.err) == (0, True), dry.err
-
-
-@pytest.mark.slow
-def test_a_training_that_was_killed_goes_on_to_the_same_bytes(
-    shards: Path, bucket: str, tmp_path: Path
-) -> None:
-    # Pictures are varied, so that each batch reads its own from the bucket, in processes of their own.
-    more = ("--steps", 40, "--workers", 2, "--set", "augment=crop-flip", "--quiet")
-    surroundings = {**os.environ, "COUNTERFOIL_CACHE": str(tmp_path / "cache")}
-
-    def command(data: object, name: str) -> list[str]:
-        return [sys.executable, "-m", "counterfoil", *_asked(data, tmp_path / name, *more)]
-
-    subprocess.run(command(shards, "near"), env=surroundings, check=True, timeout=300)
-    running = subprocess.Popen(command(bucket, "far"), env=surroundings)
-    for _ in range(600):
-        if running.poll() is not None or (tmp_path / "far" / "resume.pt").exists():
-            break
-        time.sleep(0.1)
-    running.send_signal(signal.SIGKILL)
-    running.wait()
-    done = subprocess.run(
-        command(bucket, "far"), env=surroundings, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert _weights(tmp_path / "far") == _weights(tmp_path / "near")

