@@ -82,8 +82,8 @@ def write_tables(
 ) -> list[WrittenFile]:
     """Write data/SPLIT-00000-of-0000N.parquet, of several tables below data/TABLE.
 
-    `splits` are the questions of each split. A table whose rows are items is one split, the last, unless it
-    says which questions they are of. Raises `DataError` where an image cannot be read.
+    `splits` are the questions of each split. A table whose rows are items is one split, the last. Raises
+    `DataError` where an image cannot be read.
     """
     sizes = np.zeros(len(benchmark.images), dtype=np.int64)
     for at, image in enumerate(benchmark.images):
@@ -96,8 +96,8 @@ def write_tables(
     for table in tables:
         place = PurePosixPath("data") if len(tables) == 1 else PurePosixPath("data", table.name)
         last = list(splits)[-1]
-        for split in splits if table.divided else [last]:
-            rows = table.rows_of(splits[split], last=split == last)
+        for split in splits if table.questions else [last]:
+            rows = splits[split] if table.questions else np.arange(len(table))
             shards = list(_shards(table, rows, sizes))
             for number, part in enumerate(shards):
                 path = str(place / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")

@@ -41,11 +41,12 @@ FILES = ("*",)
 
 @dataclass(frozen=True)
 class PublishedFolder:
-    """What was written: Parquet files, the bytes of all files by path, and what a split left out."""
+    """What was written: Parquet files, and the bytes of all files by path."""
 
     name: str
     tables: tuple[WrittenFile, ...]
     sizes: Mapping[str, int]
+    #: What a split left out: nothing, since galleries are published whole.
     lost: str = ""
 
     @property
@@ -65,23 +66,20 @@ def publish_folder(
 ) -> PublishedFolder:
     """Write the benchmark to `out`, which is made; a folder that was published there before is replaced.
 
-    With `split` this share of the questions, of a gallery of the images, goes into the split "test" and the
-    others into "train", so that no image is in both (`with_split`); a grouping "split" of the benchmark's own
-    is kept as it is.
+    With `split` this share of the questions goes into the split "test" and the others into "train", so that
+    no image is in both (`with_split`); a grouping "split" of the benchmark's own is kept as it is.
     Raises `DataError` for videos that are no files, for forms that are not published, and for questions that
     cannot be split, `StorageError` where the disk is full. `out` is then as it was.
     """
     release = with_videos(benchmark, benchmark.questions.release())
-    lost = ""
     if split is not None:
-        benchmark, lost = with_split(benchmark, release, split, seed)
+        benchmark = with_split(benchmark, release, split, seed)
         release = with_videos(benchmark, benchmark.questions.release())
-        release = replace(release, facts={**release.facts, **({"split": lost} if lost else {})})
     # The questions of each split, the tested last, and no column that says so.
     splits = {"test": np.arange(len(benchmark), dtype=np.int64)}
     labels = benchmark.questions.groupings.get(SPLIT, ())
     names = [name for name in ("train", "validation", "test") if name in labels]
-    if release.tables[0].divided and names and set(labels) == set(names):
+    if release.tables[0].questions and names and set(labels) == set(names):
         column = np.array(labels, dtype=object)
         splits = {name: np.flatnonzero(column == name) for name in names}
         columns = [{n: c for n, c in table.columns.items() if n != SPLIT} for table in release.tables]
@@ -90,7 +88,7 @@ def publish_folder(
     release = _with_makers(benchmark, release, about)
     check_target(out)
     with _in_place(out) as folder:
-        return replace(_write(benchmark, release, splits, folder, about, progress), lost=lost)
+        return _write(benchmark, release, splits, folder, about, progress)
 
 
 def _write(

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from counterfoil.benchmarks.benchmark import BENCHMARKS, Benchmark, card
-from counterfoil.benchmarks.folder import load
-from counterfoil.benchmarks.forms import Choice, RetrievalDirection
+from counterfoil.benchmarks.forms import Choice
 from counterfoil.benchmarks.forms.base import Form
 from counterfoil.benchmarks.publishing.facts import Provenance, Publication
 from counterfoil.benchmarks.publishing.licences import conflicts, find, stated
@@ -18,7 +17,6 @@ from counterfoil.benchmarks.publishing.splits import split_by_image
 from counterfoil.benchmarks.publishing.writing import CHECKSUMS, publish_folder
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError, InputError, StorageError
-from counterfoil.metrics.ranks import Qrels
 
 CC_BY = Publication(licence=find("CC-BY-4.0"))
 
@@ -78,21 +76,8 @@ def test_what_cannot_be_split_says_so(sharing, published, tmp_path):
         split_by_image(replace(sharing, questions=one), 0.2, 0)
     with pytest.raises(InputError, match="not a share"):
         split_by_image(sharing, 1.0, 0)
-    with pytest.raises(DataError, match="in splits already; given: train, test"):
-        publish_folder(load(published["halves"].folder), tmp_path / "new", CC_BY, split=0.2)
-    parted = published["gallery"].benchmark
-    images, owners = np.arange(len(parted.images)), parted.gallery.owners
-    alone = Qrels.of([[int(owner)] for owner in owners])
-    captions = Qrels.of([np.flatnonzero(owners == image).tolist() for image in images])
-    one_each = replace(
-        parted.gallery,
-        i2t=RetrievalDirection(images, captions),
-        t2i=RetrievalDirection(np.arange(len(owners)), alone),
-        image_parts=images,
-        caption_parts=owners,
-    )
-    with pytest.raises(DataError, match="the gallery is in parts already"):
-        publish_folder(replace(parted, questions=one_each), tmp_path / "new", CC_BY, split=0.2)
+    with pytest.raises(DataError, match="a gallery is published whole"):
+        publish_folder(published["gallery"].benchmark, tmp_path / "new", CC_BY, split=0.2)
     labels = {"split": ("train",) * 30 + ("test",) * 30}
     apart = replace(sharing, questions=replace(sharing.questions, groupings=labels))
     with pytest.raises(DataError, match="in splits already; given: train, test"):
