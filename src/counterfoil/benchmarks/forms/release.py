@@ -18,9 +18,9 @@ from counterfoil.benchmarks.references import References
 
 #: The grouping that names splits.
 SPLIT = "split"
-#: What a column holds: images, videos, captions, lists of captions or names of items by position (images are
+#: What a column holds: images, captions, lists of captions or names of items by position (images are
 #: counted first, then captions), or values of its own.
-ReleaseKind = Literal["image", "video", "caption", "captions", "item", "value"]
+ReleaseKind = Literal["image", "caption", "captions", "item", "value"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -204,8 +204,8 @@ def _field(
     }
     kind = column.values.type if column.kind == "value" else None
     listed = column.kind == "captions" or (kind is not None and pa.types.is_list(kind))
-    if column.kind in ("image", "video"):
-        entry["dataType"] = f"sc:{column.kind.capitalize()}Object"
+    if column.kind == "image":
+        entry["dataType"] = "sc:ImageObject"
         extract["transform"] = {"jsonPath": "bytes"}
     else:
         entry["dataType"] = _TYPES[str(kind.value_type if listed and kind is not None else kind or "string")]

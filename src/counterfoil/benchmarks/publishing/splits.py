@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.benchmarks.benchmark import Benchmark
-from counterfoil.benchmarks.forms.release import SPLIT, FormRelease
+from counterfoil.benchmarks.forms.release import SPLIT
 from counterfoil.errors import DataError, InputError
 from counterfoil.stats.dependence import Sharing
 
 
-def with_split(benchmark: Benchmark, release: FormRelease, share: float, seed: int) -> Benchmark:
+def with_split(benchmark: Benchmark, share: float, seed: int) -> Benchmark:
     """The benchmark with a grouping "split"; raises `DataError` where it cannot be split.
 
     Questions that show one photograph stay together (`split_by_image`). A gallery is measured whole.
@@ -23,7 +23,7 @@ def with_split(benchmark: Benchmark, release: FormRelease, share: float, seed: i
             given=", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])),
             hint="leave --split out",
         )
-    if not release.tables[0].questions:
+    if not benchmark.questions.release().tables[0].questions:
         raise DataError(
             "a gallery is published whole",
             where=benchmark.name,

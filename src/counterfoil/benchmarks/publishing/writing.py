@@ -30,7 +30,8 @@ from counterfoil.benchmarks.publishing.croissant import croissant
 from counterfoil.benchmarks.publishing.dataset_card import dataset_card, describe
 from counterfoil.benchmarks.publishing.facts import MADE, Publication
 from counterfoil.benchmarks.publishing.splits import with_split
-from counterfoil.benchmarks.publishing.tables import WrittenFile, with_videos, write_tables
+from counterfoil.benchmarks.publishing.tables import WrittenFile, write_tables
+from counterfoil.benchmarks.stored_items import has_videos
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.store import write_json, write_text
 
@@ -68,13 +69,15 @@ def publish_folder(
 
     With `split` this share of the questions goes into the split "test" and the others into "train", so that
     no image is in both (`with_split`); a grouping "split" of the benchmark's own is kept as it is.
-    Raises `DataError` for videos that are no files, for forms that are not published, and for questions that
-    cannot be split, `StorageError` where the disk is full. `out` is then as it was.
+    Raises `DataError` for videos, for forms that are not published, and for questions that cannot be split,
+    `StorageError` where the disk is full. `out` is then as it was.
     """
-    release = with_videos(benchmark, benchmark.questions.release())
+    if has_videos(benchmark.images):
+        hint = "'counterfoil benchmarks save' writes a folder of any videos"
+        raise DataError("videos cannot be published", where=benchmark.name, hint=hint)
     if split is not None:
-        benchmark = with_split(benchmark, release, split, seed)
-        release = with_videos(benchmark, benchmark.questions.release())
+        benchmark = with_split(benchmark, split, seed)
+    release = benchmark.questions.release()
     # The questions of each split, the tested last, and no column that says so.
     splits = {"test": np.arange(len(benchmark), dtype=np.int64)}
     labels = benchmark.questions.groupings.get(SPLIT, ())

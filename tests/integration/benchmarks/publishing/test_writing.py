@@ -16,6 +16,7 @@ from counterfoil.benchmarks.publishing.licences import conflicts, find, stated
 from counterfoil.benchmarks.publishing.splits import split_by_image
 from counterfoil.benchmarks.publishing.writing import CHECKSUMS, publish_folder
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
+from counterfoil.benchmarks.videos import Video
 from counterfoil.errors import DataError, InputError, StorageError
 
 CC_BY = Publication(licence=find("CC-BY-4.0"))
@@ -85,6 +86,12 @@ def test_what_cannot_be_split_says_so(sharing, published, tmp_path):
     assert not list(tmp_path.iterdir())
     written = publish_folder(apart, tmp_path / "new", CC_BY)
     assert [(each.split, each.rows) for each in written.tables] == [("train", 30), ("test", 30)]
+
+
+def test_videos_are_not_published(sharing, tmp_path):
+    moving = replace(sharing, images=(Video("clip"), *sharing.images[1:]))
+    with pytest.raises(DataError, match="videos cannot be published"):
+        publish_folder(moving, tmp_path / "out", CC_BY)
 
 
 def test_a_failure_leaves_what_was_there(sharing, tmp_path, monkeypatch):
