@@ -3,14 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.benchmarks.benchmark import Benchmark, Card
 from counterfoil.benchmarks.forms import Choice, Quad
 from counterfoil.benchmarks.records import BytesSource, Caption, Image
-from counterfoil.errors import DataError
+from refusals import refuses
 
 
 def _quads(with_image, with_text):
@@ -38,8 +37,7 @@ def test_what_is_at_hand(data):
     whole = _quads(images, texts)
     expected = [k for k in range(n) if images[k] and images[k + 1] and texts[2 * k] and texts[2 * k + 1]]
     if not expected:
-        with pytest.raises(DataError, match=r"no question has all of its (images|captions) at hand"):
-            whole.available()
+        refuses(r"no question has all of its (images|captions) at hand", whole.available)
         return
     found = whole.available()
     assert found.questions.ids == tuple(f"q{k}" for k in expected)
@@ -70,8 +68,7 @@ def test_select_takes_positions_in_their_order():
     found = _quads([True] * 4, [True] * 6).select(np.array([2, 0]))
     assert found.questions.ids == ("q2", "q0")
     assert [found.images[i].id for i in found.questions.images[0]] == ["i2", "i3"]
-    with pytest.raises(DataError, match="no question is left"):
-        found.select(np.array([False, False]))
+    refuses("no question is left", found.select, np.array([False, False]))
 
 
 def test_equal_bytes_are_one_photograph_where_nobody_named_it():

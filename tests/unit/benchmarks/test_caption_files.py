@@ -6,6 +6,7 @@ import pytest
 
 from counterfoil.benchmarks.caption_files import Named, read_candidates, read_references, spellings
 from counterfoil.errors import DataError
+from refusals import refuses
 
 
 def written(tmp_path, value, name="c.json"):
@@ -76,17 +77,14 @@ def test_candidates_that_cannot_be_right(tmp_path, value, said):
     ],
 )
 def test_references_that_cannot_be_right(tmp_path, value, said):
-    with pytest.raises(DataError, match=said):
-        read_references(written(tmp_path, value))
+    refuses(said, read_references, written(tmp_path, value))
 
 
 def test_files_that_are_not_there(tmp_path):
-    with pytest.raises(DataError, match=r"none.json: no such file"):
-        read_candidates(tmp_path / "none.json")
+    refuses(r"none.json: no such file", read_candidates, tmp_path / "none.json")
     path = tmp_path / "bytes.json"
     path.write_bytes(b"\xff{}")
-    with pytest.raises(DataError, match=r"not UTF-8 text"):
-        read_candidates(path)
+    refuses(r"not UTF-8 text", read_candidates, path)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +122,7 @@ def test_tables(tmp_path, name):
         mark = "\t" if name.endswith("tsv") else ","
         path.write_text("".join(mark.join(row) + "\n" for row in [("image_id", "caption"), *rows]))
     assert dict(read_references(path).captions) == {"a.jpg": ("a dog", "the dog"), "b.jpg": ("two cats",)}
-    with pytest.raises(DataError, match=f"{name}, .* 3: a second candidate for one image; given: 'a.jpg'"):
-        read_candidates(path)
+    refuses(f"{name}, .* 3: a second candidate for one image; given: 'a.jpg'", read_candidates, path)
     several = read_candidates(path, several=True)
     assert dict(several.captions) == {"a.jpg": ("a dog", "the dog"), "b.jpg": ("two cats",)}
     assert dict(several.numbers) == {"a.jpg": (0, 1), "b.jpg": (0,)}
@@ -142,8 +139,7 @@ def test_lists_of_captions_in_entries(tmp_path, name):
     expected = {image: tuple(own) for image, own in held.items()}
     assert dict(read_candidates(path, several=True).captions) == expected
     assert dict(read_references(path).captions) == expected
-    with pytest.raises(DataError, match="a list where one caption is asked for"):
-        read_candidates(path)
+    refuses("a list where one caption is asked for", read_candidates, path)
 
 
 def test_a_list_and_another_entry_of_one_image_are_not_put_together(tmp_path):
@@ -151,8 +147,7 @@ def test_a_list_and_another_entry_of_one_image_are_not_put_together(tmp_path):
         path = written(tmp_path, [{"image_id": 7, "caption": caption} for caption in entries])
         with pytest.raises(DataError, match="entry 2: captions of one image in a list and in another entry"):
             read_candidates(path, several=True)
-    with pytest.raises(DataError, match="'b': no candidates"):
-        read_candidates(written(tmp_path, {"a": "x", "b": []}), several=True)
+    refuses("'b': no candidates", read_candidates, written(tmp_path, {"a": "x", "b": []}), several=True)
 
 
 @pytest.mark.parametrize("as_text", [False, True])
@@ -186,10 +181,8 @@ def test_what_is_left_of_several_candidates_keeps_its_number(tmp_path):
 
 def test_an_empty_candidate_is_refused_or_left_out(tmp_path):
     path = written(tmp_path, {"a": "a dog", "b": " ", "c": ""})
-    with pytest.raises(DataError, match=r"c.json, 'b': the caption is empty"):
-        read_candidates(path)
+    refuses(r"c.json, 'b': the caption is empty", read_candidates, path)
     found = read_candidates(path, empty="leave-out")
     assert dict(found.captions) == {"a": ("a dog",)}
     assert found.left_out == 2
-    with pytest.raises(DataError, match="no captions"):
-        read_candidates(written(tmp_path, {"b": ""}), empty="leave-out")
+    refuses("no captions", read_candidates, written(tmp_path, {"b": ""}), empty="leave-out")

@@ -18,6 +18,7 @@ from counterfoil.benchmarks.fetching import (
 )
 from counterfoil.claims import claim
 from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
+from refusals import refuses
 from released_files import Host, listing, serving
 
 ONE, TWO = b"one " * 300_000, b"two"
@@ -84,8 +85,7 @@ def test_a_broken_connection_goes_on_where_it_stopped(host, tmp_path, ranges):
 
 def test_another_run_goes_on_where_the_last_one_was_stopped(host, tmp_path):
     host.breaks = [100_000] * 4
-    with pytest.raises(DataError, match="the connection broke 4 times"):
-        fetch(PINNED, tmp_path, mirror=host.address)
+    refuses("the connection broke 4 times", fetch, PINNED, tmp_path, mirror=host.address)
     assert not (tmp_path / "toy/one.json").exists()
     assert fetched(PINNED, tmp_path) is None
     host.asked.clear()
@@ -130,8 +130,7 @@ def test_addresses_that_lead_nowhere(host, tmp_path):
     del host.files[f"owner/toy/{REVISION}/data/one.json"]
     with pytest.raises(DataError, match="cannot be fetched: 404 Not Found; the file has moved"):
         fetch(PINNED, tmp_path, mirror=host.address)
-    with pytest.raises(DataError, match="Connection refused; is there a network"):
-        fetch(PINNED, tmp_path, mirror="http://127.0.0.1:9")
+    refuses("Connection refused; is there a network", fetch, PINNED, tmp_path, mirror="http://127.0.0.1:9")
     with pytest.raises(InputError, match="--mirror: not an address; given: file:///etc"):
         fetch(PINNED, tmp_path, mirror="file:///etc")
 
@@ -165,8 +164,7 @@ def test_no_pipe_is_waited_for(host, tmp_path, name):
     if name == RECORD:
         assert fetched(PINNED, tmp_path) is None
     else:
-        with pytest.raises(DataError, match=r"one\.json: is a pipe"):
-            fetch(PINNED, tmp_path, mirror=host.address)
+        refuses(r"one\.json: is a pipe", fetch, PINNED, tmp_path, mirror=host.address)
 
 
 def test_one_of_two_fetches_into_one_folder(host, tmp_path):
@@ -199,8 +197,7 @@ class TestDataSetsOfTheHub:
         with pytest.raises(DataError, match=r"401 .*; the data set is gated: accept its licence and set"):
             fetch(SET, tmp_path, mirror=hub.address)
         # The token is the hub's: a mirror is another host.
-        with pytest.raises(DataError, match="401"):
-            fetch(SET, tmp_path, mirror=hub.address, token="secret")
+        refuses("401", fetch, SET, tmp_path, mirror=hub.address, token="secret")
         assert HOSTS["hub"].startswith("https://")
         monkeypatch.setitem(HOSTS, "hub", hub.address)
         assert fetch(SET, tmp_path, token="secret\n").new == ("data/test-0.parquet",)
@@ -211,8 +208,7 @@ class TestDataSetsOfTheHub:
         hub.files[f"api/datasets/owner/set/revision/{'a' * 40}"] = listing(
             REVISION, {"rfilename": "x.parquet"}
         )
-        with pytest.raises(DataError, match="another commit than the pinned one"):
-            fetch(pinned, tmp_path, mirror=hub.address)
+        refuses("another commit than the pinned one", fetch, pinned, tmp_path, mirror=hub.address)
 
     @pytest.mark.parametrize(
         ("said", "message"),
@@ -225,8 +221,7 @@ class TestDataSetsOfTheHub:
     )
     def test_lists_that_are_none(self, hub, tmp_path, said, message):
         hub.files["api/datasets/owner/set/revision/main"] = said
-        with pytest.raises(DataError, match=message):
-            fetch(SET, tmp_path, mirror=hub.address)
+        refuses(message, fetch, SET, tmp_path, mirror=hub.address)
 
 
 def test_the_checksums_are_those_of_the_released_files(shared_data):
@@ -257,5 +252,4 @@ def test_every_release_serves_benchmarks_that_there_are():
         assert each.files or (each.host == "hub" and each.select)
         assert each.revision or each.name == "bivlc"
         assert len({file.target for file in each.files}) == len(each.files)
-    with pytest.raises(UnknownNameError, match="did you mean 'sugarcrepe'"):
-        release("sugarcrape")
+    refuses("did you mean 'sugarcrepe'", release, "sugarcrape", error=UnknownNameError)

@@ -5,9 +5,10 @@ import pytest
 
 from counterfoil.benchmarks.judgements import gain_of, pool_table, read_judgements, read_votes
 from counterfoil.benchmarks.tables import read_table
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import InputError
 from counterfoil.metrics.annotators import pool
 from counterfoil.store import write_table
+from refusals import refuses
 
 
 def written(folder, text):
@@ -109,8 +110,7 @@ def test_several_answers_come_to_one(tmp_path, gains, majority, mean):
     ],
 )
 def test_what_nobody_understands_is_refused(tmp_path, text, message):
-    with pytest.raises(InputError, match=message):
-        read_judgements(written(tmp_path, text))
+    refuses(message, read_judgements, written(tmp_path, text), error=InputError)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -192,5 +192,4 @@ def test_judges_keep_their_votes(tmp_path):
     ],
 )
 def test_what_is_neither_is_refused(tmp_path, text, message):
-    with pytest.raises(DataError, match=message):
-        read_votes(written(tmp_path, text))
+    refuses(message, read_votes, written(tmp_path, text))

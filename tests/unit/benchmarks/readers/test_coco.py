@@ -13,6 +13,7 @@ from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.readers import coco, cxc
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import DataError, MissingExtraError
+from refusals import refuses
 
 Make = Callable[..., Any]
 Free = Callable[[str], Card]
@@ -52,8 +53,7 @@ def test_ids_alone(half, free):
     assert not found.captions_at_hand
     assert not found.images_at_hand
     assert found.gallery.image_parts is None
-    with pytest.raises(DataError, match=r"given: 4 images missing and 20 captions missing"):
-        found.available()
+    refuses(r"given: 4 images missing and 20 captions missing", found.available)
 
 
 def test_texts_and_photographs(half, free, captions_of):
@@ -98,11 +98,9 @@ def test_karpathys_file(half, free):
     (made.folder / "coco_test_ids.npy").unlink()
     _check(coco.read_5k(free("coco-5k"), made.folder, None), made)
     made.write("dataset_coco.json", {"images": [{"split": "test", "cocoid": 3}]})
-    with pytest.raises(DataError, match="images, entry 1: not as expected: KeyError"):
-        coco.read_5k(free("coco-5k"), made.folder, None)
+    refuses("images, entry 1: not as expected: KeyError", coco.read_5k, free("coco-5k"), made.folder, None)
     made.write("dataset_coco.json", {"images": [other]})
-    with pytest.raises(DataError, match="no image of the split 'test'"):
-        coco.read_5k(free("coco-5k"), made.folder, None)
+    refuses("no image of the split 'test'", coco.read_5k, free("coco-5k"), made.folder, None)
 
 
 def test_1k_is_parts_of_a_thousand(half, free, monkeypatch):
@@ -177,8 +175,7 @@ def test_broken_folders(half, free, captions_of, what):
 
 
 def test_nothing_of_coco(tmp_path, free):
-    with pytest.raises(DataError, match="nothing of COCO here"):
-        coco.read_5k(free("coco-5k"), tmp_path, None)
+    refuses("nothing of COCO here", coco.read_5k, free("coco-5k"), tmp_path, None)
 
 
 def test_without_the_package(monkeypatch, half, free):
@@ -265,8 +262,7 @@ IMAGE = {"id": 1, "file_name": "1.jpg"}
 def test_broken_captions_files(tmp_path, value, message):
     path = tmp_path / "captions_mine.json"
     path.write_text(value if isinstance(value, str) else json.dumps(value))
-    with pytest.raises(DataError, match=message):
-        coco.read_files(card("coco-captions"), path, None)
+    refuses(message, coco.read_files, card("coco-captions"), path, None)
 
 
 def test_the_same_captions_in_two_files(half, captions_of):

@@ -7,8 +7,8 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.readers.specs import read
-from counterfoil.errors import DataError
 from judged_rows import judged_rows
+from refusals import refuses
 
 Free = Callable[[str], Card]
 
@@ -114,8 +114,7 @@ def test_throughness_is_another_benchmark(captioned, free):
 
 
 def test_without_any_captions_there_are_no_references(folder, free):
-    with pytest.raises(DataError, match="no captions of coco here; allowed: Flickr8k"):
-        read(free("composite"), folder, None)
+    refuses("no captions of coco here; allowed: Flickr8k", read, free("composite"), folder, None)
     (folder / "Flickr8k.token.txt").unlink()
     (folder / "results_20130124.token").unlink()
     benchmark = read(free("composite"), folder, None)
@@ -150,19 +149,15 @@ def test_photographs_in_the_folders_of_their_releases(captioned, free, jpeg):
 def test_rows_that_do_not_fit(captioned, free, row, message):
     good = ("1_a.jpg", ["a", "b", "c"], [1, 2, 3])
     (captioned / "8k_correctness.csv").write_text(_table("8k", [good, row, good]))
-    with pytest.raises(DataError, match=message):
-        read(free("composite"), captioned, None)
+    refuses(message, read, free("composite"), captioned, None)
 
 
 def test_files_that_do_not_fit(captioned, free):
     (captioned / "8k_correctness.csv").write_text(_table("8k", []))
-    with pytest.raises(DataError, match=r"8k_correctness.csv: no rows"):
-        read(free("composite"), captioned, None)
+    refuses(r"8k_correctness.csv: no rows", read, free("composite"), captioned, None)
     path = captioned / "coco_correctness.csv"
     path.write_text(path.read_text().replace("COCO_val2014_000000000042", "cat"))
     (captioned / "8k_correctness.csv").write_text(_table("8k", [("1_a.jpg", ["a", "b", "c"], [1, 2, 3])]))
-    with pytest.raises(DataError, match=r"row 1: no image of COCO; given: cat.jpg"):
-        read(free("composite"), captioned, None)
+    refuses(r"row 1: no image of COCO; given: cat.jpg", read, free("composite"), captioned, None)
     path.unlink()
-    with pytest.raises(DataError, match=r"file missing: coco_correctness.csv"):
-        read(free("composite"), captioned, None)
+    refuses(r"file missing: coco_correctness.csv", read, free("composite"), captioned, None)

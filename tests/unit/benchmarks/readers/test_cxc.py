@@ -14,6 +14,7 @@ from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.readers import cxc
 from counterfoil.benchmarks.readers.cxc import read_ratings
 from counterfoil.errors import DataError, InputError, MissingExtraError
+from refusals import refuses
 
 Make = Callable[..., Any]
 Free = Callable[[str], Card]
@@ -83,22 +84,19 @@ def test_table_alone(rated, free, monkeypatch):
         file.unlink()
     _check(cxc.read(free("cxc"), rated.folder, None))
     (rated.folder / "sits_test.csv").unlink()
-    with pytest.raises(MissingExtraError, match="eccv"):
-        cxc.read(free("cxc"), rated.folder, None)
+    refuses("eccv", cxc.read, free("cxc"), rated.folder, None, error=MissingExtraError)
 
 
 def test_what_does_not_agree(rated, free):
     table = rated.folder / "sits_test.csv"
     before = table.read_text()
     table.write_text(before.replace(",2.99,", ",3.01,"))
-    with pytest.raises(DataError, match=r"the pairs rated 3 or more are not those of"):
-        cxc.read(free("cxc"), rated.folder, None)
+    refuses(r"the pairs rated 3 or more are not those of", cxc.read, free("cxc"), rated.folder, None)
     table.unlink()
     forth = json.loads((rated.folder / "cxc_caption_to_image.json").read_text())
     forth[str(rated.captions[0][0])] = [rated.images[0]]
     rated.write("cxc_caption_to_image.json", forth)
-    with pytest.raises(DataError, match="the two directions do not agree"):
-        cxc.read(free("cxc"), rated.folder, None)
+    refuses("the two directions do not agree", cxc.read, free("cxc"), rated.folder, None)
 
 
 @pytest.mark.parametrize(
@@ -114,8 +112,7 @@ def test_what_does_not_agree(rated, free):
 def test_broken_tables(rated, free, change, message):
     table = rated.folder / "sits_test.csv"
     table.write_text(table.read_text().replace(*change))
-    with pytest.raises(InputError, match=message):
-        cxc.read(free("cxc"), rated.folder, None)
+    refuses(message, cxc.read, free("cxc"), rated.folder, None, error=InputError)
 
 
 def test_positives_outside_the_gallery(rated, free):
@@ -151,8 +148,7 @@ def test_a_table_of_another_half(tmp_path, free):
         assert found.gallery.t2i.positives.counts.tolist() == [2, 0, 1, 1]
         assert found.card.title == "CrissCrossed Captions (sits_val.csv)"
     path.write_text("\n".join([HEADER, *rows, _row(11, 2, 5)]))
-    with pytest.raises(DataError, match="a caption has two rows 'c2i_original'"):
-        cxc.read(card("cxc"), path, None)
+    refuses("a caption has two rows 'c2i_original'", cxc.read, card("cxc"), path, None)
 
 
 def test_the_real_validation_half(shared_data):
@@ -183,8 +179,7 @@ def test_the_real_test_half(shared_data, tmp_path):
     (tmp_path / "sits_test.csv").write_text("\n".join([HEADER, *rows]))
     assert cxc.read(card("cxc"), tmp_path, None).digest == found.digest
     (tmp_path / "sits_test.csv").write_text("\n".join([HEADER, *rows[1:]]))
-    with pytest.raises(DataError, match="the pairs rated 3 or more are not those of"):
-        cxc.read(card("cxc"), tmp_path, None)
+    refuses("the pairs rated 3 or more are not those of", cxc.read, card("cxc"), tmp_path, None)
 
 
 _WAYS = ("image_to_caption", "caption_to_image")
@@ -243,8 +238,7 @@ def test_texts_of_coco(folder, free):
     assert read_ratings(free("cxc-sits"), folder / "sits_val.csv", None).digest == benchmark.digest
     images.pop()
     (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
-    with pytest.raises(DataError, match="1 of the 2 rated captions are not in this file"):
-        read_ratings(free("cxc-sits"), folder, None)
+    refuses("1 of the 2 rated captions are not in this file", read_ratings, free("cxc-sits"), folder, None)
 
 
 def test_the_test_half_goes_first_and_is_counted(folder):

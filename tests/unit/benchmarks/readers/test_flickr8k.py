@@ -10,6 +10,7 @@ from counterfoil.benchmarks.benchmark import Card, card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
+from refusals import refuses
 
 Free = Callable[[str], Card]
 
@@ -157,19 +158,15 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, free, jpe
 )
 def test_rows_that_do_not_fit(folder, free, row, message):
     (folder / "ExpertAnnotations.txt").write_text(f"a.jpg\tb.jpg#1\t1\t2\t3\n{row}\n")
-    with pytest.raises(DataError, match=message):
-        read(free("flickr8k-expert"), folder, None)
+    refuses(message, read, free("flickr8k-expert"), folder, None)
 
 
 def test_files_that_do_not_fit(folder, free, tmp_path):
-    with pytest.raises(DataError, match=r"no file of Flickr8k-Expert in this folder"):
-        read(free("flickr8k-expert"), folder, None)
-    with pytest.raises(DataError, match="no official data set on the hub; get it from https"):
-        read(free("flickr8k-expert"), None, None)
+    refuses(r"no file of Flickr8k-Expert in this folder", read, free("flickr8k-expert"), folder, None)
+    refuses("no official data set on the hub; get it from https", read, free("flickr8k-expert"), None, None)
     (folder / "ExpertAnnotations.txt").write_text("a.jpg\tb.jpg#1\t1\t2\t3\n")
     (folder / "CrowdFlowerAnnotations.txt").write_text("a.jpg\tb.jpg#1\t0.5\t1\t3\n")
-    with pytest.raises(DataError, match=r"the share of yes is not that of its counts"):
-        read(free("flickr8k-cf"), folder, None)
+    refuses(r"the share of yes is not that of its counts", read, free("flickr8k-cf"), folder, None)
     (folder / "Flickr8k.token.txt").unlink()
     with pytest.raises(DataError, match=r"token.txt: file missing; it lies beside ExpertAnnotations.txt"):
         read(free("flickr8k-expert"), folder, None)

@@ -9,6 +9,7 @@ from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
+from refusals import refuses
 
 Free = Callable[[str], Card]
 
@@ -128,14 +129,12 @@ def test_pairs_that_pac_s_did_not_train_on(folder, free):
     assert larger["3/5"] == ALL["3/5"]
     images[1]["split"] = "train"
     (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
-    with pytest.raises(DataError, match="no image is in Karpathy's validation or test part"):
-        read(free("foil-pac-s"), folder, None)
+    refuses("no image is in Karpathy's validation or test part", read, free("foil-pac-s"), folder, None)
 
 
 def test_references_of_karpathys_file(folder, free):
     (folder / "captions_val2014.json").unlink()
-    with pytest.raises(DataError, match=r"no captions of COCO here, .*'-1ref'"):
-        read(free("foil-1ref"), folder, None)
+    refuses(r"no captions of COCO here, .*'-1ref'", read, free("foil-1ref"), folder, None)
     images = [
         {"cocoid": i, "split": split, "sentences": [{"sentid": 0, "raw": text} for text in CAPTIONS[i]]}
         for i, split in ((7, "train"), (42, "restval"))
@@ -152,8 +151,7 @@ def test_a_pair_whose_references_are_all_the_original(folder, free, coco_caption
         benchmark.source
     )
     coco_captions(folder, {7: CAPTIONS[7]})
-    with pytest.raises(DataError, match=r"captions_val2014\.json: no references of an image; given: 42"):
-        read(free("foil"), folder, None)
+    refuses(r"captions_val2014\.json: no references of an image; given: 42", read, free("foil"), folder, None)
 
 
 @pytest.mark.parametrize(
@@ -172,15 +170,12 @@ def test_annotations_that_do_not_fit(folder, free, at, change, message):
     value = _file()
     value["annotations"][at] |= change
     (folder / "foilv1.0_test_2017.json").write_text(json.dumps(value))
-    with pytest.raises(DataError, match=message):
-        read(free("foil"), folder, None)
+    refuses(message, read, free("foil"), folder, None)
 
 
 def test_files_that_do_not_fit(folder, free):
     path = folder / "foilv1.0_test_2017.json"
     path.write_text(json.dumps({"images": []}))
-    with pytest.raises(DataError, match="not a file of this layout; given: images; allowed: an object"):
-        read(free("foil"), folder, None)
+    refuses("not a file of this layout; given: images; allowed: an object", read, free("foil"), folder, None)
     path.unlink()
-    with pytest.raises(DataError, match=r"no file of FOIL.* in this folder"):
-        read(free("foil"), folder, None)
+    refuses(r"no file of FOIL.* in this folder", read, free("foil"), folder, None)

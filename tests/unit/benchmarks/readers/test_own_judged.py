@@ -7,8 +7,8 @@ import pytest
 
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import own
-from counterfoil.errors import DataError
 from judged_rows import judged_rows
+from refusals import refuses
 
 RATINGS, VOTES = card("ratings"), card("preferences")
 PAIR = "image,caption_a,caption_b"
@@ -55,8 +55,7 @@ def test_images_by_their_whole_path_and_references_as_lists(folder, tmp_path_fac
     path = tmp_path_factory.mktemp("elsewhere") / "mine.json"
     path.write_text(json.dumps(rows))
     # Whole paths lie in the folder of images; beside the table they do not.
-    with pytest.raises(DataError, match="an image outside of the folder of images"):
-        own.read_ratings(RATINGS, path, None)
+    refuses("an image outside of the folder of images", own.read_ratings, RATINGS, path, None)
     found = own.read_ratings(RATINGS, path, folder)
     assert found.images[0].source is not None
     assert found.judged.references.counts.tolist() == [2]
@@ -88,5 +87,4 @@ def test_votes_and_choices(folder):
     ],
 )
 def test_tables_that_do_not_fit(folder, read, rows, message):
-    with pytest.raises(DataError, match=message):
-        read(RATINGS if read is own.read_ratings else VOTES, written(folder, *rows), None)
+    refuses(message, read, RATINGS if read is own.read_ratings else VOTES, written(folder, *rows), None)

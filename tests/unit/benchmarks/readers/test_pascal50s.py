@@ -11,6 +11,7 @@ from counterfoil.benchmarks.readers import specs
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
+from refusals import refuses
 
 Free = Callable[[str], Card]
 
@@ -96,8 +97,7 @@ def test_the_counts_of_the_card(tmp_path):
     assert benchmark.judged.votes[:, 0].tolist() == votes
     # 80 candidates, and 48 references of each of 20 images, kept once.
     assert len(benchmark.captions) == 80 + 48 * 20
-    with pytest.raises(DataError, match=r"of questions Pascal-50S has in group 'HC'; given: 10"):
-        read(card("pascal-50s"), tmp_path, None)
+    refuses(r"of questions Pascal-50S has in group 'HC'; given: 10", read, card("pascal-50s"), tmp_path, None)
 
 
 def test_abstract_with_and_without_its_pairs(tmp_path, free, monkeypatch):
@@ -132,8 +132,7 @@ def test_files_that_do_not_fit(tmp_path, free):
         read(free("pascal-50s"), tmp_path, None)
     consensus.write_bytes(good)
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", "y"), ("a.jpg", "z", "w")])})
-    with pytest.raises(DataError, match="no variable 'category'; given: new_input"):
-        read(free("pascal-50s"), tmp_path, None)
+    refuses("no variable 'category'; given: new_input", read, free("pascal-50s"), tmp_path, None)
     facts = {"category": np.array([[1, 3]]), "new_data": np.array([[6, 6], [6, 7]])}
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", "y"), ("a.jpg", "z", "w")]), **facts})
     with pytest.raises(DataError, match=r"pair 1: a category .* given: category 3, written by \[6, 7\]"):
@@ -143,8 +142,7 @@ def test_files_that_do_not_fit(tmp_path, free):
     with pytest.raises(DataError, match="triplets, row 1: the judgement is not of pair 0; given: first 0"):
         read(free("pascal-50s"), tmp_path, None)
     savemat(pairs, {"new_input": _structure([("a.jpg", "x", " "), ("a.jpg", "z", "w")]), **facts})
-    with pytest.raises(DataError, match="new_input, row 1: an empty caption"):
-        read(free("pascal-50s"), tmp_path, None)
+    refuses("new_input, row 1: an empty caption", read, free("pascal-50s"), tmp_path, None)
     pairs.unlink()
     with pytest.raises(DataError, match=r"pair_pascal.mat: file missing; it may lie in pyCIDErConsensus too"):
         read(free("pascal-50s"), tmp_path, None)

@@ -11,6 +11,7 @@ import pytest
 
 from counterfoil.benchmarks.readers.rows import CellSource, arrow_rows, open_rows, parquet_rows
 from counterfoil.errors import DataError
+from refusals import refuses
 
 
 def test_any_row_of_any_row_group(tmp_path, jpeg, hub_parquet):
@@ -68,8 +69,7 @@ def test_plain_bytes_paths_and_empty_cells(tmp_path, jpeg):
     assert CellSource(path, "image", 0).read() == jpeg(1)
     assert CellSource(path, "image", 1).read() == jpeg(2)
     assert CellSource(path, "plain", 4).read() == jpeg(3)
-    with pytest.raises(DataError, match=r"nowhere\.jpg: no such image file"):
-        CellSource(path, "image", 2).read()
+    refuses(r"nowhere\.jpg: no such image file", CellSource(path, "image", 2).read)
     for row in (3, 4):
         with pytest.raises(DataError, match=rf"a\.parquet, row {row + 1}, column 'image': the cell holds no"):
             CellSource(path, "image", row).read()
@@ -78,8 +78,7 @@ def test_plain_bytes_paths_and_empty_cells(tmp_path, jpeg):
 def test_files_that_went_away(tmp_path, jpeg, hub_parquet):
     path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(1)]})
     path.unlink()
-    with pytest.raises(DataError, match=r"a\.parquet, row 1, column 'image': image cannot be read"):
-        CellSource(path, "image", 0).read()
+    refuses(r"a\.parquet, row 1, column 'image': image cannot be read", CellSource(path, "image", 0).read)
 
 
 def test_arrow_files(tmp_path, jpeg):
@@ -92,16 +91,13 @@ def test_arrow_files(tmp_path, jpeg):
     assert [source.read() for source in found["image"]] == [jpeg(0), jpeg(1), jpeg(2)]
     assert found.where(2, "image") == f"{tmp_path / '1.arrow'}, row 1, column 'image'"
     (tmp_path / "0.arrow").write_bytes((tmp_path / "0.arrow").read_bytes()[:100])
-    with pytest.raises(DataError, match=r"0\.arrow: not a readable Arrow file"):
-        open_rows(tmp_path / "0.arrow", ())
+    refuses(r"0\.arrow: not a readable Arrow file", open_rows, tmp_path / "0.arrow", ())
 
 
 def test_folders_of_several_tables(tmp_path):
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("id\n1\n")
-    with pytest.raises(DataError, match=r"several tables in this folder; given: a\.csv, b\.csv"):
-        open_rows(tmp_path, ())
+    refuses(r"several tables in this folder; given: a\.csv, b\.csv", open_rows, tmp_path, ())
     assert open_rows(tmp_path, (), names=("b.csv",)).source == str(tmp_path / "b.csv")
     (tmp_path / "dataset_dict.json").write_text("{}")
-    with pytest.raises(DataError, match="no such split"):
-        open_rows(tmp_path, (), split="test")
+    refuses("no such split", open_rows, tmp_path, (), split="test")

@@ -13,6 +13,7 @@ from counterfoil.benchmarks.records import FileSource
 from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
+from refusals import refuses
 
 Free = Callable[[str], Card]
 
@@ -74,8 +75,7 @@ def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path, free):
     assert isinstance(first, FileSource)
     assert second is None
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="none of the 2 videos is in this folder"):
-        read(free("vatex-eval"), folder, tmp_path / "empty")
+    refuses("none of the 2 videos is in this folder", read, free("vatex-eval"), folder, tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,7 @@ def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path, free):
     ],
 )
 def test_pickles_that_do_not_fit(tmp_path, free, changes, message):
-    with pytest.raises(DataError, match=message):
-        read(free("vatex-eval"), _write(tmp_path / "v", **changes), None)
+    refuses(message, read, free("vatex-eval"), _write(tmp_path / "v", **changes), None)
 
 
 class _Harmful:

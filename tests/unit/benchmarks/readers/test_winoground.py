@@ -12,6 +12,7 @@ from counterfoil.benchmarks.readers.outcomes import caption_words
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.readers.table_functions import SECOND_TAGS
 from counterfoil.errors import DataError
+from refusals import refuses
 
 Columns = dict[str, list[Any]]
 
@@ -91,8 +92,7 @@ def test_examples_and_images(tmp_path, small, columns):
     (tmp_path / "elsewhere").mkdir()
     with pytest.raises(DataError, match=r"none of the 6 images is in this folder.*ex_0_img_0\.png"):
         read(small, tmp_path, tmp_path / "elsewhere")
-    with pytest.raises(DataError, match="no such image folder"):
-        read(small, tmp_path, tmp_path / "nowhere")
+    refuses("no such image folder", read, small, tmp_path, tmp_path / "nowhere")
 
 
 def test_tags_alone(tmp_path, small, columns):
@@ -154,8 +154,7 @@ def test_second_tags(shared_data, tmp_path):
 def test_odd_second_tags(tags, message, tmp_path, small, columns, hub_parquet):
     file = hub_parquet(tmp_path / "a.parquet", columns)
     (tmp_path / SECOND_TAGS).write_text(json.dumps(tags))
-    with pytest.raises(DataError, match=message):
-        read(small, file, None)
+    refuses(message, read, small, file, None)
 
 
 def test_rows_without_tags(columns, small, tmp_path):
@@ -167,5 +166,4 @@ def test_rows_without_tags(columns, small, tmp_path):
     found = read(small, tmp_path, None)
     assert found.questions.groupings["visual"] == ("Symbolic", "", "")
     assert "preds" not in found.questions.groupings
-    with pytest.raises(DataError, match="not the number of questions"):
-        read(small.model_copy(update={"size": 4}), tmp_path, None)
+    refuses("not the number of questions", read, small.model_copy(update={"size": 4}), tmp_path, None)
