@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -203,19 +202,5 @@ def judged(
             references=None if listed_references is None else listed_references.take(rows),
             **fields,
         )
-    return finished(card, table.items, items, questions, source=noted(source, notes))
-
-
-def finished(
-    card: Card,
-    captions: Sequence[Caption],
-    images: Sequence[Image],
-    questions: Rated | Preference,
-    *,
-    source: str,
-    path: Path | None = None,
-    corpus: Path | None = None,
-) -> Benchmark:
-    """The benchmark with the items that its questions mention, if it has as many as its card says."""
-    whole = Benchmark(card, tuple(images), tuple(captions), questions, source, path, corpus)
-    return check_counts(whole.select(np.arange(len(questions))))
+    whole = Benchmark(card, items, tuple(table.items), questions, noted(source, notes))
+    return check_counts(whole.mentioned())

@@ -77,6 +77,12 @@ class Photos:
         link = self._listed[path.parent].get(path.name)
         return None if link is None else FileSource(image_path(name, folder, where=where, link=link))
 
+    def first(self, name: str, suffixes: Sequence[str]) -> FileSource | None:
+        """The file of that name, or of one with another of these endings; None where there is none."""
+        stem = name.rpartition(".")[0] if "." in name.rpartition("/")[2] else name
+        sources = (self.source(path) for path in (name, *(stem + suffix for suffix in suffixes)))
+        return next((source for source in sources if source is not None), None)
+
     def sources(self, names: Iterable[str]) -> dict[str, FileSource | None]:
         """A source or None for each distinct name; raises `DataError` where the folder has none of them.
 

@@ -25,6 +25,7 @@ from counterfoil.benchmarks.tables import (
     DataTable,
     TablePart,
     booleans,
+    check_cells,
     integers,
     labels,
     read_table,
@@ -242,10 +243,8 @@ def box_cells(table: DataTable, card: Card, home: Path | None) -> DataTable:
     """ARO's boxes as columns `bbox_x` to `bbox_h`, where the hub has cells `bbox` {x, y, w, h}."""
     if "bbox" not in table:
         return table
-    for row, cell in enumerate(table["bbox"]):
-        if not isinstance(cell, dict):
-            raise DataError("not a box", where=table.where(row, "bbox"), given=cell, allowed="{x, y, w, h}")
-    return table.with_columns({f"bbox_{side}": [cell.get(side) for cell in table["bbox"]] for side in "xywh"})
+    boxes = check_cells(table, "bbox", lambda cell: isinstance(cell, dict), "not a box", "{x, y, w, h}")
+    return table.with_columns({f"bbox_{side}": [cell.get(side) for cell in boxes] for side in "xywh"})
 
 
 def evaluated(table: DataTable, card: Card, home: Path | None, *, column: str) -> DataTable:
