@@ -15,9 +15,11 @@ def refuses(
     error: type[CounterfoilError] = DataError,
     **options: Any,
 ) -> str:
-    """What `call` says where it raises `error` with words that match `message`, in one line."""
-    with pytest.raises(error, match=message) as caught:
+    """The words with which `call` raises `error`: one line that matches `message`, where that is not empty."""
+    with pytest.raises(error, match=message or None) as caught:
         call(*arguments, **options)
     words = str(caught.value)
+    # With it the frames of the call would be kept, and what they hold open.
+    del caught
     assert "\n" not in words, words
     return words

@@ -1,7 +1,5 @@
 """Benchmarks that were saved as training data: questions become rows."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -22,8 +20,6 @@ from counterfoil.errors import InputError
 from counterfoil.metrics.ranks import Qrels
 from refusals import refuses
 from role_values import pictures, texts
-
-Jpeg = Callable[..., bytes]
 
 
 def _benchmark(questions, jpeg, images, captions):

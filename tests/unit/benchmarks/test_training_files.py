@@ -1,7 +1,6 @@
 """Training data by path: COCO's captions, the files of a split, and rows that are split."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +19,6 @@ from counterfoil.errors import DataError, InputError
 from refusals import refuses
 from role_values import pictures, texts
 from tar_shards import pair, write_tar
-
-Jpeg = Callable[..., bytes]
 
 
 def test_the_files_of_a_split(tmp_path, jpeg, hub_parquet):

@@ -1,7 +1,6 @@
 """Training data from tables in the layouts of the hub, and what a broken one says."""
 
 import pickle
-from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +15,6 @@ from counterfoil.benchmarks.training_files import read
 from counterfoil.errors import DataError
 from refusals import refuses
 from role_values import pictures, texts
-
-Jpeg = Callable[..., bytes]
 
 
 def test_parquet_as_trohn_img_is_read_lazily(tmp_path, jpeg, hub_parquet):

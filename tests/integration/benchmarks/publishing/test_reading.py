@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -17,7 +16,6 @@ from counterfoil.benchmarks.folder import load
 from counterfoil.benchmarks.readers.own import read_pairs
 
 datasets = pytest.importorskip("datasets")
-Rows = list[dict[str, Any]]
 
 
 def pixels(image):

@@ -2,19 +2,16 @@
 
 import json
 import random
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.activitynet import OVERLAP, overlapping, read
 from counterfoil.benchmarks.videos import FrameFeatures
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
 from refusals import refuses
-
-Free = Callable[[str], Card]
 
 
 def _files():

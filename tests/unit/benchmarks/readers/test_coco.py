@@ -1,22 +1,16 @@
 """COCO 5K and 1K from every kind of folder, and captions files of any size."""
 
-import json
 import sys
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import coco, cxc
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import DataError, MissingExtraError
 from refusals import refuses
-
-Make = Callable[..., Any]
-Free = Callable[[str], Card]
 
 
 def _right(found):
@@ -169,9 +163,7 @@ def test_broken_folders(half, free, captions_of, what):
     made = half()
     spoil, message = BROKEN[what]
     spoil(made, captions_of(made))
-    with pytest.raises(DataError, match=message) as caught:
-        coco.read_5k(free("coco-5k"), made.folder, None)
-    assert "\n" not in str(caught.value)
+    refuses(message, coco.read_5k, free("coco-5k"), made.folder, None)
 
 
 def test_nothing_of_coco(tmp_path, free):
@@ -231,38 +223,6 @@ def test_captions_files(half, captions_of):
         assert all(right[f"t2i/{c}"] == [str(image)] for c in own)
     assert found.card.size == 31
     assert found.source.endswith("annotations, captions_train2017.json, captions_val2017.json")
-
-
-def _entry(**changes):
-    return {"id": 5, "image_id": 1, "caption": "a cat", **changes}
-
-
-IMAGE = {"id": 1, "file_name": "1.jpg"}
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("[", "not valid JSON"),
-        ([], "not a file of this layout; given: \\[\\]"),
-        ({"images": []}, "given: images; allowed: an object with the lists images and annotations"),
-        ({"images": [IMAGE], "annotations": []}, "annotations: the table has no rows"),
-        ({"images": [IMAGE, IMAGE], "annotations": [_entry()]}, "image id occurs twice; given: 1"),
-        ({"images": [IMAGE], "annotations": [_entry(), _entry()]}, "caption id occurs twice; given: 5"),
-        (
-            {"images": [IMAGE], "annotations": [_entry(), _entry(id=6, image_id=9)]},
-            r"annotation 6: the image of 1 captions is not in the file; given: image_id 9",
-        ),
-        ({"images": [IMAGE], "annotations": [_entry(caption=None)]}, "entry 1, column 'caption': not a text"),
-        ({"images": [IMAGE], "annotations": [{"id": 5}]}, "annotations: no column 'image_id'"),
-        ({"images": [3], "annotations": []}, "images, entry 1: not an object; given: 3"),
-        ({"images": [IMAGE], "annotations": [_entry(id="x")]}, "column 'id': not a whole number; given: x"),
-    ],
-)
-def test_broken_captions_files(tmp_path, value, message):
-    path = tmp_path / "captions_mine.json"
-    path.write_text(value if isinstance(value, str) else json.dumps(value))
-    refuses(message, coco.read_files, card("coco-captions"), path, None)
 
 
 def test_the_same_captions_in_two_files(half, captions_of):

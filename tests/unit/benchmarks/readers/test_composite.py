@@ -1,16 +1,11 @@
 """Composite, from tables as the survey of the workers left them."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.readers.specs import read
 from judged_rows import judged_rows
 from refusals import refuses
-
-Free = Callable[[str], Card]
 
 TEXTS = {"8k": 3, "30k": 4, "coco": 4}
 SITE = "http://example.org/images/"

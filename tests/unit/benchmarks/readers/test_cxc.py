@@ -4,20 +4,15 @@ import csv
 import json
 import shutil
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import cxc
 from counterfoil.benchmarks.readers.cxc import read_ratings
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from refusals import refuses
-
-Make = Callable[..., Any]
-Free = Callable[[str], Card]
 
 HEADER = "caption,image,agg_score,sampling_method"
 
@@ -183,9 +178,6 @@ def test_the_real_test_half(shared_data, tmp_path):
 
 
 _WAYS = ("image_to_caption", "caption_to_image")
-
-
-Free = Callable[[str], Card]
 
 
 def test_ratings_of_the_validation_half(shared_data):

@@ -2,17 +2,14 @@
 
 import csv
 import json
-from collections.abc import Callable
 
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import FileSource
 from counterfoil.errors import DataError
 from refusals import refuses
-
-Free = Callable[[str], Card]
 
 #: (split, file, [(id, text), ...])
 RELEASED = (

@@ -1,18 +1,15 @@
 """Flickr8k's judgements: the real ones, small ones whose answers are in sight, and what does not fit."""
 
 import json
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
 from refusals import refuses
-
-Free = Callable[[str], Card]
 
 # "shared" is a caption of a.jpg and of b.jpg; blanks are there to be collapsed.
 TOKENS = """a.jpg#0\tone  dog .

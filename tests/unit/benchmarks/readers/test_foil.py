@@ -1,17 +1,13 @@
 """FOIL's three sets of pairs, from files whose answers are in sight."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
 from refusals import refuses
-
-Free = Callable[[str], Card]
 
 
 def _file(**changes):

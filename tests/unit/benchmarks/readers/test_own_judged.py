@@ -74,17 +74,3 @@ def test_votes_and_choices(folder):
     assert questions.votes.tolist() == [[5, 2], [0, 1]]
     path = written(folder, "image,caption_a,caption_b,preferred", "a.jpg,a cat,a dog,B")
     assert own.read_preferences(VOTES, path, None).judged.label.tolist() == [1]
-
-
-@pytest.mark.parametrize(
-    ("read", "rows", "message"),
-    [
-        (own.read_ratings, ("image,caption", "a.jpg,x"), "no column of ratings"),
-        (own.read_ratings, ("image,caption,rating", "a.jpg,x,"), "no row is left"),
-        (own.read_preferences, (PAIR, "a.jpg,x,y"), "no votes"),
-        (own.read_preferences, (f"{PAIR},votes_a,votes_b", "a.jpg,x,y,0,0"), "row 1: not votes"),
-        (own.read_preferences, (f"{PAIR},preferred", "a.jpg,x,y,first"), "not a choice; given: first"),
-    ],
-)
-def test_tables_that_do_not_fit(folder, read, rows, message):
-    refuses(message, read, RATINGS if read is own.read_ratings else VOTES, written(folder, *rows), None)

@@ -8,7 +8,6 @@ import pytest
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import own
 from counterfoil.engine.deduplicate import check_at_hand
-from counterfoil.errors import DataError
 from refusals import refuses
 
 PAIRS = card("pairs")
@@ -70,30 +69,6 @@ def test_image_folder(folder, tmp_path_factory):
     path = _csv(elsewhere / "a.csv", "image,caption,negative_caption", "2.jpg,a,b")
     assert own.read_pairs(PAIRS, path, folder).images_at_hand
     assert not own.read_pairs(PAIRS, path, None).images_at_hand
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (("picture,caption,negative_caption,negative_image", "0.jpg,a,b,1.jpg"), "no column 'image'"),
-        (
-            ("image,caption,negative", "0.jpg,a,b"),
-            "no column 'negative_caption'; given: image, caption, negative; allowed: negative_caption, "
-            "false_caption, foil, caption_negative, neg_caption; is 'negative' meant?",
-        ),
-        (("image,caption,negative_caption", "0.jpg,a,b", ",c,d"), "row 2, column 'image': no image"),
-        (
-            ("image,caption,negative_caption,id", "0.jpg,a,b,1", "0.jpg,a,b,1"),
-            "row 2, column 'id': id occurs",
-        ),
-    ],
-)
-def test_odd_tables(folder, rows, message):
-    path = _csv(folder / "mine.csv", *rows)
-    with pytest.raises(DataError) as caught:
-        own.read_pairs(PAIRS, path, None)
-    assert message in str(caught.value)
-    assert str(path) in str(caught.value)
 
 
 def test_captions_alone_are_asked_of_scorers_that_see_no_image(folder):

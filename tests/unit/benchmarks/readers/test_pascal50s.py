@@ -1,19 +1,15 @@
 """Pascal-50S and Abstract-50S, written as MATLAB files of the released layout and size."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from scipy.io import savemat
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import specs
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
 from refusals import refuses
-
-Free = Callable[[str], Card]
 
 #: Who wrote the captions of a pair, by category from 1.
 WRITERS = {1: (6, 6), 2: (6, 7), 3: (2, 6), 4: (5, 1)}

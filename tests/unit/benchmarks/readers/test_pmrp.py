@@ -1,18 +1,12 @@
 """PMRP: codes from instances, two protocols, and what has no object."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card, card
+from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import coco, pmrp
 from counterfoil.errors import DataError
 from refusals import refuses
-
-Make = Callable[..., Any]
-Free = Callable[[str], Card]
 
 #: The categories that the images of a half show, in its order: 0 and 1 alike, 2 has none, 3 one more.
 SHOWN = ([1, 90, 90], [90, 1], [], [1, 90, 17])

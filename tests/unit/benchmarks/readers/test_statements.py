@@ -145,10 +145,6 @@ def test_a_table_of_ones_own(tmp_path):
     source, roles = questions.training_rows(where="mine")
     assert source.tolist() == [0, 2]
     assert [roles[role].tolist() for role in ("caption", "negative_caption")] == [[0, 1], [1, 0]]
-    path.write_text("image,text,wrong\na.jpg,a cat,1\n")
-    refuses("no column 'label'", read, card("statements"), path, None)
-    path.write_text("image,text,label,split\na.jpg,a cat,1,dev\n")
-    refuses("all rows are of the split", read, card("seetrue"), path, None)
 
 
 def test_sentences_of_svo_probes_are_true_of_one_image_and_false_of_the_other(tmp_path):

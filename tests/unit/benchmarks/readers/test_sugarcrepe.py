@@ -89,10 +89,9 @@ def test_missing_files_are_named(folder, small):
 )
 def test_odd_items_are_named(folder, small, items, message):
     (folder / "add_obj.json").write_text(json.dumps(items))
-    with pytest.raises(DataError) as caught:
-        read(small, folder / "add_obj.json", None)
-    assert message in str(caught.value)
-    assert str(folder / "add_obj.json") in str(caught.value)
+    words = refuses("", read, small, folder / "add_obj.json", None)
+    assert message in words
+    assert str(folder / "add_obj.json") in words
 
 
 def test_the_papers_edition_is_accepted(folder, small):

@@ -1,12 +1,10 @@
 """VATEX-EVAL from pickles, and which pickles are not read."""
 
 import pickle
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.benchmark import Card
 from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.records import FileSource
@@ -14,8 +12,6 @@ from counterfoil.benchmarks.videos import FrameFeatures, Video
 from counterfoil.errors import DataError
 from judged_rows import judged_rows
 from refusals import refuses
-
-Free = Callable[[str], Card]
 
 
 def _write(folder, **changes):

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ from counterfoil.benchmarks.readers.specs import read
 from counterfoil.benchmarks.readers.table_functions import SECOND_TAGS
 from counterfoil.errors import DataError
 from refusals import refuses
-
-Columns = dict[str, list[Any]]
 
 
 @pytest.fixture(scope="module")
