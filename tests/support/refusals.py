@@ -15,7 +15,7 @@ def refuses(
     error: type[CounterfoilError] = DataError,
     **options: Any,
 ) -> str:
-    """The words with which `call` raises `error`: one line that matches `message`, where that is not empty."""
+    """The words with which `call` raises `error`: one line that matches `message`, if that is not empty."""
     with pytest.raises(error, match=message or None) as caught:
         call(*arguments, **options)
     words = str(caught.value)

@@ -47,9 +47,8 @@ def test_what_is_at_hand(data):
         assert [found.images[i].id for i in found.questions.images[row]] == [f"i{k}", f"i{k + 1}"]
         assert [found.captions[i].id for i in found.questions.captions[row]] == [f"c{2 * k}", f"c{2 * k + 1}"]
         assert found.questions.groupings["side"][row] == ("left" if k % 2 else "right")
-    assert len(found.images) == len(
-        {k + d for k in expected for d in (0, 1)}
-    )  # items without a question are gone
+    # Items without a question are gone.
+    assert len(found.images) == len({k + d for k in expected for d in (0, 1)})
 
 
 def test_questions_of_fewer_candidates_show_no_others():

@@ -66,9 +66,6 @@ def _contents(folder):
 
 
 #: The version of the folder by what is in it: what older code reads is written as before.
-
-
-#: The version of the folder by what is in it: what older code reads is written as before.
 VERSIONS = {
     "quads": (1, forms.quads),
     "graded gallery": (2, lambda: small_galleries.benchmark(np.random.default_rng(0), 6, 9)),

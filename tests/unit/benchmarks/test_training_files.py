@@ -8,11 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.benchmarks import (
-    Caption,
-    FileSource,
-    Image,
-)
+from counterfoil.benchmarks import Caption, FileSource, Image
 from counterfoil.benchmarks.training_files import read, split
 from counterfoil.benchmarks.training_rows import TrainingSet, of_split
 from counterfoil.errors import DataError, InputError
@@ -76,11 +72,7 @@ def test_files_of_no_split_are_all_read():
 
 def _coco(folder, split="train2017"):
     value = {
-        "images": [
-            {"id": 5, "file_name": "5.jpg"},
-            {"id": 3, "file_name": "3.jpg"},
-            {"id": 1, "file_name": "1.jpg"},
-        ],
+        "images": [{"id": number, "file_name": f"{number}.jpg"} for number in (5, 3, 1)],
         "annotations": [
             {"id": 11, "image_id": 3, "caption": " A cat\non a mat. "},
             {"id": 10, "image_id": 5, "caption": "A dog."},
@@ -104,11 +96,8 @@ def test_captions_of_coco_in_the_order_of_the_file(tmp_path, jpeg):
     (tmp_path / "images" / "train2017" / "3.jpg").write_bytes(jpeg(3))
     for data in (read(path), read(tmp_path), read(path, images=tmp_path / "images" / "train2017")):
         assert texts(data, "caption") == ["A cat on a mat.", "A dog.", "Cats."]
-        assert pictures(data, "image") == [
-            jpeg(3),
-            jpeg(5),
-            jpeg(3),
-        ]  # image 1, which has no caption, is left out
+        # Image 1, which has no caption, is left out.
+        assert pictures(data, "image") == [jpeg(3), jpeg(5), jpeg(3)]
         assert [data.images[i].id for i in data.rows["image"]] == ["3", "5", "3"]
     with pytest.raises(DataError, match="no captions of this split; given: validation; allowed: train2017"):
         read(tmp_path, split="validation")

@@ -7,9 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.benchmarks import (
-    FileSource,
-)
+from counterfoil.benchmarks import FileSource
 from counterfoil.benchmarks.readers.rows import CellSource
 from counterfoil.benchmarks.training_files import read
 from counterfoil.errors import DataError

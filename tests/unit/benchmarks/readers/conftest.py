@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,26 @@ def coco_captions():
         path = folder / "captions_val2014.json"
         path.write_text(json.dumps(value))
         return path
+
+    return write
+
+
+@pytest.fixture
+def karpathy():
+    """karpathy(folder, {(image, split): captions}): dataset_coco.json in that folder; ids count captions."""
+
+    def write(folder, captions):
+        numbers = count()
+        images = [
+            {
+                "cocoid": image,
+                "split": split,
+                "filename": "",
+                "sentences": [{"sentid": next(numbers), "raw": text} for text in own],
+            }
+            for (image, split), own in captions.items()
+        ]
+        (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
 
     return write
 

@@ -123,9 +123,8 @@ def test_overlaps_as_the_released_code_counts_them():
             if len(seconds & set(own)) / len(own) > OVERLAP:
                 expected.append(at)
         assert overlapping(segment, others) == (expected or list(range(len(others))))
-    assert overlapping((0.0, 3.0), [(9.0, 5.0), (1.0, 2.0)]) == [
-        1
-    ]  # one that ends before it starts is no reference
+    # One that ends before it starts is no reference.
+    assert overlapping((0.0, 3.0), [(9.0, 5.0), (1.0, 2.0)]) == [1]
 
 
 def _without(name, video):

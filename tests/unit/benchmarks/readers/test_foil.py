@@ -109,33 +109,24 @@ def test_pairs_are_drawn_evenly(tmp_path, free):
     assert all(150 < places.count(str(k)) < 250 for k in range(3))
 
 
-def test_pairs_that_pac_s_did_not_train_on(folder, free):
+def test_pairs_that_pac_s_did_not_train_on(folder, free, karpathy):
     with pytest.raises(DataError, match=r"dataset_coco.json: file missing; PAC-S's pairs are those of its"):
         read(free("foil-pac-s"), folder, None)
-    images = [
-        {"cocoid": image, "split": split, "filename": "", "sentences": [{"sentid": 1, "raw": "x"}]}
-        for image, split in ((7, "restval"), (42, "val"), (8, "test"))
-    ]
-    (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
+    karpathy(folder, {(7, "restval"): ["x"], (42, "val"): ["x"], (8, "test"): ["x"]})
     assert _shown(read(free("foil-pac-s"), folder, None)) == {"3/5": ALL["3/5"]}
     one = _shown(read(free("foil-pac-s-1ref"), folder, None))
     assert one == {"3/5": (*ALL["3/5"][:3], ["the car"])}
     # The same draw as the larger set.
     larger = _shown(read(free("foil-clipscore"), folder, None))
     assert larger["3/5"] == ALL["3/5"]
-    images[1]["split"] = "train"
-    (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
+    karpathy(folder, {(7, "restval"): ["x"], (42, "train"): ["x"], (8, "test"): ["x"]})
     refuses("no image is in Karpathy's validation or test part", read, free("foil-pac-s"), folder, None)
 
 
-def test_references_of_karpathys_file(folder, free):
+def test_references_of_karpathys_file(folder, free, karpathy):
     (folder / "captions_val2014.json").unlink()
     refuses(r"no captions of COCO here, .*'-1ref'", read, free("foil-1ref"), folder, None)
-    images = [
-        {"cocoid": i, "split": split, "sentences": [{"sentid": 0, "raw": text} for text in CAPTIONS[i]]}
-        for i, split in ((7, "train"), (42, "restval"))
-    ]
-    (folder / "dataset_coco.json").write_text(json.dumps({"images": images}))
+    karpathy(folder, {(7, "train"): CAPTIONS[7], (42, "restval"): CAPTIONS[42]})
     assert _shown(read(free("foil"), folder, None)) == ALL
 
 
