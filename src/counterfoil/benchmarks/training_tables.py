@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from counterfoil.benchmarks.forms import Ids
-from counterfoil.benchmarks.readers.rows import CellSource, Photos, image_folder, open_rows, parquet_rows
+from counterfoil.benchmarks.readers.rows import CellSource, Photos, image_folder, open_rows, rows_of_files
 from counterfoil.benchmarks.records import BytesSource, Caption, FileSource, Image, Source
 from counterfoil.benchmarks.tables import EXTENSIONS, DataTable, shown
 from counterfoil.benchmarks.training_parquet import Columns
@@ -70,7 +70,7 @@ def read_rows(
             return _of_columns(path, held, columns, images, shelf, missing)
     place = path
     if files:
-        table = parquet_rows(files, _IMAGE_COLUMNS, source=str(path))
+        table = rows_of_files(files, _IMAGE_COLUMNS, source=str(path))
     else:
         if path.is_file() and split not in (None, "train"):
             raise DataError("a file has no splits", where=path, given=split, hint="name the folder of both")

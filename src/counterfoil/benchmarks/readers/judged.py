@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -65,13 +64,7 @@ def ratings_of(table: DataTable, columns: Sequence[str], *, missing: bool = Fals
     """
     ratings = np.full((len(table), len(columns)), np.nan)
     for at, column in enumerate(columns):
-        cells = table[column]
-        with suppress(ValueError, TypeError, OverflowError):
-            numbers = np.array([float(cell) for cell in cells])
-            if np.isfinite(numbers).all() and bool not in map(type, cells):
-                ratings[:, at] = numbers
-                continue
-        for row, cell in enumerate(cells):
+        for row, cell in enumerate(table[column]):
             where = partial(table.where, row, column)
             if cell == []:
                 raise DataError("no ratings", where=where())

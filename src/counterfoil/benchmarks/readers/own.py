@@ -22,7 +22,6 @@ from counterfoil.benchmarks.readers.judged import clean_caption, judged, ratings
 from counterfoil.benchmarks.readers.questions import choices, gallery, listed, quads, search
 from counterfoil.benchmarks.readers.rows import cell_source, looked_for, not_on_hub, open_rows
 from counterfoil.benchmarks.records import Caption, Image
-from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import (
     DataTable,
     check_cells,
@@ -248,10 +247,7 @@ def _judged(
     name_of: dict[str, str] = {}
     candidates = []
     for column, start in names.items():
-        written = [collapsed(cell) if isinstance(cell, str) else "" for cell in table[column]]
-        if not all(written):
-            row = written.index("")
-            clean_caption(table[column][row], table.where(row, column))
+        written = [clean_caption(cell, table.where(row, column)) for row, cell in enumerate(table[column])]
         candidates.append(
             [Caption(name_of.setdefault(text, f"{start}{row}"), text) for row, text in enumerate(written)]
         )

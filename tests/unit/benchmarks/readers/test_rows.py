@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.benchmarks.readers.rows import CellSource, arrow_rows, open_rows, parquet_rows
+from counterfoil.benchmarks.readers.rows import CellSource, open_rows, rows_of_files
 from counterfoil.errors import DataError
 from refusals import refuses
 
@@ -23,7 +23,7 @@ def test_any_row_of_any_row_group(tmp_path, jpeg, hub_parquet):
 
 def test_in_other_processes(tmp_path, jpeg, hub_parquet):
     path = hub_parquet(tmp_path / "a.parquet", {"image": [jpeg(n) for n in range(4)]})
-    table = parquet_rows([path], ("image",))
+    table = rows_of_files([path], ("image",))
     assert table["image"][0].read() == jpeg(0)  # the parent has the file open already
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert list(pool.map(CellSource.read, table["image"])) == [jpeg(n) for n in range(4)]
@@ -86,7 +86,7 @@ def test_arrow_files(tmp_path, jpeg):
     for part, rows in enumerate((table.slice(0, 2), table.slice(2))):
         with pa.ipc.new_stream(str(tmp_path / f"{part}.arrow"), table.schema) as stream:
             stream.write_table(rows)
-    found = arrow_rows([tmp_path / "0.arrow", tmp_path / "1.arrow"], ("image",), source="both")
+    found = rows_of_files([tmp_path / "0.arrow", tmp_path / "1.arrow"], ("image",), source="both")
     assert list(found["caption"]) == ["a", "b", "c"]
     assert [source.read() for source in found["image"]] == [jpeg(0), jpeg(1), jpeg(2)]
     assert found.where(2, "image") == f"{tmp_path / '1.arrow'}, row 1, column 'image'"
