@@ -66,6 +66,11 @@ def test_where_photographs_may_lie(half, free, inside):
     photo = made.write(f"elsewhere/{inside}/{made.images[2]:012d}.jpg", "pixels")
     found = coco.read_5k(free("coco-5k"), made.folder, made.folder / "elsewhere")
     assert [image.source for image in found.images] == [None, None, FileSource(photo), None]
+    # One that is a link is read where the link lies.
+    photo.rename(photo.with_name("original.jpg"))
+    photo.symlink_to("original.jpg")
+    found = coco.read_5k(free("coco-5k"), made.folder, made.folder / "elsewhere")
+    assert found.images[2].read() == b"pixels"
     (made.folder / "empty").mkdir()
     with pytest.raises(DataError, match="none of the 4 images is in this folder; it should hold files like"):
         coco.read_5k(free("coco-5k"), made.folder, made.folder / "empty")
