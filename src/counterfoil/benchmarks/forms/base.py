@@ -119,7 +119,10 @@ class Form(ABC):
         for file, fields in self.stored.items():
             rows = len(self) if file == QUESTIONS else len(getattr(self, fields[0].field))
             for stored in fields:
-                stored.check(getattr(self, stored.field), rows)
+                values = getattr(self, stored.field)
+                if values is not None and stored.more is None:
+                    shape = (rows,) if stored.width is None else (rows, stored.width)
+                    check_shape(stored.plural or stored.field, values, shape)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -537,6 +540,12 @@ def first_use(positions: ndarray) -> Ids:
     """The distinct positions, in order of first use."""
     values, first = np.unique(positions, return_index=True)
     return values[np.argsort(first)].astype(np.int64)
+
+
+def check_shape(name: str, array: ndarray, shape: tuple[int, ...]) -> None:
+    """Raise `DataError` unless an array of positions has this shape; `name` in the plural."""
+    if array.shape != shape:
+        raise DataError(f"{name} have the wrong shape", given=array.shape, allowed=str(shape))
 
 
 def _numbers(positions: Ids) -> Ids:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from counterfoil.benchmarks.forms.base import Form, Identity, Ids
+from counterfoil.benchmarks.forms.base import Form, Identity, Ids, check_shape
 from counterfoil.benchmarks.forms.release import (
     FormRelease,
     ReleaseColumn,
@@ -25,7 +25,6 @@ from counterfoil.benchmarks.forms.tables import (
     Facts,
     Positive,
     check_order,
-    check_shape,
     questions_schema,
     unpacked,
 )

@@ -9,7 +9,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 from pydantic import Field
 
-from counterfoil.benchmarks.forms.base import CaptionCandidates, Ids, Judged, Mask
+from counterfoil.benchmarks.forms.base import CaptionCandidates, Ids, Judged, Mask, check_shape
 from counterfoil.benchmarks.forms.release import (
     FormRelease,
     ReleaseColumn,
@@ -17,7 +17,7 @@ from counterfoil.benchmarks.forms.release import (
     question_table,
     reference_columns,
 )
-from counterfoil.benchmarks.forms.tables import QUESTIONS, Count, Facts, Positive, StoredField, check_shape
+from counterfoil.benchmarks.forms.tables import QUESTIONS, Count, Facts, Positive, StoredField
 from counterfoil.benchmarks.references import References
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema

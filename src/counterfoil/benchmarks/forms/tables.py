@@ -61,12 +61,6 @@ class StoredField:
     #: What messages call it, in the plural, where not by its field.
     plural: str = ""
 
-    def check(self, values: NDArray[Any] | None, rows: int) -> None:
-        """Raise `DataError` unless the field has a value, or a row of as many as it should, for each row."""
-        if values is not None and self.more is None:
-            shape = (rows,) if self.width is None else (rows, self.width)
-            check_shape(self.plural or self.field, values, shape)
-
     def columns(self, values: NDArray[Any] | None, rows: int) -> dict[str, pa.Array]:
         """The columns by name."""
         if self.width is None:
@@ -109,12 +103,6 @@ def stored_schema(file: str, fields: Sequence[StoredField]) -> Schema:
             columns |= dict.fromkeys(names, stored.schema)
     schema = questions_schema(columns) if file == QUESTIONS else Schema(columns)
     return Schema(schema.columns, {**prefixes, **schema.prefixes})
-
-
-def check_shape(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
-    """Raise `DataError` unless an array of positions has this shape; `name` in the plural."""
-    if array.shape != shape:
-        raise DataError(f"{name} have the wrong shape", given=array.shape, allowed=str(shape))
 
 
 def references_table(references: References | None) -> pa.Table:
