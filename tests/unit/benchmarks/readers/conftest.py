@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from counterfoil.benchmarks.benchmark import card
+from counterfoil.registry import resolve
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,12 @@ def half(tmp_path):
 def free():
     """free(name): a card without counts, so that small files are welcome."""
     return lambda name: card(name).model_copy(update={"size": None, "counts": {}})
+
+
+@pytest.fixture
+def read_free(free):
+    """read_free(name, data, images=None): the benchmark of that name by its reader, whatever its counts."""
+    return lambda name, data, images=None: resolve(card(name).reader)(free(name), data, images)
 
 
 @pytest.fixture

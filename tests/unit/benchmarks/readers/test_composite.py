@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from counterfoil.benchmarks.readers.specs import read
 from judged_rows import judged_rows
 from refusals import refuses
 
@@ -64,8 +63,8 @@ def _rows(benchmark):
     return [(*row[:3], rating, row[3]) for row, rating in zip(judged_rows(benchmark), ratings, strict=True)]
 
 
-def test_the_first_three_captions_without_the_reference_that_is_one(captioned, free):
-    benchmark = read(free("composite"), captioned, None)
+def test_the_first_three_captions_without_the_reference_that_is_one(captioned, read_free):
+    benchmark = read_free("composite", captioned)
     bus, tree = "COCO_val2014_000000000042.jpg", "COCO_val2014_000000000007.jpg"
     assert _rows(benchmark) == [
         ("flickr8k/1/1", "1_a.jpg", "A dog .", 5, ["a dog", "dogs"]),
@@ -92,33 +91,33 @@ def test_the_first_three_captions_without_the_reference_that_is_one(captioned, f
     assert np.array_equal(np.unique(benchmark.clusters, return_counts=True)[1], [3, 3, 3, 3])
 
 
-def test_rows_at_the_end_may_hold_anything_but_an_image(captioned, free):
+def test_rows_at_the_end_may_hold_anything_but_an_image(captioned, read_free):
     path = captioned / "8k_correctness.csv"
-    before = _rows(read(free("composite"), captioned, None))
+    before = _rows(read_free("composite", captioned))
     sums = ["x"] * 27 + ["average", "3.1", "2.2", "1.0", "4", "3", "2"]
     path.write_text(path.read_text() + ";".join(sums) + "\n")
-    benchmark = read(free("composite"), captioned, None)
+    benchmark = read_free("composite", captioned)
     assert _rows(benchmark) == before
     assert "7 rows at the end of a file, without an image" in benchmark.source
 
 
-def test_throughness_is_another_benchmark(captioned, free):
-    benchmark = read(free("composite-throughness"), captioned, None)
+def test_throughness_is_another_benchmark(captioned, read_free):
+    benchmark = read_free("composite-throughness", captioned)
     assert [row[3] for row in _rows(benchmark)][:3] == [3, 2, 1]
     assert "8k_throughness.csv" in benchmark.source
 
 
-def test_without_any_captions_there_are_no_references(folder, free):
-    refuses("no captions of coco here; allowed: Flickr8k", read, free("composite"), folder, None)
+def test_without_any_captions_there_are_no_references(folder, read_free):
+    refuses("no captions of coco here; allowed: Flickr8k", read_free, "composite", folder)
     (folder / "Flickr8k.token.txt").unlink()
     (folder / "results_20130124.token").unlink()
-    benchmark = read(free("composite"), folder, None)
+    benchmark = read_free("composite", folder)
     assert benchmark.judged.references is None
     assert "without references: the captions of the images are not in the folder" in benchmark.source
     assert len(benchmark) == 12
 
 
-def test_photographs_in_the_folders_of_their_releases(captioned, free, jpeg):
+def test_photographs_in_the_folders_of_their_releases(captioned, read_free, jpeg):
     for folder, name in (
         ("Flicker8k_Dataset", "1_a.jpg"),
         ("flickr30k-images", "22.jpg"),
@@ -127,7 +126,7 @@ def test_photographs_in_the_folders_of_their_releases(captioned, free, jpeg):
         (captioned / folder).mkdir()
         (captioned / folder / name).write_bytes(jpeg(1))
     for images in (None, captioned):
-        benchmark = read(free("composite"), captioned, images)
+        benchmark = read_free("composite", captioned, images)
         assert [image.source is not None for image in benchmark.images] == [True, True, True, False]
 
 
@@ -141,18 +140,18 @@ def test_photographs_in_the_folders_of_their_releases(captioned, free, jpeg):
         (("2_b.jpg", ["x", "y", "z"], [1, 2, 3]), "no references of an image; given: 2_b.jpg"),
     ],
 )
-def test_rows_that_do_not_fit(captioned, free, row, message):
+def test_rows_that_do_not_fit(captioned, read_free, row, message):
     good = ("1_a.jpg", ["a", "b", "c"], [1, 2, 3])
     (captioned / "8k_correctness.csv").write_text(_table("8k", [good, row, good]))
-    refuses(message, read, free("composite"), captioned, None)
+    refuses(message, read_free, "composite", captioned)
 
 
-def test_files_that_do_not_fit(captioned, free):
+def test_files_that_do_not_fit(captioned, read_free):
     (captioned / "8k_correctness.csv").write_text(_table("8k", []))
-    refuses(r"8k_correctness.csv: no rows", read, free("composite"), captioned, None)
+    refuses(r"8k_correctness.csv: no rows", read_free, "composite", captioned)
     path = captioned / "coco_correctness.csv"
     path.write_text(path.read_text().replace("COCO_val2014_000000000042", "cat"))
     (captioned / "8k_correctness.csv").write_text(_table("8k", [("1_a.jpg", ["a", "b", "c"], [1, 2, 3])]))
-    refuses(r"row 1: no image of COCO; given: cat.jpg", read, free("composite"), captioned, None)
+    refuses(r"row 1: no image of COCO; given: cat.jpg", read_free, "composite", captioned)
     path.unlink()
-    refuses(r"file missing: coco_correctness.csv", read, free("composite"), captioned, None)
+    refuses(r"file missing: coco_correctness.csv", read_free, "composite", captioned)

@@ -59,38 +59,38 @@ def _check(found):
     ]
 
 
-def test_files_and_table(rated, free):
-    found = cxc.read(free("cxc"), rated.folder, None)
+def test_files_and_table(rated, read_free):
+    found = read_free("cxc", rated.folder)
     _check(found)
     assert "cxc_image_to_caption.json" in found.source
     assert found.source.endswith("sits_test.csv")
     assert len(found) == 24  # all are queries, one of them without a right answer
 
 
-def test_files_alone(rated, free):
+def test_files_alone(rated, read_free):
     (rated.folder / "sits_test.csv").unlink()
-    _check(cxc.read(free("cxc"), rated.folder, None))
+    _check(read_free("cxc", rated.folder))
 
 
-def test_table_alone(rated, free, monkeypatch):
+def test_table_alone(rated, read_free, monkeypatch):
     monkeypatch.setitem(sys.modules, "eccv_caption", None)
     for file in rated.folder.glob("cxc_*.json"):
         file.unlink()
-    _check(cxc.read(free("cxc"), rated.folder, None))
+    _check(read_free("cxc", rated.folder))
     (rated.folder / "sits_test.csv").unlink()
-    refuses("eccv", cxc.read, free("cxc"), rated.folder, None, error=MissingExtraError)
+    refuses("eccv", read_free, "cxc", rated.folder, error=MissingExtraError)
 
 
-def test_what_does_not_agree(rated, free):
+def test_what_does_not_agree(rated, read_free):
     table = rated.folder / "sits_test.csv"
     before = table.read_text()
     table.write_text(before.replace(",2.99,", ",3.01,"))
-    refuses(r"the pairs rated 3 or more are not those of", cxc.read, free("cxc"), rated.folder, None)
+    refuses(r"the pairs rated 3 or more are not those of", read_free, "cxc", rated.folder)
     table.unlink()
     forth = json.loads((rated.folder / "cxc_caption_to_image.json").read_text())
     forth[str(rated.captions[0][0])] = [rated.images[0]]
     rated.write("cxc_caption_to_image.json", forth)
-    refuses("the two directions do not agree", cxc.read, free("cxc"), rated.folder, None)
+    refuses("the two directions do not agree", read_free, "cxc", rated.folder)
 
 
 @pytest.mark.parametrize(
@@ -103,23 +103,21 @@ def test_what_does_not_agree(rated, free):
         (("COCO_val2014:sentid:", "COCO_val2014:sentid:9"), "22 of 22 rated pairs are outside the gallery"),
     ],
 )
-def test_broken_tables(rated, free, change, message):
+def test_broken_tables(rated, read_free, change, message):
     table = rated.folder / "sits_test.csv"
     table.write_text(table.read_text().replace(*change))
-    refuses(message, cxc.read, free("cxc"), rated.folder, None, error=InputError)
+    refuses(message, read_free, "cxc", rated.folder, error=InputError)
 
 
-def test_positives_outside_the_gallery(rated, free):
+def test_positives_outside_the_gallery(rated, read_free):
     """One of several is kept as absent; where all of a query are, these are another gallery's positives."""
     (rated.folder / "sits_test.csv").unlink()
     back = json.loads((rated.folder / "cxc_image_to_caption.json").read_text())
     first = str(rated.images[0])
     rated.write("cxc_image_to_caption.json", {**back, first: [1, 2, 3]})
-    with pytest.raises(DataError, match=f"query '{first}': the gallery holds none of a query's right"):
-        cxc.read(free("cxc"), rated.folder, None)
+    refuses(f"query '{first}': the gallery holds none of a query's right", read_free, "cxc", rated.folder)
     rated.write("cxc_image_to_caption.json", {**back, "1": [5000]})
-    with pytest.raises(DataError, match="1 of 5 queries are no image of the gallery; given: image 1"):
-        cxc.read(free("cxc"), rated.folder, None)
+    refuses("1 of 5 queries are no image of the gallery; given: image 1", read_free, "cxc", rated.folder)
 
 
 def test_a_table_of_another_half(tmp_path, free):
@@ -200,8 +198,8 @@ def folder(tmp_path, coco_captions):
     return tmp_path
 
 
-def test_texts_of_coco(folder, free, karpathy):
-    benchmark = read_ratings(free("cxc-sits"), folder, None)
+def test_texts_of_coco(folder, read_free, karpathy):
+    benchmark = read_free("cxc-sits", folder)
     asked = benchmark.judged
     assert asked.ids == ("3-7", "0-42", "3-42")
     assert [benchmark.captions[at].text for at in asked.captions] == ["a bus", "a cat", "a bus"]
@@ -211,9 +209,9 @@ def test_texts_of_coco(folder, free, karpathy):
     # Karpathy's file has the same captions, in every split.
     (folder / "captions_val2014.json").unlink()
     karpathy(folder, {(42, "restval"): ["a cat", "a dog"], (7, "test"): ["a car", "a bus"]})
-    assert read_ratings(free("cxc-sits"), folder / "sits_val.csv", None).digest == benchmark.digest
+    assert read_free("cxc-sits", folder / "sits_val.csv").digest == benchmark.digest
     karpathy(folder, {(42, "restval"): ["a cat", "a dog"]})
-    refuses("1 of the 2 rated captions are not in this file", read_ratings, free("cxc-sits"), folder, None)
+    refuses("1 of the 2 rated captions are not in this file", read_free, "cxc-sits", folder)
 
 
 def test_the_test_half_goes_first_and_is_counted(folder):
@@ -223,6 +221,5 @@ def test_the_test_half_goes_first_and_is_counted(folder):
     assert len(read_ratings(card("cxc-sits"), folder / "sits_val.csv", None)) == 3
 
 
-def test_no_ratings(tmp_path, free):
-    with pytest.raises(DataError, match=r"no ratings here; allowed: sits_test\.csv or sits_val\.csv"):
-        read_ratings(free("cxc-sits"), tmp_path, None)
+def test_no_ratings(tmp_path, read_free):
+    refuses(r"no ratings here; allowed: sits_test\.csv or sits_val\.csv", read_free, "cxc-sits", tmp_path)

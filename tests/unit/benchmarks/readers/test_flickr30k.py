@@ -56,13 +56,13 @@ def _check(found, ids):
 @pytest.mark.parametrize(
     ("name", "write"), [("dataset_flickr30k.json", _json), ("flickr_annotations_30k.csv", _csv)]
 )
-def test_the_test_split(tmp_path, free, name, write):
+def test_the_test_split(tmp_path, read_free, name, write):
     path = write(tmp_path / name)
     (tmp_path / "flickr30k-images").mkdir()
     photo = tmp_path / "flickr30k-images" / "3.jpg"
     photo.write_bytes(b"pixels")
     for data in (path, tmp_path):
-        found = read(free("flickr30k"), data, None)
+        found = read_free("flickr30k", data)
         _check(found, ["1", "2", "3", "4"])
         assert [image.source for image in found.images] == [None, FileSource(photo)]
     with pytest.raises(DataError, match=r"not the number of images Flickr30k has; given: 2; allowed: 1,000"):

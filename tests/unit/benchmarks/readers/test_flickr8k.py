@@ -82,14 +82,14 @@ def test_the_released_json_asks_the_same(shared_data, tmp_path):
     )
 
 
-def test_experts_skip_and_count(folder, free):
+def test_experts_skip_and_count(folder, read_free):
     (folder / "ExpertAnnotations.txt").write_text(
         "a.jpg\tb.jpg#1\t1\t2\t3\n"
         "a.jpg\tb.jpg#0\t1\t1\t1\n"  # "shared" is a caption of a.jpg too
         "b.jpg\ta.jpg#0\t4\tnan\t4\n"
         "b.jpg\ta.jpg#2\tnan\tnan\tnan\n"
     )
-    benchmark = read(free("flickr8k-expert"), folder, None)
+    benchmark = read_free("flickr8k-expert", folder)
     assert _texts(benchmark) == [
         ("a cat", "a.jpg", ["one dog .", "shared", "two dogs"]),
         ("one dog .", "b.jpg", ["shared", "a cat"]),
@@ -102,7 +102,7 @@ def test_experts_skip_and_count(folder, free):
     )
 
 
-def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, free, jpeg):
+def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, read_free, jpeg):
     (folder / "CrowdFlowerAnnotations.txt").write_text(
         "a.jpg\tb.jpg#1\t0.25\t1\t3\n"
         "a.jpg\tb.jpg#0\t1.0\t3\t0\n"
@@ -111,7 +111,7 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, free, jpe
     )
     (folder / "Flicker8k_Dataset").mkdir()
     (folder / "Flicker8k_Dataset" / "b.jpg").write_bytes(jpeg(1))
-    benchmark = read(free("flickr8k-cf"), folder, None)
+    benchmark = read_free("flickr8k-cf", folder)
     # The first candidate of a.jpg loses "shared" too, which only the second one is.
     assert _texts(benchmark) == [
         ("a cat", "a.jpg", ["one dog .", "two dogs"]),
@@ -139,7 +139,7 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, free, jpe
         for name, (references, judgements) in written.items()
     }
     (folder / "crowdflower_flickr8k.json").write_text(json.dumps(released))
-    found = read(free("flickr8k-cf"), folder / "crowdflower_flickr8k.json", None)
+    found = read_free("flickr8k-cf", folder / "crowdflower_flickr8k.json")
     assert sorted(_texts(found), key=str) == sorted(_texts(benchmark), key=str)
     assert found.source == str(folder / "crowdflower_flickr8k.json")  # nothing was left out here
 
@@ -153,17 +153,17 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, free, jpe
         ("a.jpg\tb.jpg#1\t1\tgood\t3", "line 2, column 'rating_2': a rating is no number; given: good"),
     ],
 )
-def test_rows_that_do_not_fit(folder, free, row, message):
+def test_rows_that_do_not_fit(folder, read_free, row, message):
     (folder / "ExpertAnnotations.txt").write_text(f"a.jpg\tb.jpg#1\t1\t2\t3\n{row}\n")
-    refuses(message, read, free("flickr8k-expert"), folder, None)
+    refuses(message, read_free, "flickr8k-expert", folder)
 
 
-def test_files_that_do_not_fit(folder, free, tmp_path):
-    refuses(r"no file of Flickr8k-Expert in this folder", read, free("flickr8k-expert"), folder, None)
-    refuses("no official data set on the hub; get it from https", read, free("flickr8k-expert"), None, None)
+def test_files_that_do_not_fit(folder, read_free, tmp_path):
+    refuses(r"no file of Flickr8k-Expert in this folder", read_free, "flickr8k-expert", folder)
+    refuses("no official data set on the hub; get it from https", read_free, "flickr8k-expert", None)
     (folder / "ExpertAnnotations.txt").write_text("a.jpg\tb.jpg#1\t1\t2\t3\n")
     (folder / "CrowdFlowerAnnotations.txt").write_text("a.jpg\tb.jpg#1\t0.5\t1\t3\n")
-    refuses(r"the share of yes is not that of its counts", read, free("flickr8k-cf"), folder, None)
+    refuses(r"the share of yes is not that of its counts", read_free, "flickr8k-cf", folder)
     (folder / "Flickr8k.token.txt").unlink()
     with pytest.raises(DataError, match=r"token.txt: file missing; it lies beside ExpertAnnotations.txt"):
-        read(free("flickr8k-expert"), folder, None)
+        read_free("flickr8k-expert", folder)
