@@ -85,17 +85,9 @@ def test_files_that_are_not_there(tmp_path):
     refuses(r"not UTF-8 text", read_candidates, path)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "42",
-        "000000000042",
-        "000000000042.jpg",
-        "COCO_val2014_000000000042",
-        "x/COCO_val2014_000000000042.png",
-    ],
-)
+@pytest.mark.parametrize("name", ["42", "{}", "{}.jpg", "COCO_val2014_{}", "x/COCO_val2014_{}.png"])
 def test_names_of_one_image_of_coco_meet(name):
+    name = name.format("000000000042")
     assert Named(["COCO_val2014_000000000042.jpg"]).find(name) == "COCO_val2014_000000000042.jpg"
     assert set(spellings(name)) & set(spellings("COCO_val2014_000000000042.jpg"))
 
@@ -111,9 +103,7 @@ def test_tables(tmp_path, name):
     rows = [("a.jpg", "a dog"), ("b.jpg", "two cats"), ("a.jpg", "the dog")]
     path = tmp_path / name
     if name.endswith("parquet"):
-        pq.write_table(
-            pa.table({"Image": [row[0] for row in rows], "Caption": [row[1] for row in rows]}), path
-        )
+        pq.write_table(pa.table(dict(zip(("Image", "Caption"), zip(*rows, strict=True), strict=True))), path)
     elif name.endswith("jsonl"):
         path.write_text("".join(json.dumps({"image_id": i, "caption": c}) + "\n" for i, c in rows))
     else:
@@ -151,14 +141,9 @@ def test_a_list_and_another_entry_of_one_image_are_not_put_together(tmp_path):
 @pytest.mark.parametrize("as_text", [False, True])
 def test_candidates_are_numbered_as_the_file_says(tmp_path, as_text):
     rows = [("a", "z", 2), ("b", "u", 0), ("a", "x", 0), ("a", "y", 1)]
-    path = written(
-        tmp_path,
-        [
-            {"image": image, "caption": text, "candidate": str(number) if as_text else number}
-            for image, text, number in rows
-        ],
-    )
-    found = read_candidates(path, several=True)
+    number_of = str if as_text else int
+    entries = [{"image": image, "caption": text, "candidate": number_of(at)} for image, text, at in rows]
+    found = read_candidates(written(tmp_path, entries), several=True)
     assert dict(found.captions) == {"a": ("x", "y", "z"), "b": ("u",)}
     assert dict(found.numbers) == {"a": (0, 1, 2), "b": (0,)}
     twice = written(tmp_path, [{"image": "a", "caption": text, "candidate": 1} for text in "xy"])

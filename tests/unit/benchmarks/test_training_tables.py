@@ -39,13 +39,8 @@ def test_parquet_as_trohn_img_is_read_lazily(tmp_path, jpeg, hub_parquet):
 def test_parquet_as_trohn_text_names_its_photographs(tmp_path, jpeg):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "000000000007.jpg").write_bytes(jpeg(7))
-    table = pa.table(
-        {
-            "image_id": ["000000000007.jpg", "000000000007.jpg"],
-            "caption": ["A cat.", "Cats."],
-            "negative_caption": ["A dog.", "Dogs."],
-        }
-    )
+    captions = {"caption": ["A cat.", "Cats."], "negative_caption": ["A dog.", "Dogs."]}
+    table = pa.table({"image_id": ["000000000007.jpg"] * 2, **captions})
     pq.write_table(table, tmp_path / "text.parquet")
     data = read(tmp_path / "text.parquet", images=tmp_path / "photos")
     assert [image.source for image in data.images] == [FileSource(tmp_path / "photos" / "000000000007.jpg")]
@@ -108,13 +103,9 @@ def test_a_list_of_captions_is_a_row_for_each(tmp_path, jpeg, hub_parquet):
 
 
 def test_sentences_with_facts_beside_them(tmp_path, jpeg):
-    rows = [
-        {
-            "image": {"bytes": jpeg(0), "path": None},
-            "sentences": [{"raw": "one", "sentid": 1}, {"raw": "two", "sentid": 2}],
-        }
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "coco.parquet")
+    sentences = [{"raw": text, "sentid": at} for at, text in enumerate(("one", "two"))]
+    table = pa.table({"image": [{"bytes": jpeg(0), "path": None}], "sentences": [sentences]})
+    pq.write_table(table, tmp_path / "coco.parquet")
     assert texts(read(tmp_path / "coco.parquet"), "caption") == ["one", "two"]
 
 

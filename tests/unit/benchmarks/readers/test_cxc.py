@@ -25,11 +25,8 @@ def rated(half):
     """Every own pair is rated 4 but one (2.9); the first caption fits the second image just enough (3)."""
     made = half()
     odd = made.captions[2][3]
-    rows = [
-        _row(c, i, 2.9 if c == odd else 4)
-        for i, own in zip(made.images, made.captions, strict=True)
-        for c in own
-    ]
+    pairs = [(c, i) for i, own in zip(made.images, made.captions, strict=True) for c in own]
+    rows = [_row(c, i, 2.9 if c == odd else 4) for c, i in pairs]
     rows += [_row(made.captions[0][0], made.images[1], 3, "c2i_intrasim")]
     rows += [_row(made.captions[0][1], made.images[3], 2.99, "c2i_intrasim")]
     made.write("sits_test.csv", "\n".join([HEADER, *rows]))
@@ -50,13 +47,8 @@ def _check(found):
     assert questions.t2i.positives.items.tolist() == [0, 1, *[0] * 4, *[1] * 5, *[2] * 4, *[3] * 5]
     assert np.flatnonzero(~questions.t2i.defined).tolist() == [13]
     assert questions.i2t.positives.counts.tolist() == [5, 6, 4, 5]
-    assert questions.i2t.positives.items.tolist() == [
-        *range(5),
-        0,
-        *range(5, 10),
-        *(10, 11, 12, 14),
-        *range(15, 20),
-    ]
+    right = [*range(5), 0, *range(5, 10), *(10, 11, 12, 14), *range(15, 20)]
+    assert questions.i2t.positives.items.tolist() == right
 
 
 def test_files_and_table(rated, read_free):
@@ -122,13 +114,8 @@ def test_positives_outside_the_gallery(rated, read_free):
 
 def test_a_table_of_another_half(tmp_path, free):
     """The gallery is what it names: captions 11, 12, 21 of images 1 and 2, and caption 31 of nobody."""
-    rows = [
-        _row(31, 1, 4.5, "c2i_intrasim"),
-        _row(11, 2, 3.5, "c2i_intrasim"),
-        _row(11, 1, 5),
-        _row(12, 1, 2),
-        _row(21, 2, 3),
-    ]
+    rows = [_row(31, 1, 4.5, "c2i_intrasim"), _row(11, 2, 3.5, "c2i_intrasim")]
+    rows += [_row(11, 1, 5), _row(12, 1, 2), _row(21, 2, 3)]
     path = tmp_path / "sits_val.csv"
     path.write_text("\n".join([HEADER, *rows]))
     for data in (path, tmp_path):

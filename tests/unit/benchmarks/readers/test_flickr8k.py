@@ -27,6 +27,15 @@ def folder(tmp_path):
     return tmp_path
 
 
+def judgements(*rows):
+    """Lines of an image, a caption and three numbers; "a b#1 1 2 3" is about a.jpg and b.jpg#1."""
+    cells = [row.split() for row in rows]
+    return "".join(
+        "\t".join((f"{image}.jpg", caption.replace("#", ".jpg#"), *numbers)) + "\n"
+        for image, caption, *numbers in cells
+    )
+
+
 def _texts(benchmark):
     """(candidate, image, references) of every question."""
     return [(caption, image, references) for _, image, caption, references in judged_rows(benchmark)]
@@ -83,12 +92,9 @@ def test_the_released_json_asks_the_same(shared_data, tmp_path):
 
 
 def test_experts_skip_and_count(folder, read_free):
-    (folder / "ExpertAnnotations.txt").write_text(
-        "a.jpg\tb.jpg#1\t1\t2\t3\n"
-        "a.jpg\tb.jpg#0\t1\t1\t1\n"  # "shared" is a caption of a.jpg too
-        "b.jpg\ta.jpg#0\t4\tnan\t4\n"
-        "b.jpg\ta.jpg#2\tnan\tnan\tnan\n"
-    )
+    # The candidate of the second row, "shared", is a caption of a.jpg too.
+    rows = ("a b#1 1 2 3", "a b#0 1 1 1", "b a#0 4 nan 4", "b a#2 nan nan nan")
+    (folder / "ExpertAnnotations.txt").write_text(judgements(*rows))
     benchmark = read_free("flickr8k-expert", folder)
     assert _texts(benchmark) == [
         ("a cat", "a.jpg", ["one dog .", "shared", "two dogs"]),
@@ -103,12 +109,8 @@ def test_experts_skip_and_count(folder, read_free):
 
 
 def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, read_free, jpeg):
-    (folder / "CrowdFlowerAnnotations.txt").write_text(
-        "a.jpg\tb.jpg#1\t0.25\t1\t3\n"
-        "a.jpg\tb.jpg#0\t1.0\t3\t0\n"
-        "b.jpg\ta.jpg#0\t0.0\t0\t3\n"
-        "a.jpg\tb.jpg#1\t0.5\t1\t1\n"
-    )
+    rows = ("a b#1 0.25 1 3", "a b#0 1.0 3 0", "b a#0 0.0 0 3", "a b#1 0.5 1 1")
+    (folder / "CrowdFlowerAnnotations.txt").write_text(judgements(*rows))
     (folder / "Flicker8k_Dataset").mkdir()
     (folder / "Flicker8k_Dataset" / "b.jpg").write_bytes(jpeg(1))
     benchmark = read_free("flickr8k-cf", folder)
@@ -124,19 +126,17 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(folder, read_free
     assert asked.ids[3] == "a.jpg/b.jpg#1/2"
     assert "(1 references equal to a candidate taken out)" in benchmark.source
     assert [image.source is not None for image in benchmark.images] == [False, True]
-    a = [
-        {"caption": text, "rating": share}
-        for text, share in ((" a cat", 0.25), ("shared", 1.0), (" a cat", 0.5))
-    ]
-    b = [{"caption": "one  dog .", "rating": 0.0}]
-    written = {"a.jpg": (["one  dog .", "two dogs"], a), "b.jpg": (["shared", " a cat"], b)}
+    written = {
+        "a.jpg": (["one  dog .", "two dogs"], [(" a cat", 0.25), ("shared", 1.0), (" a cat", 0.5)]),
+        "b.jpg": (["shared", " a cat"], [("one  dog .", 0.0)]),
+    }
     released = {
         name: {
             "image_path": f"Flicker8k_Dataset/{name}",
             "ground_truth": references,
-            "human_judgement": judgements,
+            "human_judgement": [{"caption": text, "rating": share} for text, share in rated],
         }
-        for name, (references, judgements) in written.items()
+        for name, (references, rated) in written.items()
     }
     (folder / "crowdflower_flickr8k.json").write_text(json.dumps(released))
     found = read_free("flickr8k-cf", folder / "crowdflower_flickr8k.json")

@@ -38,15 +38,11 @@ def columns(jpeg):
 def _check(found, columns):
     assert found.questions.ids == ("0", "1", "2")
     assert [found.captions[i].id for i in found.questions.captions[1]] == ["1_c0", "1_c1"]
-    assert [found.captions[i].text for i in found.questions.captions[1]] == [
-        columns["caption_0"][1],
-        columns["caption_1"][1],
-    ]
-    assert [found.images[i].id for i in found.questions.images[2]] == ["2_i0", "2_i1"]
-    assert [found.images[i].read() for i in found.questions.images[2]] == [
-        columns["image_0"][2],
-        columns["image_1"][2],
-    ]
+    texts = [found.captions[i].text for i in found.questions.captions[1]]
+    assert texts == [columns[f"caption_{k}"][1] for k in (0, 1)]
+    images = [found.images[i] for i in found.questions.images[2]]
+    assert [image.id for image in images] == ["2_i0", "2_i1"]
+    assert [image.read() for image in images] == [columns[f"image_{k}"][2] for k in (0, 1)]
     _check_groups(found)
 
 
@@ -122,11 +118,8 @@ def test_real_tags(shared_data):
 
 def test_second_tags(shared_data, tmp_path):
     """Diwan et al.'s file beside the items; an item may have several of their tags, 172 have none."""
-    for source in (
-        shared_data / "winoground" / "tags.csv",
-        shared_data / "winoground_tags" / SECOND_TAGS,
-    ):
-        (tmp_path / source.name).write_bytes(source.read_bytes())
+    for folder, name in (("winoground", "tags.csv"), ("winoground_tags", SECOND_TAGS)):
+        (tmp_path / name).write_bytes((shared_data / folder / name).read_bytes())
     found = read(card("winoground"), tmp_path, None)
     groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
     given = json.loads((tmp_path / SECOND_TAGS).read_text())
