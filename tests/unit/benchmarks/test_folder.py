@@ -205,17 +205,6 @@ def test_saving_is_taken_up_again_after_a_stop(tmp_path, quads):
     assert load(tmp_path / "half").digest == quads.digest
 
 
-def test_real_photographs(tmp_path, shared_data):
-    from counterfoil.benchmarks.readers import specs
-
-    photos = shared_data / "coco_mini" / "images" / "val2017"
-    found = specs.read(card("sugarcrepe"), shared_data / "sugarcrepe", photos).available()
-    save(found, tmp_path)
-    again = load(tmp_path)
-    assert again.digest == found.digest
-    assert [image.read() for image in again.images] == [image.read() for image in found.images]
-
-
 def test_references_that_were_tampered_with(tmp_path):
     rated = forms.rated(forms.grades(4))
     save(rated, tmp_path)

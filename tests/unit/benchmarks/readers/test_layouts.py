@@ -10,9 +10,7 @@ from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import BENCHMARKS, card
 from counterfoil.catalog import benchmark as read_benchmark
 from counterfoil.errors import DataError
-from counterfoil.evaluation.evaluate import chance as by_chance
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.metrics.ties import Ties
 from counterfoil.registry import resolve
 from refusals import refuses
 
@@ -64,14 +62,6 @@ def test_right_pairs_are_right(released, found):
     assert set(found.card.macro_groupings) <= set(found.questions.groupings)
     groups = {group: int(mask.sum()) for group, mask in found.questions.groups().items()}
     assert released.counts.items() <= groups.items()
-
-
-def test_a_constant_scorer(found):
-    constant = Scores(_scores(found, set()))
-    chance = by_chance(found)
-    for ties, expected in ((Ties.STRICT, dict.fromkeys(chance, 0.0)), (Ties.HALF, chance)):
-        result = evaluate(found, constant, scorer="constant", ties=ties, draws=100, interval="wilson")
-        assert {measure: each.value for measure, each in result.measures.items()} == pytest.approx(expected)
 
 
 def test_pictures_are_those_of_the_rows(found):

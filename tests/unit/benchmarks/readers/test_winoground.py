@@ -103,13 +103,13 @@ def test_tags_alone(tmp_path, small, columns):
 
 
 def test_real_tags(shared_data):
-    """Table 5 of the paper has items of exactly a visual tag, Table 1 those that contain the tag."""
+    """Table 5 of the paper has items of exactly a visual tag, Table 1 those that contain the tag.
+
+    The reader refuses files whose groups have other sizes than the card says.
+    """
     found = read(card("winoground"), shared_data / "winoground", None)
-    groups = {name: int(mask.sum()) for name, mask in found.questions.groups().items()}
-    assert (groups["Relation"], groups["Object"], groups["Both"]) == (233, 141, 26)
-    assert (groups["1 Main Pred"], groups["2 Main Preds"]) == (292, 108)
-    assert (groups["Symbolic"], groups["Pragmatics"], groups["Series"]) == (28, 17, 23)
-    assert (groups["any Symbolic"], groups["any Pragmatics"], groups["any Series"]) == (41, 24, 31)
+    counts = [found.card.counts[name] for name in ("Symbolic", "any Symbolic", "Series", "any Series")]
+    assert counts == [28, 41, 23, 31]
     assert len(set(found.questions.groupings["tag"])) == 70
     words = caption_words(shared_data / "winoground")
     assert words.shape == (400, 2)
