@@ -23,11 +23,10 @@ from counterfoil.benchmarks.benchmark import Benchmark, Card, catalog
 from counterfoil.benchmarks.decoding import Sampling
 from counterfoil.benchmarks.forms import Paraphrase
 from counterfoil.benchmarks.readers.coco_files import photographs
-from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, unique_ids
+from counterfoil.benchmarks.readers.judged import judged, numbered, ratings_of, statements, truths, unique_ids
 from counterfoil.benchmarks.readers.questions import choices, gallery_of_own, quads
 from counterfoil.benchmarks.readers.released_files import listed_rows, located, released_file, released_set
 from counterfoil.benchmarks.readers.rows import cell_source, hub_rows, not_on_hub, open_rows
-from counterfoil.benchmarks.readers.statements import statements, truths
 from counterfoil.benchmarks.records import BgrFrame, Caption, Image
 from counterfoil.benchmarks.references import collapsed
 from counterfoil.benchmarks.tables import (

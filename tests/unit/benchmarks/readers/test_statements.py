@@ -8,7 +8,7 @@ import pytest
 from counterfoil.benchmarks.answers import Scores
 from counterfoil.benchmarks.benchmark import card
 from counterfoil.benchmarks.readers import specs
-from counterfoil.benchmarks.readers.statements import read
+from counterfoil.benchmarks.readers.own import read_statements
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
@@ -135,7 +135,7 @@ def test_a_table_of_ones_own(tmp_path):
         "a.jpg,a cat,1,drawn,test,3,0\na.jpg,a dog,0,drawn,test,1,2\nb.jpg,a dog,true,coco,val,2,0\n"
         "b.jpg,a cat,false,coco,val,0,2\n"
     )
-    made = read(card("statements"), path, None)
+    made = read_statements(card("statements"), path, None)
     questions = made.statements
     assert questions.truth.tolist() == [True, False, True, False]
     assert questions.measured.tolist() == [True, True, False, False]
