@@ -25,27 +25,19 @@ def _table(name, rows, junk=2):
 @pytest.fixture
 def folder(tmp_path):
     """An image of each source, and one more of COCO whose first candidate is no reference to the letter."""
-    (tmp_path / "8k_correctness.csv").write_text(
-        _table("8k", [("1_a.jpg", ["A  dog .", "a cat", "two; dogs"], [5, 1, 2])])
-    )
-    (tmp_path / "30k_correctness.csv").write_text(
-        _table("30k", [("22.jpg", ["a man", "a man", "men", "unused"], [4, 4, 3, 1])])
-    )
-    (tmp_path / "coco_correctness.csv").write_text(
-        _table(
-            "coco",
-            [
-                ("COCO_val2014_000000000042.jpg", ["one bus", "a bus", "a car", "unused"], [5, 4, 1, 1]),
-                ("COCO_val2014_000000000007.jpg", ["the tall tree.", "tree", "a", "unused"], [3, 3, 2, 1]),
-            ],
-        )
-    )
-    (tmp_path / "8k_throughness.csv").write_text(
-        _table("8k", [("1_a.jpg", ["A  dog .", "a cat", "two; dogs"], [3, 2, 1])])
-    )
-    for name in ("30k", "coco"):
-        text = (tmp_path / f"{name}_correctness.csv").read_text()
-        (tmp_path / f"{name}_throughness.csv").write_text(text)
+    rows_of = {
+        "8k": [("1_a.jpg", ["A  dog .", "a cat", "two; dogs"], [5, 1, 2])],
+        "30k": [("22.jpg", ["a man", "a man", "men", "unused"], [4, 4, 3, 1])],
+        "coco": [
+            ("COCO_val2014_000000000042.jpg", ["one bus", "a bus", "a car", "unused"], [5, 4, 1, 1]),
+            ("COCO_val2014_000000000007.jpg", ["the tall tree.", "tree", "a", "unused"], [3, 3, 2, 1]),
+        ],
+    }
+    for name, rows in rows_of.items():
+        for scale in ("correctness", "throughness"):
+            (tmp_path / f"{name}_{scale}.csv").write_text(_table(name, rows))
+    other = [("1_a.jpg", ["A  dog .", "a cat", "two; dogs"], [3, 2, 1])]
+    (tmp_path / "8k_throughness.csv").write_text(_table("8k", other))
     (tmp_path / "Flickr8k.token.txt").write_text("1_a.jpg#0\ta dog\n1_a.jpg#1\tA dog .\n1_a.jpg#2\tdogs\n")
     (tmp_path / "results_20130124.token").write_text("22.jpg#0\ta man\n22.jpg#1\ta man\n22.jpg#2\tguy\n")
     return tmp_path
